@@ -1,0 +1,63 @@
+/**
+ * Makes every output of the design's table: one executable file each, in `dist/`.
+ *
+ * `npm run build -- --node /usr/lib/berth/node` writes that interpreter into the `#!` line. The
+ * path must be absolute: the files run as root and as login shells, where PATH is not to be trusted.
+ */
+import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { isAbsolute, join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = new URL('..', import.meta.url).pathname;
+
+const { values } = parseArgs({
+  options: {
+    node: { type: 'string', default: process.execPath },
+    out: { type: 'string', default: join(root, 'dist') },
+  },
+});
+if (!isAbsolute(values.node)) throw new Error(`--node ${values.node}: an absolute path is wanted`);
+
+const scripts = async (folder: string): Promise<string[]> =>
+  (await readdir(join(root, folder)).catch(() => []))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file));
+
+const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
+const outputOf = (entry: string): string =>
+  entry === 'src/cli/berth.ts' ? 'berth' : entry.replace(/\.ts$/, '');
+
+const started = performance.now();
+for (const entry of entries) {
+  const result = await build({
+    entryPoints: [join(root, entry)],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node22.19',
+    format: 'cjs',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    banner: { js: `#!${values.node}\n'use strict';` },
+    define: { 'import.meta.url': '__filename' },
+  });
+  const [file] = result.outputFiles;
+  if (file === undefined) throw new Error(`${entry}: esbuild gave nothing`);
+  await install(join(values.out, outputOf(entry)), file.contents);
+}
+process.stderr.write(
+  `built ${entries.length} files in ${Math.round(performance.now() - started)} ms\n`,
+);
+
+/** Replaces the file in one step, so that a login never meets half a hook. */
+async function install(path: string, contents: Uint8Array): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true });
+  const temporary = `${path}.new`;
+  await rm(temporary, { force: true });
+  await writeFile(temporary, contents, { mode: 0o755 });
+  await chmod(temporary, 0o755);
+  await rename(temporary, path);
+}

@@ -1,0 +1,81 @@
+/**
+ * Every way Berth can fail has a stable code. The code decides the exit status, sysexits(3), so a
+ * site can alert on either.
+ */
+const exitCodes = {
+  /** EX_USAGE: the command line is wrong. */
+  usage: 64,
+  /** EX_NOUSER: no such account. */
+  nouser: 67,
+  /** EX_UNAVAILABLE: a service is missing or answered with an error that will not go away. */
+  unavailable: 69,
+  /** EX_SOFTWARE: a defect of Berth's own. */
+  software: 70,
+  /** EX_OSERR, EX_IOERR: the machine failed (disk full, I/O error). */
+  io: 74,
+  /** EX_TEMPFAIL: the next login may succeed without anybody doing anything. */
+  temporary: 75,
+  /** EX_NOPERM: somebody is not allowed to do this. */
+  permission: 77,
+  /** EX_CONFIG: the site's configuration is wrong. */
+  config: 78,
+} as const;
+
+export type ExitClass = keyof typeof exitCodes;
+
+export interface ErrorDetails {
+  /** Stable kebab-case code, e.g. `namespace-owned-by-another-user`. */
+  readonly code: string;
+  readonly exit: ExitClass;
+  /** One line for the admin: what to do next. */
+  readonly hint: string;
+  /** Facts for the log (`cluster`, `file`, `line`); never a secret. */
+  readonly fields?: Readonly<Record<string, string | number>>;
+  readonly cause?: unknown;
+}
+
+/** One line of what was attempted and what came back, with a code and the next step. */
+export class BerthError extends Error {
+  override readonly name = 'BerthError';
+  readonly code: string;
+  readonly exit: ExitClass;
+  readonly hint: string;
+  readonly fields: Readonly<Record<string, string | number>>;
+
+  constructor(message: string, details: ErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = details.code;
+    this.exit = details.exit;
+    this.hint = details.hint;
+    this.fields = details.fields ?? {};
+  }
+
+  /** The process's exit status for this error, sysexits(3). */
+  get exitCode(): number {
+    return exitCodes[this.exit];
+  }
+}
+
+/**
+ * Anything thrown, as a BerthError: what is not one already is a defect of ours or of the machine,
+ * and is reported as such with the original kept as its cause.
+ */
+export function asBerthError(thrown: unknown, attempted: string): BerthError {
+  if (thrown instanceof BerthError) return thrown;
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  const errno = isErrno(thrown);
+  return new BerthError(`${attempted}: ${reason}`, {
+    code: errno ? 'system-error' : 'internal-error',
+    exit: errno ? 'io' : 'software',
+    hint: errno
+      ? 'Look at the file or service that is named; run `berth doctor` for the whole picture.'
+      : 'This is a defect of Berth: report it with this line.',
+    cause: thrown,
+  });
+}
+
+/** True for the errors of node:fs and node:net, which carry a `code` such as `ENOENT`. */
+export function isErrno(thrown: unknown, ...codes: string[]): thrown is NodeJS.ErrnoException {
+  if (!(thrown instanceof Error) || !('code' in thrown) || !('syscall' in thrown)) return false;
+  return codes.length === 0 || codes.includes(String(thrown.code));
+}
