@@ -1,0 +1,59 @@
+import { BerthError, type ErrorDetails } from '../errors.ts';
+import type { ApiResponse } from './api-client.ts';
+
+type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
+
+/** What an API server's status means for the hook, and what an admin does about it. */
+const meanings: Readonly<Record<number, Meaning>> = {
+  401: {
+    code: 'api-unauthorized',
+    exit: 'config',
+    hint: "The hook's token has expired or was revoked: run `berth token rotate`, and see that its timer is enabled.",
+  },
+  403: {
+    code: 'api-forbidden',
+    exit: 'permission',
+    hint: 'Apply the current etc/kubernetes to this cluster; `berth doctor` lists which right is missing.',
+  },
+  409: {
+    code: 'api-conflict',
+    exit: 'temporary',
+    hint: 'Something else changes this object at the same moment; the next login tries again.',
+  },
+  422: {
+    code: 'api-invalid',
+    exit: 'config',
+    hint: 'The API server refuses the object: compare the settings of this cluster in berth.yml with its message.',
+  },
+  429: {
+    code: 'api-overloaded',
+    exit: 'temporary',
+    hint: 'The API server sheds load; see its priority and fairness metrics. The next login tries again.',
+  },
+};
+
+const serverFault: Meaning = {
+  code: 'api-server-error',
+  exit: 'temporary',
+  hint: "See the API server's own log at this time; the next login tries again.",
+};
+
+/** The answer to `attempted` as an error, with the server's own words. */
+export function apiError(attempted: string, { status, body }: ApiResponse): BerthError {
+  const message = typeof body.message === 'string' ? body.message : 'no message';
+  const meaning =
+    status === 403 && message.includes('exceeded quota')
+      ? {
+          code: 'api-quota-exceeded',
+          exit: 'config' as const,
+          hint: 'The quota of the namespace leaves no room for what the hook makes: raise it (`kubectl describe quota`).',
+        }
+      : (meanings[status] ??
+        (status >= 500
+          ? serverFault
+          : { code: 'api-unexpected', exit: 'unavailable' as const, hint: serverFault.hint }));
+  return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
+    ...meaning,
+    fields: { status },
+  });
+}

@@ -1,0 +1,12 @@
+/** Where an API server is and how to prove who asks, as a kubeconfig's context says it. */
+export interface ApiServer {
+  /** Base URL; may carry a path, as behind Rancher's proxy. */
+  readonly url: string;
+  /** PEM bundle; the system's where absent. */
+  readonly ca?: string;
+  /** Name expected in the certificate where it is not the URL's host. */
+  readonly tlsServerName?: string;
+  readonly insecureSkipTlsVerify?: boolean;
+  readonly token?: string;
+  readonly clientCertificate?: { readonly cert: string; readonly key: string };
+}

@@ -1,0 +1,61 @@
+import { differs } from '../desired/drift.ts';
+import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
+import type { ApiClient, ApiResponse } from './api-client.ts';
+import { apiError } from './api-errors.ts';
+import { getRequest, listRoleBindingsRequest } from './requests.ts';
+
+/** The wanted objects beside what the cluster has. */
+export interface Member {
+  readonly desired: KubeObject;
+  readonly live?: LiveObject;
+}
+
+export interface Members {
+  readonly members: readonly Member[];
+  /** Every RoleBinding of the namespace, also those that are not ours. */
+  readonly roleBindings: readonly LiveObject[];
+}
+
+/** Reads all wanted objects of a namespace at once. What is not there is no error. */
+export async function readMembers(
+  client: ApiClient,
+  namespace: string,
+  wanted: readonly KubeObject[],
+): Promise<Members> {
+  const [roleBindings, ...others] = await Promise.all([
+    client.send(listRoleBindingsRequest(namespace)).then((answer) => items(answer, namespace)),
+    ...wanted
+      .filter(({ kind }) => kind !== 'RoleBinding')
+      .map(async (desired) => ({
+        desired,
+        live: found(await client.send(getRequest(desired)), `reading ${describe(desired)}`),
+      })),
+  ]);
+  const members = wanted.map((desired): Member => {
+    const live =
+      desired.kind === 'RoleBinding'
+        ? roleBindings.find(({ metadata }) => metadata.name === desired.metadata.name)
+        : others.find((other) => other.desired === desired)?.live;
+    return { desired, ...(live === undefined ? {} : { live }) };
+  });
+  return { members, roleBindings };
+}
+
+/** The objects that must be applied for the cluster to be as wanted. */
+export function drifted(members: readonly Member[]): KubeObject[] {
+  return members
+    .filter(({ desired, live }) => live === undefined || differs(desired, live))
+    .map(({ desired }) => desired);
+}
+
+/** The object of a 200, nothing of a 404. */
+export function found(answer: ApiResponse, attempted: string): LiveObject | undefined {
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw apiError(attempted, answer);
+  return answer.body as LiveObject;
+}
+
+function items(answer: ApiResponse, namespace: string): readonly LiveObject[] {
+  if (answer.status !== 200) throw apiError(`listing the RoleBindings of ${namespace}`, answer);
+  return answer.body.items as readonly LiveObject[];
+}
