@@ -1,0 +1,33 @@
+import { writeSync } from 'node:fs';
+import { answerKubectl } from '../src/credentials/answer-kubectl.ts';
+import { asBerthError } from '../src/errors.ts';
+import { escapeControl } from '../src/log.ts';
+
+const now = (): number => Date.now() / 1000;
+
+async function main(): Promise<void> {
+  const uid = process.geteuid?.() ?? 0;
+  const answer = await answerKubectl(
+    {
+      execInfo: process.env.KUBERNETES_EXEC_INFO,
+      args: process.argv.slice(2),
+      home: process.env.HOME ?? '',
+      uid,
+      now,
+    },
+    async (path, cache) => {
+      // Loaded when a token has come to its end; all other calls answer with node:fs alone.
+      const { renewCached } = await import('../src/credentials/renew-cached.ts');
+      const { httpsRequest } = await import('../src/system/https-request.ts');
+      return await renewCached(path, cache, { https: httpsRequest, uid, now });
+    },
+  );
+  // Not process.stdout: to set that up costs more than all of the above.
+  writeSync(1, `${answer}\n`);
+}
+
+main().catch((thrown: unknown) => {
+  const { message, code, hint, exitCode } = asBerthError(thrown, 'getting a credential');
+  writeSync(2, `kube-credential: ${escapeControl(message)} [${code}]. ${escapeControl(hint)}\n`);
+  process.exitCode = exitCode;
+});

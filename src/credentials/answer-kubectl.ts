@@ -1,0 +1,130 @@
+import { readdirSync } from 'node:fs';
+import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import {
+  type CredentialCache,
+  credentialCachePath,
+  isFresh,
+  readCredentialCache,
+  renewBeforeSeconds,
+} from './credential-cache.ts';
+
+export interface KubectlCall {
+  /** KUBERNETES_EXEC_INFO, set by client-go. */
+  readonly execInfo: string | undefined;
+  /** Arguments of the plugin: nothing, or `--cluster NAME`. */
+  readonly args: readonly string[];
+  readonly home: string;
+  readonly uid: number;
+  /** Seconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Asks the provider or the broker, when the token in the file has come to its end. */
+export type Renew = (path: string, cache: CredentialCache) => Promise<CredentialCache>;
+
+/**
+ * Answers client-go's exec credential protocol (client.authentication.k8s.io/v1).
+ *
+ * @returns The ExecCredential as JSON, with the token and the time from which client-go has to ask
+ *   again: that is when we would renew it, so that a long watch never carries a dead token.
+ * @throws {BerthError} `kubectl-call` when it was not kubectl that called, `credential-missing`,
+ *   `credential-expired`, and what `readCredentialCache` and `renew` throw.
+ */
+export async function answerKubectl(call: KubectlCall, renew: Renew): Promise<string> {
+  const { apiVersion, server } = parseExecInfo(call.execInfo);
+  const { path, cache } = find(call, server);
+  const answer = isFresh(cache, call.now()) ? cache : await renew(path, cache);
+
+  const askAgain = isFresh(answer, call.now())
+    ? answer.expiry - renewBeforeSeconds
+    : // The provider is down and the token has seconds left: better these than none.
+      answer.expiry;
+  return JSON.stringify({
+    apiVersion,
+    kind: 'ExecCredential',
+    status: {
+      expirationTimestamp: new Date(askAgain * 1000).toISOString(),
+      token: answer.token,
+    },
+  });
+}
+
+function parseExecInfo(text: string | undefined): { apiVersion: string; server?: string } {
+  const info = parseCall(text);
+  const apiVersion = info?.apiVersion;
+  // The two versions differ in nothing that is used here; the answer has to be of the same.
+  if (
+    apiVersion !== 'client.authentication.k8s.io/v1' &&
+    apiVersion !== 'client.authentication.k8s.io/v1beta1'
+  ) {
+    throw new BerthError('this is not a call of kubectl: KUBERNETES_EXEC_INFO is not set', {
+      code: 'kubectl-call',
+      exit: 'usage',
+      hint: 'Run kubectl; it runs kube-credential by itself, as the user entry of the kubeconfig says.',
+    });
+  }
+  const server = info?.spec?.cluster?.server;
+  return { apiVersion, ...(typeof server === 'string' && { server }) };
+}
+
+interface ExecInfo {
+  readonly apiVersion?: unknown;
+  readonly spec?: { readonly cluster?: { readonly server?: unknown } | null } | null;
+}
+
+function parseCall(text: string | undefined): ExecInfo | null {
+  try {
+    return JSON.parse(text ?? 'null') as ExecInfo | null;
+  } catch {
+    return null;
+  }
+}
+
+function find(call: KubectlCall, server: string | undefined) {
+  const [flag, name, ...rest] = call.args;
+  if (flag === '--cluster' && name !== undefined && rest.length === 0)
+    return findByName(call, name);
+  if (flag !== undefined) {
+    throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
+      code: 'kubectl-call',
+      exit: 'usage',
+      hint: 'kube-credential takes --cluster NAME, or nothing.',
+    });
+  }
+  if (server === undefined) {
+    throw new BerthError('kubectl did not say for which cluster it asks', {
+      code: 'kubectl-call',
+      exit: 'config',
+      hint: 'Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry, or log in to the portal again.',
+    });
+  }
+  const path = `${call.home}/${credentialCachePath(server)}`;
+  const cache = readCredentialCache(path, call.uid, server);
+  if (cache === undefined) throw missing(server);
+  return { path, cache };
+}
+
+function findByName(call: KubectlCall, name: string) {
+  const folder = `${call.home}/.kube/cache/berth`;
+  let files: string[] = [];
+  try {
+    files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  } catch {
+    // No folder: no credential.
+  }
+  for (const file of files) {
+    const path = `${folder}/${file}`;
+    const cache = readCredentialCache(path, call.uid);
+    if (cache?.cluster === name) return { path, cache };
+  }
+  throw missing(name);
+}
+
+function missing(what: string): BerthError {
+  return new BerthError(`there is no credential for ${escapeControl(what)}`, {
+    code: 'credential-missing',
+    exit: 'permission',
+    hint: 'Log in to the portal: that makes one.',
+  });
+}

@@ -1,0 +1,30 @@
+import type { ExitClass } from '../errors.ts';
+
+/**
+ * The conversation between `kube-credential` and root's broker: one line of JSON each way. Who asks
+ * is not in it: that is known by the socket.
+ */
+export interface BrokerRequest {
+  /** OnDemand's name of the cluster. */
+  readonly cluster: string;
+}
+
+export type BrokerAnswer =
+  | {
+      readonly token: string;
+      /** Seconds since the epoch. */
+      readonly expiry: number;
+    }
+  | {
+      readonly error: {
+        readonly code: string;
+        readonly message: string;
+        readonly hint: string;
+        readonly exit: ExitClass;
+      };
+    };
+
+/** Where the socket of a user is. systemd makes it, owned by the user, mode 0600. */
+export function brokerSocket(uid: number): string {
+  return `/run/berth/broker/${uid}.sock`;
+}

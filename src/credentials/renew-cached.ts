@@ -1,0 +1,91 @@
+import { BerthError } from '../errors.ts';
+import type { HttpsClient } from '../system/https-request.ts';
+import { askBroker } from './ask-broker.ts';
+import {
+  type CredentialCache,
+  isFresh,
+  type PublicRefresh,
+  readCredentialCache,
+} from './credential-cache.ts';
+import { refreshTokens } from './refresh.ts';
+import { renewOnce } from './renew-once.ts';
+import { chooseToken, expiryOf } from './token-choice.ts';
+
+export interface RenewEdges {
+  readonly https: HttpsClient;
+  readonly uid: number;
+  /** Seconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** One request; with what comes after it, it stays below what a lock's owner is given. */
+const timeoutMs = 10_000;
+/** When the token still has seconds, kubectl does not wait long for a provider that hangs. */
+const shortTimeoutMs = 3_000;
+
+/**
+ * Renews the credential in a user's file, as the user: with the refresh token of a public client, or
+ * by asking root's broker. Twenty processes at once make one request.
+ *
+ * @throws {BerthError} `credential-expired` when there is no way to renew it, and what `renewOnce`,
+ *   `refreshTokens` and `askBroker` throw.
+ */
+export async function renewCached(
+  path: string,
+  cache: CredentialCache,
+  edges: RenewEdges,
+): Promise<CredentialCache> {
+  if (cache.refresh === undefined) {
+    if (cache.expiry > edges.now()) return cache;
+    throw new BerthError(`the credential for ${cache.server} has expired`, {
+      code: 'credential-expired',
+      exit: 'permission',
+      hint: 'Log in to the portal again. (The portal gave no refresh token, so it lasts only as long as its token.)',
+    });
+  }
+  return await renewOnce(
+    {
+      path,
+      now: edges.now,
+      read: () => readCredentialCache(path, edges.uid, cache.server),
+      isFresh: (credential) => isFresh(credential, edges.now()),
+      renew: (current) => renew(current, edges),
+    },
+    cache,
+  );
+}
+
+async function renew(current: CredentialCache, edges: RenewEdges): Promise<CredentialCache> {
+  const limit = current.expiry > edges.now() ? shortTimeoutMs : timeoutMs;
+  const { refresh, cluster } = current;
+  if (refresh?.by === 'broker') {
+    // The broker asks the provider in turn, so it gets more time than the provider.
+    const answer = await askBroker(refresh.socket, { cluster }, limit + 5_000);
+    return { ...current, ...answer };
+  }
+  return refresh === undefined ? current : await renewPublic(current, refresh, limit, edges);
+}
+
+async function renewPublic(
+  current: CredentialCache,
+  refresh: PublicRefresh,
+  limitMs: number,
+  edges: RenewEdges,
+): Promise<CredentialCache> {
+  const endpoint = {
+    url: refresh.tokenEndpoint,
+    clientId: refresh.clientId,
+    ...(refresh.ca !== undefined && { ca: refresh.ca }),
+  };
+  const tokens = await refreshTokens(endpoint, refresh.refreshToken, {
+    https: edges.https,
+    timeoutMs: limitMs,
+  });
+  const token = chooseToken(tokens, refresh.token);
+  return {
+    ...current,
+    token,
+    expiry: expiryOf(token, tokens.expiresIn, edges.now()),
+    refresh: { ...refresh, refreshToken: tokens.refreshToken },
+  };
+}

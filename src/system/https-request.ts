@@ -1,0 +1,151 @@
+import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+
+export interface HttpsRequest {
+  readonly method: 'GET' | 'POST';
+  /** https only: what comes back is trusted with everybody's login. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `application/x-www-form-urlencoded`. */
+  readonly form?: Readonly<Record<string, string>>;
+  /** PEM bundle for the server's certificate; Node's own where absent. */
+  readonly ca?: string;
+  /** For the whole exchange, from the look-up of the name to the last byte, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface HttpsAnswer {
+  readonly status: number;
+  /** The parsed JSON, or undefined where the body is not `application/json`. */
+  readonly json: unknown;
+}
+
+export type HttpsClient = (request: HttpsRequest) => Promise<HttpsAnswer>;
+
+/** No discovery document, key set or token response comes near this. */
+const maximumBytes = 512 * 1024;
+
+/**
+ * One request to the identity provider. No redirects, no proxy, no connection kept: what the
+ * discovery document says is where the answer comes from.
+ *
+ * @throws {BerthError} `issuer-url-not-https`, `issuer-certificate`, `issuer-unreachable`,
+ *   `issuer-timeout`, `issuer-answer`. The message names the host and path, never the query or form.
+ */
+export const httpsRequest: HttpsClient = async (request) => {
+  const url = new URL(request.url);
+  const where = escapeControl(`${url.host}${url.pathname}`);
+  if (url.protocol !== 'https:') {
+    throw new BerthError(`${where} is not an https address`, {
+      code: 'issuer-url-not-https',
+      exit: 'config',
+      hint: 'Tokens and keys are taken over https only: give the identity provider a certificate.',
+    });
+  }
+  const timeout = AbortSignal.timeout(request.timeoutMs);
+  const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
+  try {
+    const { status, type, body } = await exchange(request, url, signal);
+    return { status, json: jsonOf(url, type, body) };
+  } catch (cause) {
+    if (cause instanceof BerthError) throw cause;
+    throw unreachable(where, cause, timeout.aborted ? request.timeoutMs : undefined);
+  }
+};
+
+interface RawAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): Promise<RawAnswer> {
+  // Loaded here: most runs talk to no identity provider.
+  const { request: open } = await import('node:https');
+  const body = request.form && new URLSearchParams(request.form).toString();
+  return await new Promise<RawAnswer>((resolve, reject) => {
+    const outgoing = open(
+      url,
+      {
+        method: request.method,
+        agent: false,
+        signal,
+        ...(request.ca !== undefined && { ca: request.ca }),
+        headers: {
+          accept: 'application/json',
+          ...request.headers,
+          ...(body !== undefined && {
+            'content-type': 'application/x-www-form-urlencoded',
+            'content-length': String(Buffer.byteLength(body)),
+          }),
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+          chunks.push(chunk);
+          if (bytes > maximumBytes) {
+            response.destroy(badAnswer(url, `more than ${maximumBytes} bytes`));
+          }
+        });
+        response.on('error', reject);
+        response.on('aborted', () => reject(badAnswer(url, 'half a body')));
+        response.on('end', () => {
+          const type = response.headers['content-type'] ?? '';
+          resolve({ status: response.statusCode ?? 0, type, body: Buffer.concat(chunks) });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
+  // RFC 7517 8.5.2: a key set may come as application/jwk-set+json.
+  if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType)) return undefined;
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw badAnswer(url, 'a body that is not JSON');
+  }
+}
+
+/** The answer came, but is not one that this protocol has. */
+export function badAnswer(url: URL, what: string): BerthError {
+  return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
+    code: 'issuer-answer',
+    exit: 'unavailable',
+    hint: 'Open the address with curl: is it the identity provider, or a proxy or error page before it?',
+  });
+}
+
+function unreachable(where: string, cause: unknown, timeoutMs: number | undefined): BerthError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
+  if (timeoutMs !== undefined) {
+    return new BerthError(`${where} did not answer within ${timeoutMs} ms`, {
+      code: 'issuer-timeout',
+      exit: 'temporary',
+      hint: 'Look whether the identity provider is up; the next login tries again.',
+      cause,
+    });
+  }
+  if (/CERT|SSL|TLS|ALTNAME|SIGNATURE|ISSUER/.test(code)) {
+    return new BerthError(`the certificate of ${where} is not trusted: ${reason}`, {
+      code: 'issuer-certificate',
+      exit: 'config',
+      hint: 'Name the PEM file of the certificate authority that signed it as oidc.caFile.',
+      cause,
+    });
+  }
+  return new BerthError(`${where} cannot be reached: ${reason}`, {
+    code: 'issuer-unreachable',
+    exit: 'temporary',
+    hint: 'Look whether the identity provider is up and this host may reach it; the next login tries again.',
+    cause,
+  });
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import {
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BerthError, isErrno } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import { writeError } from './atomic-file.ts';
+
+export interface LockOptions {
+  /** How long to wait for others, in milliseconds. */
+  readonly waitMs: number;
+  /**
+   * A lock of another machine is given up when it is older than this, in milliseconds by the file
+   * server's clock: its owner cannot be looked up, so whoever takes the lock must be done by then.
+   */
+  readonly foreignStaleMs: number;
+  /** Asked before every try; true ends the wait without the lock (what was wanted is there). */
+  readonly enough?: () => boolean;
+}
+
+export interface OwnerLock {
+  /** Gives it back, if it is still ours: an owner that overslept may have lost it. */
+  release(): void;
+}
+
+/** Who holds a lock, in the lock file. `nonce` tells two locks of one process apart. */
+interface Owner {
+  readonly host: string;
+  /** Boot and process-id namespace: a number means the same process only inside both. */
+  readonly world: string;
+  readonly pid: number;
+  /** Start of the process in clock ticks since boot, /proc/PID/stat field 22. */
+  readonly start: string;
+  readonly nonce: string;
+}
+
+const abandonedAfterMs = 3_600_000;
+
+/**
+ * Takes a lock file that outlives kill -9 of its owner by no more than the next try.
+ *
+ * It is made by link(2), which is atomic on NFS too and shows the owner from the first moment. Who
+ * finds it with a dead owner may remove it only while holding the lock on that very owner
+ * (`FILE.NONCE`), so two that find it at once never remove the successor's.
+ *
+ * @returns Nothing where `enough` said so.
+ * @throws {BerthError} `lock-timeout`, and what `writeError` makes of a full disk or quota.
+ */
+export async function takeLock(path: string, options: LockOptions): Promise<OwnerLock | undefined> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const self = describeSelf();
+  const temporary = `${path}.${self.nonce}.tmp`;
+  try {
+    writeFileSync(temporary, JSON.stringify(self), { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw writeError(path, cause);
+  }
+  try {
+    const end = performance.now() + options.waitMs;
+    for (;;) {
+      if (options.enough?.() === true) return undefined;
+      if (tryLink(temporary, path)) {
+        sweep(path, temporary);
+        return lockOf(path, self);
+      }
+      if (!(await removeStale(path, self, temporary, options)) && performance.now() > end) {
+        throw timedOut(path, options.waitMs);
+      }
+      await sleep(15 + Math.random() * 20);
+    }
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function lockOf(path: string, self: Owner): OwnerLock {
+  return {
+    release: () => {
+      if (readOwner(path)?.nonce === self.nonce) rmSync(path, { force: true });
+    },
+  };
+}
+
+/** An hour after a process was killed between two steps, what it left is removed. */
+function sweep(path: string, temporary: string): void {
+  const folder = dirname(path);
+  const stem = `${basename(path)}.`;
+  const { mtimeMs } = statSync(temporary);
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(stem) || !/^[0-9a-f]{18}(\.tmp(\.now)?)?$/.test(name.slice(stem.length))) {
+      continue;
+    }
+    try {
+      const leftover = join(folder, name);
+      if (mtimeMs - statSync(leftover).mtimeMs > abandonedAfterMs) rmSync(leftover);
+    } catch (error) {
+      // Somebody else swept it.
+      if (!isErrno(error, 'ENOENT')) throw error;
+    }
+  }
+}
+
+function tryLink(temporary: string, path: string): boolean {
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+    // open(2), O_EXCL: over NFS a lost answer makes a link that was made look like a failure.
+    return statSync(temporary).nlink === 2;
+  }
+}
+
+/** Removes the lock when its owner is gone; true when it was worth trying. */
+async function removeStale(
+  path: string,
+  self: Owner,
+  temporary: string,
+  options: LockOptions,
+): Promise<boolean> {
+  const owner = readOwner(path);
+  if (owner === undefined || !isStale(owner, self, path, temporary, options)) return false;
+  const right = await takeLock(`${path}.${owner.nonce}`, { ...options, waitMs: 1_000 });
+  try {
+    // Only its owner, who is dead, and the holder of this right remove it: this is no race.
+    if (right && readOwner(path)?.nonce === owner.nonce) rmSync(path, { force: true });
+  } finally {
+    right?.release();
+  }
+  return true;
+}
+
+function isStale(
+  owner: Owner,
+  self: Owner,
+  path: string,
+  temporary: string,
+  options: LockOptions,
+): boolean {
+  if (owner.host === self.host && owner.world === self.world) {
+    return startOf(owner.pid) !== owner.start;
+  }
+  // Both times are the file server's: this machine's clock has no part in it.
+  try {
+    return touched(temporary) - statSync(path).mtimeMs > options.foreignStaleMs;
+  } catch {
+    return false;
+  }
+}
+
+/** The file server's time now: what it gives to a file that is written now. */
+function touched(temporary: string): number {
+  const probe = `${temporary}.now`;
+  writeFileSync(probe, '', { mode: 0o600 });
+  const { mtimeMs } = statSync(probe);
+  rmSync(probe, { force: true });
+  return mtimeMs;
+}
+
+/** Nothing where there is no lock. A file that is no lock of ours only ages. */
+function readOwner(path: string): Owner | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+  try {
+    const owner = JSON.parse(text) as Partial<Owner> | null;
+    if (typeof owner?.nonce === 'string' && /^[0-9a-f]{18}$/.test(owner.nonce))
+      return owner as Owner;
+  } catch {
+    // Below.
+  }
+  return { host: '', world: '', pid: 0, start: '', nonce: 'unreadable' };
+}
+
+function describeSelf(): Owner {
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return {
+    host: hostname(),
+    world: `${boot} ${readlinkSync('/proc/self/ns/pid')}`,
+    pid: process.pid,
+    start: startOf(process.pid) ?? '',
+    nonce: randomBytes(9).toString('hex'),
+  };
+}
+
+/** Nothing for a process that is gone. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in field 2 may hold blanks and brackets, so count from its last one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // A zombie runs no more; its parent only has not looked yet.
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function timedOut(path: string, waitMs: number): BerthError {
+  const owner = readOwner(path);
+  const who = owner === undefined ? 'nobody' : `process ${owner.pid} on ${owner.host}`;
+  return new BerthError(
+    `another process (${escapeControl(who)}) held the lock for more than ${waitMs} ms`,
+    {
+      code: 'lock-timeout',
+      exit: 'temporary',
+      hint: 'Try again. If it stays: look what that process waits for.',
+      fields: { file: path },
+    },
+  );
+}

@@ -1,0 +1,93 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { BerthError, isErrno } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+
+/**
+ * Reads a file that holds secrets, and refuses one that somebody else could have written or read.
+ * Synchronous and with nothing but node:fs: the exec plugin runs at every kubectl.
+ *
+ * @param uid Who must own it.
+ * @returns Nothing where there is no such file.
+ * @throws {BerthError} `private-file-unsafe` (owner, mode, no plain file), `private-file-too-large`,
+ *   `private-file-unreadable`.
+ */
+export function readPrivateFile(
+  path: string,
+  uid: number,
+  maximumBytes: number,
+): string | undefined {
+  let descriptor: number;
+  try {
+    // A symlink could make the reader take a foreign file for its own; a FIFO must not block us.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (cause) {
+    if (isErrno(cause, 'ENOENT')) return undefined;
+    throw unusable(path, 'unreadable', isErrno(cause, 'ELOOP') ? 'it is a symlink' : reason(cause));
+  }
+  try {
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) throw unusable(path, 'unsafe', 'it is not a regular file');
+    if (status.uid !== uid) throw unusable(path, 'unsafe', `its owner is UID ${status.uid}`);
+    if ((status.mode & 0o077) !== 0) {
+      throw unusable(path, 'unsafe', `its mode is ${(status.mode & 0o777).toString(8)}`);
+    }
+    if (status.size > maximumBytes) throw unusable(path, 'too-large', `${status.size} bytes`);
+    const buffer = Buffer.alloc(status.size);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
+      read = readSync(descriptor, buffer, length, buffer.length - length, null);
+    }
+    return buffer.toString('utf8', 0, length);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Replaces a file in one step, readable by its owner only: a reader sees the old one or the new one,
+ * and a crash leaves one of them. Folders on the way are made with mode 0700. For root's own state on
+ * a local disk; into a home, write with `writeAtomically`, which explains a full disk.
+ *
+ * @param mark Tells the temporary files of several writers apart: the process id will do.
+ */
+export function writePrivateFile(path: string, contents: string, mark: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${mark}.tmp`;
+  rmSync(temporary, { force: true });
+  const descriptor = openSync(temporary, 'wx', 0o600);
+  try {
+    writeFileSync(descriptor, contents);
+    fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(temporary, path);
+}
+
+function unusable(path: string, kind: string, why: string): BerthError {
+  return new BerthError(`${escapeControl(path)} cannot be used: ${why}`, {
+    code: `private-file-${kind}`,
+    exit: 'permission',
+    hint: 'Remove the file and log in to the portal again: it is made anew.',
+    fields: { file: path },
+  });
+}
+
+function reason(cause: unknown): string {
+  return isErrno(cause) ? String(cause.code) : String(cause);
+}
