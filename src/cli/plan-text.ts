@@ -1,0 +1,66 @@
+import { createTwoFilesPatch } from 'diff';
+import { stringify } from 'yaml';
+import { escapeControl } from '../log.ts';
+
+/** Anything that a plan compares: an object of a cluster or a file of the user. */
+export interface PlannedChange {
+  /** `NetworkPolicy u-alice/deny-from-other-namespaces`, or a file's path. */
+  readonly what: string;
+  readonly action: 'create' | 'update' | 'none';
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** The part of a plan that one cluster, or the user's files, make up. */
+export interface PlanSection {
+  readonly title: string;
+  readonly changes: readonly PlannedChange[];
+  /** Why this part could not be planned. */
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
+}
+
+export interface TextStyle {
+  readonly colour: boolean;
+}
+
+/** A plan for a person: a unified diff of whatever would change, and one line for what would not. */
+export function planText(sections: readonly PlanSection[], { colour }: TextStyle): string {
+  return sections
+    .map(({ title, changes, error }) =>
+      [
+        `# ${title}`,
+        ...changes.map((change) => changeText(change, colour)),
+        ...(error === undefined
+          ? []
+          : [`error ${error.code}: ${safe(error.message)}`, `  next: ${safe(error.hint)}`]),
+      ].join('\n'),
+    )
+    .join('\n\n');
+}
+
+const colours: Readonly<Record<string, string>> = { '+': '32', '-': '31', '@': '36' };
+
+function changeText({ what, action, before, after }: PlannedChange, colour: boolean): string {
+  if (action === 'none') return `  unchanged  ${safe(what)}`;
+  const patch = createTwoFilesPatch(`live ${what}`, `planned ${what}`, body(before), body(after), '', '', {
+    context: 3,
+  });
+  const lines = patch
+    .split('\n')
+    .filter((line) => !line.startsWith('=====') && !line.startsWith('\\ No newline'))
+    .map((line) => {
+      const code = colours[line.charAt(0)];
+      return colour && code !== undefined ? `\u001b[${code}m${safe(line)}\u001b[0m` : safe(line);
+    });
+  return [`  ${action}     ${safe(what)}`, ...lines].join('\n').trimEnd();
+}
+
+function body(value: unknown): string {
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : stringify(value, { sortMapEntries: true, lineWidth: 0 });
+}
+
+/** A server's or a user's text never steers the admin's terminal; a backslash stays one. */
+function safe(line: string): string {
+  return escapeControl(line).replaceAll('\\\\', '\\');
+}

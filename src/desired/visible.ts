@@ -1,0 +1,53 @@
+import type { LiveObject } from './kube-object.ts';
+
+/** Fields that the API server keeps for itself: noise in a diff. */
+const serverFields = ['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation'];
+
+/** Where `kubectl apply` keeps a copy of what it sent: of a Secret, its contents. */
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** The object without the API server's book-keeping and without kubectl's copy of it. */
+export function visible(object: LiveObject): LiveObject {
+  const { annotations, ...metadata } = without(object.metadata, serverFields);
+  return {
+    ...without(object, ['status']),
+    metadata: {
+      ...metadata,
+      ...(annotations === undefined
+        ? {}
+        : { annotations: without(annotations as object, [lastApplied]) }),
+    },
+  } as LiveObject;
+}
+
+function without(object: object, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+}
+
+/**
+ * Takes the values of a Secret out of a comparison, leaving only whether they are the same: as
+ * `kubectl diff` shows them.
+ */
+export function redact(
+  before: LiveObject | undefined,
+  after: LiveObject,
+): { readonly before?: LiveObject; readonly after: LiveObject } {
+  if (after.kind !== 'Secret') return before === undefined ? { after } : { before, after };
+  const masked = (object: LiveObject, other: LiveObject | undefined, mark: string): LiveObject => ({
+    ...object,
+    data: Object.fromEntries(
+      Object.entries(secretData(object)).map(([key, value]) => [
+        key,
+        other !== undefined && secretData(other)[key] !== value ? `*** (${mark})` : '***',
+      ]),
+    ),
+  });
+  return {
+    ...(before === undefined ? {} : { before: masked(before, after, 'before') }),
+    after: masked(after, before, 'after'),
+  };
+}
+
+function secretData(object: LiveObject): Readonly<Record<string, unknown>> {
+  return (object.data ?? {}) as Readonly<Record<string, unknown>>;
+}

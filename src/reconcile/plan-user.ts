@@ -1,0 +1,97 @@
+import { annotations } from '../desired/names.ts';
+import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
+import { redact, visible } from '../desired/visible.ts';
+import { differs } from '../desired/drift.ts';
+import type { ApiClient } from './api-client.ts';
+import { apiError } from './api-errors.ts';
+import { ownership } from './ownership.ts';
+import { found, readMembers } from './read-members.ts';
+import type { ReconcileInput } from './reconcile-user.ts';
+import { applyRequest, createRequest, getRequest } from './requests.ts';
+
+/** One object as it is and as a login would leave it; secrets are redacted in both. */
+export interface ObjectChange {
+  /** `NetworkPolicy u-alice/deny-from-other-namespaces` */
+  readonly object: string;
+  readonly action: 'create' | 'update' | 'none';
+  readonly before?: LiveObject;
+  readonly after: LiveObject;
+}
+
+/**
+ * What `reconcileUser` would do with the same objects, asked of the live cluster by server-side dry
+ * run, so that defaults and admission count. Nothing is changed. In a namespace that is not there
+ * yet nothing can be tried: its objects are shown as they would be sent.
+ *
+ * Throws as `reconcileUser` does: what would stop the login stops the plan.
+ */
+export async function planUser({
+  client,
+  user,
+  objects,
+}: Pick<ReconcileInput, 'client' | 'user' | 'objects'>): Promise<readonly ObjectChange[]> {
+  const { namespace, members } = objects;
+  const live = found(await client.send(getRequest(namespace)), `reading ${describe(namespace)}`);
+  if (live === undefined) {
+    const created = await dryRun(client, namespace, createRequest(namespace, { dryRun: true }));
+    return [
+      change(namespace, undefined, created),
+      ...members.map((member) => change(member, undefined, member as unknown as LiveObject)),
+    ];
+  }
+  const read = await readMembers(client, namespace.metadata.name, members);
+  const owner = ownership(user, live, read.roleBindings);
+  if (owner.verdict === 'refused') throw owner.error;
+  return Promise.all(
+    [{ desired: keepStamp(namespace, live), live }, ...read.members].map(
+      async ({ desired, live: before }) => {
+        // What would not be sent is not tried either: the plan is what happens.
+        if (before !== undefined && !differs(desired, before))
+          return change(desired, before, before);
+        return change(
+          desired,
+          before,
+          await dryRun(client, desired, applyRequest(desired, { dryRun: true })),
+        );
+      },
+    ),
+  );
+}
+
+async function dryRun(
+  client: ApiClient,
+  object: KubeObject,
+  request: ReturnType<typeof applyRequest>,
+): Promise<LiveObject> {
+  const answer = await client.send(request);
+  if (answer.status !== 200 && answer.status !== 201)
+    throw apiError(`trying ${describe(object)}`, answer);
+  return answer.body as LiveObject;
+}
+
+function change(desired: KubeObject, before: LiveObject | undefined, after: LiveObject): ObjectChange {
+  const shown = redact(before === undefined ? undefined : visible(before), visible(after));
+  const same = before !== undefined && JSON.stringify(visible(before)) === JSON.stringify(visible(after));
+  return {
+    object: describe(desired),
+    action: before === undefined ? 'create' : same ? 'none' : 'update',
+    ...(shown.before === undefined ? {} : { before: shown.before }),
+    after: shown.after,
+  };
+}
+
+/** Every login renews the time of the last one: that alone is no change worth a plan. */
+function keepStamp(namespace: KubeObject, live: LiveObject): KubeObject {
+  const stamp = live.metadata.annotations?.[annotations.lastHookExecution];
+  if (stamp === undefined) return namespace;
+  return {
+    ...namespace,
+    metadata: {
+      ...namespace.metadata,
+      annotations: {
+        ...namespace.metadata.annotations,
+        [annotations.lastHookExecution]: stamp,
+      },
+    },
+  };
+}
