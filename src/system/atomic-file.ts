@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, open, readdir, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { BerthError, isErrno } from '../errors.ts';
+
+/** New contents that lie complete beside the file they will replace. */
+export interface StagedFile {
+  /** Puts them in the file's place in one step. @throws as `stageFile` */
+  commit(): Promise<void>;
+  /** Gives them up; the file stays as it was. Does nothing after a commit. */
+  discard(): Promise<void>;
+}
+
+/** A writer takes milliseconds; what is this old was left by one that was killed. In milliseconds. */
+const abandonedAfter = 10 * 60_000;
+
+/**
+ * Replaces the file in one step: whoever reads it meets the old contents or the new, never half.
+ * A failure leaves the old file untouched and nothing beside it.
+ *
+ * @param options.mode permission bits of the new file, whatever the umask is
+ * @throws `disk-full`, `quota-exceeded`, `read-only`, `not-permitted`; other errors of the system as
+ *   they are
+ */
+export async function writeAtomically(
+  path: string,
+  contents: string | Uint8Array,
+  options: { readonly mode: number },
+): Promise<void> {
+  const staged = await stageFile(path, contents, options);
+  try {
+    await staged.commit();
+  } finally {
+    await staged.discard();
+  }
+}
+
+/**
+ * The slow half of `writeAtomically`, for a caller that wants to hold a lock only for the rename:
+ * everything is on the disk when this returns. What a killed writer left is swept up first.
+ *
+ * The folder is not synced: after a power cut the old file may be back, and the next login mends it.
+ *
+ * @throws as `writeAtomically`
+ */
+export async function stageFile(
+  path: string,
+  contents: string | Uint8Array,
+  options: { readonly mode: number },
+): Promise<StagedFile> {
+  await sweep(path);
+  const temporary = temporaryNames(path).next();
+  let there = false;
+  const discard = async (): Promise<void> => {
+    if (!there) return;
+    there = false;
+    await unlink(temporary);
+  };
+  try {
+    const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+    const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    there = true;
+    try {
+      await file.writeFile(contents);
+      await file.chmod(options.mode);
+      // NFS and quotas report a full disk here, not at the write.
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (cause) {
+    await discard();
+    throw writeError(path, cause);
+  }
+  return {
+    discard,
+    commit: async () => {
+      try {
+        await rename(temporary, path);
+        there = false;
+      } catch (cause) {
+        await discard();
+        throw writeError(path, cause);
+      }
+    },
+  };
+}
+
+/** What went wrong at a write, in the admin's words where it is known; else as it was. */
+export function writeError(path: string, cause: unknown): unknown {
+  if (!isErrno(cause)) return cause;
+  const known = knownErrors[cause.code ?? ''];
+  if (known === undefined) return cause;
+  return new BerthError(`${path} cannot be written: ${known.reason}`, {
+    code: known.code,
+    exit: known.exit,
+    hint: known.hint,
+    fields: { file: path },
+    cause,
+  });
+}
+
+const readOnly = {
+  code: 'read-only',
+  reason: 'the file system is mounted read-only',
+  exit: 'io',
+  hint: 'Mount it read-write on this host.',
+} as const;
+const notPermitted = {
+  code: 'not-permitted',
+  reason: 'permission denied',
+  exit: 'permission',
+  hint: 'Look at owner and mode of the folder with `namei -l`, as that user: root may see more.',
+} as const;
+const quotaExceeded = {
+  code: 'quota-exceeded',
+  reason: 'the disk quota is used up',
+  exit: 'io',
+  hint: 'Free some space or raise the quota; the next login tries again.',
+} as const;
+const knownErrors: Readonly<
+  Record<
+    string,
+    | {
+        readonly code: string;
+        readonly reason: string;
+        readonly exit: 'io' | 'permission';
+        readonly hint: string;
+      }
+    | undefined
+  >
+> = {
+  ENOSPC: {
+    code: 'disk-full',
+    reason: 'the disk is full',
+    exit: 'io',
+    hint: 'Free some space or inodes (`df`, `df -i`); the next login tries again.',
+  },
+  EDQUOT: quotaExceeded,
+  EROFS: readOnly,
+  EACCES: notPermitted,
+  EPERM: notPermitted,
+};
+
+/** `.config.berth-0123456789abcdef`: hidden, beside the file, and known again by its pattern. */
+function temporaryNames(path: string): { next(): string; matches(name: string): boolean } {
+  const stem = `.${basename(path)}.berth-`;
+  return {
+    next: () => join(dirname(path), stem + randomBytes(8).toString('hex')),
+    matches: (name) => name.startsWith(stem) && /^[0-9a-f]{16}$/.test(name.slice(stem.length)),
+  };
+}
+
+/** Removes what killed writers of this file left. Only tidiness: its own errors stop no write. */
+async function sweep(path: string): Promise<void> {
+  const temporaries = temporaryNames(path);
+  const folder = dirname(path);
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names.filter((candidate) => temporaries.matches(candidate))) {
+    const leftover = join(folder, name);
+    try {
+      const { mtimeMs } = await lstat(leftover);
+      if (Date.now() - mtimeMs > abandonedAfter) await unlink(leftover);
+    } catch (error) {
+      // Another writer was quicker, or the folder is not ours to tidy: the write itself will tell.
+      if (!isErrno(error)) throw error;
+    }
+  }
+}
