@@ -1,0 +1,142 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { BerthError, isErrno } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+import type { Logger } from '../log.ts';
+import { asUser } from '../system/as-user.ts';
+import type { Deadline } from '../system/deadline.ts';
+import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
+import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
+
+export interface KubeconfigUpdate {
+  readonly changed: boolean;
+  /** For the next login: `knownDigest`. */
+  readonly digest: string;
+}
+
+/** What an update would do now, as data: `text` is the old file and `newText` the one to come. */
+export interface KubeconfigPlan {
+  readonly path: string;
+  readonly text: string;
+  readonly newText: string;
+  readonly changed: boolean;
+  /** The new file's permission bits. */
+  readonly mode: number;
+}
+
+/**
+ * Sets our entries in the user's `~/.kube/config`, as the user, under kubectl's lock and in one step.
+ *
+ * Where the file and the wishes are those of `knownDigest`, it is read and hashed and that is all.
+ * Where nothing has to change, no lock is taken: kubectl does not wait for one but fails. A change is
+ * staged before the lock, and the lock held for a second look at the file and the rename; what
+ * another process wrote in between is taken up.
+ *
+ * A new file has mode 0600 and its folder 0700; an old one keeps its mode, without what group and
+ * others could do where credentials are set.
+ *
+ * @throws what `readKubeconfig`, `setKubeconfigEntries`, `withKubeconfigLock` and `stageFile` throw
+ */
+export function updateKubeconfig(
+  user: User,
+  wanted: readonly KubeconfigEntries[],
+  options: { readonly deadline: Deadline; readonly log: Logger; readonly knownDigest?: string },
+): Promise<KubeconfigUpdate> {
+  return asUser(user, async () => {
+    const source = await readKubeconfig(user);
+    const digest = kubeconfigDigest(source.contents, wanted);
+    if (digest === options.knownDigest) return { changed: false, digest };
+    const plan = await planFrom(source, wanted);
+    if (!plan.changed) return { changed: false, digest };
+    if (source.mode === undefined) await makeFolder(dirname(source.path));
+    const done = await replace(source, plan, wanted, user, options);
+    return {
+      changed: done.changed,
+      digest: kubeconfigDigest(Buffer.from(done.newText), wanted),
+    };
+  });
+}
+
+/**
+ * What `updateKubeconfig` would do at this moment, without a lock and without a write.
+ *
+ * @throws as `updateKubeconfig`, but for the lock and the write
+ */
+export function planKubeconfig(
+  user: User,
+  wanted: readonly KubeconfigEntries[],
+): Promise<KubeconfigPlan> {
+  return asUser(user, async () => planFrom(await readKubeconfig(user), wanted));
+}
+
+async function planFrom(
+  source: KubeconfigSource,
+  wanted: readonly KubeconfigEntries[],
+): Promise<KubeconfigPlan> {
+  const text = decode(source);
+  // Loaded here: the YAML parser would cost every later login, which needs none, 10 ms.
+  const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
+  const edited = setKubeconfigEntries(text, wanted, source.path);
+  const secret = wanted.some(({ user }) => user !== undefined);
+  const mode = (source.mode ?? 0o600) & (secret ? 0o600 : 0o777);
+  return { path: source.path, text, newText: edited.text, changed: edited.changed, mode };
+}
+
+/** Puts the planned text in place, or one planned anew if the file is no longer what it was. */
+async function replace(
+  source: KubeconfigSource,
+  plan: KubeconfigPlan,
+  wanted: readonly KubeconfigEntries[],
+  user: User,
+  limits: { readonly deadline: Deadline; readonly log: Logger },
+): Promise<KubeconfigPlan> {
+  const [{ stageFile, writeAtomically }, { withKubeconfigLock }] = await Promise.all([
+    import('../system/atomic-file.ts'),
+    import('./kubeconfig-lock.ts'),
+  ]);
+  const staged = await stageFile(source.target, plan.newText, { mode: plan.mode });
+  try {
+    return await withKubeconfigLock(source.path, limits, async () => {
+      const now = await readKubeconfig(user);
+      if (sameFile(now, source)) {
+        await staged.commit();
+        return plan;
+      }
+      // Somebody wrote between the two looks: what they wrote is the old text now.
+      const newer = await planFrom(now, wanted);
+      if (newer.changed) await writeAtomically(now.target, newer.newText, { mode: newer.mode });
+      return newer;
+    });
+  } finally {
+    await staged.discard();
+  }
+}
+
+function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
+  return now.target === before.target && Buffer.compare(now.contents, before.contents) === 0;
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (cause) {
+    if (isErrno(cause, 'EEXIST')) return;
+    const { writeError } = await import('../system/atomic-file.ts');
+    throw writeError(folder, cause);
+  }
+}
+
+/** Text whose encoding back gives the same bytes, a byte order mark included. */
+function decode({ path, contents }: KubeconfigSource): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(contents);
+  } catch (cause) {
+    throw new BerthError(`${path} is no UTF-8 text`, {
+      code: 'kubeconfig-invalid',
+      exit: 'config',
+      hint: `See what it is: file ${path}; nothing was written.`,
+      fields: { file: path },
+      cause,
+    });
+  }
+}
