@@ -47,7 +47,8 @@ export interface BrokerRefresh {
  */
 export const renewBeforeSeconds = 15;
 
-const maximumBytes = 256 * 1024;
+/** No credential's file is larger. */
+export const credentialCacheBytes = 256 * 1024;
 
 /** True while the token may be given to kubectl without asking anybody. `now` in seconds. */
 export function isFresh(credential: { readonly expiry: number }, now: number): boolean {
@@ -76,9 +77,9 @@ export function readCredentialCache(
   uid: number,
   server?: string,
 ): CredentialCache | undefined {
-  const text = readPrivateFile(path, uid, maximumBytes);
+  const text = readPrivateFile(path, uid, credentialCacheBytes);
   if (text === undefined) return undefined;
-  const cache = parse(text);
+  const cache = parseCredentialCache(text);
   if (cache === undefined) {
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
       code: 'credential-cache-broken',
@@ -92,7 +93,8 @@ export function readCredentialCache(
     : undefined;
 }
 
-function parse(text: string): CredentialCache | undefined {
+/** Nothing for what is not the text of a whole credential. */
+export function parseCredentialCache(text: string): CredentialCache | undefined {
   let value: Partial<CredentialCache> | null;
   try {
     value = JSON.parse(text) as Partial<CredentialCache> | null;

@@ -54,7 +54,7 @@ export async function renewOnce<Credential extends { readonly expiry: number }>(
         // Between the look and the lock somebody may have been quicker.
         if (!enough()) latest = await renew(renewal, latest);
       } finally {
-        lock.release();
+        await lock.release();
       }
     }
     if (renewal.isFresh(latest)) return latest;

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
+import { asRoot } from '../system/as-user.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { HttpsClient } from '../system/https-request.ts';
 import { readPrivateFile } from '../system/private-file.ts';
@@ -22,8 +23,6 @@ export interface IssuerEdges {
   readonly https: HttpsClient;
   /** Seconds since the epoch. */
   readonly now: () => number;
-  /** Who must own the files of the state folder: root's 0, but for tests. */
-  readonly uid: number;
   /** For each request to the issuer, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -66,8 +65,10 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
   const now = edges.now();
 
   const save = async (record: IssuerRecord): Promise<IssuerRecord> => {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeAtomically(file, JSON.stringify(record), { mode: 0o600 });
+    await asRoot(async () => {
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeAtomically(file, JSON.stringify(record), { mode: 0o600 });
+    });
     return record;
   };
   const fetchRecord = async (): Promise<IssuerRecord> => {
@@ -75,7 +76,8 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
     return await save({ issuer: source.issuer, fetchedAt: now, triedAt: now, ...documents });
   };
 
-  let record = readRecord(file, source.issuer, edges.uid) ?? (await fetchRecord());
+  const known = await asRoot(() => readRecord(file, source.issuer));
+  let record = known ?? (await fetchRecord());
   const mayAsk = (): boolean => Math.abs(now - record.triedAt) >= quietSeconds;
   const ask = async (): Promise<void> => {
     // Written first: a failure counts as a try too.
@@ -104,8 +106,8 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
 }
 
 /** Nothing where there is no file, or one that is not whole: it is made anew. */
-function readRecord(file: string, issuer: string, uid: number): IssuerRecord | undefined {
-  const text = readPrivateFile(file, uid, maximumBytes);
+function readRecord(file: string, issuer: string): IssuerRecord | undefined {
+  const text = readPrivateFile(file, 0, maximumBytes);
   if (text === undefined) return undefined;
   try {
     const record = JSON.parse(text) as Partial<IssuerRecord>;

@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,7 +22,7 @@ export interface LockOptions {
 
 export interface OwnerLock {
   /** Gives it back, if it is still ours: an owner that overslept may have lost it. */
-  release(): void;
+  release(): Promise<void>;
 }
 
 /** Who holds a lock, in the lock file. `nonce` tells two locks of one process apart. */
@@ -57,53 +49,53 @@ const abandonedAfterMs = 3_600_000;
  * @throws {BerthError} `lock-timeout`, and what `writeError` makes of a full disk or quota.
  */
 export async function takeLock(path: string, options: LockOptions): Promise<OwnerLock | undefined> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const self = describeSelf();
   const temporary = `${path}.${self.nonce}.tmp`;
   try {
-    writeFileSync(temporary, JSON.stringify(self), { flag: 'wx', mode: 0o600 });
+    await writeFile(temporary, JSON.stringify(self), { flag: 'wx', mode: 0o600 });
   } catch (cause) {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true });
     throw writeError(path, cause);
   }
   try {
     const end = performance.now() + options.waitMs;
     for (;;) {
       if (options.enough?.() === true) return undefined;
-      if (tryLink(temporary, path)) {
-        sweep(path, temporary);
+      if (await tryLink(temporary, path)) {
+        await sweep(path, temporary);
         return lockOf(path, self);
       }
       if (!(await removeStale(path, self, temporary, options)) && performance.now() > end) {
-        throw timedOut(path, options.waitMs);
+        throw await timedOut(path, options.waitMs);
       }
       await sleep(15 + Math.random() * 20);
     }
   } finally {
-    rmSync(temporary, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 
 function lockOf(path: string, self: Owner): OwnerLock {
   return {
-    release: () => {
-      if (readOwner(path)?.nonce === self.nonce) rmSync(path, { force: true });
+    release: async () => {
+      if ((await readOwner(path))?.nonce === self.nonce) await rm(path, { force: true });
     },
   };
 }
 
 /** An hour after a process was killed between two steps, what it left is removed. */
-function sweep(path: string, temporary: string): void {
+async function sweep(path: string, temporary: string): Promise<void> {
   const folder = dirname(path);
   const stem = `${basename(path)}.`;
-  const { mtimeMs } = statSync(temporary);
-  for (const name of readdirSync(folder)) {
+  const { mtimeMs } = await stat(temporary);
+  for (const name of await readdir(folder)) {
     if (!name.startsWith(stem) || !/^[0-9a-f]{18}(\.tmp(\.now)?)?$/.test(name.slice(stem.length))) {
       continue;
     }
     try {
       const leftover = join(folder, name);
-      if (mtimeMs - statSync(leftover).mtimeMs > abandonedAfterMs) rmSync(leftover);
+      if (mtimeMs - (await stat(leftover)).mtimeMs > abandonedAfterMs) await rm(leftover);
     } catch (error) {
       // Somebody else swept it.
       if (!isErrno(error, 'ENOENT')) throw error;
@@ -111,14 +103,14 @@ function sweep(path: string, temporary: string): void {
   }
 }
 
-function tryLink(temporary: string, path: string): boolean {
+async function tryLink(temporary: string, path: string): Promise<boolean> {
   try {
-    linkSync(temporary, path);
+    await link(temporary, path);
     return true;
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error;
     // open(2), O_EXCL: over NFS a lost answer makes a link that was made look like a failure.
-    return statSync(temporary).nlink === 2;
+    return (await stat(temporary)).nlink === 2;
   }
 }
 
@@ -129,50 +121,50 @@ async function removeStale(
   temporary: string,
   options: LockOptions,
 ): Promise<boolean> {
-  const owner = readOwner(path);
-  if (owner === undefined || !isStale(owner, self, path, temporary, options)) return false;
+  const owner = await readOwner(path);
+  if (owner === undefined || !(await isStale(owner, self, path, temporary, options))) return false;
   const right = await takeLock(`${path}.${owner.nonce}`, { ...options, waitMs: 1_000 });
   try {
     // Only its owner, who is dead, and the holder of this right remove it: this is no race.
-    if (right && readOwner(path)?.nonce === owner.nonce) rmSync(path, { force: true });
+    if (right && (await readOwner(path))?.nonce === owner.nonce) await rm(path, { force: true });
   } finally {
-    right?.release();
+    await right?.release();
   }
   return true;
 }
 
-function isStale(
+async function isStale(
   owner: Owner,
   self: Owner,
   path: string,
   temporary: string,
   options: LockOptions,
-): boolean {
+): Promise<boolean> {
   if (owner.host === self.host && owner.world === self.world) {
     return startOf(owner.pid) !== owner.start;
   }
   // Both times are the file server's: this machine's clock has no part in it.
   try {
-    return touched(temporary) - statSync(path).mtimeMs > options.foreignStaleMs;
+    return (await touched(temporary)) - (await stat(path)).mtimeMs > options.foreignStaleMs;
   } catch {
     return false;
   }
 }
 
 /** The file server's time now: what it gives to a file that is written now. */
-function touched(temporary: string): number {
+async function touched(temporary: string): Promise<number> {
   const probe = `${temporary}.now`;
-  writeFileSync(probe, '', { mode: 0o600 });
-  const { mtimeMs } = statSync(probe);
-  rmSync(probe, { force: true });
+  await writeFile(probe, '', { mode: 0o600 });
+  const { mtimeMs } = await stat(probe);
+  await rm(probe, { force: true });
   return mtimeMs;
 }
 
 /** Nothing where there is no lock. A file that is no lock of ours only ages. */
-function readOwner(path: string): Owner | undefined {
+async function readOwner(path: string): Promise<Owner | undefined> {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = await readFile(path, 'utf8');
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
@@ -211,8 +203,8 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-function timedOut(path: string, waitMs: number): BerthError {
-  const owner = readOwner(path);
+async function timedOut(path: string, waitMs: number): Promise<BerthError> {
+  const owner = await readOwner(path);
   const who = owner === undefined ? 'nobody' : `process ${owner.pid} on ${owner.host}`;
   return new BerthError(
     `another process (${escapeControl(who)}) held the lock for more than ${waitMs} ms`,

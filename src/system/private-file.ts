@@ -8,8 +8,10 @@ import {
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   writeFileSync,
 } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
@@ -30,20 +32,14 @@ export function readPrivateFile(
 ): string | undefined {
   let descriptor: number;
   try {
-    // A symlink could make the reader take a foreign file for its own; a FIFO must not block us.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (cause) {
-    if (isErrno(cause, 'ENOENT')) return undefined;
-    throw unusable(path, 'unreadable', isErrno(cause, 'ELOOP') ? 'it is a symlink' : reason(cause));
+    notOpened(path, cause);
+    return;
   }
   try {
     const status = fstatSync(descriptor);
-    if (!status.isFile()) throw unusable(path, 'unsafe', 'it is not a regular file');
-    if (status.uid !== uid) throw unusable(path, 'unsafe', `its owner is UID ${status.uid}`);
-    if ((status.mode & 0o077) !== 0) {
-      throw unusable(path, 'unsafe', `its mode is ${(status.mode & 0o777).toString(8)}`);
-    }
-    if (status.size > maximumBytes) throw unusable(path, 'too-large', `${status.size} bytes`);
+    assertPrivate(path, status, uid, maximumBytes);
     const buffer = Buffer.alloc(status.size);
     let length = 0;
     for (let read = -1; read !== 0 && length < buffer.length; length += read) {
@@ -52,6 +48,31 @@ export function readPrivateFile(
     return buffer.toString('utf8', 0, length);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/**
+ * As `readPrivateFile`, for a file in a home: a home that hangs must not stop the event loop, and
+ * with it the deadline.
+ */
+export async function readPrivateFileSoon(
+  path: string,
+  uid: number,
+  maximumBytes: number,
+): Promise<string | undefined> {
+  const { open } = await import('node:fs/promises');
+  let file: FileHandle;
+  try {
+    file = await open(path, openFlags);
+  } catch (cause) {
+    notOpened(path, cause);
+    return;
+  }
+  try {
+    assertPrivate(path, await file.stat(), uid, maximumBytes);
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
   }
 }
 
@@ -77,6 +98,23 @@ export function writePrivateFile(path: string, contents: string, mark: string): 
     closeSync(descriptor);
   }
   renameSync(temporary, path);
+}
+
+/** A symlink could make us take a foreign file for the user's own; a FIFO must not block us. */
+const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+function notOpened(path: string, cause: unknown): undefined {
+  if (isErrno(cause, 'ENOENT')) return;
+  throw unusable(path, 'unreadable', isErrno(cause, 'ELOOP') ? 'it is a symlink' : reason(cause));
+}
+
+function assertPrivate(path: string, status: Stats, uid: number, maximumBytes: number): void {
+  if (!status.isFile()) throw unusable(path, 'unsafe', 'it is not a regular file');
+  if (status.uid !== uid) throw unusable(path, 'unsafe', `its owner is UID ${status.uid}`);
+  if ((status.mode & 0o077) !== 0) {
+    throw unusable(path, 'unsafe', `its mode is ${(status.mode & 0o777).toString(8)}`);
+  }
+  if (status.size > maximumBytes) throw unusable(path, 'too-large', `${status.size} bytes`);
 }
 
 function unusable(path: string, kind: string, why: string): BerthError {

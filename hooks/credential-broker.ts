@@ -1,0 +1,59 @@
+import { readFileSync, writeSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { openIssuer } from '../src/credentials/signing-keys.ts';
+import { asBerthError } from '../src/errors.ts';
+import { loadSettings } from '../src/flows/load-settings.ts';
+import { serveBroker } from '../src/flows/serve-broker.ts';
+import { logfmtLogger } from '../src/log.ts';
+import { httpsRequest } from '../src/system/https-request.ts';
+import { stderrSink } from '../src/system/leave.ts';
+import { localSocketPath } from '../src/system/local-socket.ts';
+
+const now = (): number => Date.now() / 1000;
+const log = logfmtLogger(stderrSink);
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      config: { type: 'string' },
+      sockets: { type: 'string', default: '/run/berth/broker' },
+    },
+  });
+  const files = values.config === undefined ? {} : { configFile: values.config };
+  const { settings } = await loadSettings(files);
+  const { stateDir, clusters } = settings;
+  const readCa = (file: string): string => readFileSync(file, 'utf8');
+  const { answer, error, uid } = await serveBroker(
+    {
+      socketPath: localSocketPath(0),
+      socketDir: values.sockets,
+      input: process.stdin,
+      patienceMs: 5_000,
+    },
+    {
+      stateDir,
+      clusters: () => Promise.resolve(clusters),
+      https: httpsRequest,
+      issuer: ({ issuer, caFile }) =>
+        openIssuer(
+          { issuer, stateDir, ...(caFile !== undefined && { ca: readCa(caFile) }) },
+          { https: httpsRequest, now, timeoutMs: 6_000 },
+        ),
+      readCa,
+      now,
+    },
+  );
+  writeSync(1, `${JSON.stringify(answer)}\n`);
+  if (error === undefined) return 0;
+  log.error(error, { uid });
+  return error.exitCode;
+}
+
+main()
+  .catch((thrown: unknown) => {
+    const error = asBerthError(thrown, 'answering a request');
+    log.error(error);
+    return error.exitCode;
+  })
+  // A client that keeps its end open must not keep this process.
+  .then((code) => process.exit(code));

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import { readPrivateFile } from '../system/private-file.ts';
+
+/**
+ * What root keeps of a user's credential for a cluster, where the user may not have all of it: the
+ * refresh token of a confidential client. The client's secret is not here; it is read from the
+ * site's configuration each time, so that a new one counts at once.
+ */
+export interface StoredCredential {
+  readonly version: 1;
+  readonly username: string;
+  /** The credential itself, as the user has it too. */
+  readonly token: string;
+  /** End of `token`, in seconds since the epoch. */
+  readonly expiry: number;
+  /** Absent for what needs none: a ServiceAccount's token, a login without refresh tokens. */
+  readonly refreshToken?: string;
+  /** SHA-256 of the portal's refresh token that this one descends from. */
+  readonly origin?: string;
+}
+
+const maximumBytes = 256 * 1024;
+
+/** The file of a user and a cluster. @throws {BerthError} `cluster-name` */
+export function storePath(stateDir: string, uid: number, cluster: string): string {
+  if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
+    throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
+      code: 'cluster-name',
+      exit: 'usage',
+      hint: 'A cluster’s name is the name of its file in clusters.d without .yml: letters, digits, _ . @ - and blanks.',
+    });
+  }
+  return join(stateDir, 'credentials', String(uid), `${cluster}.json`);
+}
+
+/**
+ * @returns Nothing where there is none, or none that is whole: the next login makes it.
+ * @throws {BerthError} what `readPrivateFile` throws.
+ */
+export function readStored(path: string): StoredCredential | undefined {
+  const text = readPrivateFile(path, 0, maximumBytes);
+  if (text === undefined) return undefined;
+  try {
+    const stored = JSON.parse(text) as Partial<StoredCredential> | null;
+    const whole =
+      stored?.version === 1 &&
+      typeof stored.username === 'string' &&
+      typeof stored.token === 'string' &&
+      typeof stored.expiry === 'number';
+    return whole ? (stored as StoredCredential) : undefined;
+  } catch {
+    return undefined;
+  }
+}

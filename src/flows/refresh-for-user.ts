@@ -1,0 +1,111 @@
+import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
+import { isFresh } from '../credentials/credential-cache.ts';
+import { obtainByRefresh } from '../credentials/obtain-token.ts';
+import { renewOnce } from '../credentials/renew-once.ts';
+import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
+import type { Issuer } from '../credentials/signing-keys.ts';
+import { BerthError } from '../errors.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import type { HttpsClient } from '../system/https-request.ts';
+import type { MintToken } from './prepare-credentials.ts';
+
+export interface RefreshDeps {
+  readonly stateDir: string;
+  /** The site's configuration: read only when a token has come to its end. */
+  readonly clusters: () => Promise<readonly ClusterSettings[]>;
+  readonly https: HttpsClient;
+  readonly issuer: (settings: OidcSettings) => Promise<Issuer>;
+  readonly readCa: (caFile: string) => string;
+  readonly mintToken?: MintToken;
+  /** Seconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Refresh and exchange are two requests; together they stay below what a lock's owner is given. */
+const timeoutMs = 6_000;
+
+/**
+ * What the broker does for a user: a token for a cluster, fresh from the store or from the issuer.
+ * The client's secret and the refresh token stay here.
+ *
+ * @param uid Who asks; known by the socket, never from the request.
+ * @throws {BerthError} `credential-missing`, `cluster-unknown`, and what `renewOnce`, `obtainByRefresh`
+ *   and `readStored` throw.
+ */
+export async function refreshForUser(
+  uid: number,
+  clusterName: string,
+  deps: RefreshDeps,
+): Promise<{ readonly token: string; readonly expiry: number }> {
+  const path = storePath(deps.stateDir, uid, clusterName);
+  const stored = readStored(path);
+  if (stored === undefined) throw missing(clusterName);
+  const now = deps.now();
+  if (isFresh(stored, now)) return { token: stored.token, expiry: stored.expiry };
+
+  const cluster = (await deps.clusters()).find(({ name }) => name === clusterName);
+  if (cluster === undefined) {
+    throw new BerthError(`the cluster ${clusterName} is no longer configured`, {
+      code: 'cluster-unknown',
+      exit: 'config',
+      hint: 'Look at OnDemand’s clusters.d on the portal’s host.',
+    });
+  }
+  const { token, expiry } = await renewOnce(
+    {
+      path,
+      now: deps.now,
+      read: () => readStored(path),
+      isFresh: (credential) => isFresh(credential, deps.now()),
+      renew: (current) => renew(current, { cluster, uid, path }, deps),
+    },
+    stored,
+  );
+  return { token, expiry };
+}
+
+interface Subject {
+  readonly cluster: ClusterSettings;
+  readonly uid: number;
+  readonly path: string;
+}
+
+async function renew(
+  current: StoredCredential,
+  { cluster, uid, path }: Subject,
+  deps: RefreshDeps,
+): Promise<StoredCredential> {
+  const settings = cluster.credentials;
+  if (settings.mode === 'service-account' && deps.mintToken !== undefined) {
+    return { ...current, ...(await deps.mintToken(cluster, { name: current.username, uid })) };
+  }
+  const { refreshToken } = current;
+  if (settings.mode !== 'oidc' || refreshToken === undefined) throw missing(cluster.name);
+
+  const context = {
+    settings,
+    username: current.username,
+    issuer: await deps.issuer(settings),
+    https: deps.https,
+    now: deps.now,
+    timeoutMs,
+    ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
+  };
+  const renewed = await obtainByRefresh(context, refreshToken, (next) =>
+    writeAtomically(path, JSON.stringify({ ...current, refreshToken: next }), { mode: 0o600 }),
+  );
+  return {
+    ...current,
+    token: renewed.token,
+    expiry: renewed.claims.expiry,
+    refreshToken: renewed.refreshToken,
+  };
+}
+
+function missing(cluster: string): BerthError {
+  return new BerthError(`there is no login of this user for the cluster ${cluster}`, {
+    code: 'credential-missing',
+    exit: 'permission',
+    hint: 'Log in to the portal: that makes one.',
+  });
+}

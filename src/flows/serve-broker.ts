@@ -1,0 +1,103 @@
+import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { refreshForUser, type RefreshDeps } from './refresh-for-user.ts';
+
+export interface BrokerConnection {
+  /** Where the connection came in (`localSocketPath`); nothing for what is no socket. */
+  readonly socketPath: string | undefined;
+  /** The folder of the sockets, `/run/berth/broker`. */
+  readonly socketDir: string;
+  readonly input: AsyncIterable<Buffer>;
+  /** How long the client may take for its line, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+export interface BrokerResult {
+  readonly answer: BrokerAnswer;
+  readonly error?: BerthError;
+  readonly uid?: number;
+}
+
+const maximumBytes = 4 * 1024;
+
+/**
+ * Answers one connection: one line in, one line out. Never throws: what goes wrong is the answer.
+ *
+ * Codes besides those of `refreshForUser`: `broker-socket`, `broker-request`, `broker-silence`.
+ */
+export async function serveBroker(
+  connection: BrokerConnection,
+  deps: RefreshDeps,
+): Promise<BrokerResult> {
+  let uid: number | undefined;
+  try {
+    uid = callerOf(connection);
+    const { cluster } = parseRequest(await readLine(connection));
+    const { token, expiry } = await refreshForUser(uid, cluster, deps);
+    return { answer: { token, expiry }, uid };
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'renewing a credential');
+    const { code, message, hint, exit } = error;
+    return {
+      answer: { error: { code, message, hint, exit } },
+      error,
+      ...(uid !== undefined && { uid }),
+    };
+  }
+}
+
+/** `/run/berth/broker/UID.sock`: systemd made it for that user alone. */
+function callerOf({ socketPath, socketDir }: BrokerConnection): number {
+  const prefix = `${socketDir}/`;
+  const name = socketPath?.startsWith(prefix) === true ? socketPath.slice(prefix.length) : '';
+  const uid = /^(0|[1-9]\d{0,9})\.sock$/.exec(name)?.[1];
+  if (uid !== undefined) return Number(uid);
+  throw new BerthError('the connection did not come in by a socket of a user', {
+    code: 'broker-socket',
+    exit: 'usage',
+    hint: `systemd runs this program for connections to ${socketDir}/UID.sock; see berth-broker@.socket.`,
+  });
+}
+
+async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(refused('silence', 'no request came')), patienceMs);
+  });
+  try {
+    return await Promise.race([firstLine(input), silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
+  let received = Buffer.alloc(0);
+  for await (const chunk of input) {
+    received = Buffer.concat([received, chunk]);
+    const end = received.indexOf(0x0a);
+    if (end >= 0 && end <= maximumBytes) return received.toString('utf8', 0, end);
+    if (received.length > maximumBytes) {
+      throw refused('request', `the request is longer than ${maximumBytes} bytes`);
+    }
+  }
+  throw refused('request', 'the request ended before its line did');
+}
+
+function parseRequest(line: string): BrokerRequest {
+  try {
+    const request = JSON.parse(line) as Partial<BrokerRequest> | null;
+    if (typeof request?.cluster === 'string') return { cluster: request.cluster };
+  } catch {
+    // Below.
+  }
+  throw refused('request', 'the request is not {"cluster": NAME}');
+}
+
+function refused(kind: string, message: string): BerthError {
+  return new BerthError(message, {
+    code: `broker-${kind}`,
+    exit: 'usage',
+    hint: 'kube-credential speaks this protocol; kubectl runs it.',
+  });
+}

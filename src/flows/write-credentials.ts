@@ -1,0 +1,135 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ClusterSettings } from '../config/settings.ts';
+import {
+  type CredentialCache,
+  credentialCacheBytes,
+  credentialCachePath,
+  parseCredentialCache,
+} from '../credentials/credential-cache.ts';
+import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
+import { BerthError } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+import { asRoot, asUser } from '../system/as-user.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import { takeLock } from '../system/owner-lock.ts';
+import { readPrivateFileSoon } from '../system/private-file.ts';
+import {
+  type CredentialDeps,
+  prepareCredentials,
+  type PreparedCredentials,
+} from './prepare-credentials.ts';
+import type { LoginTokens } from './verified-login.ts';
+
+export interface WriteDeps extends Omit<CredentialDeps, 'stored' | 'cached' | 'keep'> {
+  readonly stateDir: string;
+  /** How long to wait for another hook or the broker, in milliseconds. */
+  readonly lockWaitMs: number;
+}
+
+const foreignStaleMs = 60_000;
+
+/**
+ * Prepares a user's credential for one cluster and writes it: root's part to the state folder, the
+ * user's to the home, as the user. The kubeconfig is the caller's, with what this returns.
+ *
+ * Root's lock for this user and cluster is held all the time, so that of several hooks at once, and
+ * the broker, only one uses a refresh token.
+ *
+ * @throws {BerthError} `lock-timeout`, what `prepareCredentials` throws, and what `writeAtomically`
+ *   and `readPrivateFile` throw.
+ */
+export async function writeCredentials(
+  user: User,
+  cluster: ClusterSettings,
+  tokens: LoginTokens,
+  deps: WriteDeps,
+): Promise<PreparedCredentials> {
+  if (cluster.credentials.mode === 'none') return { needsBroker: false, warnings: [] };
+  const store = storePath(deps.stateDir, user.uid, cluster.name);
+  const lock = await asRoot(() =>
+    takeLock(`${store}.lock`, { waitMs: deps.lockWaitMs, foreignStaleMs }),
+  );
+  try {
+    const stored = await asRoot(() => readStored(store));
+    const mine = stored?.username === user.name ? stored : undefined;
+    const file = join(user.home, credentialCachePath(cluster.server.endpoint));
+    const cached = await asUser(user, () => readUsersFile(file, user));
+    const prepared = await prepareCredentials(user, cluster, tokens, {
+      ...deps,
+      ...(mine && { stored: mine }),
+      ...(cached && { cached }),
+      keep: async (next) => {
+        await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
+      },
+    });
+    await applyCredentials(user, store, prepared, { stored, cached });
+    return prepared;
+  } finally {
+    await asRoot(() => lock?.release());
+  }
+}
+
+/**
+ * Writes what was prepared, root's part first: it is what a crash must not lose. What is there
+ * already is not written again: each write waits for the disk.
+ */
+async function applyCredentials(
+  user: User,
+  store: string,
+  { rootStore, cacheFile }: PreparedCredentials,
+  before: { stored: StoredCredential | undefined; cached: CredentialCache | undefined },
+): Promise<void> {
+  if (rootStore !== undefined && !same(rootStore, before.stored))
+    await writeStore(store, rootStore);
+  if (cacheFile === undefined || same(cacheFile.contents, before.cached)) return;
+  const path = join(user.home, cacheFile.path);
+  await asUser(user, async () => {
+    const folder = dirname(path);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
+    // While a kubectl renews, its result may be the newer one: wait for it, then look again.
+    const lock = await takeLock(`${path}.lock`, { waitMs: 2_000, foreignStaleMs });
+    try {
+      const { contents } = cacheFile;
+      if (!renewedMeanwhile(await readUsersFile(path, user), contents)) {
+        await writeAtomically(path, JSON.stringify(contents), { mode: 0o600 });
+      }
+    } finally {
+      await lock?.release();
+    }
+  });
+}
+
+function same(next: object, current: object | undefined): boolean {
+  return JSON.stringify(next) === JSON.stringify(current);
+}
+
+/** True when the file's refresh token descends from the same login and was had after ours. */
+function renewedMeanwhile(current: CredentialCache | undefined, next: CredentialCache): boolean {
+  return (
+    current?.refresh?.by === 'plugin' &&
+    next.refresh?.by === 'plugin' &&
+    current.refresh.origin === next.refresh.origin &&
+    current.refresh.refreshToken !== next.refresh.refreshToken &&
+    current.expiry > next.expiry
+  );
+}
+
+/** What is wrong with the user's file is no reason against a new one. */
+async function readUsersFile(path: string, user: User): Promise<CredentialCache | undefined> {
+  try {
+    const text = await readPrivateFileSoon(path, user.uid, credentialCacheBytes);
+    return text === undefined ? undefined : parseCredentialCache(text);
+  } catch (error) {
+    if (error instanceof BerthError) return undefined;
+    throw error;
+  }
+}
+
+async function writeStore(path: string, stored: StoredCredential): Promise<void> {
+  await asRoot(async () => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeAtomically(path, JSON.stringify(stored), { mode: 0o600 });
+  });
+}
