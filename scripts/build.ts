@@ -4,7 +4,8 @@
  * `npm run build -- --node /usr/lib/berth/node` writes that interpreter into the `#!` line. The
  * path must be absolute: the files run as root and as login shells, where PATH is not to be trusted.
  */
-import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { isAbsolute, join } from 'node:path';
 import { build } from 'esbuild';
@@ -29,6 +30,7 @@ const outputOf = (entry: string): string =>
   entry === 'src/cli/berth.ts' ? 'berth' : entry.replace(/\.ts$/, '');
 
 const started = performance.now();
+const buildId = await hashOfSources();
 for (const entry of entries) {
   const result = await build({
     entryPoints: [join(root, entry)],
@@ -42,7 +44,7 @@ for (const entry of entries) {
     legalComments: 'none',
     logLevel: 'warning',
     banner: { js: `#!${values.node}\n'use strict';` },
-    define: { 'import.meta.url': '__filename' },
+    define: { 'import.meta.url': '__filename', BERTH_BUILD: JSON.stringify(buildId) },
   });
   const [file] = result.outputFiles;
   if (file === undefined) throw new Error(`${entry}: esbuild gave nothing`);
@@ -60,4 +62,16 @@ async function install(path: string, contents: Uint8Array): Promise<void> {
   await writeFile(temporary, contents, { mode: 0o755 });
   await chmod(temporary, 0o755);
   await rename(temporary, path);
+}
+
+/** The same for the same sources and libraries: what one build checked, another reads anew. */
+async function hashOfSources(): Promise<string> {
+  const files = (await readdir(join(root, 'src'), { recursive: true }))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join('src', file));
+  const hash = createHash('sha256');
+  for (const file of [...files.sort(), 'package-lock.json']) {
+    hash.update(`${file}\0`).update(await readFile(join(root, file)));
+  }
+  return hash.digest('hex').slice(0, 16);
 }

@@ -1,0 +1,157 @@
+import * as z from 'zod/mini';
+import { isCidr } from './cidr.ts';
+import { configError } from './config-error.ts';
+import { isSecretName } from './hook-env-settings.ts';
+import { issuerFrom } from './issuer-url.ts';
+import { schemaProblems } from './schema-problems.ts';
+import type { BerthError } from '../errors.ts';
+
+/** `500ms`, `10s`, `5m`, `8h`; gives milliseconds. */
+const duration = z.pipe(
+  z.string().check(z.regex(/^[0-9]{1,6}(?:ms|s|m|h)$/, 'must be a time such as 500ms, 10s or 5m')),
+  z.transform((text) => {
+    const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+    const [, count, unit] = /^([0-9]+)([a-z]+)$/.exec(text) ?? [];
+    return Number(count) * (units[unit ?? ''] ?? 1);
+  }),
+);
+const text = z.string().check(z.minLength(1, 'must not be empty'));
+const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
+const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
+const issuer = z
+  .string()
+  .check(
+    z.refine(
+      (url) => 'issuer' in issuerFrom(url),
+      'must be an https URL without query or fragment',
+    ),
+  );
+const jsonObject = z.record(z.string(), z.json());
+const dnsName = z.string().check(z.refine(isSecretName, 'must be a Kubernetes name'));
+
+const admin = z.strictObject({
+  kubeconfig: z.optional(path),
+  context: z.optional(text),
+  cluster_api: z.optional(
+    z.strictObject({
+      kubeconfig: z.optional(path),
+      context: z.optional(text),
+      namespace: dnsName,
+      cluster: dnsName,
+    }),
+  ),
+});
+
+const credentials = z.strictObject({
+  mode: z.optional(z.enum(['oidc', 'service-account', 'legacy', 'none'])),
+  issuer: z.optional(issuer),
+  ca_file: z.optional(path),
+  client_id: z.optional(text),
+  client_secret_file: z.optional(path),
+  audience: z.optional(text),
+  exchange: z.optional(z.boolean()),
+  username_claim: z.optional(text),
+  clock_skew: z.optional(duration),
+  token: z.optional(z.enum(['id', 'access'])),
+  service_account: z.optional(dnsName),
+  lifetime: z.optional(duration),
+});
+
+const clusterSchema = z.strictObject({
+  admin: z.optional(admin),
+  subject_prefix: z.optional(z.string()),
+  allow_cidrs: z.optional(z.array(cidr)),
+  // null takes away what `defaults` or hook.env gave.
+  pull_secret: z.optional(z.nullable(z.strictObject({ name: dnsName, docker_config_json: path }))),
+  job_pod_reaper: z.optional(z.boolean()),
+  resource_quota: z.optional(
+    z.nullable(
+      z.strictObject({
+        hard: jsonObject,
+        scopes: z.optional(z.array(text)),
+        scopeSelector: z.optional(jsonObject),
+      }),
+    ),
+  ),
+  limit_range: z.optional(z.nullable(z.strictObject({ limits: z.array(jsonObject) }))),
+  credentials: z.optional(credentials),
+});
+
+const siteSchema = z.strictObject({
+  minimum_uid: z.optional(z.int().check(z.minimum(1, 'must be 1 or more: root has no namespace'))),
+  deadline: z.optional(duration),
+  state_dir: z.optional(path),
+  kube_credential: z.optional(path),
+  // null: the site has none.
+  hook_env: z.optional(z.nullable(path)),
+  clusters_dir: z.optional(path),
+  defaults: z.optional(clusterSchema),
+  clusters: z.optional(z.record(z.string(), z.unknown())),
+});
+
+export type ClusterOptions = z.output<typeof clusterSchema>;
+type SiteOptions = Omit<z.output<typeof siteSchema>, 'clusters'>;
+
+/** Berth's own configuration: everything in it is optional. Times are in milliseconds. */
+export interface BerthOptions extends SiteOptions {
+  /** By OnDemand's name of the cluster. A faulty entry costs its own cluster only. */
+  readonly clusters: ReadonlyMap<string, ClusterOptions | BerthError>;
+}
+
+/** The options of a site without a `berth.yml`. */
+export const noBerthOptions: BerthOptions = { clusters: new Map() };
+
+/**
+ * Checks a parsed `berth.yml`. A faulty entry below `clusters` is kept as its error.
+ *
+ * @throws BerthError `berth-yml-invalid`, naming each key with its path, and for an unknown key the
+ *   nearest known one
+ */
+export function parseBerthYml(document: unknown, file: string): BerthOptions {
+  // A file of comments only is a file that sets nothing.
+  const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, siteSchema, []));
+  const { clusters, ...site } = parsed.data;
+  checkAdmin(site.defaults, file, 'defaults');
+  const entries = Object.entries(clusters ?? {}).map(
+    ([name, entry]) => [name, clusterOptions(name, entry, file)] as const,
+  );
+  return { ...site, clusters: new Map(entries) };
+}
+
+function clusterOptions(name: string, entry: unknown, file: string): ClusterOptions | BerthError {
+  const parsed = clusterSchema.safeParse(entry ?? {}, { reportInput: true });
+  if (!parsed.success) {
+    const problems = schemaProblems(parsed.error, clusterSchema, ['clusters', name]);
+    return invalid(file, problems, name);
+  }
+  try {
+    checkAdmin(parsed.data, file, `clusters.${name}`, name);
+  } catch (error) {
+    return error as BerthError;
+  }
+  return parsed.data;
+}
+
+function checkAdmin(
+  options: ClusterOptions | undefined,
+  file: string,
+  at: string,
+  cluster?: string,
+): void {
+  const chosen = options?.admin;
+  if (chosen?.cluster_api === undefined) return;
+  if (chosen.kubeconfig === undefined && chosen.context === undefined) return;
+  const problem = `${at}.admin: kubeconfig and context belong into cluster_api, or stand without it`;
+  throw invalid(file, [problem], cluster);
+}
+
+function invalid(file: string, problems: readonly string[], cluster?: string): BerthError {
+  return configError(
+    'berth-yml-invalid',
+    file,
+    problems.join('; '),
+    'etc/berth/berth.yml.example shows every key.',
+    cluster === undefined ? {} : { cluster },
+  );
+}

@@ -1,0 +1,10 @@
+/** The settings where no file says otherwise. */
+export const builtIn = {
+  minimumUid: 1000,
+  deadlineMs: 10_000,
+  stateDir: '/var/lib/berth',
+  kubeCredentialCommand: '/usr/lib/berth/shell/kube-credential',
+  adminKubeconfig: '/root/.kube/config',
+  hookEnvFile: '/etc/ood/config/hook.env',
+  clustersDir: '/etc/ood/config/clusters.d',
+} as const;

@@ -1,0 +1,122 @@
+import { configError } from './config-error.ts';
+import { nearestKey } from './nearest-key.ts';
+import type { ClusterSettings, SettingsWarning } from './settings.ts';
+
+/** What OnDemand itself knows of a cluster, from its file in `clusters.d`. */
+export interface ClusterDefinition extends Pick<
+  ClusterSettings,
+  'name' | 'auth' | 'server' | 'kubeconfig'
+> {
+  /** Absent where the file does not say: OnDemand then takes ''. */
+  readonly namespacePrefix?: string;
+  readonly usernamePrefix?: string;
+  readonly file: string;
+  readonly warnings: readonly SettingsWarning[];
+}
+
+/** ood_core's own default where a file names no server. */
+const defaultEndpoint = 'https://localhost:8080';
+
+/**
+ * A file of `clusters.d` as OnDemand's Kubernetes adapter reads it (ood_core, clusters.rb and
+ * job/adapters/kubernetes/batch.rb): defaults for `cluster`, `context`, `auth.type` and the prefixes
+ * are the adapter's.
+ *
+ * @param document the parsed YAML
+ * @param name the file's name without `.yml`, which is OnDemand's name of the cluster
+ * @returns Nothing for a cluster that is not Kubernetes: another adapter, no job section, v1.
+ * @throws BerthError `cluster-bad-value` with `file`, `cluster` and `key`
+ */
+export function parseCluster(
+  document: unknown,
+  name: string,
+  file: string,
+): ClusterDefinition | undefined {
+  const fail = (key: string, found: string, hint: string): never => {
+    throw configError('cluster-bad-value', file, `${key} is ${found}`, hint, {
+      cluster: name,
+      key,
+    });
+  };
+  const top = asMap(document);
+  if (top === undefined) return fail('the file', 'no YAML mapping', 'Start it with `v2:`.');
+  const job = asMap(asMap(top.v2)?.job);
+  if (job?.adapter !== 'kubernetes') return undefined;
+
+  const text = (map: Map, path: string, key: string): string | undefined => {
+    const value = map[key];
+    if (value === undefined || value === null) return undefined;
+    // Ruby puts a number into a string as it stands.
+    if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
+    if (typeof value === 'string') return value;
+    return fail(`${path}.${key}`, 'no text', 'Put the value in quotes.');
+  };
+  const section = (key: string): Map => {
+    const value = job[key];
+    if (value === undefined || value === null) return {};
+    return asMap(value) ?? fail(`v2.job.${key}`, 'no mapping', 'Indent its keys below it.');
+  };
+
+  const warnings: SettingsWarning[] = [];
+  const auth = authType(text(section('auth'), 'v2.job.auth', 'type'), fail, (code, message) =>
+    warnings.push({ code, message, file }),
+  );
+  const cluster = text(job, 'v2.job', 'cluster') ?? 'open-ondemand';
+  const namespacePrefix = text(job, 'v2.job', 'namespace_prefix');
+  const usernamePrefix = text(job, 'v2.job', 'username_prefix');
+  const caFile = text(section('server'), 'v2.job.server', 'cert_authority_file');
+  if (caFile !== undefined && !caFile.startsWith('/')) {
+    fail('v2.job.server.cert_authority_file', 'no absolute path', 'Write the path from `/` on.');
+  }
+  return {
+    name,
+    auth,
+    server: {
+      endpoint: endpoint(text(section('server'), 'v2.job.server', 'endpoint'), auth, fail),
+      ...(caFile === undefined ? {} : { caFile }),
+    },
+    kubeconfig: { cluster, context: text(job, 'v2.job', 'context') ?? cluster },
+    ...(namespacePrefix === undefined ? {} : { namespacePrefix }),
+    ...(usernamePrefix === undefined ? {} : { usernamePrefix }),
+    file,
+    warnings,
+  };
+}
+
+type Map = Readonly<Record<string, unknown>>;
+type Fail = (key: string, found: string, hint: string) => never;
+
+function asMap(value: unknown): Map | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Map)
+    : undefined;
+}
+
+function authType(
+  type: string | undefined,
+  fail: Fail,
+  warn: (code: string, message: string) => void,
+): ClusterDefinition['auth'] {
+  if (type === undefined || type === 'managed') return 'managed';
+  if (type === 'gke' || type === 'oidc') return type;
+  if (type === 'odic') {
+    warn(
+      'cluster-auth-odic',
+      'v2.job.auth.type is odic, as in OnDemand’s documentation; its code knows oidc only, so its dashboard sets no context',
+    );
+    return 'oidc';
+  }
+  const near = nearestKey(type, ['managed', 'oidc', 'gke']);
+  const meant = near === undefined ? 'managed, oidc or gke' : `probably ${near}`;
+  return fail('v2.job.auth.type', 'unknown', `OnDemand ignores it. Write ${meant}.`);
+}
+
+function endpoint(text: string | undefined, auth: ClusterDefinition['auth'], fail: Fail): string {
+  const key = 'v2.job.server.endpoint';
+  const hint = 'Set it to the API server’s URL, https://HOST:6443.';
+  if (text === undefined) return auth === 'oidc' ? fail(key, 'missing', hint) : defaultEndpoint;
+  const url = URL.parse(text);
+  if (url?.protocol !== 'https:' || /\s/.test(text)) return fail(key, 'no https URL', hint);
+  if (url.username !== '' || url.password !== '') return fail(key, 'a URL with a user in it', hint);
+  return text;
+}

@@ -1,0 +1,153 @@
+import { BerthError } from '../errors.ts';
+import type { ClusterOptions } from './berth-yml.ts';
+import { builtIn } from './built-in.ts';
+import type { ClusterDefinition } from './clusters-d.ts';
+import { credentialSettings } from './credential-settings.ts';
+import { configError } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { nearestKey } from './nearest-key.ts';
+import type { BrokenCluster, LoadedSettings, SiteParts } from './site-parts.ts';
+import type {
+  AdminCredentials,
+  ClusterSettings,
+  JsonObject,
+  SettingsWarning,
+  SiteSettings,
+} from './settings.ts';
+
+/** OSC's `hook.env.example`. */
+const shippedCidrs = ['127.0.0.1/32'];
+
+/**
+ * One frozen value of everything the files say. Of several that say it, the first counts:
+ * `clusters.NAME` of berth.yml, its `defaults`, the cluster's file in `clusters.d`, `hook.env`, what
+ * is built in. Faults of one cluster are kept beside the others.
+ */
+export function siteSettings(parts: SiteParts): LoadedSettings {
+  const { berth } = parts;
+  const broken: BrokenCluster[] = [];
+  const clusters: ClusterSettings[] = [];
+  const warnings = [...parts.warnings, ...(parts.hookEnv?.warnings ?? [])];
+  for (const part of parts.clusters) {
+    if ('error' in part) {
+      broken.push(part);
+      continue;
+    }
+    const own = berth.clusters.get(part.name);
+    warnings.push(...part.warnings, ...prefixWarnings(part, parts));
+    try {
+      if (own instanceof BerthError) throw own;
+      clusters.push(clusterSettings(part, { ...berth.defaults, ...own }, own, parts));
+    } catch (error) {
+      if (!(error instanceof BerthError)) throw error;
+      broken.push({ cluster: part.name, error });
+    }
+  }
+  broken.push(...entriesWithoutCluster(parts));
+  if (parts.clusters.length === 0) warnings.push(noCluster(parts));
+  const settings: SiteSettings = {
+    minimumUid: berth.minimum_uid ?? builtIn.minimumUid,
+    deadlineMs: berth.deadline ?? builtIn.deadlineMs,
+    stateDir: berth.state_dir ?? builtIn.stateDir,
+    kubeCredentialCommand: berth.kube_credential ?? builtIn.kubeCredentialCommand,
+    clusters,
+    warnings,
+  };
+  return { settings: deepFreeze(settings), broken };
+}
+
+function clusterSettings(
+  definition: ClusterDefinition,
+  options: ClusterOptions,
+  own: ClusterOptions | undefined,
+  parts: SiteParts,
+): ClusterSettings {
+  const { name, auth, server, kubeconfig } = definition;
+  const { berth, hookEnv } = parts;
+  const pullSecret =
+    options.pull_secret === undefined
+      ? hookEnv?.pullSecret
+      : options.pull_secret && {
+          name: options.pull_secret.name,
+          dockerConfigFile: options.pull_secret.docker_config_json,
+        };
+  return {
+    name,
+    auth,
+    server,
+    kubeconfig,
+    namespacePrefix: definition.namespacePrefix ?? hookEnv?.namespacePrefix ?? '',
+    usernamePrefix: definition.usernamePrefix ?? hookEnv?.usernamePrefix ?? '',
+    subjectPrefix: options.subject_prefix ?? '',
+    admin: adminCredentials(options.admin),
+    allowedCidrs: options.allow_cidrs ?? hookEnv?.allowedCidrs ?? shippedCidrs,
+    ...(pullSecret ? { pullSecret } : {}),
+    jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
+    ...(options.resource_quota ? { resourceQuota: options.resource_quota as JsonObject } : {}),
+    ...(options.limit_range ? { limitRange: options.limit_range } : {}),
+    credentials: credentialSettings(
+      definition,
+      { ...berth.defaults?.credentials, ...own?.credentials },
+      parts,
+    ),
+  };
+}
+
+function adminCredentials(admin: ClusterOptions['admin']): AdminCredentials {
+  const source = admin?.cluster_api ?? admin;
+  const file = source?.kubeconfig ?? builtIn.adminKubeconfig;
+  const where = source?.context === undefined ? { file } : { file, context: source.context };
+  if (admin?.cluster_api === undefined) return { kind: 'kubeconfig', ...where };
+  const { namespace, cluster } = admin.cluster_api;
+  return { kind: 'cluster-api', ...where, namespace, cluster };
+}
+
+/** OnDemand's dashboard reads `clusters.d` only: where `hook.env` says something else, both lose. */
+function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): SettingsWarning[] {
+  const compared = [
+    [
+      'namespace_prefix',
+      'NAMESPACE_PREFIX',
+      definition.namespacePrefix,
+      parts.hookEnv?.namespacePrefix,
+    ],
+    [
+      'username_prefix',
+      'K8S_USERNAME_PREFIX',
+      definition.usernamePrefix,
+      parts.hookEnv?.usernamePrefix,
+    ],
+  ] as const;
+  return compared.flatMap(([key, variable, ours, theirs]) => {
+    if (theirs === undefined || theirs === (ours ?? '')) return [];
+    // One hook.env serves all clusters: what a cluster's own file says is meant.
+    if (ours !== undefined && theirs === '') return [];
+    const taken = ours === undefined ? `${variable} is taken` : `${key} is taken`;
+    const message = `${definition.name}: v2.job.${key} is not ${variable} of ${parts.hookEnvFile}; ${taken}, OnDemand itself takes ${key}`;
+    return [{ code: 'prefixes-differ', message, file: definition.file }];
+  });
+}
+
+/** A mistyped name would leave its cluster without what the admin wrote for it. */
+function entriesWithoutCluster({ berth, berthFile, clusters }: SiteParts): BrokenCluster[] {
+  const names = clusters.map((part) => ('error' in part ? part.cluster : part.name));
+  return [...berth.clusters.keys()]
+    .filter((name) => !names.includes(name))
+    .map((cluster) => {
+      const near = nearestKey(cluster, names);
+      const help =
+        near === undefined ? `known are ${names.join(', ') || 'none'}` : `is ${near} meant?`;
+      const message = `clusters.${cluster} is no Kubernetes cluster of OnDemand's: ${help}`;
+      const hint = 'The name is that of the file in clusters.d, without .yml.';
+      return {
+        cluster,
+        error: configError('cluster-unknown', berthFile, message, hint, { cluster }),
+      };
+    });
+}
+
+function noCluster({ berth, berthFile }: SiteParts): SettingsWarning {
+  const folder = berth.clusters_dir ?? builtIn.clustersDir;
+  const message = `no file in ${folder} has v2.job.adapter kubernetes: there is nothing to do`;
+  return { code: 'no-kubernetes-cluster', message, file: berthFile };
+}
