@@ -49,7 +49,7 @@ async function main(): Promise<number> {
   return error.exitCode;
 }
 
-main()
+void main()
   .catch((thrown: unknown) => {
     const error = asBerthError(thrown, 'answering a request');
     log.error(error);
