@@ -17,7 +17,7 @@ export type WordPart =
     };
 
 const operators = [':-', ':+', ':=', '-', '+', '='] as const;
-export type ReferenceOperator = (typeof operators)[number];
+type ReferenceOperator = (typeof operators)[number];
 
 /** Where unquoted text ends: bash's metacharacters and the newline. */
 const metacharacter = /[ \t\n;&|<>()]/;

@@ -6,7 +6,7 @@ import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { type CacheKey, readCachedSettings, writeCachedSettings } from './settings-cache.ts';
 
-export type { BrokenCluster, LoadedSettings } from '../config/site-parts.ts';
+export type { LoadedSettings } from '../config/site-parts.ts';
 
 /** Which files to read; each is where the design says, unless told otherwise. */
 export interface SettingsFiles {

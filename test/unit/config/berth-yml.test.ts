@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parseBerthYml } from '../../../src/config/berth-yml.ts';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { BerthError } from '../../../src/errors.ts';
+
+const file = '/etc/berth/berth.yml';
+const read = (text: string): ReturnType<typeof parseBerthYml> =>
+  parseBerthYml(parseYaml(text, file, 'core'), file);
+
+function refusal(text: string): BerthError {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof BerthError) return error;
+    throw error;
+  }
+  throw new Error(`accepted: ${text}`);
+}
+
+describe('berth.yml', () => {
+  const exampleFile = new URL('../../../etc/berth/berth.yml.example', import.meta.url);
+  const example = readFileSync(exampleFile, 'utf8');
+
+  it('accepts the example that is shipped, with every cluster in it', () => {
+    const options = read(example);
+    expect([...options.clusters.keys()]).toEqual(['prod', 'research']);
+    for (const cluster of options.clusters.values()) expect(cluster).not.toBeInstanceOf(BerthError);
+    expect(options.deadline).toBe(10_000);
+    expect(options.clusters.get('research')).toMatchObject({
+      credentials: { lifetime: 8 * 3_600_000 },
+    });
+  });
+
+  it.each([
+    ...['minimum_uid', 'deadline', 'state_dir', 'kube_credential', 'hook_env', 'clusters_dir'],
+    ...['kubeconfig', 'context', 'cluster_api', 'namespace', 'cluster', 'subject_prefix'],
+    ...['allow_cidrs', 'job_pod_reaper', 'pull_secret', 'name', 'docker_config_json'],
+    ...['resource_quota', 'limit_range', 'mode', 'issuer', 'client_id', 'client_secret_file'],
+    ...['ca_file', 'audience', 'exchange', 'token', 'username_claim', 'clock_skew'],
+    ...['service_account', 'lifetime'],
+  ])('shows %s in the example', (key) => {
+    expect(example).toMatch(new RegExp(`^ *(?:# |- )?${key}:`, 'm'));
+  });
+
+  it('takes an empty mapping, and a file of comments only, as a file that sets nothing', () => {
+    expect(read('{}').clusters.size).toBe(0);
+    expect(read('# nothing yet\n').clusters.size).toBe(0);
+  });
+
+  it('reads times with their unit, as milliseconds', () => {
+    expect(read('deadline: 500ms').deadline).toBe(500);
+    expect(read('deadline: 2m').deadline).toBe(120_000);
+  });
+
+  it.each([
+    ['deadlin: 10s', 'deadlin is unknown: is deadline meant?'],
+    ['defaults: {alow_cidrs: []}', 'defaults.alow_cidrs is unknown: is allow_cidrs meant?'],
+    [
+      'defaults: {admin: {cluster_api: {namespace: a, cluster: b, contxt: c}}}',
+      'defaults.admin.cluster_api.contxt is unknown: is context meant?',
+    ],
+    [
+      'defaults: {credentials: {frobnicate: 1}}',
+      'defaults.credentials.frobnicate is unknown: known are mode, issuer',
+    ],
+    [
+      'defaults: {resource_quota: {hard: {}, spec: {}}}',
+      'defaults.resource_quota.spec is unknown: known are hard, scopes, scopeSelector',
+    ],
+    ['deadline: 10', 'deadline must be text (put it in quotes)'],
+    ['deadline: soon', 'deadline must be a time such as 500ms, 10s or 5m'],
+    ['minimum_uid: 0', 'minimum_uid must be 1 or more'],
+    ['minimum_uid: many', 'minimum_uid must be a whole number'],
+    ['state_dir: var/lib', 'state_dir must be an absolute path'],
+    ['defaults: {allow_cidrs: [10.0.0.1]}', 'defaults.allow_cidrs.0 must be address/length'],
+    ['defaults: {allow_cidrs: 10.0.0.0/8}', 'defaults.allow_cidrs must be a list'],
+    [
+      'defaults: {credentials: {mode: odic}}',
+      'defaults.credentials.mode must be one of oidc, service-account, legacy, none',
+    ],
+    [
+      'defaults: {credentials: {issuer: "http://idp"}}',
+      'defaults.credentials.issuer must be an https URL',
+    ],
+    [
+      'defaults: {admin: {cluster_api: {namespace: a}}}',
+      'defaults.admin.cluster_api.cluster is missing',
+    ],
+    [
+      'defaults: {admin: {kubeconfig: /a, cluster_api: {namespace: a, cluster: b}}}',
+      'defaults.admin: kubeconfig and context belong into cluster_api',
+    ],
+    ['- a\n- b', 'the file must be a mapping'],
+  ])('refuses %j: %s', (text, message) => {
+    const error = refusal(text);
+    expect(error.message).toContain(`${file}: ${message}`);
+    expect(error.code).toBe('berth-yml-invalid');
+    expect(error.exitCode).toBe(78);
+    expect(error.hint).toContain('berth.yml.example');
+  });
+
+  it('keeps the fault of one cluster beside the others', () => {
+    const { clusters } = read('clusters: {prod: {alow_cidrs: []}, test: {subject_prefix: "x:"}}');
+    expect(clusters.get('prod')).toMatchObject({
+      code: 'berth-yml-invalid',
+      message: `${file}: clusters.prod.alow_cidrs is unknown: is allow_cidrs meant?`,
+      fields: { cluster: 'prod', file },
+    });
+    expect(clusters.get('test')).toEqual({ subject_prefix: 'x:' });
+  });
+
+  it('names the line of broken YAML, and nothing of what stands there', () => {
+    const error = refusal('deadline: 10s\nclient: "hunter2\n');
+    expect(error).toMatchObject({ code: 'config-broken-yaml', exitCode: 78, fields: { file } });
+    expect(error.fields.line).toBeGreaterThan(1);
+    expect(`${error.message}${error.hint}`).not.toContain('hunter2');
+  });
+
+  it('refuses a key that is there twice', () => {
+    expect(refusal('deadline: 1s\ndeadline: 2s').code).toBe('config-broken-yaml');
+  });
+
+  it('refuses a file that unfolds without end', () => {
+    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+    for (let level = 1; level < 9; level += 1) {
+      const alias = `*a${level - 1}`;
+      bomb.push(`a${level}: &a${level} [${Array(9).fill(alias).join(', ')}]`);
+    }
+    expect(refusal(bomb.join('\n')).code).toBe('config-broken-yaml');
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { parseCluster } from '../../../src/config/clusters-d.ts';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+
+const file = '/etc/ood/config/clusters.d/prod.yml';
+const read = (text: string): ReturnType<typeof parseCluster> =>
+  parseCluster(parseYaml(text, file, 'psych'), 'prod', file);
+const job = (keys: string): string => `v2: {job: {adapter: kubernetes, ${keys}}}`;
+
+describe('a file of clusters.d', () => {
+  it('gives what OnDemand’s documentation shows', () => {
+    const cluster = read(`---
+v2:
+  metadata: { title: "My K8s Cluster" }
+  job:
+    adapter: "kubernetes"
+    config_file: "~/.kube/config"
+    cluster: "ood-prod"
+    context: "ood-context"
+    bin: "/usr/bin/kubectl"
+    username_prefix: "prod-"
+    namespace_prefix: "user-"
+    all_namespaces: false
+    auto_supplemental_groups: false
+    server:
+      endpoint: "https://k8s.my_center.edu"
+      cert_authority_file: "/etc/pki/tls/certs/kubernetes-ca.crt"
+    auth: { type: "oidc" }
+    mounts: []
+`);
+    expect(cluster).toEqual({
+      name: 'prod',
+      auth: 'oidc',
+      server: {
+        endpoint: 'https://k8s.my_center.edu',
+        caFile: '/etc/pki/tls/certs/kubernetes-ca.crt',
+      },
+      kubeconfig: { cluster: 'ood-prod', context: 'ood-context' },
+      usernamePrefix: 'prod-',
+      namespacePrefix: 'user-',
+      file,
+      warnings: [],
+    });
+  });
+
+  it('takes the adapter’s own defaults', () => {
+    expect(read(job(''))).toMatchObject({
+      auth: 'managed',
+      server: { endpoint: 'https://localhost:8080' },
+      kubeconfig: { cluster: 'open-ondemand', context: 'open-ondemand' },
+    });
+    expect(
+      read(job('cluster: c, auth: {type: oidc}, server: {endpoint: "https://k"}')),
+    ).toMatchObject({
+      kubeconfig: { cluster: 'c', context: 'c' },
+    });
+  });
+
+  it('reads odic as oidc, and says that OnDemand’s code does not', () => {
+    const cluster = read(job('auth: {type: odic}, server: {endpoint: "https://k"}'));
+    expect(cluster?.auth).toBe('oidc');
+    expect(cluster?.warnings).toMatchObject([{ code: 'cluster-auth-odic', file }]);
+  });
+
+  it('knows gke with its key file', () => {
+    expect(read(job('auth: {type: gke, svc_acct_file: ~/.gke/key}'))?.auth).toBe('gke');
+  });
+
+  it('reads YAML as Ruby does: 1.1, numbers become text, of equal keys the last counts', () => {
+    expect(read(job('cluster: 7, cluster: 8'))?.kubeconfig.cluster).toBe('8');
+  });
+
+  it.each(['v2: {job: {adapter: slurm}}', 'v2: {metadata: {title: x}}', 'v1: {}', 'v2:'])(
+    'leaves %j alone: no Kubernetes',
+    (text) => expect(read(text)).toBeUndefined(),
+  );
+
+  it.each([
+    ['just words', 'the file is no YAML mapping'],
+    [job('auth: {type: oicd}, server: {endpoint: "https://k"}'), 'v2.job.auth.type is unknown'],
+    [job('auth: {type: oidc}'), 'v2.job.server.endpoint is missing'],
+    [job('server: {endpoint: "k8s:6443"}'), 'v2.job.server.endpoint is no https URL'],
+    [job('server: {endpoint: "https://u:p@k8s"}'), 'v2.job.server.endpoint is a URL with a user'],
+    [
+      job('server: {cert_authority_file: ca.crt}'),
+      'v2.job.server.cert_authority_file is no absolute',
+    ],
+    [job('cluster: [a]'), 'v2.job.cluster is no text'],
+    [job('namespace_prefix: yes'), 'v2.job.namespace_prefix is no text'],
+    [job('server: k8s'), 'v2.job.server is no mapping'],
+  ])('refuses %j: %s', (text, message) => {
+    const fields = { file, cluster: 'prod' };
+    expect(() => read(text)).toThrow(
+      expect.objectContaining({
+        code: 'cluster-bad-value',
+        exit: 'config',
+        fields: expect.objectContaining(fields) as unknown,
+      }),
+    );
+    expect(() => read(text)).toThrow(message);
+  });
+});

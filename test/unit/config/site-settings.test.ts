@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { parseBerthYml } from '../../../src/config/berth-yml.ts';
+import { parseCluster } from '../../../src/config/clusters-d.ts';
+import { parseHookEnv } from '../../../src/config/hook-env.ts';
+import { hookEnvSettings } from '../../../src/config/hook-env-settings.ts';
+import type { ClusterSettings } from '../../../src/config/settings.ts';
+import type { LoadedSettings } from '../../../src/config/site-parts.ts';
+import { siteSettings } from '../../../src/config/site-settings.ts';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+
+const hook = `CLIENT_ID=portal\nCLIENT_SECRET=s3cret\nIDP_ISSUER_URL=https://idp.example.com/realms/main\n`;
+const oidc = 'server: {endpoint: "https://k"}, auth: {type: oidc}';
+
+interface Site {
+  readonly berth?: string;
+  readonly hookEnv?: string;
+  readonly clusters?: Readonly<Record<string, string>>;
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+function site({
+  berth = '{}',
+  hookEnv = hook,
+  clusters = { prod: oidc },
+  secrets = {},
+}: Site): LoadedSettings {
+  return siteSettings({
+    berth: parseBerthYml(parseYaml(berth, 'berth.yml', 'core'), 'berth.yml'),
+    berthFile: 'berth.yml',
+    hookEnv: hookEnvSettings(parseHookEnv(hookEnv, 'hook.env'), 'hook.env'),
+    hookEnvFile: 'hook.env',
+    clusters: Object.entries(clusters).flatMap(([name, job]) => {
+      const text = `v2: {job: {adapter: kubernetes, ${job}}}`;
+      return parseCluster(parseYaml(text, name, 'psych'), name, `clusters.d/${name}.yml`) ?? [];
+    }),
+    clientSecrets: new Map(Object.entries(secrets)),
+    warnings: [],
+  });
+}
+
+function only(input: Site): ClusterSettings {
+  const { settings, broken } = site(input);
+  expect(broken).toEqual([]);
+  const [cluster] = settings.clusters;
+  if (cluster === undefined) throw new Error('no cluster');
+  return cluster;
+}
+
+describe('the settings of a site', () => {
+  it('of OSC’s hooks need nothing but OnDemand’s own files', () => {
+    expect(site({}).settings).toEqual({
+      minimumUid: 1000,
+      deadlineMs: 10_000,
+      stateDir: '/var/lib/berth',
+      kubeCredentialCommand: '/usr/lib/berth/shell/kube-credential',
+      warnings: [],
+      clusters: [
+        {
+          name: 'prod',
+          auth: 'oidc',
+          server: { endpoint: 'https://k' },
+          kubeconfig: { cluster: 'open-ondemand', context: 'open-ondemand' },
+          namespacePrefix: '',
+          usernamePrefix: '',
+          subjectPrefix: '',
+          admin: { kind: 'kubeconfig', file: '/root/.kube/config' },
+          allowedCidrs: ['127.0.0.1/32'],
+          jobPodReaper: false,
+          credentials: {
+            mode: 'oidc',
+            issuer: 'https://idp.example.com/realms/main',
+            clientId: 'portal',
+            clientSecret: 's3cret',
+            audience: 'portal',
+            exchange: false,
+            usernameClaim: 'preferred_username',
+            clockSkewSeconds: 60,
+            token: 'id',
+          },
+        },
+      ],
+    });
+  });
+
+  it('are frozen all the way down', () => {
+    const { settings } = site({});
+    expect(Object.isFrozen(settings)).toBe(true);
+    expect(Object.isFrozen(settings.clusters[0]?.credentials)).toBe(true);
+    expect(Object.isFrozen(settings.clusters[0]?.allowedCidrs)).toBe(true);
+  });
+
+  it('take a cluster’s entry before the defaults, those before hook.env, that before what is built in', () => {
+    const hookEnv = `${hook}NETWORK_POLICY_ALLOW_CIDR=10.3.0.0/16\nUSE_JOB_POD_REAPER=true`;
+    const cidrs = (berth: string): readonly string[] => only({ berth, hookEnv }).allowedCidrs;
+    const defaults = 'defaults: {allow_cidrs: [10.2.0.0/16]}';
+    expect(cidrs(`{${defaults}, clusters: {prod: {allow_cidrs: [10.1.0.0/16]}}}`)).toEqual([
+      '10.1.0.0/16',
+    ]);
+    expect(cidrs(defaults)).toEqual(['10.2.0.0/16']);
+    expect(cidrs('{}')).toEqual(['10.3.0.0/16']);
+    expect(only({ hookEnv }).jobPodReaper).toBe(true);
+    expect(only({ hookEnv, berth: 'defaults: {job_pod_reaper: false}' }).jobPodReaper).toBe(false);
+  });
+
+  it('take each key of credentials by itself', () => {
+    const berth =
+      '{defaults: {credentials: {username_claim: sub}}, clusters: {prod: {credentials: {clock_skew: 5s}}}}';
+    expect(only({ berth }).credentials).toMatchObject({
+      usernameClaim: 'sub',
+      clockSkewSeconds: 5,
+    });
+  });
+
+  it('let null take away what hook.env or the defaults gave', () => {
+    const hookEnv = `${hook}IMAGE_PULL_SECRET=a\nREGISTRY_DOCKER_CONFIG_JSON=/a.json`;
+    expect(only({ hookEnv }).pullSecret).toEqual({ name: 'a', dockerConfigFile: '/a.json' });
+    expect(only({ hookEnv, berth: 'defaults: {pull_secret: null}' })).not.toHaveProperty(
+      'pullSecret',
+    );
+  });
+
+  it('take the cluster’s prefix before hook.env’s, and warn where OnDemand will see another', () => {
+    const hookEnv = `${hook}NAMESPACE_PREFIX=user-`;
+    const same = { hookEnv, clusters: { prod: `namespace_prefix: user-, ${oidc}` } };
+    expect(only(same).namespacePrefix).toBe('user-');
+    expect(site(same).settings.warnings).toEqual([]);
+    const other = { hookEnv, clusters: { prod: `namespace_prefix: u-, ${oidc}` } };
+    expect(only(other).namespacePrefix).toBe('u-');
+    expect(site(other).settings.warnings).toMatchObject([{ code: 'prefixes-differ' }]);
+    expect(only({ hookEnv }).namespacePrefix).toBe('user-');
+    expect(site({ hookEnv }).settings.warnings).toMatchObject([{ code: 'prefixes-differ' }]);
+  });
+
+  it('do not take the kubeconfig’s prefix for the API server’s', () => {
+    const cluster = only({
+      hookEnv: `${hook}K8S_USERNAME_PREFIX=prod-`,
+      berth: 'defaults: {subject_prefix: "oidc:"}',
+    });
+    expect(cluster).toMatchObject({ usernamePrefix: 'prod-', subjectPrefix: 'oidc:' });
+  });
+
+  it('ask for an exchange where the cluster wants another audience', () => {
+    const exchanged = only({
+      berth: 'defaults: {credentials: {audience: kubernetes}}',
+    }).credentials;
+    expect(exchanged).toMatchObject({ audience: 'kubernetes', exchange: true, token: 'access' });
+    const mapped = only({
+      berth: 'defaults: {credentials: {audience: kubernetes, exchange: false}}',
+    });
+    expect(mapped.credentials).toMatchObject({ exchange: false, token: 'id' });
+  });
+
+  it('never send hook.env’s secret for another client', () => {
+    expect(
+      only({ berth: 'defaults: {credentials: {client_id: other}}' }).credentials,
+    ).not.toHaveProperty('clientSecret');
+    const berth = 'defaults: {credentials: {client_id: other, client_secret_file: /s}}';
+    expect(only({ berth, secrets: { '/s': 'theirs' } }).credentials).toMatchObject({
+      clientSecret: 'theirs',
+    });
+  });
+
+  it.each(['managed', 'gke'])('leave kubeconfigs to others where auth is %s', (auth) => {
+    expect(only({ clusters: { prod: `auth: {type: ${auth}}` } }).credentials).toEqual({
+      mode: 'none',
+    });
+  });
+
+  it('know Cluster API’s secret, service accounts and OSC’s own way', () => {
+    const berth = `
+defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: prod}}, credentials: {mode: service-account, lifetime: 1h}}
+`;
+    expect(only({ berth })).toMatchObject({
+      admin: { kind: 'cluster-api', file: '/m', namespace: 'clusters', cluster: 'prod' },
+      credentials: { mode: 'service-account', name: 'berth-user', lifetimeSeconds: 3600 },
+    });
+    expect(only({ berth: 'defaults: {credentials: {mode: legacy}}' }).credentials).toMatchObject({
+      mode: 'legacy',
+      oidc: { clientId: 'portal' },
+    });
+  });
+
+  it('lose one faulty cluster only', () => {
+    const { settings, broken } = site({
+      hookEnv: 'CLIENT_ID=portal',
+      berth: '{clusters: {typo: {alow_cidrs: []}, managd: {}}}',
+      clusters: { oidc, managed: 'auth: {type: managed}', typo: 'auth: {type: managed}' },
+    });
+    expect(settings.clusters.map(({ name }) => name)).toEqual(['managed']);
+    expect(broken.map(({ cluster, error }) => [cluster, error.code, error.exitCode])).toEqual([
+      ['oidc', 'credentials-incomplete', 78],
+      ['typo', 'berth-yml-invalid', 78],
+      ['managd', 'cluster-unknown', 78],
+    ]);
+    expect(broken[2]?.error.message).toContain('is managed meant?');
+  });
+
+  it('say so where there is no Kubernetes cluster', () => {
+    expect(site({ clusters: {} }).settings.warnings).toMatchObject([
+      { code: 'no-kubernetes-cluster' },
+    ]);
+  });
+});

@@ -1,0 +1,203 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type LoadedSettings,
+  loadSettings,
+  type LoadOptions,
+} from '../../../src/flows/load-settings.ts';
+
+let folder: string;
+const at = (name: string): string => join(folder, name);
+const put = (name: string, text: string): void => writeFileSync(at(name), text, { mode: 0o600 });
+const cluster = (auth: string): string =>
+  `v2: {job: {adapter: kubernetes, server: {endpoint: "https://k"}, auth: {type: ${auth}}}}\n`;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'load-settings-'));
+  mkdirSync(at('clusters.d'), { mode: 0o755 });
+  put('berth.yml', `state_dir: ${at('state')}\n`);
+  put(
+    'hook.env',
+    'CLIENT_ID=portal\nCLIENT_SECRET=s3cret\nIDP_ISSUER_URL=https://idp/realms/main\n',
+  );
+  put('clusters.d/prod.yml', cluster('oidc'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const load = (options: LoadOptions = { cache: 'off' }): Promise<LoadedSettings> =>
+  loadSettings(
+    { configFile: at('berth.yml'), hookEnvFile: at('hook.env'), clustersDir: at('clusters.d') },
+    options,
+  );
+const names = ({ settings }: LoadedSettings): string[] => settings.clusters.map(({ name }) => name);
+
+describe('the configuration of a site', () => {
+  it('is read from OnDemand’s files and berth.yml', async () => {
+    const loaded = await load();
+    expect(names(loaded)).toEqual(['prod']);
+    expect(loaded.settings.stateDir).toBe(at('state'));
+    expect(loaded).toMatchObject({ broken: [], settings: { warnings: [] } });
+  });
+
+  it('costs a broken cluster only itself', async () => {
+    put('clusters.d/broken.yml', 'v2: {job: [\n');
+    put('clusters.d/empty.yml', '');
+    put('clusters.d/open.yaml', cluster('managed'));
+    chmodSync(at('clusters.d/open.yaml'), 0o666);
+    mkdirSync(at('clusters.d/dir.yml'));
+    put('clusters.d/slurm.yml', 'v2: {job: {adapter: slurm}}\n');
+    put('clusters.d/prod.yml.rpmsave', 'not read');
+    put('clusters.d/latin1.yml', '');
+    writeFileSync(at('clusters.d/latin1.yml'), Buffer.from('v2: é', 'latin1'));
+    const loaded = await load();
+    expect(names(loaded)).toEqual(['prod']);
+    expect(loaded.broken.map((one) => [one.cluster, one.error.code])).toEqual([
+      ['broken', 'config-broken-yaml'],
+      ['dir', 'config-not-a-file'],
+      ['empty', 'config-empty'],
+      ['latin1', 'config-not-utf8'],
+      ['open', 'config-writable-by-others'],
+    ]);
+  });
+
+  it('has each cluster once', async () => {
+    put('clusters.d/prod.yaml', cluster('managed'));
+    const loaded = await load();
+    expect(names(loaded)).toEqual(['prod']);
+    expect(loaded.broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-twice' } }]);
+  });
+
+  it.each([
+    ['hook.env', 'config-missing'],
+    ['berth.yml', 'config-missing'],
+    ['clusters.d', 'config-missing'],
+  ])('is refused as a whole without %s', async (name, code) => {
+    rmSync(at(name), { recursive: true });
+    await expect(load()).rejects.toMatchObject({ code, exitCode: 78, fields: { file: at(name) } });
+  });
+
+  it('is refused as a whole with a hook.env that everybody can write', async () => {
+    chmodSync(at('hook.env'), 0o666);
+    await expect(load()).rejects.toMatchObject({ code: 'config-writable-by-others', exitCode: 78 });
+  });
+
+  it('may say that there is no hook.env', async () => {
+    put('berth.yml', 'hook_env: null\n');
+    put('clusters.d/prod.yml', cluster('managed'));
+    const loaded = await loadSettings(
+      { configFile: at('berth.yml'), clustersDir: at('clusters.d') },
+      { cache: 'off' },
+    );
+    expect(names(loaded)).toEqual(['prod']);
+  });
+
+  it('warns of a secret that everybody can read', async () => {
+    chmodSync(at('hook.env'), 0o644);
+    expect((await load()).settings.warnings).toMatchObject([
+      { code: 'config-secret-readable-by-all', file: at('hook.env') },
+    ]);
+  });
+
+  it('reads a client secret from its own file', async () => {
+    put('berth.yml', `defaults: {credentials: {client_secret_file: ${at('secret')}}}\n`);
+    put('secret', 'other\n');
+    expect((await load()).settings.clusters[0]?.credentials).toMatchObject({
+      clientSecret: 'other',
+    });
+    rmSync(at('secret'));
+    expect((await load()).broken).toMatchObject([
+      { cluster: 'prod', error: { code: 'config-missing' } },
+    ]);
+  });
+});
+
+describe('settings kept for the next login', () => {
+  const cached: LoadOptions = { build: 'one' };
+  const cacheFile = (): string => at('state/settings.json');
+  /** Files that changed a moment ago are not trusted to stay as they are. */
+  const settle = (): Promise<void> => sleep(2100);
+
+  it('are the same, are root’s alone, and are gone with any change', async () => {
+    put('clusters.d/broken.yml', 'v2: {job: [\n');
+    await settle();
+    const first = await load(cached);
+    expect(statSync(cacheFile()).mode & 0o777).toBe(0o600);
+    expect(statSync(at('state')).mode & 0o777).toBe(0o700);
+    const inode = statSync(cacheFile()).ino;
+    const second = await load(cached);
+    expect(second).toEqual(first);
+    expect(second.broken[0]?.error).toMatchObject({ code: 'config-broken-yaml', exitCode: 78 });
+    expect(Object.isFrozen(second.settings.clusters[0]?.credentials)).toBe(true);
+    expect(statSync(cacheFile()).ino, 'nothing was written again').toBe(inode);
+
+    // Same size, and the old modification time put back.
+    const { atime, mtime } = statSync(at('hook.env'));
+    put('hook.env', readFileSync(at('hook.env'), 'utf8').replace('portal', 'berth2'));
+    utimesSync(at('hook.env'), atime, mtime);
+    expect((await load(cached)).settings.clusters[0]?.credentials).toMatchObject({
+      clientId: 'berth2',
+    });
+
+    put('clusters.d/test.yml', cluster('managed'));
+    expect(names(await load(cached))).toEqual(['prod', 'test']);
+    rmSync(at('clusters.d/test.yml'));
+    expect(names(await load(cached))).toEqual(['prod']);
+    chmodSync(at('hook.env'), 0o666);
+    await expect(load(cached)).rejects.toMatchObject({ code: 'config-writable-by-others' });
+  }, 10_000);
+
+  it('are not taken from another build, and not from a file that others could have written', async () => {
+    await settle();
+    await load(cached);
+    const planted = readFileSync(cacheFile(), 'utf8').replaceAll('"portal"', '"attacker"');
+    const client = async (options: LoadOptions): Promise<unknown> =>
+      (await load(options)).settings.clusters[0]?.credentials;
+
+    writeFileSync(cacheFile(), planted);
+    expect(await client(cached), 'the cache is what is read').toMatchObject({
+      clientId: 'attacker',
+    });
+    expect(await client({ build: 'two', cache: 'read' })).toMatchObject({ clientId: 'portal' });
+
+    chmodSync(cacheFile(), 0o644);
+    const loaded = await load(cached);
+    expect(loaded.settings.clusters[0]?.credentials).toMatchObject({ clientId: 'portal' });
+    expect(loaded.settings.warnings).toMatchObject([{ code: 'settings-cache-ignored' }]);
+    expect(statSync(cacheFile()).mode & 0o777, 'it was made anew').toBe(0o600);
+    expect((await load(cached)).settings.warnings).toEqual([]);
+
+    writeFileSync(cacheFile(), planted.slice(0, 100));
+    expect(await client(cached), 'half a file is none').toMatchObject({ clientId: 'portal' });
+  }, 10_000);
+
+  it('leave no trace in a dry run, nor where the files changed this very moment', async () => {
+    await load(cached);
+    expect(existsSync(cacheFile())).toBe(false);
+    await settle();
+    await load({ ...cached, cache: 'read' });
+    expect(existsSync(cacheFile())).toBe(false);
+  }, 10_000);
+
+  it('cost no login where they cannot be kept', async () => {
+    put('state', 'a file in the place of the folder');
+    await settle();
+    const loaded = await load(cached);
+    expect(names(loaded)).toEqual(['prod']);
+    expect(loaded.settings.warnings.map(({ code }) => code)).toContain(
+      'settings-cache-not-written',
+    );
+  }, 10_000);
+});
