@@ -1,0 +1,30 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { stringify } from 'yaml';
+
+/** Prefix that the API server puts before the username claim. */
+export const usernamePrefix = 'oidc:';
+
+/** The audience that a token for the cluster carries. */
+export const clusterAudience = 'kubernetes';
+
+/**
+ * Writes the API server's structured authentication: one JWT authenticator per issuer, all with the
+ * same audience and username mapping. The API server reads the file again when it changes; an issuer
+ * that cannot be reached yet is tried again until it can.
+ */
+export async function writeAuthenticationConfiguration(
+  file: string,
+  issuers: readonly string[],
+  ca: string,
+): Promise<void> {
+  const certificateAuthority = await readFile(ca, 'utf8');
+  const configuration = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AuthenticationConfiguration',
+    jwt: issuers.map((url) => ({
+      issuer: { url, audiences: [clusterAudience], certificateAuthority },
+      claimMappings: { username: { claim: 'preferred_username', prefix: usernamePrefix } },
+    })),
+  };
+  await writeFile(file, stringify(configuration));
+}
