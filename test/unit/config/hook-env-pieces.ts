@@ -240,4 +240,8 @@ export const faults: readonly string[] = [
   'case x in esac',
   'export A=b | cat',
   'export A=b c=d; echo',
+  'A=${B:-<(x)}',
+  'A="${B:-<(x}"',
+  'A="${B:->(x)}"',
+  'A="${B:-it\'s}"',
 ];
