@@ -50,17 +50,19 @@ for (const entry of entries) {
   if (file === undefined) throw new Error(`${entry}: esbuild gave nothing`);
   await install(join(values.out, outputOf(entry)), file.contents);
 }
+// Without it, Node would take the files for what the next package.json above them says.
+await install(join(values.out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
 process.stderr.write(
   `built ${entries.length} files in ${Math.round(performance.now() - started)} ms\n`,
 );
 
 /** Replaces the file in one step, so that a login never meets half a hook. */
-async function install(path: string, contents: Uint8Array): Promise<void> {
+async function install(path: string, contents: Uint8Array, mode = 0o755): Promise<void> {
   await mkdir(join(path, '..'), { recursive: true });
   const temporary = `${path}.new`;
   await rm(temporary, { force: true });
-  await writeFile(temporary, contents, { mode: 0o755 });
-  await chmod(temporary, 0o755);
+  await writeFile(temporary, contents, { mode });
+  await chmod(temporary, mode);
   await rename(temporary, path);
 }
 

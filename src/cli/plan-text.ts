@@ -1,23 +1,8 @@
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
+import type { PlanSection } from '../flows/plan-login.ts';
 import { escapeControl } from '../log.ts';
-
-/** Anything that a plan compares: an object of a cluster or a file of the user. */
-export interface PlannedChange {
-  /** `NetworkPolicy u-alice/deny-from-other-namespaces`, or a file's path. */
-  readonly what: string;
-  readonly action: 'create' | 'update' | 'none';
-  readonly before?: unknown;
-  readonly after?: unknown;
-}
-
-/** The part of a plan that one cluster, or the user's files, make up. */
-export interface PlanSection {
-  readonly title: string;
-  readonly changes: readonly PlannedChange[];
-  /** Why this part could not be planned. */
-  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
-}
+import type { PlannedChange } from '../reconcile/plan-user.ts';
 
 export interface TextStyle {
   readonly colour: boolean;
@@ -42,9 +27,17 @@ const colours: Readonly<Record<string, string>> = { '+': '32', '-': '31', '@': '
 
 function changeText({ what, action, before, after }: PlannedChange, colour: boolean): string {
   if (action === 'none') return `  unchanged  ${safe(what)}`;
-  const patch = createTwoFilesPatch(`live ${what}`, `planned ${what}`, body(before), body(after), '', '', {
-    context: 3,
-  });
+  const patch = createTwoFilesPatch(
+    `live ${what}`,
+    `planned ${what}`,
+    body(before),
+    body(after),
+    '',
+    '',
+    {
+      context: 3,
+    },
+  );
   const lines = patch
     .split('\n')
     .filter((line) => !line.startsWith('=====') && !line.startsWith('\\ No newline'))
@@ -57,7 +50,9 @@ function changeText({ what, action, before, after }: PlannedChange, colour: bool
 
 function body(value: unknown): string {
   if (value === undefined) return '';
-  return typeof value === 'string' ? value : stringify(value, { sortMapEntries: true, lineWidth: 0 });
+  return typeof value === 'string'
+    ? value
+    : stringify(value, { sortMapEntries: true, lineWidth: 0 });
 }
 
 /** A server's or a user's text never steers the admin's terminal; a backslash stays one. */

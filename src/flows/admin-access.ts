@@ -5,19 +5,22 @@ import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-
-/** Reads a file as root, refusing one that others could have written. */
-export type ReadTrusted = (path: string) => string;
-
-/** Turns YAML into a plain value; handed in because the parser is loaded only where it is needed. */
-export type ParseYaml = (text: string) => unknown;
+import { readConfigFile } from '../system/config-files.ts';
+import { parseKubeconfigYaml, readAdminKubeconfig } from './admin-kubeconfig-file.ts';
 
 export interface AccessDeps {
-  readonly read: ReadTrusted;
-  readonly parseYaml: ParseYaml;
+  /** Root's folder for what a login need not work out again. */
+  readonly stateDir: string;
+  /** False for a dry run, which leaves no trace there. */
+  readonly remember: boolean;
   readonly deadline: AbortSignal;
   /** How many clusters are configured: with one, `current-context` may decide. */
   readonly clusterCount: number;
+}
+
+/** Reads a file as root, refusing one that others could have written. */
+export function readTrusted(file: string): string {
+  return readConfigFile(file, process.geteuid?.() ?? 0).bytes.toString();
 }
 
 /**
@@ -25,26 +28,34 @@ export interface AccessDeps {
  * that Cluster API keeps in a management cluster.
  */
 export async function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
-  const local = fromKubeconfigFile(cluster.admin, cluster.server.endpoint, deps);
+  const local = await fromKubeconfigFile(cluster.admin, cluster.server.endpoint, deps);
   return cluster.admin.kind === 'kubeconfig'
     ? local
     : fromClusterApi(cluster.admin, cluster, local, deps);
 }
 
-function fromKubeconfigFile(
+/** What to look for in root's kubeconfig; `berth token rotate` writes into the entry it finds. */
+export function contextChoice(
+  admin: AdminCredentials,
+  endpoint: string,
+  clusterCount: number,
+): ContextChoice {
+  return {
+    file: admin.file,
+    endpoint,
+    onlyCluster: clusterCount === 1 || admin.kind === 'cluster-api',
+    ...(admin.context === undefined ? {} : { context: admin.context }),
+  };
+}
+
+async function fromKubeconfigFile(
   admin: AdminCredentials,
   endpoint: string,
   deps: AccessDeps,
-): ApiServer {
-  const choice: ContextChoice = {
-    file: admin.file,
-    endpoint,
-    onlyCluster: deps.clusterCount === 1 || admin.kind === 'cluster-api',
-    ...(admin.context === undefined ? {} : { context: admin.context }),
-  };
-  return apiServerFrom(parse(deps.read(admin.file), admin.file, deps.parseYaml), choice, (path) =>
-    deps.read(resolve(dirname(admin.file), path)),
-  );
+): Promise<ApiServer> {
+  const choice = contextChoice(admin, endpoint, deps.clusterCount);
+  const document = await readAdminKubeconfig(admin.file, deps);
+  return apiServerFrom(document, choice, (path) => readTrusted(resolve(dirname(admin.file), path)));
 }
 
 async function fromClusterApi(
@@ -56,7 +67,7 @@ async function fromClusterApi(
   const secret = `${admin.namespace}/${admin.cluster}-kubeconfig`;
   const kubeconfig = await readKubeconfigSecret(apiClient(management, deps.deadline), admin);
   const choice = { file: `secret ${secret}`, endpoint: cluster.server.endpoint, onlyCluster: true };
-  return apiServerFrom(parse(kubeconfig, choice.file, deps.parseYaml), choice, (path) => {
+  return apiServerFrom(await parseKubeconfigYaml(kubeconfig, choice.file), choice, (path) => {
     throw new BerthError(`secret ${secret}: it refers to the file ${path}`, {
       code: 'admin-kubeconfig-unsupported',
       exit: 'config',
@@ -82,19 +93,5 @@ async function readKubeconfigSecret(
     return Buffer.from(value ?? '', 'base64').toString();
   } finally {
     client.close();
-  }
-}
-
-function parse(text: string, file: string, parseYaml: ParseYaml): unknown {
-  try {
-    return parseYaml(text);
-  } catch (cause) {
-    throw new BerthError(`${file}: this is not YAML`, {
-      code: 'admin-kubeconfig-invalid',
-      exit: 'config',
-      hint: 'See `kubectl config view --kubeconfig FILE`.',
-      fields: { file },
-      cause,
-    });
   }
 }

@@ -27,16 +27,12 @@ export function apiServerFrom(
   read: ReadReferenced,
 ): ApiServer {
   const config = mapping(document) ?? {};
-  const contextName = chooseContext(config, choice);
-  const context = entry(config, 'contexts', 'context', contextName, choice.file);
-  const cluster = entry(config, 'clusters', 'cluster', text(context.cluster) ?? '', choice.file);
-  const user = entry(config, 'users', 'user', text(context.user) ?? '', choice.file);
+  const names = chosenEntries(document, choice);
+  const cluster = entry(config, 'clusters', 'cluster', names.cluster, choice.file);
+  const user = entry(config, 'users', 'user', names.user, choice.file);
   const url = text(cluster.server);
   if (url === undefined || !/^https:\/\//.test(url))
-    throw invalid(
-      choice.file,
-      `cluster ${text(context.cluster) ?? ''} has no https server address`,
-    );
+    throw invalid(choice.file, `cluster ${names.cluster} has no https server address`);
   for (const unsupported of ['exec', 'auth-provider', 'username'])
     if (user[unsupported] !== undefined)
       throw unsupportedField(choice.file, `users[].user.${unsupported}`);
@@ -52,7 +48,7 @@ export function apiServerFrom(
   if (token === undefined && (cert === undefined || key === undefined))
     throw invalid(
       choice.file,
-      `user ${text(context.user) ?? ''} has neither a token nor a client certificate`,
+      `user ${names.user} has neither a token nor a client certificate`,
     );
   return {
     url,
@@ -62,6 +58,20 @@ export function apiServerFrom(
     ...(token === undefined ? {} : { token }),
     ...(cert === undefined || key === undefined ? {} : { clientCertificate: { cert, key } }),
   };
+}
+
+/**
+ * The names of the entries that `apiServerFrom` takes, for who wants to change one of them. Throws
+ * `admin-kubeconfig-context`.
+ */
+export function chosenEntries(
+  document: unknown,
+  choice: ContextChoice,
+): { readonly context: string; readonly cluster: string; readonly user: string } {
+  const config = mapping(document) ?? {};
+  const name = chooseContext(config, choice);
+  const context = entry(config, 'contexts', 'context', name, choice.file);
+  return { context: name, cluster: text(context.cluster) ?? '', user: text(context.user) ?? '' };
 }
 
 function chooseContext(config: Mapping, choice: ContextChoice): string {

@@ -9,13 +9,14 @@ import { found, readMembers } from './read-members.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
 import { applyRequest, createRequest, getRequest } from './requests.ts';
 
-/** One object as it is and as a login would leave it; secrets are redacted in both. */
-export interface ObjectChange {
-  /** `NetworkPolicy u-alice/deny-from-other-namespaces` */
-  readonly object: string;
+/** One object or file as it is and as a login would leave it, secrets redacted in both. */
+export interface PlannedChange {
+  /** `NetworkPolicy u-alice/deny-from-other-namespaces`, or a file's path. */
+  readonly what: string;
   readonly action: 'create' | 'update' | 'none';
-  readonly before?: LiveObject;
-  readonly after: LiveObject;
+  /** An object, or a file's text. */
+  readonly before?: unknown;
+  readonly after?: unknown;
 }
 
 /**
@@ -29,7 +30,7 @@ export async function planUser({
   client,
   user,
   objects,
-}: Pick<ReconcileInput, 'client' | 'user' | 'objects'>): Promise<readonly ObjectChange[]> {
+}: Pick<ReconcileInput, 'client' | 'user' | 'objects'>): Promise<readonly PlannedChange[]> {
   const { namespace, members } = objects;
   const live = found(await client.send(getRequest(namespace)), `reading ${describe(namespace)}`);
   if (live === undefined) {
@@ -69,11 +70,11 @@ async function dryRun(
   return answer.body as LiveObject;
 }
 
-function change(desired: KubeObject, before: LiveObject | undefined, after: LiveObject): ObjectChange {
+function change(desired: KubeObject, before: LiveObject | undefined, after: LiveObject): PlannedChange {
   const shown = redact(before === undefined ? undefined : visible(before), visible(after));
   const same = before !== undefined && JSON.stringify(visible(before)) === JSON.stringify(visible(after));
   return {
-    object: describe(desired),
+    what: describe(desired),
     action: before === undefined ? 'create' : same ? 'none' : 'update',
     ...(shown.before === undefined ? {} : { before: shown.before }),
     after: shown.after,

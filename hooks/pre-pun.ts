@@ -1,0 +1,44 @@
+import { writeSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { runHook, usageError, type HookRequest } from '../src/flows/run-hook.ts';
+import { leave } from '../src/system/leave.ts';
+
+const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
+
+Open OnDemand's pre-PUN hook: makes the user's namespace on every Kubernetes cluster of clusters.d
+and writes credentials into the user's kubeconfig. nginx_stage runs it as root at each login.
+
+  --user NAME    who logs in
+  --config FILE  in place of /etc/berth/berth.yml
+  --dry-run      show what would change, change nothing; exit 0: nothing, 1: changes, 2 and more: error
+
+example: pre-pun --user alice --dry-run
+`;
+
+async function main(args: string[]): Promise<number> {
+  if (args.includes('--help')) {
+    writeSync(1, usage);
+    return 0;
+  }
+  if (!args.includes('--dry-run'))
+    return runHook(() => ({ ...request(args), parts: everything }), process.env);
+  const { dryRun } = await import('../src/cli/dry-run.ts');
+  return dryRun(() => request(args), process);
+}
+
+const everything = { bootstrap: true, credentials: true };
+
+function request(args: string[]): Pick<HookRequest, 'username' | 'files'> {
+  const { user, config } = parseArgs({
+    args,
+    options: {
+      user: { type: 'string' },
+      config: { type: 'string' },
+      'dry-run': { type: 'boolean' },
+    },
+  }).values;
+  if (user === undefined) throw usageError('--user NAME is missing');
+  return { username: user, files: config === undefined ? {} : { configFile: config } };
+}
+
+void main(process.argv.slice(2)).then(leave);

@@ -1,0 +1,11 @@
+import { oscArguments, runHook } from '../src/flows/run-hook.ts';
+import { leave } from '../src/system/leave.ts';
+
+/** In the place of OSC's script of this name: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's kubeconfig. */
+void runHook(
+  () => ({
+    ...oscArguments(process.argv.slice(2)),
+    parts: { bootstrap: false, credentials: true },
+  }),
+  process.env,
+).then(leave);

@@ -1,0 +1,33 @@
+import { stringify } from 'yaml';
+import type { PlanSection } from '../flows/plan-login.ts';
+import { planText } from './plan-text.ts';
+import { wantsColour, type Terminal } from './terminal.ts';
+
+export type PlanFormat = 'text' | 'yaml' | 'json';
+
+/**
+ * Writes a plan to standard output.
+ *
+ * @returns The exit status, as `kubectl diff` has it: 0 nothing to do, 1 changes; the error's own,
+ *   which is more than 1, where a part could not be planned.
+ */
+export function writePlan(
+  sections: readonly PlanSection[],
+  format: PlanFormat,
+  { stdout, env }: Pick<Terminal, 'stdout' | 'env'>,
+): number {
+  if (format === 'text')
+    stdout.write(`${planText(sections, { colour: wantsColour(stdout, env) })}\n`);
+  else {
+    const plain = sections.map(({ error, ...section }) => ({
+      ...section,
+      ...(error === undefined
+        ? {}
+        : { error: { code: error.code, message: error.message, hint: error.hint } }),
+    }));
+    stdout.write(format === 'json' ? `${JSON.stringify(plain, null, 2)}\n` : stringify(plain));
+  }
+  const failed = sections.find(({ error }) => error !== undefined)?.error;
+  if (failed !== undefined) return failed.exitCode;
+  return sections.some(({ changes }) => changes.some(({ action }) => action !== 'none')) ? 1 : 0;
+}

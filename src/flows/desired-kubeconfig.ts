@@ -1,0 +1,29 @@
+import type { ClusterSettings, JsonObject } from '../config/settings.ts';
+import { clusterEntry, type KubeconfigEntries } from '../credentials/kubeconfig-entries.ts';
+import { kubeconfigUserOf, namespaceOf } from '../identity/names.ts';
+
+/**
+ * What one cluster needs in the user's kubeconfig: the user entry that proves the identity, and
+ * cluster and context as OnDemand's dashboard writes them for auth `oidc`.
+ */
+export function kubeconfigEntries(
+  cluster: ClusterSettings,
+  username: string,
+  userEntry: JsonObject,
+): KubeconfigEntries {
+  const { kubeconfig, namespacePrefix, server } = cluster;
+  const user = kubeconfigUserOf(cluster, username);
+  return {
+    user: { name: user, value: userEntry },
+    cluster: { name: kubeconfig.cluster, value: clusterEntry(server) },
+    context: {
+      name: kubeconfig.context,
+      value: {
+        cluster: kubeconfig.cluster,
+        namespace: namespaceOf(namespacePrefix, username),
+        user,
+      },
+    },
+    currentContextIfUnset: kubeconfig.context,
+  };
+}

@@ -1,0 +1,8 @@
+/** ValidatingAdmissionPolicy is GA in Kubernetes 1.30. */
+export const guardedSince = 30;
+
+/** `v1.36.3` as 36; nothing for another major version. */
+export function minorVersion(version: string): number | undefined {
+  const minor = /^v?1\.(\d+)/.exec(version)?.[1];
+  return minor === undefined ? undefined : Number(minor);
+}

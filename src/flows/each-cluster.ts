@@ -1,0 +1,53 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { Deadline } from '../system/deadline.ts';
+
+export interface ClusterOutcome<Result> {
+  readonly cluster: ClusterSettings;
+  readonly result?: Result;
+  readonly error?: BerthError;
+  /** Milliseconds. */
+  readonly took: number;
+}
+
+/**
+ * Does the same for every cluster at once. A cluster that is dead, slow or wrongly configured has an
+ * outcome with its error; the others do not notice. Each outcome is there at the deadline at the
+ * latest, also where a piece of work hangs in a file system and cannot be stopped.
+ */
+export function eachCluster<Result>(
+  clusters: readonly ClusterSettings[],
+  deadline: Deadline,
+  work: (cluster: ClusterSettings) => Promise<Result>,
+): Promise<ClusterOutcome<Result>>[] {
+  return clusters.map(async (cluster) => {
+    const started = performance.now();
+    const took = (): number => Math.round(performance.now() - started);
+    try {
+      return { cluster, result: await beforeDeadline(work(cluster), deadline), took: took() };
+    } catch (thrown) {
+      return { cluster, error: asBerthError(thrown, `cluster ${cluster.name}`), took: took() };
+    }
+  });
+}
+
+/** The work's result, or `deadline` when the time is over; the work itself may still be stuck. */
+export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const over = (): void => {
+      // The work that sees the same signal gets its turn first: its own error says more.
+      setImmediate(() => setImmediate(() => reject(deadlineError())));
+    };
+    if (deadline.signal.aborted) over();
+    else deadline.signal.addEventListener('abort', over, { once: true });
+    work.then(resolve, reject).finally(() => deadline.signal.removeEventListener('abort', over));
+  });
+}
+
+function deadlineError(): BerthError {
+  return new BerthError('the deadline passed before this was done', {
+    code: 'deadline',
+    exit: 'temporary',
+    hint: 'See what hangs: the home file system of the user, or an API server. The next login tries again.',
+  });
+}

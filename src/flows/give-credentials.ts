@@ -1,0 +1,151 @@
+import type { OidcSettings, SiteSettings } from '../config/settings.ts';
+import { ensureBroker } from '../credentials/ensure-broker.ts';
+import type { KubeconfigEntries } from '../credentials/kubeconfig-entries.ts';
+import { updateKubeconfig } from '../credentials/kubeconfig-file.ts';
+import { openIssuer, type Issuer } from '../credentials/signing-keys.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+import type { Logger } from '../log.ts';
+import { asRoot } from '../system/as-user.ts';
+import type { Deadline } from '../system/deadline.ts';
+import { httpsRequest } from '../system/https-request.ts';
+import { kubeconfigEntries } from './desired-kubeconfig.ts';
+import { beforeDeadline, eachCluster, type ClusterOutcome } from './each-cluster.ts';
+import type { MintToken, PreparedCredentials } from './prepare-credentials.ts';
+import type { LoginTokens } from './verified-login.ts';
+import { writeCredentials, type WriteDeps } from './write-credentials.ts';
+
+export interface GiveInput {
+  readonly user: User;
+  readonly settings: SiteSettings;
+  readonly tokens: LoginTokens;
+  /** Of the kubeconfig as the last login left it. */
+  readonly knownDigest?: string;
+  /** A token of the user's ServiceAccount; waits until the account is there. */
+  readonly mintToken: MintToken;
+  readonly readCa: (file: string) => string;
+  readonly deadline: Deadline;
+  readonly log: Logger;
+  /** Seconds since the epoch. */
+  readonly now: () => number;
+}
+
+export interface GivenCredentials {
+  readonly errors: readonly BerthError[];
+  readonly kubeconfigDigest?: string;
+}
+
+/** Milliseconds for one request to an issuer. */
+const issuerTimeoutMs = 5_000;
+
+/**
+ * Verified credentials for every cluster that wants them, and the kubeconfig that leads kubectl to
+ * them. What goes wrong with one cluster is logged and costs that cluster's credential only.
+ */
+export async function giveCredentials(input: GiveInput): Promise<GivenCredentials> {
+  const { user, settings, deadline, log } = input;
+  const clusters = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
+  const issuers = rememberedIssuers(input);
+  const deps: WriteDeps = {
+    kubeCredentialCommand: settings.kubeCredentialCommand,
+    stateDir: settings.stateDir,
+    https: httpsRequest,
+    issuer: issuers.open,
+    readCa: input.readCa,
+    mintToken: input.mintToken,
+    now: input.now,
+    timeoutMs: issuerTimeoutMs,
+    lockWaitMs: deadline.remaining(),
+    signal: deadline.signal,
+  };
+  const outcomes = await Promise.all(
+    eachCluster(clusters, deadline, (cluster) =>
+      writeCredentials(user, cluster, input.tokens, deps),
+    ),
+  );
+  for (const outcome of outcomes) report(outcome, log);
+  const errors = outcomes.flatMap(({ error }) => error ?? []);
+  const entries = outcomes.flatMap((outcome) => entriesOf(outcome, user));
+  try {
+    if (outcomes.some(({ result }) => result?.needsBroker)) await openBroker(input);
+    const kubeconfigDigest = await writeKubeconfig(input, entries);
+    await issuers.renewed();
+    return { errors, ...(kubeconfigDigest === undefined ? {} : { kubeconfigDigest }) };
+  } catch (thrown) {
+    const error = asBerthError(thrown, `the kubeconfig of ${user.name}`);
+    log.error(error);
+    return { errors: [...errors, error] };
+  }
+}
+
+async function writeKubeconfig(
+  { user, deadline, log, knownDigest }: GiveInput,
+  entries: readonly KubeconfigEntries[],
+): Promise<string | undefined> {
+  if (entries.length === 0) return undefined;
+  const update = await beforeDeadline(
+    updateKubeconfig(user, entries, {
+      deadline,
+      log,
+      ...(knownDigest === undefined ? {} : { knownDigest }),
+    }),
+    deadline,
+  );
+  if (update.changed) log.info('kubeconfig written');
+  return update.digest;
+}
+
+function entriesOf(
+  { cluster, result }: ClusterOutcome<PreparedCredentials>,
+  user: User,
+): KubeconfigEntries[] {
+  return result?.kubeconfigUser === undefined
+    ? []
+    : [kubeconfigEntries(cluster, user.name, result.kubeconfigUser)];
+}
+
+function report(
+  { cluster, result, error, took }: ClusterOutcome<PreparedCredentials>,
+  log: Logger,
+): void {
+  const fields = { cluster: cluster.name, took_ms: took };
+  if (error !== undefined) log.error(error, fields);
+  for (const { code, message } of result?.warnings ?? []) log.warning(message, { ...fields, code });
+}
+
+async function openBroker({ user, log, deadline: { signal } }: GiveInput): Promise<void> {
+  try {
+    await asRoot(() => ensureBroker(user.uid, { signal }));
+  } catch (thrown) {
+    const { message, code, hint } = asBerthError(thrown, 'opening the broker');
+    log.warning(message, { code, hint });
+  }
+}
+
+/** Each issuer is opened once, however many clusters trust it. */
+function rememberedIssuers({ settings, readCa, now, deadline, log }: GiveInput): {
+  open(settings: OidcSettings): Promise<Issuer>;
+  renewed(): Promise<void>;
+} {
+  const opened = new Map<string, Promise<Issuer>>();
+  const open = ({ issuer, caFile }: OidcSettings): Promise<Issuer> => {
+    const ca = caFile === undefined ? {} : { ca: readCa(caFile) };
+    return openIssuer(
+      { issuer, stateDir: settings.stateDir, ...ca },
+      { https: httpsRequest, now, timeoutMs: issuerTimeoutMs, signal: deadline.signal },
+    );
+  };
+  return {
+    open(oidc) {
+      const known = opened.get(oidc.issuer) ?? open(oidc);
+      opened.set(oidc.issuer, known);
+      return known;
+    },
+    async renewed() {
+      for (const issuer of await Promise.allSettled(opened.values())) {
+        const error = issuer.status === 'fulfilled' ? await issuer.value.renewed : undefined;
+        if (error !== undefined) log.warning(error.message, { code: error.code });
+      }
+    },
+  };
+}

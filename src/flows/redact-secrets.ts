@@ -1,0 +1,49 @@
+/** Fields of a kubeconfig whose value proves an identity. */
+const secretFields = [
+  'token',
+  'password',
+  'client-key-data',
+  'client-secret',
+  'id-token',
+  'access-token',
+  'refresh-token',
+  // Of an exec entry's environment.
+  'value',
+];
+
+const inline = new RegExp(
+  `((?:^|[\\s{,'"-])(?:${secretFields.join('|')})["']?\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,}#|>][^\\s,}]*)`,
+  'g',
+);
+
+/**
+ * A kubeconfig before and after a change, without its secrets: the same secret is `***` in both, a
+ * changed one is marked. Secrets are found by their field and, whatever way YAML spells them, by
+ * their value.
+ */
+export async function redactSecrets(before: string, after: string): Promise<[string, string]> {
+  const { parse } = await import('yaml');
+  const known = new Set([...secretsOf(parse(before)), ...secretsOf(parse(after))]);
+  const redact = (text: string): string => {
+    const masked = text.replace(inline, (_, field: string) => `${field}***`);
+    return [...known].reduce((rest, secret) => rest.replaceAll(secret, '***'), masked);
+  };
+  return [redact(before), redact(after)];
+}
+
+/** Every line of every secret value, longest first. */
+function secretsOf(value: unknown): string[] {
+  const found: string[] = [];
+  const walk = (node: unknown): void => {
+    if (Array.isArray(node)) node.forEach(walk);
+    else if (typeof node === 'object' && node !== null) {
+      for (const [key, child] of Object.entries(node)) {
+        if (secretFields.includes(key) && typeof child === 'string')
+          found.push(...child.split('\n').filter((line) => line.length > 3));
+        else walk(child);
+      }
+    }
+  };
+  walk(value);
+  return found.sort((a, b) => b.length - a.length);
+}

@@ -1,0 +1,60 @@
+import { asBerthError, BerthError } from '../errors.ts';
+import { logfmtLogger } from '../log.ts';
+import { stderrSink } from '../system/leave.ts';
+import { login, type LoginInput } from './login.ts';
+import { portalTokens } from './portal-tokens.ts';
+
+export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;
+
+/**
+ * One run of a hook, from its words and environment to its exit code: the log goes to standard
+ * error, which nginx_stage hands to syslog where the hook fails.
+ *
+ * @param read Makes a request of the arguments; what it throws is an error of usage.
+ */
+export async function runHook(
+  read: () => HookRequest,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const log = logfmtLogger(stderrSink);
+  try {
+    const failed = await login({
+      ...hookRequest(read),
+      tokens: portalTokens(env),
+      log,
+      now: () => Date.now() / 1000,
+    });
+    return failed?.exitCode ?? 0;
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'the hook');
+    log.error(error);
+    return error.exitCode;
+  }
+}
+
+/** What `read` makes of the arguments; whatever it throws becomes an error of usage. */
+export function hookRequest<Request>(read: () => Request): Request {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof BerthError) throw thrown;
+    throw usageError(thrown instanceof Error ? thrown.message : String(thrown));
+  }
+}
+
+/** @returns An error of code `usage`. */
+export function usageError(message: string): BerthError {
+  return new BerthError(message, { code: 'usage', exit: 'usage', hint: 'See --help.' });
+}
+
+/** The two arguments of OSC's scripts, `USER HOOK_ENV`. @throws {BerthError} `usage` */
+export function oscArguments([username, hookEnvFile, ...rest]: readonly string[]): Pick<
+  HookRequest,
+  'username' | 'files'
+> {
+  if (username === undefined || username === '') throw usageError('the user name is missing');
+  if (hookEnvFile === undefined || hookEnvFile === '')
+    throw usageError('the path of hook.env is missing');
+  if (rest.length > 0) throw usageError(`there are ${rest.length} arguments too many`);
+  return { username, files: { hookEnvFile } };
+}

@@ -1,0 +1,113 @@
+import type { KubeObject } from '../desired/kube-object.ts';
+import type { UserObjects } from '../desired/user-objects.ts';
+import type { ApiRequest } from './api-client.ts';
+import {
+  applyRequest,
+  createRequest,
+  getRequest,
+  listRoleBindingsRequest,
+  stampRequest,
+} from './requests.ts';
+
+/** One thing that RBAC allows or not: the `resourceAttributes` of a SelfSubjectAccessReview. */
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+}
+
+/**
+ * Exactly what the hook must be allowed to do for these objects, read off the requests that it
+ * sends, so that the two cannot drift apart.
+ */
+export function neededRights({ namespace, members }: UserObjects): Right[] {
+  const requests = [
+    createRequest(namespace),
+    stampRequest(namespace),
+    getRequest(namespace),
+    applyRequest(namespace),
+    listRoleBindingsRequest(namespace.metadata.name),
+    ...members.filter(({ kind }) => kind !== 'RoleBinding').map(getRequest),
+    ...members.map((member) => applyRequest(member)),
+  ];
+  const rights = [...requests.flatMap(rightsOf), ...members.flatMap(rightToBind)];
+  return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()];
+}
+
+/** A token of a ServiceAccount, by TokenRequest. */
+export function tokenRight(namespace: string, name: string): Right {
+  return {
+    verb: 'create',
+    group: '',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    name,
+    namespace,
+  };
+}
+
+/**
+ * The rights behind one request, as the API server derives them (k8s.io/apiserver,
+ * pkg/endpoints/request/requestinfo.go). An apply may have to create, which is asked for too.
+ */
+export function rightsOf({ method, path, contentType }: ApiRequest): Right[] {
+  const place =
+    /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<resource>[^/?]+)(?:\/(?<name>[^/?]+))?(?:\/(?<subresource>[^/?]+))?(?:\?|$)/.exec(
+      path,
+    )?.groups;
+  if (place?.resource === undefined) throw new Error(`${path} is no path of an object`);
+  const { group = '', resource, subresource } = place;
+  const name = decoded(place.name);
+  const namespace = decoded(place.namespace);
+  const verbs =
+    method === 'POST'
+      ? ['create']
+      : method === 'GET'
+        ? [name === undefined ? 'list' : 'get']
+        : contentType === 'application/apply-patch+yaml'
+          ? ['patch', 'create']
+          : ['patch'];
+  return verbs.map((verb) => ({
+    verb,
+    group,
+    resource,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(name === undefined ? {} : { name }),
+    // A Namespace is in itself (requestinfo.go); RBAC has no such rule without a cluster-wide one.
+    ...(namespace === undefined ? {} : { namespace }),
+  }));
+}
+
+/** `kubectl auth can-i` as a person would type it. */
+export function rightText({ verb, group, resource, subresource, name, namespace }: Right): string {
+  const kind = [resource, group].filter((part) => part !== '').join('.');
+  return [
+    verb,
+    subresource === undefined ? kind : `${kind}/${subresource}`,
+    ...(name === undefined ? [] : [name]),
+    ...(namespace === undefined ? [] : [`in ${namespace}`]),
+  ].join(' ');
+}
+
+/** Who gives a role away must hold all of its rights, or be allowed to bind it. */
+function rightToBind(member: KubeObject): Right[] {
+  if (member.kind !== 'RoleBinding') return [];
+  const { name } = member.roleRef as { readonly name: string };
+  const { namespace } = member.metadata;
+  return [
+    {
+      verb: 'bind',
+      group: 'rbac.authorization.k8s.io',
+      resource: 'clusterroles',
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+    },
+  ];
+}
+
+function decoded(part: string | undefined): string | undefined {
+  return part === undefined ? undefined : decodeURIComponent(part);
+}

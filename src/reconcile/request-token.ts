@@ -1,0 +1,44 @@
+import { collectionPath } from '../desired/kube-object.ts';
+import type { ApiClient } from './api-client.ts';
+import { apiError } from './api-errors.ts';
+
+export interface TokenRequest {
+  readonly namespace: string;
+  /** The ServiceAccount. */
+  readonly account: string;
+  /** The API server may give less, or more: its own minimum is ten minutes. */
+  readonly lifetimeSeconds: number;
+}
+
+export interface IssuedToken {
+  readonly token: string;
+  /** Seconds since the epoch. */
+  readonly expiry: number;
+}
+
+/**
+ * A ServiceAccount's token by the TokenRequest API (`authentication.k8s.io/v1`), for the API
+ * server's own audience. The `api-…` errors are thrown.
+ */
+export async function requestToken(
+  client: ApiClient,
+  { namespace, account, lifetimeSeconds }: TokenRequest,
+): Promise<IssuedToken> {
+  const answer = await client.send({
+    method: 'POST',
+    path: `${collectionPath('ServiceAccount', namespace)}/${encodeURIComponent(account)}/token`,
+    contentType: 'application/json',
+    body: JSON.stringify({
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: lifetimeSeconds },
+    }),
+  });
+  if (answer.status !== 201)
+    throw apiError(`requesting a token of ServiceAccount ${namespace}/${account}`, answer);
+  const { token, expirationTimestamp } = answer.body.status as {
+    token: string;
+    expirationTimestamp: string;
+  };
+  return { token, expiry: Math.floor(Date.parse(expirationTimestamp) / 1000) };
+}
