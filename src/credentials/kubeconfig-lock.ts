@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl, type Logger } from '../log.ts';
-import { writeError } from '../system/atomic-file.ts';
+import { temporaryName, writeError } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
 
 /**
@@ -155,7 +155,8 @@ function isGone(pid: number): boolean {
  * looked at in peace. If its holder woke up and another took its place just now, it is put back.
  */
 async function removeExactly(lock: string, seen: Seen): Promise<boolean> {
-  const aside = `${lock}.${randomBytes(6).toString('hex')}`;
+  // Should we be killed here: the next writer of the kubeconfig sweeps such names up.
+  const aside = temporaryName(lock.replace(/\.lock(\.takeover)?$/, ''));
   try {
     await rename(lock, aside);
   } catch (error) {

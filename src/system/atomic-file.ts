@@ -50,7 +50,7 @@ export async function stageFile(
   options: { readonly mode: number },
 ): Promise<StagedFile> {
   await sweep(path);
-  const temporary = temporaryNames(path).next();
+  const temporary = temporaryName(path);
   let there = false;
   const discard = async (): Promise<void> => {
     if (!there) return;
@@ -143,21 +143,24 @@ const knownErrors: Readonly<
   EPERM: notPermitted,
 };
 
-/** `.config.berth-0123456789abcdef`: hidden, beside the file, and known again by its pattern. */
-function temporaryNames(path: string): { next(): string; matches(name: string): boolean } {
-  const stem = `.${basename(path)}.berth-`;
-  return {
-    next: () => join(dirname(path), stem + randomBytes(8).toString('hex')),
-    matches: (name) => name.startsWith(stem) && /^[0-9a-f]{16}$/.test(name.slice(stem.length)),
-  };
+/**
+ * `.config.berth-0123456789abcdef`: a new name beside the file, hidden, and known by its pattern to
+ * later writers, which remove it when it was left.
+ */
+export function temporaryName(path: string): string {
+  return join(dirname(path), temporaryStem(path) + randomBytes(8).toString('hex'));
+}
+
+function temporaryStem(path: string): string {
+  return `.${basename(path)}.berth-`;
 }
 
 /** Removes what killed writers of this file left. Only tidiness: its own errors stop no write. */
 async function sweep(path: string): Promise<void> {
-  const temporaries = temporaryNames(path);
+  const stem = temporaryStem(path);
   const folder = dirname(path);
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((candidate) => temporaries.matches(candidate))) {
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!name.startsWith(stem) || !/^[0-9a-f]{16}$/.test(name.slice(stem.length))) continue;
     const leftover = join(folder, name);
     try {
       const { mtimeMs } = await lstat(leftover);
