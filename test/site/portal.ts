@@ -1,12 +1,12 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
 import { publicFolder } from './folders.ts';
 import type { Site } from './site.ts';
 
-/** Compiled outputs, as a site installs them. */
-export const dist = new URL('../../dist/', import.meta.url).pathname;
+/** Where the outputs are installed: a folder that users can read, which a checkout may not be. */
+export const installed = join(publicFolder, 'berth');
 
 export interface PortalTokens {
   readonly accessToken?: string | undefined;
@@ -135,7 +135,7 @@ export class Portal {
       hook_env: this.files.hookEnv,
       clusters_dir: this.files.clustersDir,
       state_dir: this.files.stateDir,
-      kube_credential: join(dist, 'shell/kube-credential'),
+      kube_credential: join(installed, 'shell/kube-credential'),
       defaults: {
         admin: { kubeconfig: this.files.kubeconfig },
         subject_prefix: 'oidc:',
@@ -189,7 +189,7 @@ export class Portal {
     args: readonly string[],
     tokens: PortalTokens = {},
   ): Promise<HookResult> {
-    const { exitCode, stdout, stderr, shortMessage } = await execa(join(dist, output), args, {
+    const { exitCode, stdout, stderr, shortMessage } = await execa(join(installed, output), args, {
       reject: false,
       extendEnv: false,
       env: this.environment(tokens),
@@ -221,15 +221,19 @@ export async function hookKubeconfig(site: Site, server = site.server): Promise<
   });
 }
 
-let installed: Promise<unknown> | undefined;
+let prepared: Promise<unknown> | undefined;
 
 /** Once a run: `kubectl apply -k etc/kubernetes`, as the README tells an admin. */
 function installHookAccount(site: Site): Promise<unknown> {
   const etc = new URL('../../etc/kubernetes', import.meta.url).pathname;
-  installed ??= ok(site.kubectl(['apply', '-k', etc])).then(() =>
-    chmod(dist, 0o755).catch(() => undefined),
-  );
-  return installed;
+  prepared ??= ok(site.kubectl(['apply', '-k', etc]));
+  return prepared;
+}
+
+/** `npm run install:site`, into the folder of the tests. */
+export async function installBerth(): Promise<void> {
+  const script = new URL('../../scripts/install.ts', import.meta.url).pathname;
+  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installed]);
 }
 
 async function ok<R extends HookResult>(running: Promise<R>): Promise<R> {

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = new URL('..', import.meta.url).pathname;
+
+export interface BuildOptions {
+  /**
+   * The interpreter of the `#!` lines. An absolute path: the files run as root and as login shells,
+   * where PATH is not to be trusted.
+   */
+  readonly node: string;
+  /** The folder of the outputs. */
+  readonly out: string;
+}
+
+/** Makes every output of the design's table, one executable file each. @returns How many. */
+export async function buildOutputs({ node, out }: BuildOptions): Promise<number> {
+  if (!isAbsolute(node)) throw new Error(`--node ${node}: an absolute path is wanted`);
+  const buildId = await hashOfSources();
+  const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
+  for (const entry of entries) {
+    const result = await build({
+      entryPoints: [join(root, entry)],
+      bundle: true,
+      write: false,
+      platform: 'node',
+      target: 'node22.19',
+      format: 'cjs',
+      minifySyntax: true,
+      minifyWhitespace: true,
+      legalComments: 'none',
+      logLevel: 'warning',
+      banner: { js: `#!${node}\n'use strict';` },
+      define: { 'import.meta.url': '__filename', BERTH_BUILD: JSON.stringify(buildId) },
+    });
+    const [file] = result.outputFiles;
+    if (file === undefined) throw new Error(`${entry}: esbuild gave nothing`);
+    await install(join(out, outputOf(entry)), file.contents);
+  }
+  // Without it, Node would take the files for what the next package.json above them says.
+  await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
+  return entries.length;
+}
+
+async function scripts(folder: string): Promise<string[]> {
+  return (await readdir(join(root, folder)))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file));
+}
+
+function outputOf(entry: string): string {
+  return entry === 'src/cli/berth.ts' ? 'berth' : entry.replace(/\.ts$/, '');
+}
+
+/** Replaces the file in one step, so that a login never meets half a hook. */
+export async function install(path: string, contents: Uint8Array, mode = 0o755): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true });
+  const temporary = `${path}.new`;
+  await rm(temporary, { force: true });
+  await writeFile(temporary, contents, { mode });
+  await chmod(temporary, mode);
+  await rename(temporary, path);
+}
+
+/** The same for the same sources and libraries: what one build checked, another reads anew. */
+async function hashOfSources(): Promise<string> {
+  const files = (await readdir(join(root, 'src'), { recursive: true }))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join('src', file));
+  const hash = createHash('sha256');
+  for (const file of [...files.sort(), 'package-lock.json']) {
+    hash.update(`${file}\0`).update(await readFile(join(root, file)));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
