@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { appendFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -79,7 +80,10 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
       if (entry !== undefined) assertOurs(entry);
     }
     const missing = names.filter((name) => !existing.has(name));
-    const lines = missing.map((name) => [name, '*', '', '', gecos, homeOf(name), shell].join(':'));
+    // newusers(8) hashes whatever it gets as a password: nobody shall know this one.
+    const lines = missing.map((name) =>
+      [name, randomUUID(), '', '', gecos, homeOf(name), shell].join(':'),
+    );
     if (missing.length > 0) {
       await execa('newusers', ['--badname'], { input: `${lines.join('\n')}\n` });
       await execa('chmod', ['0700', ...missing.map(homeOf)]);

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWK, type JWTPayload } from 'jose';
+import Provider, { type AdapterFactory, type Client } from 'oidc-provider';
+import { send } from './https.ts';
+import type { Tokens } from './keycloak/realm.ts';
+import { providerStore } from './provider-store.ts';
+import type { Site } from './site.ts';
+
+/** The provider's clients; the public one is also the audience that the cluster believes. */
+export const providerClients = {
+  confidential: { id: 'ondemand', secret: 'ondemand-secret-of-the-provider' },
+  public: { id: 'kubernetes', secret: undefined },
+} as const;
+
+type ClientKind = keyof typeof providerClients;
+
+/** What the provider does other than well; changed by a test while it runs. */
+export interface Behaviour {
+  /**
+   * Claims that every token from now on has in place of its own, e.g. `{ aud: 'somebody-else' }` or
+   * the times of `expired` and `notYetValid`. Signed like any other.
+   */
+  claims: JWTPayload;
+  /** Milliseconds that every answer is late. */
+  delayMs: number;
+  /** Status that every request is answered with, e.g. 500 or 429; undefined for the real answer. */
+  status: number | undefined;
+}
+
+const seconds = (): number => Math.floor(Date.now() / 1000);
+
+/** Claims of a token that ended five minutes ago. */
+export const expired = (): JWTPayload => ({ iat: seconds() - 600, exp: seconds() - 300 });
+
+/** Claims of a token that begins in five minutes. */
+export const notYetValid = (): JWTPayload => ({ nbf: seconds() + 300, exp: seconds() + 600 });
+
+/**
+ * A certified OpenID provider inside the test process, over https with a certificate of the site's CA,
+ * for what Keycloak will not do on demand. Refresh tokens are good once; using one again revokes the
+ * login they came from.
+ */
+export class TestProvider {
+  readonly issuer: string;
+  readonly behaviour: Behaviour = { claims: {}, delayMs: 0, status: undefined };
+  readonly #server: Server;
+  readonly #ca: string;
+  readonly #store = providerStore();
+  #keys: readonly JWK[];
+  #provider: Provider;
+
+  private constructor(issuer: string, server: Server, ca: string, keys: readonly JWK[]) {
+    this.issuer = issuer;
+    this.#server = server;
+    this.#ca = ca;
+    this.#keys = keys;
+    this.#provider = this.#make();
+    server.on('request', (request, response) => void this.#answer(request, response));
+  }
+
+  /**
+   * @param options.port `site`: the issuer that the site's API server believes, one at a time;
+   *   `free`: any port, for tests that need no cluster
+   */
+  static async start(
+    site: Site,
+    { port = 'site' }: { port?: 'site' | 'free' } = {},
+  ): Promise<TestProvider> {
+    const { cert, key } = site.record.serverCertificate;
+    const server = createServer({ cert: await readFile(cert), key: await readFile(key) });
+    server.listen(port === 'site' ? site.record.provider.port : 0, '127.0.0.1');
+    await once(server, 'listening');
+    const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return new TestProvider(issuer, server, site.ca.pem, [await newKey()]);
+  }
+
+  get tokenEndpoint(): string {
+    return `${this.issuer}/token`;
+  }
+
+  /** Signs with a new key from now on; the old one is gone from the JWKS unless it is kept. */
+  async rotateKeys({ keepOld = false }: { keepOld?: boolean } = {}): Promise<void> {
+    this.#keys = [await newKey(), ...(keepOld ? this.#keys : [])];
+    this.#provider = this.#make();
+  }
+
+  /** Tokens of a fresh login, as the browser flow would end; refreshed once, so all of them are real. */
+  async login(user: string, client: ClientKind = 'public'): Promise<Tokens> {
+    const clientId = providerClients[client].id;
+    const grant = new this.#provider.Grant({ accountId: user, clientId });
+    grant.addOIDCScope('openid offline_access');
+    const token = new this.#provider.RefreshToken({
+      accountId: user,
+      client: await this.#clientOf(clientId),
+      grantId: await grant.save(),
+      gty: 'authorization_code',
+      scope: 'openid offline_access',
+      authTime: seconds(),
+    });
+    return this.refresh(await token.save(), client);
+  }
+
+  /** Uses a refresh token up at the token endpoint. */
+  async refresh(refreshToken: string, client: ClientKind = 'public'): Promise<Tokens> {
+    const { id, secret } = providerClients[client];
+    const { status, text } = await send(this.tokenEndpoint, {
+      method: 'POST',
+      ca: this.#ca,
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: refreshToken,
+        client_id: id,
+        ...(secret === undefined ? {} : { client_secret: secret }),
+      }),
+    });
+    if (status !== 200) throw new Error(`the provider answered ${status}: ${text}`);
+    const answer = JSON.parse(text) as Record<string, string>;
+    return {
+      accessToken: answer.access_token ?? '',
+      idToken: answer.id_token ?? '',
+      refreshToken: answer.refresh_token ?? '',
+      expiresIn: Number(answer.expires_in),
+    };
+  }
+
+  /** An ID token with exactly these claims besides `iss`, `iat` and five minutes of life. */
+  async sign(claims: JWTPayload): Promise<string> {
+    const [key] = this.#keys;
+    if (key === undefined) throw new Error('the provider has no key');
+    return new SignJWT({ iss: this.issuer, iat: seconds(), exp: seconds() + 300, ...claims })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: key.kid ?? '' })
+      .sign(await importJWK(key, 'RS256'));
+  }
+
+  /** Down: the port refuses connections, open ones are cut. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** Up again after `close`, at the same issuer, with all keys and logins. */
+  async reopen(): Promise<void> {
+    this.#server.listen(Number(new URL(this.issuer).port), '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.behaviour.delayMs > 0) await sleep(this.behaviour.delayMs);
+    if (this.behaviour.status === undefined) {
+      await this.#provider.callback()(request, response);
+    } else {
+      response.writeHead(this.behaviour.status, { 'content-type': 'text/plain' });
+      response.end('as the test wants it\n');
+    }
+  }
+
+  async #clientOf(id: string): Promise<Client> {
+    const client = await this.#provider.Client.find(id);
+    if (client === undefined) throw new Error(`the provider has no client ${id}`);
+    return client;
+  }
+
+  /** A new set of keys takes a new provider; logins stay in the store. */
+  #make(): Provider {
+    const provider = new Provider(this.issuer, configuration(this.#keys, this.#store));
+    provider.use(async (ctx, next) => {
+      await next();
+      const body = ctx.body as { id_token?: string } | undefined;
+      if (ctx.path !== '/token' || body?.id_token === undefined) return;
+      if (Object.keys(this.behaviour.claims).length === 0) return;
+      const payload = body.id_token.split('.')[1] ?? '';
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as JWTPayload;
+      body.id_token = await this.sign({ ...claims, ...this.behaviour.claims });
+    });
+    return provider;
+  }
+}
+
+async function newKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
+}
+
+function configuration(
+  keys: readonly JWK[],
+  adapter: AdapterFactory,
+): ConstructorParameters<typeof Provider>[1] {
+  const flow = {
+    redirect_uris: ['https://127.0.0.1/oidc'],
+    grant_types: ['authorization_code', 'refresh_token'],
+  };
+  const { confidential, public: open } = providerClients;
+  return {
+    adapter,
+    jwks: { keys },
+    clients: [
+      {
+        ...flow,
+        client_id: confidential.id,
+        client_secret: confidential.secret,
+        token_endpoint_auth_method: 'client_secret_post',
+      },
+      { ...flow, client_id: open.id, token_endpoint_auth_method: 'none' },
+    ],
+    features: { devInteractions: { enabled: false } },
+    rotateRefreshToken: true,
+    conformIdTokenClaims: false,
+    claims: { openid: ['sub', 'preferred_username'] },
+    findAccount: (_ctx, sub) => ({
+      accountId: sub,
+      claims: () => ({ sub, preferred_username: sub }),
+    }),
+    ttl: { IdToken: 300, AccessToken: 300, RefreshToken: 86_400, Grant: 86_400 },
+  };
+}
