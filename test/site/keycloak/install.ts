@@ -80,12 +80,19 @@ async function install(folder: string): Promise<void> {
   }
 }
 
-/** Downloads the distribution and unpacks it into `folder`. */
+/**
+ * Downloads the distribution and unpacks it into `folder`. Maven works in there too: it keeps a note of
+ * what it has unpacked in `target`, and would believe it the next time.
+ */
 async function download(folder: string): Promise<void> {
-  await execa('mvn', [
-    ...['--quiet', '--batch-mode', 'dependency:unpack', `-DoutputDirectory=${folder}`],
-    `-Dartifact=org.keycloak:keycloak-quarkus-dist:${version}:zip`,
-  ]);
+  await execa(
+    'mvn',
+    [
+      ...['--quiet', '--batch-mode', 'dependency:unpack', `-DoutputDirectory=${folder}`],
+      `-Dartifact=org.keycloak:keycloak-quarkus-dist:${version}:zip`,
+    ],
+    { cwd: folder },
+  );
 }
 
 async function exists(path: string): Promise<boolean> {
