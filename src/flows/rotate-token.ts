@@ -101,8 +101,9 @@ function findEntry(target: RotateTarget): Entry {
     readonly user?: { readonly token?: string; readonly tokenFile?: string };
   }[];
   const fields = users.find(({ name }) => name === user)?.user;
-  // kubectl prefers the file, so a new token beside it would never be used.
-  if (fields?.token !== undefined && fields.tokenFile === undefined)
+  // A token beside a certificate or a token file is not what the API server goes by.
+  const tokenCounts = server.clientCertificate === undefined && fields?.tokenFile === undefined;
+  if (fields?.token !== undefined && tokenCounts)
     return { target, user, server, token: fields.token };
   throw new BerthError(
     `${file}: user ${user} proves itself with ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not with a token that could be renewed`,
@@ -169,8 +170,7 @@ export async function checkToken(
   deadline: Deadline,
 ): Promise<void> {
   const wanted = `system:serviceaccount:${account.namespace}:${account.name}`;
-  const { clientCertificate: _unused, ...byToken } = server;
-  const client = apiClient(byToken, deadline.signal);
+  const client = apiClient(server, deadline.signal);
   let reason: string;
   try {
     const username = await whoAmI(client);

@@ -31,7 +31,7 @@ export function apiServerFrom(
   const cluster = entry(config, 'clusters', 'cluster', names.cluster, choice.file);
   const user = entry(config, 'users', 'user', names.user, choice.file);
   const url = text(cluster.server);
-  if (url === undefined || !/^https:\/\//.test(url))
+  if (!url?.startsWith('https://'))
     throw invalid(choice.file, `cluster ${names.cluster} has no https server address`);
   for (const unsupported of ['exec', 'auth-provider', 'username'])
     if (user[unsupported] !== undefined)
@@ -46,10 +46,7 @@ export function apiServerFrom(
   const token = tokenFile === undefined ? text(user.token) : read(tokenFile).trim();
   const tlsServerName = text(cluster['tls-server-name']);
   if (token === undefined && (cert === undefined || key === undefined))
-    throw invalid(
-      choice.file,
-      `user ${names.user} has neither a token nor a client certificate`,
-    );
+    throw invalid(choice.file, `user ${names.user} has neither a token nor a client certificate`);
   return {
     url,
     ...(ca === undefined ? {} : { ca }),

@@ -131,11 +131,15 @@ async function reachable(
   );
   if (identity === '') return [api, ...skip(dependent, 'the API server does not take our request')];
 
-  const objects = sampleObjects(input);
-  const ask = (
-    id: string,
-    work: (client: ApiClient) => Promise<Finding>,
-  ): Promise<CheckResult> => run(id, (signal) => withClient(server, signal, work));
+  let sample: UserObjects | undefined;
+  const names = await run('names', () => {
+    sample = sampleObjects(input);
+    return ok(`the namespace is ${sample.namespace.metadata.name}`);
+  });
+  if (sample === undefined) return [api, names, ...skip(dependent, 'there is no valid namespace')];
+  const objects = sample;
+  const ask = (id: string, work: (client: ApiClient) => Promise<Finding>): Promise<CheckResult> =>
+    run(id, (signal) => withClient(server, signal, work));
   let version = '';
   const versionResult = await ask('api-version', async (client) => {
     version = await gitVersion(client);
@@ -144,6 +148,7 @@ async function reachable(
   return [
     api,
     versionResult,
+    ...(input.user === undefined ? [] : [names]),
     ...(await Promise.all([
       ask('rights', (client) => rightsFinding(client, objects, input.cluster, identity)),
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
@@ -151,13 +156,16 @@ async function reachable(
       ask('guard', (client) => guardFinding(client, identity, version)),
       ...(input.user === undefined
         ? []
-        : [ask('user-namespace', (client) => namespaceFinding(client, input.user ?? anybody, objects))]),
+        : [
+            ask('user-namespace', (client) =>
+              namespaceFinding(client, input.user ?? anybody, objects),
+            ),
+          ]),
     ])),
   ];
 }
 
 function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
-  // A prefix that makes no valid name is reported by the user's own check.
   return objectsFor({
     user: user ?? anybody,
     cluster,

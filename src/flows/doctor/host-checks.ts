@@ -41,7 +41,13 @@ export async function checkHost(
       run('admin-kubeconfig-mode', () => secretFileFinding(admin.file, uid), name),
       ...(pullSecret === undefined
         ? []
-        : [run('docker-config-mode', () => secretFileFinding(pullSecret.dockerConfigFile, uid), name)]),
+        : [
+            run(
+              'docker-config-mode',
+              () => secretFileFinding(pullSecret.dockerConfigFile, uid),
+              name,
+            ),
+          ]),
       ...(server.caFile === undefined
         ? []
         : [run('cluster-ca', () => readableFinding(server.caFile ?? ''), name)]),
@@ -65,7 +71,10 @@ async function stateDirFinding(path: string, uid: number): Promise<Finding> {
   if (status.uid !== uid)
     return failed(`${path} is of UID ${status.uid}`, `chown ${uid} ${path}; chmod 700 ${path}`);
   if ((status.mode & 0o077) !== 0)
-    return warning(`others have access to ${path} (mode ${octal(status.mode)})`, `chmod 700 ${path}`);
+    return warning(
+      `others have access to ${path} (mode ${octal(status.mode)})`,
+      `chmod 700 ${path}`,
+    );
   return ok(`${path} is closed to others`);
 }
 
@@ -90,7 +99,10 @@ async function secretFileFinding(path: string, uid: number): Promise<Finding> {
 async function readableFinding(path: string): Promise<Finding> {
   const status = await there(stat(path));
   if (status === undefined)
-    return failed(`${path} is not there`, 'Name the right file: v2.job.server.cert_authority_file.');
+    return failed(
+      `${path} is not there`,
+      'Name the right file: v2.job.server.cert_authority_file.',
+    );
   return (status.mode & 0o004) === 0
     ? warning(
         `users cannot read ${path} (mode ${octal(status.mode)}), which their kubeconfigs name`,
@@ -107,7 +119,10 @@ async function commandFinding(settings: SiteSettings, uid: number): Promise<Find
     return skipped('no cluster gives users credentials of ours');
   const status = await there(stat(path));
   if (status === undefined)
-    return failed(`${path} is not there`, 'Install dist/shell/kube-credential there, root-owned, 0755.');
+    return failed(
+      `${path} is not there`,
+      'Install dist/shell/kube-credential there, root-owned, 0755.',
+    );
   if (!status.isFile() || (status.mode & 0o001) === 0)
     return failed(`users cannot run ${path} (mode ${octal(status.mode)})`, `chmod 755 ${path}`);
   for (let part = path; ; part = dirname(part)) {

@@ -43,7 +43,11 @@ export async function checkIssuer(
     return ok(`${settings.issuer} publishes ${documents.keys.length} signing keys`);
   });
   if (documents === undefined)
-    return [issuer, await audience, ...['issuer-client', 'issuer-exchange', 'issuer-clock'].map(skip)];
+    return [
+      issuer,
+      await audience,
+      ...['issuer-client', 'issuer-exchange', 'issuer-clock'].map(skip),
+    ];
   const { tokenEndpoint } = documents;
   return [
     issuer,

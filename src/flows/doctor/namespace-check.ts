@@ -4,7 +4,7 @@ import type { User } from '../../identity/user.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { ownership } from '../../reconcile/ownership.ts';
-import { readMembers, drifted, found } from '../../reconcile/read-members.ts';
+import { drifted, readMembers } from '../../reconcile/read-members.ts';
 import { getRequest } from '../../reconcile/requests.ts';
 import { failedBy, type Finding, ok, warning } from './check.ts';
 
@@ -16,9 +16,10 @@ export async function namespaceFinding(
 ): Promise<Finding> {
   const { name } = namespace.metadata;
   const answer = await client.send(getRequest(namespace));
-  if (answer.status === 404) return ok(`namespace ${name} is not there yet: the next login makes it`);
+  if (answer.status === 404)
+    return ok(`namespace ${name} is not there yet: the next login makes it`);
   if (answer.status !== 200) throw apiError(`reading namespace ${name}`, answer);
-  const live = found(answer, `reading namespace ${name}`) as LiveObject;
+  const live = answer.body as LiveObject;
   if (live.metadata.deletionTimestamp !== undefined)
     return warning(
       `namespace ${name} is being deleted`,

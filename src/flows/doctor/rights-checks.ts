@@ -36,8 +36,9 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   const other =
     missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
       ? ` Name the pull secret ${pullSecret.name} in the resourceNames of etc/kubernetes/hook.yaml.`
-      : missing.some(({ resource, name }) => resource === 'serviceaccounts' && name !== 'default') &&
-          credentials.mode === 'service-account'
+      : missing.some(
+            ({ resource, name }) => resource === 'serviceaccounts' && name !== 'default',
+          ) && credentials.mode === 'service-account'
         ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of etc/kubernetes/hook.yaml.`
         : '';
   return `Apply the current etc/kubernetes: kubectl apply -k etc/kubernetes.${other}`;

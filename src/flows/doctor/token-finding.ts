@@ -4,7 +4,11 @@ import { tokenState } from '../token-state.ts';
 import { failed, type Finding, ok, warning } from './check.ts';
 
 /** How long root's own credential for a cluster is good. @param now seconds since the epoch */
-export function adminTokenFinding(server: ApiServer, cluster: ClusterSettings, now: number): Finding {
+export function adminTokenFinding(
+  server: ApiServer,
+  cluster: ClusterSettings,
+  now: number,
+): Finding {
   const { name, admin } = cluster;
   if (server.token === undefined) {
     return warning(

@@ -1,0 +1,83 @@
+import yargs from 'yargs';
+import packageJson from '../../package.json' with { type: 'json' };
+import { asBerthError, BerthError } from '../errors.ts';
+import { leave } from '../system/leave.ts';
+import { doctorCommand } from './doctor.ts';
+import { planCommand } from './plan.ts';
+import { renderCommand } from './render.ts';
+import { fail, type Terminal } from './terminal.ts';
+import { tokenCommand } from './token.ts';
+
+/** The admin's command line. What a command needs beyond its options is loaded when it runs. */
+async function main(args: readonly string[], terminal: Terminal): Promise<void> {
+  const parser = yargs()
+    .scriptName('berth')
+    .usage('Usage: berth COMMAND [OPTIONS]')
+    .locale('en')
+    .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': false })
+    .command(planCommand(terminal))
+    .command(renderCommand(terminal))
+    .command(doctorCommand(terminal))
+    .command(tokenCommand(terminal))
+    .demandCommand(1, 1, 'which command?')
+    .strict()
+    .strictCommands()
+    .recommendCommands()
+    .example('berth doctor', 'What is wrong with this site, and what to do')
+    .example('berth plan --user alice', 'What the next login of alice would change')
+    .example('berth render --user alice', 'The same objects, without a cluster')
+    .example('berth token rotate', "Renew the hook's own token on every cluster")
+    .version(terminal.version)
+    .help()
+    .wrap(100)
+    .epilogue(
+      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 75 try again, 77 not permitted, 78 configuration (sysexits(3)). `berth COMMAND --help` tells more.',
+    )
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message: string | null, error: Error | undefined) => {
+      throw error ?? usageError(message ?? 'wrong command line');
+    });
+  try {
+    await parser.parseAsync(args, {}, (_error, _argv, output) => {
+      // Help and version only; errors come by fail().
+      if (output !== '') terminal.stdout.write(`${output}\n`);
+    });
+  } catch (thrown) {
+    fail(
+      terminal,
+      isYargsError(thrown) ? usageError(thrown.message) : asBerthError(thrown, 'berth'),
+    );
+  }
+}
+
+/** What yargs throws past `fail()`, at a `.check()` or a missing argument. */
+function isYargsError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && thrown.name === 'YError';
+}
+
+function usageError(message: string): BerthError {
+  return new BerthError(message.trim().replaceAll(/\s+/g, ' '), {
+    code: 'usage',
+    exit: 'usage',
+    hint: 'See `berth --help` and `berth COMMAND --help`.',
+  });
+}
+
+let status = 0;
+void main(process.argv.slice(2), {
+  // The one place of src/ where the environment comes in.
+  // eslint-disable-next-line no-restricted-properties
+  env: process.env,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  version: packageJson.version,
+  now: Date.now,
+  finish: (wanted) => {
+    status = Math.max(status, wanted);
+    process.exitCode = status;
+  },
+}).finally(() => {
+  // A thread that a dead file server holds would keep the process for ever.
+  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) leave(status);
+});

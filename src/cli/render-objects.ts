@@ -1,0 +1,31 @@
+import { stringify } from 'yaml';
+import { describe, type KubeObject } from '../desired/kube-object.ts';
+import type { LiveObject } from '../desired/kube-object.ts';
+import { redact } from '../desired/visible.ts';
+
+/**
+ * YAML documents that kubectl takes. A Secret that is not shown is there as a comment with its
+ * values blotted out, so that a reader sees that it belongs to the rest.
+ */
+export function renderYaml(
+  objects: readonly KubeObject[],
+  hidden: readonly KubeObject[],
+  cluster: string,
+): string {
+  const documents = objects.map((object) => stringify(object, { lineWidth: 0 }));
+  const comments = hidden.map((object) => {
+    const { after } = redact(undefined, object as unknown as LiveObject);
+    const lines = stringify(after, { lineWidth: 0 }).trimEnd().split('\n');
+    return [
+      `# ${describe(object)} is left out here; --show-secrets prints it.`,
+      ...lines.map((line) => `#   ${line}`),
+      '',
+    ].join('\n');
+  });
+  return `# cluster ${cluster}\n---\n${[...documents].join('---\n')}${comments.join('')}`;
+}
+
+/** One object that kubectl takes: a List. */
+export function renderJson(objects: readonly KubeObject[]): string {
+  return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`;
+}

@@ -1,0 +1,41 @@
+import type { RotatedToken, RotateOutcome } from '../flows/rotate-token.ts';
+import { spoken, timestamp } from './duration.ts';
+import { shown } from './terminal.ts';
+
+/** What became of one cluster's token, for a person. Times are in seconds since the epoch. */
+export function outcomeText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
+  const { cluster, file, user, account, oldExpires, expires } = rotated;
+  const left = expires - now;
+  const lines = [
+    `${shown(cluster)}: ${account.namespace}/${account.name} has a new token in ${shown(file)}, user ${shown(user)}`,
+    `  good until ${timestamp(expires)} (${spoken(left)})`,
+  ];
+  if (oldExpires !== undefined) lines.push(`  the old one until ${timestamp(oldExpires)}`);
+  // The API server counts whole seconds, and asking takes some.
+  if (left < wantedSeconds - 60)
+    lines.push(
+      `  less than the ${spoken(wantedSeconds)} asked for: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
+    );
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same for scripts: stable names, times as RFC 3339. */
+export function outcomesJson(outcomes: readonly RotateOutcome[]): string {
+  const clusters = outcomes.map((outcome) => {
+    if ('error' in outcome) {
+      const { code, message, hint } = outcome.error;
+      return { cluster: outcome.cluster, status: 'failed', code, message, next: hint };
+    }
+    const { cluster, file, user, account, oldExpires, expires } = outcome.rotated;
+    return {
+      cluster,
+      status: 'rotated',
+      file,
+      user,
+      serviceAccount: `${account.namespace}/${account.name}`,
+      ...(oldExpires === undefined ? {} : { oldExpires: timestamp(oldExpires) }),
+      expires: timestamp(expires),
+    };
+  });
+  return `${JSON.stringify({ version: 1, clusters }, null, 2)}\n`;
+}

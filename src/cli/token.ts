@@ -1,0 +1,231 @@
+import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
+import { BerthError } from '../errors.ts';
+import { seconds } from './duration.ts';
+import { withProgress } from './progress.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
+import { fail, type Terminal } from './terminal.ts';
+import { outcomeText, outcomesJson } from './token-outcome.ts';
+import type { RotateDeps, RotateTarget, ServiceAccountName } from '../flows/rotate-token.ts';
+
+interface TokenArguments extends SiteArguments {
+  readonly cluster?: string | undefined;
+  readonly lifetime: string;
+  readonly 'service-account'?: string | undefined;
+  readonly output: string;
+  readonly timeout: string;
+}
+
+interface RotateArguments extends TokenArguments {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
+
+interface SetupArguments extends TokenArguments {
+  readonly from: string;
+  readonly context?: string | undefined;
+}
+
+/** `berth token …`: the hook's own credential, from the first to the last. */
+export function tokenCommand(terminal: Terminal): CommandModule {
+  return {
+    command: 'token',
+    describe: "Make or renew the token of the hook's own ServiceAccount",
+    builder: (yargs) =>
+      yargs
+        .command(rotateCommand(terminal))
+        .command(setupCommand(terminal))
+        .demandCommand(1, 1, 'token: rotate or setup?')
+        .strict(),
+    handler: () => undefined,
+  };
+}
+
+function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
+  return siteOptions(yargs)
+    .option('cluster', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'This cluster only [default: every cluster of clusters.d]',
+    })
+    .option('lifetime', {
+      type: 'string',
+      requiresArg: true,
+      default: '24h',
+      describe: 'How long the new token is to be good; the API server may give less',
+    })
+    .option('service-account', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Whose token it is, NAMESPACE/NAME',
+    })
+    .option('timeout', {
+      type: 'string',
+      requiresArg: true,
+      default: '30s',
+      describe: 'For all clusters together',
+    })
+    .option('output', {
+      alias: 'o',
+      choices: ['text', 'json'],
+      default: 'text',
+      describe: 'json: for scripts',
+    });
+}
+
+function rotateCommand(terminal: Terminal): CommandModule<object, RotateArguments> {
+  return {
+    command: 'rotate',
+    describe: "Put a new token in the place of the old one in root's kubeconfig",
+    builder: (yargs) =>
+      commonOptions(yargs)
+        .option('kubeconfig', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'This file, and no configuration of the site',
+        })
+        .option('context', {
+          type: 'string',
+          requiresArg: true,
+          implies: 'kubeconfig',
+          describe: "This context of it [default: the file's current one]",
+        })
+        .conflicts('kubeconfig', ['cluster', 'config'])
+        .example('berth token rotate', 'Every cluster; berth-token-rotate.timer does this')
+        .example('berth token rotate --cluster k8s --lifetime 8h', 'One cluster, shorter')
+        .epilogue(
+          'The new token is tried before it is written, and nothing but the token changes in the file. The old one stays good until it expires.',
+        ),
+    handler: (args) => rotate(args, terminal),
+  };
+}
+
+function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments> {
+  return {
+    command: 'setup',
+    describe: "Make root's kubeconfig for the hook, with an admin's credentials",
+    builder: (yargs) =>
+      commonOptions(yargs)
+        .option('from', {
+          type: 'string',
+          requiresArg: true,
+          demandOption: true,
+          describe: 'Kubeconfig of an admin who may create tokens for the ServiceAccount',
+        })
+        .option('context', {
+          type: 'string',
+          requiresArg: true,
+          describe: "Context of it [default: the one that leads to the cluster's address]",
+        })
+        .example(
+          'berth token setup --cluster k8s --from ~/.kube/admin',
+          'Once, after `kubectl apply -k etc/kubernetes`',
+        )
+        .epilogue(
+          'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). From then on `berth token rotate` renews the token.',
+        ),
+    handler: (args) => setup(args, terminal),
+  };
+}
+
+async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
+  const { rotateTokens } = await import('../flows/rotate-token.ts');
+  const deps = await rotateDeps(args, terminal);
+  const { targets, broken } = await rotateTargets(args);
+  const names = targets.map(({ cluster }) => cluster).join(', ');
+  const outcomes = await withProgress(
+    terminal,
+    () => `waiting for ${names}`,
+    () => rotateTokens(targets, deps),
+  );
+  report([...outcomes, ...broken], args, terminal);
+}
+
+async function rotateTargets(args: RotateArguments): Promise<{
+  readonly targets: readonly RotateTarget[];
+  readonly broken: readonly { readonly cluster: string; readonly error: BerthError }[];
+}> {
+  const { kubeconfig: file, context } = args;
+  if (file !== undefined) {
+    const choice = { file, endpoint: '', onlyCluster: true };
+    const target = { cluster: context ?? file, choice };
+    return {
+      targets: [context === undefined ? target : { ...target, choice: { ...choice, context } }],
+      broken: [],
+    };
+  }
+  const { contextChoice } = await import('../flows/admin-access.ts');
+  const loaded = await loadSite(args);
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  const count = loaded.settings.clusters.length;
+  const targets = clusters.map(({ name, admin, server }) => ({
+    cluster: name,
+    choice: contextChoice(admin, server.endpoint, count),
+  }));
+  return { targets, broken };
+}
+
+async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Terminal): Promise<void> {
+  const { setupToken } = await import('../flows/setup-token.ts');
+  const deps = await rotateDeps(args, terminal);
+  const loaded = await loadSite(args);
+  const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
+  if (cluster === undefined || other !== undefined) {
+    throw new BerthError('which cluster?', {
+      code: 'usage',
+      exit: 'usage',
+      hint: `Name it: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
+    });
+  }
+  const { context } = args;
+  const rotated = await withProgress(
+    terminal,
+    () => `waiting for ${cluster.name}`,
+    () =>
+      setupToken(
+        {
+          cluster,
+          clusterCount: loaded.settings.clusters.length,
+          from: args.from,
+          account: deps.serviceAccount ?? { namespace: 'ondemand', name: 'berth-hook' },
+          ...(context === undefined ? {} : { fromContext: context }),
+        },
+        deps,
+      ),
+  );
+  report([{ rotated }], args, terminal);
+}
+
+async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<RotateDeps> {
+  const { deadlineIn } = await import('../system/deadline.ts');
+  const { logfmtLogger } = await import('../log.ts');
+  const named = args['service-account'];
+  return {
+    lifetimeSeconds: seconds(args.lifetime, 'lifetime'),
+    ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
+    deadline: deadlineIn(seconds(args.timeout, 'timeout') * 1000),
+    log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
+  };
+}
+
+function serviceAccount(text: string): ServiceAccountName {
+  const [, namespace, name] = /^([a-z0-9-]+)\/([a-z0-9.-]+)$/.exec(text) ?? [];
+  if (namespace !== undefined && name !== undefined) return { namespace, name };
+  throw new BerthError(`--service-account ${text}: NAMESPACE/NAME is wanted`, {
+    code: 'usage',
+    exit: 'usage',
+    hint: 'etc/kubernetes makes ondemand/berth-hook.',
+  });
+}
+
+type Outcomes = Parameters<typeof outcomesJson>[0];
+
+function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
+  const now = terminal.now() / 1000;
+  const wanted = seconds(args.lifetime, 'lifetime');
+  if (args.output === 'json') terminal.stdout.write(outcomesJson(outcomes));
+  for (const outcome of outcomes) {
+    if ('error' in outcome) fail(terminal, outcome.error);
+    else if (args.output === 'text')
+      terminal.stdout.write(outcomeText(outcome.rotated, now, wanted));
+  }
+}

@@ -1,0 +1,147 @@
+import type { ClusterSettings, SettingsWarning } from '../../config/settings.ts';
+import type { LoadedSettings } from '../../config/site-parts.ts';
+import type { OidcSettings } from '../../config/settings.ts';
+import { lookupUser } from '../../identity/nss.ts';
+import type { User } from '../../identity/user.ts';
+import { loadSettings, type SettingsFiles } from '../load-settings.ts';
+import { type CheckResult, failed, failedBy, ok, runCheck, skipped, warning } from './check.ts';
+import { checkCluster } from './cluster-checks.ts';
+import { checkHost, nodeFinding } from './host-checks.ts';
+import { checkIssuer } from './issuer-checks.ts';
+import { accountFinding, checkHome } from './user-checks.ts';
+
+export interface DoctorInput {
+  readonly files: SettingsFiles;
+  /** This cluster only. */
+  readonly cluster?: string;
+  /** Checks this account, too. */
+  readonly username?: string;
+  readonly nodeVersion: string;
+  /** Who must own what is root's. */
+  readonly uid: number;
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Every check there is, clusters and issuers at once. Never rejects for what it finds: a fault is a
+ * result, and hides no other.
+ */
+export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
+  const { timeoutMs } = input;
+  let loaded: LoadedSettings | undefined;
+  const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
+  const config = await runCheck(
+    {
+      id: 'config',
+      run: async () => {
+        loaded = await loadSettings(input.files, { cache: 'off' });
+        return configFinding(loaded);
+      },
+    },
+    timeoutMs,
+  );
+  let user: User | undefined;
+  const account = await accountCheck(input, loaded, (found) => (user = found));
+  if (loaded === undefined) return [node, config, ...account, unread];
+
+  const known: LoadedSettings = loaded;
+  const { settings, broken } = known;
+  const chosen = settings.clusters.filter(({ name }) => wanted(input, name));
+  const faults = broken
+    .filter(({ cluster }) => wanted(input, cluster))
+    .map(({ cluster, error }): CheckResult => ({
+      id: 'cluster-config',
+      cluster,
+      ...failedBy(error),
+    }));
+  const [host, ...perCluster] = await Promise.all([
+    checkHost({ ...settings, clusters: chosen }, input),
+    ...chosen.map((cluster) => checkOne(cluster, settings.clusters.length, input, known, user)),
+  ]);
+  const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
+  return [
+    node,
+    config,
+    ...settings.warnings.map(configWarning),
+    ...account,
+    ...host.filter(({ cluster }) => cluster === undefined),
+    ...home,
+    ...faults,
+    ...unknownCluster(input, chosen.length + faults.length),
+    ...chosen.flatMap(({ name }, index) => [
+      ...host.filter(({ cluster }) => cluster === name),
+      ...(perCluster[index] ?? []),
+    ]),
+  ];
+}
+
+const unread: CheckResult = {
+  id: 'clusters',
+  ...skipped('which clusters there are is not known without the configuration'),
+};
+
+function wanted({ cluster }: DoctorInput, name: string): boolean {
+  return cluster === undefined || cluster === name;
+}
+
+function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] {
+  if (cluster === undefined || found > 0) return [];
+  const next = "A cluster's name is that of its file in clusters.d, without .yml.";
+  return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
+}
+
+function configFinding({ settings, broken }: LoadedSettings): ReturnType<typeof ok> {
+  const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
+  if (settings.clusters.length === 0 && broken.length === 0)
+    return failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');
+  return ok(`the configuration can be read; clusters: ${names}`);
+}
+
+function configWarning({ message, file, code }: SettingsWarning): CheckResult {
+  return { id: 'config-warning', ...warning(message, `See ${file} (${code}).`) };
+}
+
+async function accountCheck(
+  { username, timeoutMs }: DoctorInput,
+  loaded: LoadedSettings | undefined,
+  take: (user: User) => void,
+): Promise<CheckResult[]> {
+  if (username === undefined) return [];
+  const run = (): ReturnType<typeof accountFinding> => {
+    const user = lookupUser(username, { minimumUid: loaded?.settings.minimumUid ?? 1000 });
+    take(user);
+    return accountFinding(user);
+  };
+  return [await runCheck({ id: 'user', run }, timeoutMs)];
+}
+
+/** A cluster and its issuer, neither waiting for the other. */
+async function checkOne(
+  cluster: ClusterSettings,
+  clusterCount: number,
+  { now, timeoutMs }: DoctorInput,
+  { settings }: LoadedSettings,
+  user: User | undefined,
+): Promise<CheckResult[]> {
+  const oidc = oidcOf(cluster);
+  const results = await Promise.all([
+    checkCluster({
+      cluster,
+      clusterCount,
+      stateDir: settings.stateDir,
+      now,
+      timeoutMs,
+      ...(user === undefined ? {} : { user }),
+    }),
+    oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
+  ]);
+  return results.flat();
+}
+
+function oidcOf({ credentials }: ClusterSettings): OidcSettings | undefined {
+  if (credentials.mode === 'oidc') return credentials;
+  return credentials.mode === 'legacy' ? credentials.oidc : undefined;
+}

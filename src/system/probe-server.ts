@@ -1,0 +1,53 @@
+/** What a server shows to anybody who asks. */
+export interface ServerFacts {
+  /** Its clock, from the Date header (whole seconds), in milliseconds since the epoch. */
+  readonly date?: number;
+  /** Our clock halfway between question and answer, in milliseconds since the epoch. */
+  readonly ourDate: number;
+  /** End of its certificate, in milliseconds since the epoch. */
+  readonly certificateEnds?: number;
+}
+
+/**
+ * Asks an https server for a path without saying who we are, only to see its clock and certificate.
+ * The certificate is not judged and nothing of the answer may be trusted. Rejects with the errors of
+ * node:https.
+ */
+export async function probeServer(
+  address: string,
+  options: { readonly signal: AbortSignal; readonly tlsServerName?: string },
+): Promise<ServerFacts> {
+  const [{ request }, { TLSSocket }] = await Promise.all([
+    import('node:https'),
+    import('node:tls'),
+  ]);
+  const started = Date.now();
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      address,
+      {
+        method: 'GET',
+        agent: false,
+        rejectUnauthorized: false,
+        signal: options.signal,
+        ...(options.tlsServerName === undefined ? {} : { servername: options.tlsServerName }),
+      },
+      (response) => {
+        const date = Date.parse(response.headers.date ?? '');
+        const { socket } = response;
+        const ends = Date.parse(
+          socket instanceof TLSSocket ? socket.getPeerCertificate().valid_to : '',
+        );
+        response.on('error', reject);
+        response.destroy();
+        resolve({
+          ourDate: (started + Date.now()) / 2,
+          ...(Number.isFinite(date) ? { date } : {}),
+          ...(Number.isFinite(ends) ? { certificateEnds: ends } : {}),
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
