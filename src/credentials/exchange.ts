@@ -2,6 +2,14 @@ import { requestTokens, type TokenEndpoint, type TokenEndpointEdges } from './to
 
 const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
 
+export interface ExchangeRequest {
+  /** The portal's access token. */
+  readonly subjectToken: string;
+  readonly audience: string;
+  /** Where the audience hangs on an optional client scope. */
+  readonly scope?: string;
+}
+
 /**
  * Trades the portal's access token for one of the cluster's audience: RFC 8693, in the form of
  * Keycloak's standard token exchange (V2), where the client that asks must be confidential and in
@@ -12,7 +20,7 @@ const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
  */
 export async function exchangeToken(
   endpoint: TokenEndpoint,
-  request: { readonly subjectToken: string; readonly audience: string },
+  request: ExchangeRequest,
   edges: TokenEndpointEdges,
 ): Promise<string> {
   const tokens = await requestTokens(
@@ -23,6 +31,7 @@ export async function exchangeToken(
       subject_token_type: accessTokenType,
       requested_token_type: accessTokenType,
       audience: request.audience,
+      ...(request.scope !== undefined && { scope: request.scope }),
     },
     edges,
   );

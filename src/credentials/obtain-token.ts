@@ -7,9 +7,15 @@ import { chooseToken } from './token-choice.ts';
 import type { TokenClaims } from './token-claims.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 
+/**
+ * The settings, and the scope to ask for in an exchange: Keycloak gives an audience that hangs on an
+ * optional client scope only with that scope.
+ */
+export type ExchangeSettings = OidcSettings & { readonly exchangeScope?: string };
+
 /** Everything about one user and one cluster that making a verified credential takes. */
 export interface ObtainContext {
-  readonly settings: OidcSettings;
+  readonly settings: ExchangeSettings;
   readonly username: string;
   readonly issuer: Issuer;
   /** PEM of `settings.caFile`. */
@@ -52,7 +58,9 @@ export async function obtainToken(
   }
   const subjectToken = chooseToken(tokens, 'access');
   await issuer.verify(subjectToken, expectation(context, { kind: 'access', anyParty: true }));
-  const token = await exchangeToken(endpointOf(context), { subjectToken, audience }, context);
+  const { exchangeScope: scope } = settings;
+  const request = { subjectToken, audience, ...(scope !== undefined && { scope }) };
+  const token = await exchangeToken(endpointOf(context), request, context);
   const claims = await issuer.verify(token, expectation(context, { kind: 'access', audience }));
   return { token, claims };
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import Provider, { type JWKS } from 'oidc-provider';
+import Provider from 'oidc-provider';
 import { CertificateAuthority } from '../../site/certificates.ts';
 
 /** What the provider was asked: `POST /token refresh_token`. */
@@ -93,7 +93,7 @@ export class TestProvider {
       authTime: now,
       expiresWithSession: false,
       rotations: 0,
-    } as never);
+    });
     const refreshToken = await refresh.save();
     const answer = await this.token(client, {
       grant_type: 'refresh_token',
@@ -132,8 +132,8 @@ export class TestProvider {
 
 export const publicClient = 'kubectl';
 export const confidentialClient = 'ondemand';
-/** Every character that form encoding and Basic have a meaning for. */
-export const clientSecret = 's3cret: with%20+&=/ö and more than thirty-two characters';
+/** Characters that form encoding and Basic have a meaning for. */
+export const clientSecret = 's3cret:with%20+&=/~and-more-than-thirty-two-characters';
 
 async function signingJwk(kid: string): Promise<JWK> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
@@ -147,7 +147,7 @@ function makeProvider(issuer: string, keys: JWK[]): Provider {
     grant_types: ['authorization_code', 'refresh_token'],
   };
   return new Provider(issuer, {
-    jwks: { keys } as JWKS,
+    jwks: { keys },
     clients: [
       { ...common, client_id: publicClient, token_endpoint_auth_method: 'none' },
       {
