@@ -150,7 +150,18 @@ describe('an issuer that cannot be trusted or understood', () => {
     ['answers a page', () => ({ status: 200, type: 'text/html', body: '<p>' }), 'issuer-answer'],
     ['answers half a document', () => ({ status: 200, body: '{"issuer":' }), 'issuer-answer'],
     ['answers a list', () => ({ status: 200, body: '[]' }), 'issuer-answer'],
-    ['sends without end', () => ({ status: 200, body: '"'.padEnd(600_000) }), 'issuer-answer'],
+    [
+      'sends more than any document has',
+      () => {
+        const endpoints = {
+          token_endpoint: `${provider.issuer}/token`,
+          jwks_uri: `${provider.issuer}/jwks`,
+        };
+        const body = JSON.stringify({ issuer: provider.issuer, ...endpoints }).padEnd(600_000);
+        return { status: 200, body };
+      },
+      'issuer-answer',
+    ],
     ['says nothing', () => 'hang', 'issuer-timeout'],
   ])('is refused when it %s', async (_, answer, code) => {
     provider.intercept = (path) => (path === discovery ? answer() : undefined);
