@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { homesFolder, siteFolder } from './folders.ts';
 import { withLock } from './lock.ts';
+import { step } from './progress.ts';
 
 /** An account of passwd(5). */
 export interface Account {
@@ -97,12 +98,17 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
 export async function removeAccounts(): Promise<void> {
   if (process.getuid?.() !== 0) return;
   await locked(async () => {
-    for (const { name } of (await passwd()).filter((entry) => entry.gecos === gecos)) {
-      await execa('userdel', ['--force', '--remove', '--', name], { reject: false });
-    }
+    const ours = (await passwd()).filter(isOurs);
+    if (ours.length > 0) await step(`removing ${ours.length} test accounts`, () => remove(ours));
     for (const group of await groupsOfOurs()) await execa('groupdel', [group], { reject: false });
     await rm(groupsFile, { force: true });
   });
+}
+
+async function remove(accounts: readonly Account[]): Promise<void> {
+  for (const { name } of accounts) {
+    await execa('userdel', ['--force', '--remove', '--', name], { reject: false });
+  }
 }
 
 /** A group has no field that could say whose it is: the names of ours are kept beside the site. */
@@ -133,9 +139,14 @@ async function passwd(): Promise<readonly PasswdEntry[]> {
   });
 }
 
-function assertOurs({ name, gecos: comment }: PasswdEntry): void {
-  if (comment === gecos) return;
-  throw new Error(`the account ${name} is not a test account of ours; nothing was changed`);
+/** An account of another site on this machine is not ours either: its home is elsewhere. */
+function isOurs(entry: PasswdEntry): boolean {
+  return entry.gecos === gecos && entry.home === homeOf(entry.name);
+}
+
+function assertOurs(entry: PasswdEntry): void {
+  if (isOurs(entry)) return;
+  throw new Error(`the account ${entry.name} is not a test account of ours; nothing was changed`);
 }
 
 function notMade(name: string): never {
@@ -144,5 +155,5 @@ function notMade(name: string): never {
 
 /** The tools of passwd(5) refuse to run at the same time, so we queue. */
 function locked<T>(work: () => Promise<T>): Promise<T> {
-  return withLock(`${siteFolder}.accounts.lock`, () => undefined, work);
+  return withLock('/run/lock/berth-test-accounts.lock', () => undefined, work);
 }

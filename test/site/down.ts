@@ -1,5 +1,10 @@
-import { step } from './progress.ts';
+import { complain, step } from './progress.ts';
 import { stopSite } from './start.ts';
 
 /** `npm run site:down`: ends what `site:up` started. */
-await step('the site to end', stopSite);
+try {
+  await step('the site to end', stopSite);
+} catch (error) {
+  complain(error);
+  process.exitCode = 1;
+}

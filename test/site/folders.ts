@@ -1,23 +1,30 @@
+import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-const cacheHome =
-  process.env.XDG_CACHE_HOME === undefined || process.env.XDG_CACHE_HOME === ''
-    ? join(homedir(), '.cache')
-    : process.env.XDG_CACHE_HOME;
+const { XDG_CACHE_HOME: chosenCacheHome = '' } = process.env;
 
 /** What is built or downloaded once and outlives every site. */
-export const cacheFolder = join(cacheHome, 'berth');
+export const cacheFolder = join(
+  chosenCacheHome === '' ? join(homedir(), '.cache') : chosenCacheHome,
+  'berth',
+);
 
 /** The running site: `site.json`, keys, logs, data. Only its owner can read it. */
 export const siteFolder = join(cacheFolder, 'site');
 
 /**
  * What other accounts must reach: the CA certificate, kubectl, the homes of test accounts. Root's own
- * home is usually closed to them, so root's public folder stands outside of it.
+ * home is usually closed to them, so root's public folder stands outside of it. Another cache folder
+ * is another site, with a public folder of its own.
  */
 export const publicFolder =
-  process.getuid?.() === 0 ? '/var/lib/berth-test-site' : join(siteFolder, 'public');
+  process.getuid?.() === 0 ? `/var/lib/berth-test-site${suffix()}` : join(siteFolder, 'public');
 
 /** Homes of the accounts that tests make. */
 export const homesFolder = join(publicFolder, 'home');
+
+function suffix(): string {
+  if (chosenCacheHome === '') return '';
+  return `-${createHash('sha256').update(siteFolder).digest('hex').slice(0, 8)}`;
+}

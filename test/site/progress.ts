@@ -27,6 +27,11 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** An error for a person: its message, which for a process holds what the process said. */
+export function complain(error: unknown): void {
+  say(error instanceof Error ? error.message : String(error));
+}
+
 function spin(what: string, started: number): (last: string) => void {
   let turn = 0;
   const timer = setInterval(() => {

@@ -30,7 +30,7 @@ export async function startKeycloak(options: KeycloakOptions): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const database = join(folder, 'database');
   await cp(installation.database, database, { recursive: true });
-  await step('Keycloak to answer, half a minute at most', async () => {
+  await step(`Keycloak to answer at ${issuerAt(port)}`, async () => {
     const started = await startDetached({
       name: 'keycloak',
       command: installation.command,
