@@ -1,56 +1,82 @@
+import type { JsonObject } from '../config/settings.ts';
 import type { KubeObject, LiveObject } from './kube-object.ts';
+import { sameQuantity } from './quantity.ts';
 
 /**
- * Lists that server-side apply merges by a key instead of replacing them: what others put there
- * stays, so ours need only be among them.
+ * What to apply where `live` is there already. A ServiceAccount's `imagePullSecrets` is one list that
+ * apply replaces whole (`listType=atomic`): ours is added to what others put there, on the condition
+ * that nobody changes the account meanwhile.
  */
-const mergedLists: Readonly<Record<string, string>> = {
-  'ServiceAccount/imagePullSecrets': 'name',
-};
+export function keepReferences(desired: KubeObject, live: LiveObject): KubeObject {
+  if (desired.imagePullSecrets === undefined) return desired;
+  const theirs = references(live);
+  const missing = references(desired).filter(
+    (ours) => !theirs.some(({ name }) => name === ours.name),
+  );
+  const { resourceVersion } = live.metadata;
+  return {
+    ...desired,
+    metadata: {
+      ...desired.metadata,
+      ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    },
+    imagePullSecrets: [...theirs, ...missing],
+  };
+}
+
+function references({ imagePullSecrets }: KubeObject | LiveObject): readonly JsonObject[] {
+  return Array.isArray(imagePullSecrets) ? (imagePullSecrets as readonly JsonObject[]) : [];
+}
+
+/** Kinds whose values are quantities, and to whose list elements the API server adds defaults. */
+const limits: readonly unknown[] = ['ResourceQuota', 'LimitRange'];
 
 /**
  * True where applying `desired` would change `live`: a field that we decide is missing or different,
- * or a list that we own whole has other elements. Fields that we say nothing about do not count.
+ * or a list has other elements. A list is ours whole, so that a field more in one of its elements is
+ * a difference too: `namespaceSelector: {}` beside a `podSelector` opens the door to everybody. Other
+ * fields that we say nothing about do not count.
  */
 export function differs(desired: KubeObject, live: LiveObject): boolean {
-  return Object.entries(desired).some(([field, wanted]) => {
+  const covers = limits.includes(desired.kind) ? coversAmounts : coversExactly;
+  return Object.entries(desired).some(
     // A live object in a list answers without its kind and version.
-    if (field === 'kind' || field === 'apiVersion') return false;
-    const key = mergedLists[`${desired.kind}/${field}`];
-    return key === undefined
-      ? !covers(live[field], wanted)
-      : !includesAll(live[field], wanted as readonly Record<string, unknown>[], key);
-  });
+    ([field, wanted]) => field !== 'kind' && field !== 'apiVersion' && !covers(live[field], wanted),
+  );
 }
 
-function covers(live: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    return (
-      Array.isArray(live) &&
-      live.length === wanted.length &&
-      wanted.every((element, index) => covers(live[index], element))
-    );
-  }
-  if (isMapping(wanted)) {
+const coversExactly = coverage(equal, (live, wanted) => live === wanted);
+const coversAmounts = coverage(
+  (live, wanted) => coversAmounts(live, wanted),
+  (live, wanted) => live === wanted || sameQuantity(live, wanted),
+);
+
+type Compare = (live: unknown, wanted: unknown) => boolean;
+
+function coverage(sameElement: Compare, sameValue: Compare): Compare {
+  const covers: Compare = (live, wanted) => {
+    if (Array.isArray(wanted)) {
+      return (
+        Array.isArray(live) &&
+        live.length === wanted.length &&
+        wanted.every((element, index) => sameElement(live[index], element))
+      );
+    }
+    if (!isMapping(wanted)) return sameValue(live, wanted);
     // An empty selector means everything: a narrower live one is not the same.
     if (Object.keys(wanted).length === 0) return isMapping(live) && Object.keys(live).length === 0;
     return (
       isMapping(live) && Object.entries(wanted).every(([key, value]) => covers(live[key], value))
     );
-  }
-  return live === wanted;
+  };
+  return covers;
 }
 
-function includesAll(
-  live: unknown,
-  wanted: readonly Record<string, unknown>[],
-  key: string,
-): boolean {
+function equal(live: unknown, wanted: unknown): boolean {
+  if (!isMapping(live) || !isMapping(wanted)) return coversExactly(live, wanted);
+  const keys = Object.keys(wanted);
   return (
-    Array.isArray(live) &&
-    wanted.every((element) =>
-      live.some((other: unknown) => isMapping(other) && other[key] === element[key]),
-    )
+    Object.keys(live).length === keys.length && keys.every((key) => equal(live[key], wanted[key]))
   );
 }
 

@@ -9,6 +9,8 @@ export interface KubeObject {
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    /** Where present, the object is changed only if it is still this very version. */
+    readonly resourceVersion?: string;
   };
   readonly [field: string]: unknown;
 }

@@ -85,7 +85,8 @@ function namespaceAnnotations(user: User, now: number): Record<string, string> {
     [annotations.uid]: String(user.uid),
     [annotations.gid]: String(user.gid),
     [annotations.groups]: user.groups.join(','),
-    [annotations.lastHookExecution]: String(now),
+    // Whole seconds: OSC's reaper reads an integer.
+    [annotations.lastHookExecution]: String(Math.floor(now)),
   };
 }
 
@@ -129,9 +130,8 @@ function serviceAccount(namespace: string, name: string): KubeObject {
 }
 
 /**
- * The secret and its reference. The default ServiceAccount's other references stay: the list is
- * keyed by name in server-side apply. Applying it also makes the account where the controller has
- * not come round to it yet.
+ * The secret and its reference. Applying it also makes the account where the controller has not come
+ * round to it yet; where it is there, its other references stay (`keepReferences`).
  */
 function pullSecretObjects(namespace: string, name: string, dockerConfig: string): KubeObject[] {
   return [

@@ -1,4 +1,5 @@
 import { BerthError, type ErrorDetails } from '../errors.ts';
+import { describe, type KubeObject } from '../desired/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
@@ -55,5 +56,21 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
   return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
     ...meaning,
     fields: { status },
+  });
+}
+
+/**
+ * The answer to applying `object` as an error. A RoleBinding's role and a Secret's type can never be
+ * changed, and the hook deletes nothing: then it says what is to be deleted.
+ */
+export function applyError(object: KubeObject, answer: ApiResponse): BerthError {
+  const error = apiError(`applying ${describe(object)}`, answer);
+  if (answer.status !== 422 || !/immutable|cannot change roleRef/.test(error.message)) return error;
+  const { name, namespace = '' } = object.metadata;
+  return new BerthError(error.message, {
+    code: 'api-immutable',
+    exit: 'config',
+    hint: `Somebody else made it. Delete it, and the next login makes it anew: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
+    fields: error.fields,
   });
 }

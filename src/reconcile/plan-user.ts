@@ -3,7 +3,7 @@ import { describe, type KubeObject, type LiveObject } from '../desired/kube-obje
 import { redact, visible } from '../desired/visible.ts';
 import { differs } from '../desired/drift.ts';
 import type { ApiClient } from './api-client.ts';
-import { apiError } from './api-errors.ts';
+import { applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
 import { found, readMembers } from './read-members.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
@@ -65,14 +65,18 @@ async function dryRun(
   request: ReturnType<typeof applyRequest>,
 ): Promise<LiveObject> {
   const answer = await client.send(request);
-  if (answer.status !== 200 && answer.status !== 201)
-    throw apiError(`trying ${describe(object)}`, answer);
+  if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);
   return answer.body as LiveObject;
 }
 
-function change(desired: KubeObject, before: LiveObject | undefined, after: LiveObject): PlannedChange {
+function change(
+  desired: KubeObject,
+  before: LiveObject | undefined,
+  after: LiveObject,
+): PlannedChange {
   const shown = redact(before === undefined ? undefined : visible(before), visible(after));
-  const same = before !== undefined && JSON.stringify(visible(before)) === JSON.stringify(visible(after));
+  const same =
+    before !== undefined && JSON.stringify(visible(before)) === JSON.stringify(visible(after));
   return {
     what: describe(desired),
     action: before === undefined ? 'create' : same ? 'none' : 'update',

@@ -1,4 +1,4 @@
-import { differs } from '../desired/drift.ts';
+import { differs, keepReferences } from '../desired/drift.ts';
 import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
 import type { ApiClient, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
@@ -36,7 +36,7 @@ export async function readMembers(
       desired.kind === 'RoleBinding'
         ? roleBindings.find(({ metadata }) => metadata.name === desired.metadata.name)
         : others.find((other) => other.desired === desired)?.live;
-    return { desired, ...(live === undefined ? {} : { live }) };
+    return live === undefined ? { desired } : { desired: keepReferences(desired, live), live };
   });
   return { members, roleBindings };
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keepReferences } from '../desired/drift.ts';
 import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiClient } from './api-client.ts';
-import { apiError } from './api-errors.ts';
+import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
 import { drifted, found, readMembers } from './read-members.ts';
 import { applyRequest, createRequest, getRequest, stampRequest } from './requests.ts';
@@ -102,15 +103,25 @@ async function readNamespace(
 async function applyAll(client: ApiClient, objects: readonly KubeObject[]): Promise<string[]> {
   const outcomes = await Promise.allSettled(
     objects.map(async (object) => {
-      const answer = await client.send(applyRequest(object));
-      if (answer.status !== 200 && answer.status !== 201)
-        throw apiError(`applying ${describe(object)}`, answer);
+      await apply(client, object);
       return describe(object);
     }),
   );
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
   if (refused !== undefined) throw refused.reason;
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+}
+
+async function apply(client: ApiClient, object: KubeObject): Promise<void> {
+  const answer = await client.send(applyRequest(object));
+  if (answer.status === 200 || answer.status === 201) return;
+  if (answer.status === 409 && object.imagePullSecrets !== undefined) {
+    // In a new namespace, somebody else was faster with references of their own.
+    const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
+    if (live?.metadata.resourceVersion !== object.metadata.resourceVersion)
+      return apply(client, live === undefined ? object : keepReferences(object, live));
+  }
+  throw applyError(object, answer);
 }
 
 function isTerminating({ metadata }: LiveObject): boolean {

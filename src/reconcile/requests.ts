@@ -8,9 +8,14 @@ import type { ApiRequest } from './api-client.ts';
  */
 export const fieldManager = 'berth';
 
-/** Creates or repairs one object: our fields win, all others stay as they are. */
+/**
+ * Creates or repairs one object: our fields win, all others stay as they are. A list of references
+ * that somebody else wrote (409) is overwritten only by who has seen it: see `keepReferences`.
+ */
 export function applyRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
-  const query = `fieldManager=${fieldManager}&force=true${dryRun ? '&dryRun=All' : ''}`;
+  const { imagePullSecrets, metadata } = object;
+  const force = imagePullSecrets === undefined || metadata.resourceVersion !== undefined;
+  const query = `fieldManager=${fieldManager}${force ? '&force=true' : ''}${dryRun ? '&dryRun=All' : ''}`;
   return {
     method: 'PATCH',
     path: `${objectPath(object)}?${query}`,

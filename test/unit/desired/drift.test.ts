@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differs } from '../../../src/desired/drift.ts';
+import { differs, keepReferences } from '../../../src/desired/drift.ts';
 import type { KubeObject, LiveObject } from '../../../src/desired/kube-object.ts';
 
 const policy: KubeObject = {
@@ -28,19 +28,81 @@ describe('drift of a live object', () => {
     expect(differs(policy, live(change))).toBe(true);
   });
 
-  it('leaves references of others on the ServiceAccount alone', () => {
+  it.each([
+    ['a peer lets other namespaces in', { from: [{ podSelector: {}, namespaceSelector: {} }] }],
+    ['a rule holds for one port only', { from: [{ podSelector: {} }], ports: [{ port: 22 }] }],
+  ])('is seen where %s', (_, rule) => {
+    expect(differs(policy, live({ ingress: [rule] }))).toBe(true);
+  });
+
+  it('keeps references of others on the ServiceAccount, and adds ours where it is missing', () => {
     const account: KubeObject = {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: { name: 'default', namespace: 'u-alice' },
       imagePullSecrets: [{ name: 'ours' }],
     };
-    const has = (...names: string[]): LiveObject =>
-      ({
-        metadata: { name: 'default', namespace: 'u-alice' },
+    const drift = (...names: string[]): unknown => {
+      const there = {
+        metadata: { name: 'default', namespace: 'u-alice', resourceVersion: '7' },
         imagePullSecrets: names.map((name) => ({ name })),
-      }) as unknown as LiveObject;
-    expect(differs(account, has('theirs', 'ours'))).toBe(false);
-    expect(differs(account, has('theirs'))).toBe(true);
+      } as unknown as LiveObject;
+      const wanted = keepReferences(account, there);
+      return differs(wanted, there) && [wanted.metadata.resourceVersion, wanted.imagePullSecrets];
+    };
+    expect(drift('theirs', 'ours')).toBe(false);
+    expect(drift('theirs')).toEqual(['7', [{ name: 'theirs' }, { name: 'ours' }]]);
+    expect(drift()).toEqual(['7', [{ name: 'ours' }]]);
+  });
+});
+
+describe('amounts in a ResourceQuota', () => {
+  const differ = (wanted: string | number, stored: string): boolean => {
+    const quota = { apiVersion: 'v1', kind: 'ResourceQuota' } as const;
+    const metadata = { name: 'ondemand', namespace: 'u-alice' };
+    const there = { metadata, spec: { hard: { x: stored } } } as unknown as LiveObject;
+    return differs({ ...quota, metadata, spec: { hard: { x: wanted } } }, there);
+  };
+
+  it.each([
+    ['1000m', '1'],
+    ['0.5', '500m'],
+    ['.5', '500m'],
+    [20, '20'],
+    [0.25, '250m'],
+    ['1024Mi', '1Gi'],
+    ['0.5Gi', '512Mi'],
+    ['1e3', '1k'],
+    ['2E', '2E'],
+    ['+5', '5'],
+    ['1.0000000001', '1000000001n'],
+  ])('%s is what the API server stores as %s', (wanted, stored) => {
+    expect(differ(wanted, stored)).toBe(false);
+  });
+
+  it.each([
+    ['1', '1m'],
+    ['1M', '1Mi'],
+    ['1x', '1'],
+    ['', '0'],
+  ])('%s is not %s', (wanted, stored) => {
+    expect(differ(wanted, stored)).toBe(true);
+  });
+});
+
+describe('a LimitRange', () => {
+  const limitRange = (limits: readonly unknown[]): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'LimitRange',
+    metadata: { name: 'ondemand', namespace: 'u-alice' },
+    spec: { limits },
+  });
+  const item = { type: 'Container', default: { cpu: '1' } };
+
+  it('is as wanted where the API server filled in its defaults', () => {
+    const stored = { ...item, defaultRequest: { cpu: '1' } };
+    const there = limitRange([stored]) as unknown as LiveObject;
+    expect(differs(limitRange([item]), there)).toBe(false);
+    expect(differs(limitRange([{ ...item, default: { cpu: '2' } }]), there)).toBe(true);
   });
 });
