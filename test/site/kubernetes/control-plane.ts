@@ -78,6 +78,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     startController(options, 'kube-controller-manager', server, ports.controllerManager, {
       'service-account-private-key-file': serviceAccountKey.private,
       'root-ca-file': ca.cert,
+      // RBAC gives each controller's rights to its own ServiceAccount; without them nothing could
+      // empty a namespace that is being deleted.
+      'use-service-account-credentials': true,
       // As large sites run it. At the default of 20 requests a second a benchmark of first logins
       // would measure how fast default ServiceAccounts are made.
       'kube-api-qps': 300,
@@ -179,7 +182,7 @@ async function startController(
   name: 'kube-controller-manager' | 'kube-scheduler',
   server: string,
   port: number,
-  more: Readonly<Record<string, string | number>>,
+  more: Readonly<Record<string, string | number | boolean>>,
 ): Promise<void> {
   const kubeconfig = join(options.folder, `${name}.kubeconfig`);
   const certificate = await options.ca.client(`system:${name}`);
