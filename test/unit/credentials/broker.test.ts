@@ -4,7 +4,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'nod
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
 import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
@@ -18,6 +18,8 @@ import { httpsRequest } from '../../../src/system/https-request.ts';
 import { listenAsSystemd } from './broker-socket.ts';
 import { compiled } from './compiled.ts';
 import { clientSecret, confidentialClient, TestProvider } from './provider.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 // Needs root and systemd-socket-activate: accounts are numbers, so none has to be made.
 const possible = process.getuid?.() === 0 && existsSync('/usr/bin/systemd-socket-activate');
