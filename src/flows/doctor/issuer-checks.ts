@@ -72,15 +72,15 @@ interface Limits {
 
 /**
  * What can be known without a token: an ID token is for the client that logged in (OpenID Connect
- * Core, section 2), so a cluster that wants another audience refuses it unless it is exchanged.
+ * Core, section 2); whether the provider adds the cluster's audience shows at the first login only.
  */
 function audienceFinding({ audience, clientId, exchange, token }: OidcSettings): Finding {
-  if (!exchange && token === 'id' && audience !== clientId)
-    return warning(
-      `the portal's ID token is for ${clientId}, the cluster wants ${audience}`,
-      'Set credentials.exchange: true, or let the provider add that audience to the ID token.',
-    );
-  return ok(`tokens are ${exchange ? 'exchanged for' : 'expected for'} the audience ${audience}`);
+  if (exchange) return ok(`the portal's token is exchanged for one of audience ${audience}`);
+  return token === 'id' && audience === clientId
+    ? ok(`the portal's ID token is for ${clientId}, as the cluster wants it`)
+    : skipped(
+        `whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} is good for ${audience} shows at a login: the provider must add that audience`,
+      );
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { neededRights, type Right, rightText, tokenRight } from '../../reconcile/needed-rights.ts';
 import { mayI, serviceAccountOf } from '../../reconcile/self-review.ts';
-import { failed, type Finding, ok, warning } from './check.ts';
+import { failed, type Finding, ok, skipped, warning } from './check.ts';
 
 /** Whether we may do all that the hook does. */
 export async function rightsFinding(
@@ -109,8 +109,8 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
     );
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);
-  return ok(
-    `the hook may not see whether ClusterRoles ${unseen.join(', ')} are there (kubectl get clusterroles shows it)`,
+  return skipped(
+    `we may not see whether ClusterRoles ${unseen.join(', ')} are there: kubectl get clusterroles ${unseen.join(' ')}`,
   );
 }
 

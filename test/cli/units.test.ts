@@ -1,0 +1,50 @@
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureCommand } from '../site/packages.ts';
+import { installed } from '../site/portal.ts';
+
+const etc = new URL('../../etc/systemd/', import.meta.url).pathname;
+let folder: string;
+
+beforeAll(async () => {
+  await ensureCommand('systemd-analyze', 'systemd');
+  folder = await mkdtemp(join(tmpdir(), 'units-'));
+  await copyFile(join(etc, 'berth-token-rotate.timer'), join(folder, 'berth-token-rotate.timer'));
+  const service = await readFile(join(etc, 'berth-token-rotate.service'), 'utf8');
+  // systemd looks whether the program is there: that of this test run stands for the installed one.
+  const here = service.replace('/usr/lib/berth/berth', join(installed, 'berth'));
+  expect(here).not.toBe(service);
+  await writeFile(join(folder, 'berth-token-rotate.service'), here);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('the units that renew the token', () => {
+  it.each(['timer', 'service'])('berth-token-rotate.%s is accepted by systemd', async (kind) => {
+    const { exitCode, stderr } = await execa(
+      'systemd-analyze',
+      ['verify', join(folder, `berth-token-rotate.${kind}`)],
+      { reject: false },
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+
+  it('run three times within the lifetime of a token', async () => {
+    const [timer, service] = await Promise.all(
+      ['timer', 'service'].map((kind) => readFile(join(etc, `berth-token-rotate.${kind}`), 'utf8')),
+    );
+    const calendar = /^OnCalendar=(.*)$/m.exec(timer ?? '')?.[1] ?? '';
+    const { stdout } = await execa('systemd-analyze', ['calendar', '--iterations=4', calendar], {
+      env: { TZ: 'UTC' },
+    });
+    const times = [...stdout.matchAll(/\w{3} (\S+) (\S+) UTC$/gm)].map(([, day, time]) =>
+      Date.parse(`${day ?? ''}T${time ?? ''}Z`),
+    );
+    const gaps = times.slice(1).map((at, index) => (at - (times[index] ?? 0)) / 3_600_000);
+    expect(gaps).toEqual([8, 8, 8]);
+    expect(service).toContain('token rotate --lifetime 24h');
+    expect(timer).toContain('Persistent=yes');
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { doctorJson, doctorText } from '../../../src/cli/doctor-report.ts';
+import type { CheckResult } from '../../../src/flows/doctor/check.ts';
+
+const results: CheckResult[] = [
+  { id: 'node', status: 'ok', message: 'Node 22.19.0' },
+  {
+    id: 'admin-token',
+    cluster: 'prod',
+    status: 'failed',
+    message: 'expired \u001b[31mred\u001b[0m',
+    next: 'Run: berth token setup',
+  },
+  { id: 'guard', cluster: 'prod', status: 'skipped', message: 'no answer' },
+];
+
+describe("doctor's report", () => {
+  it('is plain ASCII without colours where the terminal is', () => {
+    expect(doctorText(results, { colour: false, unicode: false })).toBe(
+      [
+        'this host',
+        '  ok   node         Node 22.19.0',
+        '',
+        'cluster prod',
+        '  FAIL admin-token  expired \\u{1b}[31mred\\u{1b}[0m',
+        '                    next: Run: berth token setup',
+        '  skip guard        no answer',
+        '',
+        '1 ok, 0 warnings, 1 failed, 1 skipped',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('lets no server steer the terminal, with colours of its own', () => {
+    const text = doctorText(results, { colour: true, unicode: true });
+    expect(text).toContain('\u001b[31m✗\u001b[0m admin-token');
+    expect(text).not.toContain('\u001b[31mred');
+  });
+
+  it('is stable for monitoring as JSON', () => {
+    expect(JSON.parse(doctorJson(results))).toEqual({
+      version: 1,
+      ok: false,
+      summary: { ok: 1, warning: 0, failed: 1, skipped: 1 },
+      checks: results,
+    });
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { seconds, spoken, timestamp } from '../../../src/cli/duration.ts';
+
+describe('times on the command line', () => {
+  it.each([
+    ['30s', 30],
+    ['90m', 5400],
+    ['24h', 86_400],
+    ['1d', 86_400],
+  ])('%s is %i seconds', (text, wanted) => {
+    expect(seconds(text, 'lifetime')).toBe(wanted);
+  });
+
+  it.each(['', '24', 'h', '-1h', '1.5h', '1h30m', '24H', ' 1h'])('%j is refused', (text) => {
+    expect(() => seconds(text, 'lifetime')).toThrow(
+      expect.objectContaining({ code: 'usage', exitCode: 64 }) as Error,
+    );
+  });
+
+  it.each([
+    [59, '59 s'],
+    [3599, '1 h'],
+    [28_740, '7 h 59 min'],
+    [86_400, '24 h'],
+    [30 * 86_400, '30 days'],
+  ])('%i seconds are told as %s', (count, text) => {
+    expect(spoken(count)).toBe(text);
+  });
+
+  it('are told in UTC', () => {
+    expect(timestamp(1_800_000_000)).toBe('2027-01-15T08:00:00Z');
+  });
+});

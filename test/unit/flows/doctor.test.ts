@@ -1,0 +1,138 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SiteSettings } from '../../../src/config/settings.ts';
+import { ok, runCheck } from '../../../src/flows/doctor/check.ts';
+import { checkHost, nodeFinding } from '../../../src/flows/doctor/host-checks.ts';
+import { certificateFinding, clockFinding } from '../../../src/flows/doctor/server-facts.ts';
+
+describe('a check', () => {
+  it('that hangs fails when its time is over, and says so', async () => {
+    const result = await runCheck({ id: 'x', run: () => new Promise(() => undefined) }, 100);
+    expect(result).toMatchObject({ id: 'x', status: 'failed', message: 'no answer within 0.1 s' });
+  });
+
+  it('that throws has failed with a next step', async () => {
+    const boom = (): never => {
+      throw new Error('boom');
+    };
+    const result = await runCheck({ id: 'x', cluster: 'prod', run: boom }, 1000);
+    expect(result).toMatchObject({ id: 'x', cluster: 'prod', status: 'failed' });
+    expect(result.message).toContain('boom');
+    expect(result.next).not.toBe('');
+  });
+
+  it('that is well has its finding', async () => {
+    expect(await runCheck({ id: 'x', run: () => ok('fine') }, 1000)).toEqual({
+      id: 'x',
+      status: 'ok',
+      message: 'fine',
+    });
+  });
+});
+
+describe('what a server shows', () => {
+  const ourDate = Date.UTC(2026, 10, 21, 12, 0, 0, 500);
+  it.each([
+    [0, 'ok'],
+    [4, 'ok'],
+    [-4, 'ok'],
+    [20, 'warning'],
+    [-20, 'warning'],
+    [61, 'failed'],
+    [-61, 'failed'],
+  ])('a clock that is %i s behind ours: %s', (seconds, status) => {
+    const date = Date.UTC(2026, 10, 21, 12, 0, 0) - seconds * 1000;
+    expect(clockFinding({ ourDate, date }, 60).status).toBe(status);
+  });
+
+  it.each([
+    [30, 'ok'],
+    [13, 'warning'],
+    [-1, 'failed'],
+  ])('a certificate good for %i days: %s', (days, status) => {
+    const facts = { ourDate, certificateEnds: ourDate + days * 86_400_000 };
+    expect(certificateFinding(facts).status).toBe(status);
+  });
+
+  it.each([
+    ['22.19.0', 'ok'],
+    ['24.0.1', 'ok'],
+    ['22.18.9', 'failed'],
+    ['20.19.2', 'failed'],
+  ])('Node %s: %s', (version, status) => {
+    expect(nodeFinding(version).status).toBe(status);
+  });
+});
+
+describe('files of root', () => {
+  let folder: string;
+  let settings: SiteSettings;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'doctor-'));
+    await mkdir(join(folder, 'state'), { mode: 0o700 });
+    for (const name of ['kubeconfig', 'docker.json'])
+      await writeFile(join(folder, name), 'x', { mode: 0o600 });
+    await writeFile(join(folder, 'kube-credential'), 'x', { mode: 0o755 });
+    settings = {
+      minimumUid: 1000,
+      deadlineMs: 10_000,
+      stateDir: join(folder, 'state'),
+      kubeCredentialCommand: join(folder, 'kube-credential'),
+      warnings: [],
+      clusters: [
+        {
+          name: 'prod',
+          auth: 'oidc',
+          server: { endpoint: 'https://127.0.0.1:1' },
+          kubeconfig: { cluster: 'prod', context: 'prod' },
+          namespacePrefix: '',
+          usernamePrefix: '',
+          subjectPrefix: '',
+          admin: { kind: 'kubeconfig', file: join(folder, 'kubeconfig') },
+          allowedCidrs: [],
+          pullSecret: { name: 'p', dockerConfigFile: join(folder, 'docker.json') },
+          jobPodReaper: false,
+          credentials: { mode: 'service-account', name: 'ondemand-user', lifetimeSeconds: 3600 },
+        },
+      ],
+    };
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const statuses = async (): Promise<Record<string, string>> => {
+    const uid = process.geteuid?.() ?? 0;
+    const results = await checkHost(settings, { nodeVersion: '22.19.0', uid, timeoutMs: 2000 });
+    for (const { status, next } of results)
+      expect(next !== undefined).toBe(status === 'failed' || status === 'warning');
+    return Object.fromEntries(results.map(({ id, status }) => [id, status]));
+  };
+  const well = {
+    'state-dir': 'ok',
+    'kube-credential': 'ok',
+    'admin-kubeconfig-mode': 'ok',
+    'docker-config-mode': 'ok',
+  };
+
+  it('are well when closed', async () => {
+    expect(await statuses()).toEqual(well);
+  });
+
+  it.each([
+    ['kubeconfig', 0o644, 0o600, 'admin-kubeconfig-mode', 'failed'],
+    ['kubeconfig', 0o640, 0o600, 'admin-kubeconfig-mode', 'warning'],
+    ['docker.json', 0o660, 0o600, 'docker-config-mode', 'failed'],
+    ['kube-credential', 0o700, 0o755, 'kube-credential', 'failed'],
+    ['kube-credential', 0o775, 0o755, 'kube-credential', 'failed'],
+    ['state', 0o755, 0o700, 'state-dir', 'warning'],
+    ['.', 0o777, 0o700, 'kube-credential', 'failed'],
+  ])('%s with mode %o: exactly its check says so', async (name, bad, good, id, status) => {
+    await chmod(join(folder, name), bad);
+    try {
+      expect(await statuses()).toEqual({ ...well, [id]: status });
+    } finally {
+      await chmod(join(folder, name), good);
+    }
+  });
+});
