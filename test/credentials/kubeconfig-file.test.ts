@@ -14,12 +14,13 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { kubeconfigDigest } from '../../src/credentials/kubeconfig-entries.ts';
 import { planKubeconfig, updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
 import { options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 
 const mine = '# mine\nkind: Config\nusers:\n- name: bob\n  user: {token: x}\n';
 
-describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (the tests must be root)", () => {
+describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => {
   let home: TestHome;
   beforeEach(async () => {
     home = await testHome();
@@ -53,6 +54,15 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (the tests must be
       ino: before.ino,
       mtimeNs: before.mtimeNs,
     });
+  });
+
+  it('is not even parsed while it and our wishes are what they were', async () => {
+    await home.put('users: [');
+    const digest = kubeconfigDigest(await readFile(home.config), wanted);
+    expect(await update(digest)).toEqual({ changed: false, digest });
+    await expect(
+      updateKubeconfig(home.user, [], { ...options(), knownDigest: digest }),
+    ).rejects.toMatchObject({ code: 'kubeconfig-invalid' });
   });
 
   it('is mended when the user changed our entry, whatever was known', async () => {

@@ -14,7 +14,7 @@ import { options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 const writer = new URL('kubeconfig-writer.ts', import.meta.url).pathname;
 
 describe.runIf(process.getuid?.() === 0)(
-  'a kubeconfig of ours, in the hands of kubectl (the tests must be root)',
+  'a kubeconfig of ours, in the hands of kubectl (as root)',
   () => {
     let site: Site;
     let home: TestHome;

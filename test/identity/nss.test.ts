@@ -9,7 +9,7 @@ const isRoot = process.getuid?.() === 0;
 const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, { encoding: 'utf8' }).trim();
 
-describe.runIf(isRoot)('an account, looked up by root (the tests must be root)', () => {
+describe.runIf(isRoot)('an account, looked up by root (as root)', () => {
   let account: Account;
   let digits: Account;
   beforeAll(async () => {

@@ -8,7 +8,7 @@ const ann = { name: 'ann', uid: 64_401, gid: 64_402, groups: [64_402, 64_403] };
 const bob = { name: 'bob', uid: 64_411, gid: 64_412, groups: [64_412] };
 const identity = (): unknown => [process.geteuid?.(), process.getegid?.(), process.getgroups?.()];
 
-describe.runIf(process.getuid?.() === 0)('file work as a user (the tests must be root)', () => {
+describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'berth-as-user-'));
