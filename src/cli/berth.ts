@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import yargs from 'yargs';
 import packageJson from '../../package.json' with { type: 'json' };
 import { asBerthError, BerthError } from '../errors.ts';
@@ -71,6 +72,7 @@ void main(process.argv.slice(2), {
   env: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
+  stdinIsTTY: isatty(0),
   version: packageJson.version,
   now: Date.now,
   finish: (wanted) => {

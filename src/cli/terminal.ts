@@ -6,6 +6,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: TextStream;
   readonly stderr: TextStream;
+  /** Whether a person would have to type what is read. */
+  readonly stdinIsTTY: boolean;
   /** The program's version, as `--version` prints it. */
   readonly version: string;
   /** Milliseconds since the epoch. */

@@ -1,4 +1,5 @@
 import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
+import { readFileSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
@@ -21,7 +22,7 @@ interface RotateArguments extends TokenArguments {
 }
 
 interface SetupArguments extends TokenArguments {
-  readonly from: string;
+  readonly from?: string | undefined;
   readonly context?: string | undefined;
 }
 
@@ -108,17 +109,22 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
         .option('from', {
           type: 'string',
           requiresArg: true,
-          demandOption: true,
-          describe: 'Kubeconfig of an admin who may create tokens for the ServiceAccount',
+          describe:
+            'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input]',
         })
         .option('context', {
           type: 'string',
           requiresArg: true,
+          implies: 'from',
           describe: "Context of it [default: the one that leads to the cluster's address]",
         })
         .example(
           'berth token setup --cluster k8s --from ~/.kube/admin',
           'Once, after `kubectl apply -k etc/kubernetes`',
+        )
+        .example(
+          'kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster k8s',
+          'Where only kubectl can use the credentials of the admin',
         )
         .epilogue(
           'Writes entries berth-hook@CLUSTER into the kubeconfig that the hook reads (/root/.kube/config, or clusters.NAME.admin.kubeconfig of berth.yml). From then on `berth token rotate` renews the token.',
@@ -176,7 +182,7 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
       hint: `Name it: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
     });
   }
-  const { context } = args;
+  const { context, from } = args;
   const rotated = await withProgress(
     terminal,
     () => `waiting for ${cluster.name}`,
@@ -185,14 +191,26 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
         {
           cluster,
           clusterCount: loaded.settings.clusters.length,
-          from: args.from,
+          source:
+            from === undefined
+              ? { kind: 'token', token: tokenFromStandardInput(terminal) }
+              : { kind: 'admin', file: from, ...(context === undefined ? {} : { context }) },
           account: deps.serviceAccount ?? { namespace: 'ondemand', name: 'berth-hook' },
-          ...(context === undefined ? {} : { fromContext: context }),
         },
         deps,
       ),
   );
   report([{ rotated }], args, terminal);
+}
+
+function tokenFromStandardInput(terminal: Terminal): string {
+  const token = terminal.stdinIsTTY ? '' : readFileSync(0, 'utf8').trim();
+  if (token !== '') return token;
+  throw new BerthError('neither --from nor a token on standard input', {
+    code: 'usage',
+    exit: 'usage',
+    hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',
+  });
 }
 
 async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<RotateDeps> {

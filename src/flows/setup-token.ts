@@ -9,7 +9,7 @@ import { BerthError, isErrno } from '../errors.ts';
 import { apiServerFrom, chosenEntries } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
+import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { contextChoice, readTrusted } from './admin-access.ts';
 import {
@@ -18,19 +18,31 @@ import {
   type RotatedToken,
   type ServiceAccountName,
 } from './rotate-token.ts';
+import { tokenState } from './token-state.ts';
 
 export interface SetupInput {
   readonly cluster: ClusterSettings;
   readonly clusterCount: number;
-  /** A kubeconfig with which an admin may create tokens for the account. */
-  readonly from: string;
-  readonly fromContext?: string;
+  readonly source: TokenSource;
   readonly account: ServiceAccountName;
 }
 
+/** Where the first token comes from. */
+export type TokenSource =
+  /** From the API server, with a kubeconfig of an admin who may create tokens for the account. */
+  | { readonly kind: 'admin'; readonly file: string; readonly context?: string }
+  /** From `kubectl create token`, for an admin whose credentials only kubectl can use. */
+  | { readonly kind: 'token'; readonly token: string };
+
+/** A first token, and what is known of the server where it came from. */
+interface FirstToken {
+  readonly token: string;
+  readonly expires?: number;
+  readonly server: Pick<ApiServer, 'ca' | 'tlsServerName'>;
+}
+
 /**
- * Makes root's kubeconfig for the hook: with an admin's credentials it asks for the first token of
- * the hook's ServiceAccount, tries it at the address that OnDemand has for the cluster, and writes
+ * Makes root's kubeconfig for the hook: takes the first token of the hook's ServiceAccount, tries it at the address that OnDemand has for the cluster, and writes
  * it as entries `berth-hook@CLUSTER`. What else is in the file stays.
  *
  * @throws {BerthError} `token-cluster-api`, `admin-kubeconfig-context` where the hook would choose
@@ -39,38 +51,51 @@ export interface SetupInput {
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
   const { cluster, account } = input;
   if (cluster.admin.kind === 'cluster-api') throw keptByClusterApi(cluster.name);
-  const admin = adminServer(input);
-  const client = apiClient(admin, deps.deadline.signal);
-  let requested: IssuedToken;
-  try {
-    requested = await requestToken(client, {
-      namespace: account.namespace,
-      account: account.name,
-      lifetimeSeconds: deps.lifetimeSeconds,
-    });
-  } finally {
-    client.close();
-  }
+  const first = await firstToken(input, deps);
+  const admin = first.server;
   const written = serverEntry(cluster, admin);
   const { caFile } = cluster.server;
   const ca = caFile === undefined ? admin.ca : readTrusted(caFile);
   await checkToken(
     {
       url: cluster.server.endpoint,
-      token: requested.token,
+      token: first.token,
       ...(ca === undefined ? {} : { ca }),
       ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
     },
     account,
     deps.deadline,
   );
-  await writeEntries(input, written.entry, requested.token, deps);
+  await writeEntries(input, written.entry, first.token, deps);
   const { file } = cluster.admin;
   const user = entryName(cluster);
-  return { cluster: cluster.name, file, user, account, expires: requested.expiry };
+  const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;
+  return { cluster: cluster.name, file, user, account, expires };
 }
 
-function adminServer({ from, fromContext, cluster }: SetupInput): ApiServer {
+async function firstToken(
+  { source, cluster, account: { namespace, name } }: SetupInput,
+  { deadline, lifetimeSeconds }: RotateDeps,
+): Promise<FirstToken> {
+  if (source.kind === 'token') return { token: source.token, server: {} };
+  const server = adminServer(cluster, source);
+  const client = apiClient(server, deadline.signal);
+  try {
+    const { token, expiry } = await requestToken(client, {
+      namespace,
+      account: name,
+      lifetimeSeconds,
+    });
+    return { token, expires: expiry, server };
+  } finally {
+    client.close();
+  }
+}
+
+function adminServer(
+  cluster: ClusterSettings,
+  { file: from, context: fromContext }: Extract<TokenSource, { kind: 'admin' }>,
+): ApiServer {
   const { values } = parseKubeconfig(readTrusted(from), from);
   const choice = {
     file: from,
@@ -78,13 +103,17 @@ function adminServer({ from, fromContext, cluster }: SetupInput): ApiServer {
     onlyCluster: true,
     ...(fromContext === undefined ? {} : { context: fromContext }),
   };
-  return apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(from), path)));
+  try {
+    return apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(from), path)));
+  } catch (thrown) {
+    throw onlyForKubectl(thrown, from, cluster.name);
+  }
 }
 
 /** The cluster's entry: OnDemand's address, and the CA of clusters.d or else of the admin's file. */
 function serverEntry(
   { server }: ClusterSettings,
-  admin: ApiServer,
+  admin: FirstToken['server'],
 ): { readonly entry: JsonObject; readonly tlsServerName?: string } {
   const { tlsServerName } = admin;
   const ca =
@@ -168,6 +197,19 @@ function otherContext({ name, admin }: ClusterSettings, chosen: string, own: str
       fields: { file: admin.file, cluster: name },
     },
   );
+}
+
+/** An admin's kubeconfig may well have a plugin: then kubectl makes the token. */
+function onlyForKubectl(thrown: unknown, file: string, cluster: string): unknown {
+  if (!(thrown instanceof BerthError) || thrown.code !== 'admin-kubeconfig-unsupported')
+    return thrown;
+  return new BerthError(thrown.message, {
+    code: thrown.code,
+    exit: thrown.exit,
+    hint: `kubectl --kubeconfig ${file} -n ondemand create token berth-hook --duration 24h | berth token setup --cluster ${cluster}`,
+    fields: thrown.fields,
+    cause: thrown,
+  });
 }
 
 function keptByClusterApi(cluster: string): BerthError {

@@ -139,7 +139,7 @@ function unsupportedField(file: string, field: string): BerthError {
   return new BerthError(`${file}: ${field} is not something the hook can use at a login`, {
     code: 'admin-kubeconfig-unsupported',
     exit: 'config',
-    hint: 'Give the hook a ServiceAccount token of its own: `kubectl apply -k etc/kubernetes`, then `berth token rotate`.',
+    hint: 'Give the hook a ServiceAccount token of its own: `kubectl apply -k etc/kubernetes`, then `berth token setup`.',
     fields: { file },
   });
 }

@@ -9,7 +9,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'api-unauthorized',
     exit: 'config',
-    hint: "The hook's token has expired or was revoked: run `berth token rotate`, and see that its timer is enabled.",
+    hint: "The hook's token has expired or was revoked: make a new one with `berth token setup`, and see that berth-token-rotate.timer is enabled.",
   },
   403: {
     code: 'api-forbidden',

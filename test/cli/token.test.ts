@@ -240,6 +240,32 @@ describe('berth token setup', () => {
     expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
   });
 
+  it('takes the token that kubectl made, where only kubectl can use the credentials', async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const { stdout: token } = await site.kubectl('-n ondemand create token berth-hook'.split(' '));
+    const result = await execa(
+      join(installed, 'berth'),
+      ['token', 'setup', '--config', portal.files.berth],
+      { input: token, reject: false },
+    );
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(tokenOf(await read(), 'berth-hook@prod')).toBe(token.trim());
+  });
+
+  it("refuses another account's token, and writes nothing", async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const { stdout: token } = await site.kubectl('-n default create token default'.split(' '));
+    const { exitCode, stderr } = await execa(
+      join(installed, 'berth'),
+      ['token', 'setup', '--config', portal.files.berth],
+      { input: token, reject: false },
+    );
+    expect(exitCode).toBe(69);
+    expect(stderr).toContain('[token-does-not-work]');
+    expect(stderr).toContain('takes it for system:serviceaccount:default:default');
+    await expect(read()).rejects.toThrow('ENOENT');
+  });
+
   it('writes nothing where the hook would go on using another context, and says what to write', async () => {
     const before = await hookKubeconfig(site);
     await writeFile(portal.files.kubeconfig, before, { mode: 0o600 });
