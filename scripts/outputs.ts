@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { build } from 'esbuild';
+import { singleFile } from './single-file.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
@@ -21,23 +21,12 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
   for (const entry of entries) {
-    const result = await build({
-      entryPoints: [join(root, entry)],
-      bundle: true,
-      write: false,
-      platform: 'node',
-      target: 'node22.19',
-      format: 'cjs',
-      minifySyntax: true,
-      minifyWhitespace: true,
-      legalComments: 'none',
-      logLevel: 'warning',
-      banner: { js: `#!${node}\n'use strict';` },
-      define: { 'import.meta.url': '__filename', BERTH_BUILD: JSON.stringify(buildId) },
+    const file = await singleFile(entry, {
+      // Fewer threads start sooner, and each change of credentials interrupts all of them.
+      banner: `#!${node} --v8-pool-size=0`,
+      define: { BERTH_BUILD: JSON.stringify(buildId) },
     });
-    const [file] = result.outputFiles;
-    if (file === undefined) throw new Error(`${entry}: esbuild gave nothing`);
-    await install(join(out, outputOf(entry)), file.contents);
+    await install(join(out, outputOf(entry)), Buffer.from(file));
   }
   // Without it, Node would take the files for what the next package.json above them says.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);

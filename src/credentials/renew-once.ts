@@ -68,6 +68,9 @@ export async function renewOnce<Credential extends { readonly expiry: number }>(
   async function renew(by: Renewal<Credential>, old: Credential): Promise<Credential> {
     try {
       const fresh = await by.renew(old);
+      // A login came in between: what it wrote is of a newer session.
+      const meanwhile = by.read();
+      if (meanwhile !== undefined && by.isFresh(meanwhile)) return meanwhile;
       await writeAtomically(path, JSON.stringify(fresh), { mode: 0o600 });
       rmSync(note, { force: true });
       return fresh;

@@ -5,6 +5,7 @@ import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
+import { asOurselves } from '../system/as-user.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { parseKubeconfigYaml, readAdminKubeconfig } from './admin-kubeconfig-file.ts';
 
@@ -25,10 +26,24 @@ export function readTrusted(file: string): string {
 
 /**
  * Root's way into a cluster: from a kubeconfig on this host, or from the `CLUSTER-kubeconfig` secret
- * that Cluster API keeps in a management cluster.
+ * that Cluster API keeps in a management cluster. Takes root's turn (`asRoot`) for the file alone, so
+ * call it outside of one: a management cluster that is slow must not keep the user's files waiting.
  */
 export async function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
-  const local = await fromKubeconfigFile(cluster.admin, cluster.server.endpoint, deps);
+  return reachCluster(cluster, await asOurselves(() => localAccess(cluster, deps)), deps);
+}
+
+/** What root's kubeconfig on this host leads to: the cluster, or the one that manages it. */
+export function localAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+  return fromKubeconfigFile(cluster.admin, cluster.server.endpoint, deps);
+}
+
+/** The cluster itself, asked for in its management cluster where it is kept there. */
+export async function reachCluster(
+  cluster: ClusterSettings,
+  local: ApiServer,
+  deps: AccessDeps,
+): Promise<ApiServer> {
   return cluster.admin.kind === 'kubeconfig'
     ? local
     : fromClusterApi(cluster.admin, cluster, local, deps);

@@ -39,11 +39,10 @@ export async function readAdminKubeconfig(
 
 /** @throws {BerthError} `admin-kubeconfig-invalid` */
 export async function parseKubeconfigYaml(text: string, file: string): Promise<unknown> {
-  const { parse } = await import('yaml');
+  const { parseYaml } = await import('../config/yaml-document.ts');
   try {
-    return parse(text);
+    return parseYaml(text, file, 'core');
   } catch {
-    // The parser's own message quotes the line, and the line may hold a token.
     throw new BerthError(`${file}: this is not YAML`, {
       code: 'admin-kubeconfig-invalid',
       exit: 'config',

@@ -1,8 +1,9 @@
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
+import { asOurselves } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { adminAccess, readTrusted, type AccessDeps } from './admin-access.ts';
+import { localAccess, reachCluster, readTrusted, type AccessDeps } from './admin-access.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
 import { eachCluster, type ClusterOutcome } from './each-cluster.ts';
 
@@ -26,17 +27,22 @@ export function bootstrapUser({
   deadline,
   access,
 }: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
-  return eachCluster(settings.clusters, deadline, async (cluster) =>
-    bootstrapCluster({
+  return eachCluster(settings.clusters, deadline, async (cluster) => {
+    // Root's files in one go: who the process is changes as seldom as can be.
+    const { local, ...files } = await asOurselves(async () => ({
+      local: await localAccess(cluster, access),
+      ...dockerConfig(cluster),
+    }));
+    return bootstrapCluster({
       user,
       cluster,
-      server: await adminAccess(cluster, access),
+      server: await reachCluster(cluster, local, access),
       now,
       expectNew: !known.includes(cluster.name),
       deadline: deadline.signal,
-      ...dockerConfig(cluster),
-    }),
-  );
+      ...files,
+    });
+  });
 }
 
 /** The contents of the site's registry credentials, where a pull secret is configured. */

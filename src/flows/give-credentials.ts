@@ -1,4 +1,9 @@
-import type { OidcSettings, SiteSettings } from '../config/settings.ts';
+import type {
+  ClusterSettings,
+  CredentialSettings,
+  OidcSettings,
+  SiteSettings,
+} from '../config/settings.ts';
 import { ensureBroker } from '../credentials/ensure-broker.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig-file.ts';
@@ -6,7 +11,7 @@ import { openIssuer, type Issuer } from '../credentials/signing-keys.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
-import { asRoot } from '../system/as-user.ts';
+import { asOurselves, asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { kubeconfigEntries } from './desired-kubeconfig.ts';
@@ -45,13 +50,14 @@ const issuerTimeoutMs = 5_000;
 export async function giveCredentials(input: GiveInput): Promise<GivenCredentials> {
   const { user, settings, deadline, log } = input;
   const clusters = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
-  const issuers = rememberedIssuers(input);
+  const readCa = await certificates(clusters, input.readCa);
+  const issuers = rememberedIssuers({ ...input, readCa });
   const deps: WriteDeps = {
     kubeCredentialCommand: settings.kubeCredentialCommand,
     stateDir: settings.stateDir,
     https: httpsRequest,
     issuer: issuers.open,
-    readCa: input.readCa,
+    readCa,
     mintToken: input.mintToken,
     now: input.now,
     timeoutMs: issuerTimeoutMs,
@@ -122,10 +128,38 @@ async function openBroker({ user, log, deadline: { signal } }: GiveInput): Promi
   }
 }
 
+/** The issuers' CA files, read by root before anything is done as the user. */
+async function certificates(
+  clusters: readonly ClusterSettings[],
+  read: (file: string) => string,
+): Promise<(file: string) => string> {
+  const files = clusters.flatMap(({ credentials }) => caFile(credentials) ?? []);
+  const texts = await asOurselves(() => new Map(files.map((file) => [file, attempt(read, file)])));
+  return (file) => {
+    const text = texts.get(file);
+    if (typeof text === 'string') return text;
+    throw asBerthError(text, `reading ${file}`);
+  };
+}
+
+function caFile(credentials: CredentialSettings): string | undefined {
+  if (credentials.mode === 'oidc') return credentials.caFile;
+  return credentials.mode === 'legacy' ? credentials.oidc.caFile : undefined;
+}
+
+/** The text, or what was thrown: one cluster's missing file is that cluster's error. */
+function attempt(read: (file: string) => string, file: string): unknown {
+  try {
+    return read(file);
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
 /** Each issuer is opened once, however many clusters trust it. */
 function rememberedIssuers({ settings, readCa, now, deadline, log }: GiveInput): {
-  open(settings: OidcSettings): Promise<Issuer>;
-  renewed(): Promise<void>;
+  readonly open: (settings: OidcSettings) => Promise<Issuer>;
+  readonly renewed: () => Promise<void>;
 } {
   const opened = new Map<string, Promise<Issuer>>();
   const open = ({ issuer, caFile }: OidcSettings): Promise<Issuer> => {

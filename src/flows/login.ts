@@ -3,6 +3,7 @@ import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
+import { asRoot } from '../system/as-user.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { readTrusted, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
@@ -73,7 +74,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
       : { errors: [] },
   ]);
   for (const outcome of bootstrapped) logBootstrap(log, outcome);
-  remember(
+  await remember(
     settings,
     record,
     user.name,
@@ -105,13 +106,13 @@ function logBootstrap(
 }
 
 /** Written only when something changed; losing it costs the next login some milliseconds. */
-function remember(
+async function remember(
   { stateDir }: SiteSettings,
   before: LoginRecord,
   username: string,
   seen: { readonly clusters: readonly string[]; readonly kubeconfigDigest?: string },
   log: Logger,
-): void {
+): Promise<void> {
   const kubeconfigDigest = seen.kubeconfigDigest ?? before.kubeconfigDigest;
   const next: LoginRecord = {
     clusters: [...new Set([...before.clusters, ...seen.clusters])].sort(),
@@ -119,7 +120,7 @@ function remember(
   };
   if (JSON.stringify(next) === JSON.stringify(before)) return;
   try {
-    writeLoginRecord(stateDir, username, next);
+    await asRoot(() => writeLoginRecord(stateDir, username, next));
   } catch (thrown) {
     const error = asBerthError(thrown, `remembering the login in ${stateDir}`);
     log.warning(error.message, { code: error.code });

@@ -9,7 +9,7 @@ import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { planUser, type PlannedChange } from '../reconcile/plan-user.ts';
-import { asUser } from '../system/as-user.ts';
+import { asOurselves, asUser } from '../system/as-user.ts';
 
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { adminAccess } from './admin-access.ts';
@@ -78,6 +78,7 @@ async function planCluster(
   now: number,
   deadline: Deadline,
 ): Promise<readonly PlannedChange[]> {
+  const docker = await asOurselves(() => dockerConfig(cluster));
   const server = await adminAccess(cluster, {
     stateDir,
     remember: false,
@@ -89,7 +90,7 @@ async function planCluster(
     return await planUser({
       client,
       user: user.name,
-      objects: objectsFor({ user, cluster, now: Math.floor(now), ...dockerConfig(cluster) }),
+      objects: objectsFor({ user, cluster, now: Math.floor(now), ...docker }),
     });
   } finally {
     client.close();

@@ -22,8 +22,10 @@ const inline = new RegExp(
  * their value.
  */
 export async function redactSecrets(before: string, after: string): Promise<[string, string]> {
-  const { parse } = await import('yaml');
-  const known = new Set([...secretsOf(parse(before)), ...secretsOf(parse(after))]);
+  const { parseYaml } = await import('../config/yaml-document.ts');
+  const known = new Set(
+    [before, after].flatMap((text) => secretsOf(parseYaml(text, 'the kubeconfig', 'core'))),
+  );
   const redact = (text: string): string => {
     const masked = text.replace(inline, (_, field: string) => `${field}***`);
     return [...known].reduce((rest, secret) => rest.replaceAll(secret, '***'), masked);

@@ -33,6 +33,8 @@ export interface VerifyDeps {
     readonly refreshToken: string;
     readonly origin: string;
   }) => void | Promise<void>;
+  /** False where no refresh token may be used yet: then `refresh-needed` is thrown instead. */
+  readonly mayRefresh?: boolean;
   /** Seconds since the epoch. */
   readonly now: () => number;
   /** For each request to the issuer, in milliseconds. */
@@ -95,6 +97,7 @@ export async function verifiedLogin(
   if (known?.root === true && isFresh(known, deps.now())) {
     return { token: known.token, expiry: known.expiry, ...rest };
   }
+  if (deps.mayRefresh === false) throw refreshNeeded();
   const renewed = await obtainByRefresh(context, refreshToken, (next) =>
     deps.keep?.({ refreshToken: next, origin }),
   );
@@ -107,6 +110,14 @@ export async function verifiedLogin(
 }
 
 const longEnoughSeconds = 120;
+
+function refreshNeeded(): BerthError {
+  return new BerthError('the token of the login has ended', {
+    code: 'refresh-needed',
+    exit: 'temporary',
+    hint: 'It is renewed with the refresh token, under a lock.',
+  });
+}
 
 interface Descendant {
   readonly refreshToken: string | undefined;

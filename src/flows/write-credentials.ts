@@ -33,8 +33,9 @@ const foreignStaleMs = 60_000;
  * Prepares a user's credential for one cluster and writes it: root's part to the state folder, the
  * user's to the home, as the user. The kubeconfig is the caller's, with what this returns.
  *
- * Root's lock for this user and cluster is held all the time, so that of several hooks at once, and
- * the broker, only one uses a refresh token.
+ * Whatever uses a refresh token or root's store does so under root's lock for this user and cluster,
+ * so that of several hooks at once, and the broker, only one does. The tokens of a fresh login to a
+ * public client need neither.
  *
  * @throws {BerthError} `lock-timeout`, what `prepareCredentials` throws, and what `writeAtomically`
  *   and `readPrivateFile` throw.
@@ -47,27 +48,60 @@ export async function writeCredentials(
 ): Promise<PreparedCredentials> {
   if (cluster.credentials.mode === 'none') return { needsBroker: false, warnings: [] };
   const store = storePath(deps.stateDir, user.uid, cluster.name);
+  const file = join(user.home, credentialCachePath(cluster.server.endpoint));
+  const input = { user, cluster, tokens, store, file };
+  if (isPublicClient(cluster)) {
+    try {
+      return await prepareAndApply(input, undefined, { ...deps, mayRefresh: false });
+    } catch (thrown) {
+      if (!(thrown instanceof BerthError) || thrown.code !== 'refresh-needed') throw thrown;
+    }
+  }
   const lock = await asRoot(() =>
     takeLock(`${store}.lock`, { waitMs: deps.lockWaitMs, foreignStaleMs }),
   );
   try {
     const stored = await asRoot(() => readStored(store));
-    const mine = stored?.username === user.name ? stored : undefined;
-    const file = join(user.home, credentialCachePath(cluster.server.endpoint));
-    const cached = await asUser(user, () => readUsersFile(file, user));
-    const prepared = await prepareCredentials(user, cluster, tokens, {
-      ...deps,
-      ...(mine && { stored: mine }),
-      ...(cached && { cached }),
-      keep: async (next) => {
-        await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
-      },
-    });
-    await applyCredentials(user, store, prepared, { stored, cached });
-    return prepared;
+    return await prepareAndApply(input, stored, deps);
   } finally {
     await asRoot(() => lock?.release());
   }
+}
+
+function isPublicClient({ credentials }: ClusterSettings): boolean {
+  return (
+    credentials.mode === 'oidc' && credentials.clientSecret === undefined && !credentials.exchange
+  );
+}
+
+async function prepareAndApply(
+  {
+    user,
+    cluster,
+    tokens,
+    store,
+    file,
+  }: {
+    readonly user: User;
+    readonly cluster: ClusterSettings;
+    readonly tokens: LoginTokens;
+    readonly store: string;
+    readonly file: string;
+  },
+  stored: StoredCredential | undefined,
+  deps: WriteDeps & { readonly mayRefresh?: boolean },
+): Promise<PreparedCredentials> {
+  const cached = await asUser(user, () => readUsersFile(file, user));
+  const prepared = await prepareCredentials(user, cluster, tokens, {
+    ...deps,
+    ...(stored?.username === user.name && { stored }),
+    ...(cached && { cached }),
+    keep: async (next) => {
+      await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
+    },
+  });
+  await applyCredentials(user, store, prepared, { stored, cached });
+  return prepared;
 }
 
 /**
@@ -88,10 +122,12 @@ async function applyCredentials(
     const folder = dirname(path);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await chmod(folder, 0o700);
-    // While a kubectl renews, its result may be the newer one: wait for it, then look again.
-    const lock = await takeLock(`${path}.lock`, { waitMs: 2_000, foreignStaleMs });
+    const { contents } = cacheFile;
+    // While a kubectl renews the same login, its result may be the newer one: wait, look again.
+    const lock = sameLogin(before.cached, contents)
+      ? await takeLock(`${path}.lock`, { waitMs: 2_000, foreignStaleMs })
+      : undefined;
     try {
-      const { contents } = cacheFile;
       if (!renewedMeanwhile(await readUsersFile(path, user), contents)) {
         await writeAtomically(path, JSON.stringify(contents), { mode: 0o600 });
       }
@@ -105,15 +141,26 @@ function same(next: object, current: object | undefined): boolean {
   return JSON.stringify(next) === JSON.stringify(current);
 }
 
-/** True when the file's refresh token descends from the same login and was had after ours. */
-function renewedMeanwhile(current: CredentialCache | undefined, next: CredentialCache): boolean {
+/** True when both hold a refresh token of the same login, where one may be the other's heir. */
+function sameLogin(current: CredentialCache | undefined, next: CredentialCache): boolean {
   return (
     current?.refresh?.by === 'plugin' &&
     next.refresh?.by === 'plugin' &&
-    current.refresh.origin === next.refresh.origin &&
-    current.refresh.refreshToken !== next.refresh.refreshToken &&
-    current.expiry > next.expiry
+    current.refresh.origin === next.refresh.origin
   );
+}
+
+/** True when the file's refresh token descends from the same login and was had after ours. */
+function renewedMeanwhile(current: CredentialCache | undefined, next: CredentialCache): boolean {
+  return (
+    sameLogin(current, next) &&
+    refreshTokenOf(current) !== refreshTokenOf(next) &&
+    (current?.expiry ?? 0) > next.expiry
+  );
+}
+
+function refreshTokenOf(cache: CredentialCache | undefined): string | undefined {
+  return cache?.refresh?.by === 'plugin' ? cache.refresh.refreshToken : undefined;
 }
 
 /** What is wrong with the user's file is no reason against a new one. */

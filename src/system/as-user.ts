@@ -10,6 +10,10 @@ export interface Credentials {
 
 /** Sections wait for each other: who the process is holds for all its threads at once. */
 let lastSection: Promise<unknown> = Promise.resolve();
+let waiting = 0;
+
+/** Whom the process is at the moment, where that is not root. */
+let worn: { readonly user: Credentials; readonly before: Before } | undefined;
 
 /**
  * Runs file work with the user's effective UID, GID and groups: a home on a root_squash file system
@@ -18,6 +22,9 @@ let lastSection: Promise<unknown> = Promise.resolve();
  * `node:fs/promises` is meant: glibc changes the credentials of every thread, libuv's pool too, and
  * a home that hangs blocks one of those threads and not the event loop with its deadline. The real
  * UID stays root's, so the user cannot signal or trace the process.
+ *
+ * Each change of credentials interrupts every thread, so one section's user is kept for the next one
+ * of the same turn of the event loop; only `asRoot` is sure to be root.
  *
  * Inside a section: start no process, open no file of root's, and begin no other section, which
  * would wait for this one for ever.
@@ -31,13 +38,9 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
     if (realUid === user.uid) return work();
     return Promise.reject(notRoot(`files of ${user.name} cannot be written`));
   }
-  return inTurn(async () => {
-    const before = become(user);
-    try {
-      return await work();
-    } finally {
-      becomeAgain(before);
-    }
+  return inTurn(() => {
+    wear(user);
+    return work();
   });
 }
 
@@ -48,7 +51,19 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
  */
 export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
+    takeOff();
     assertRoot();
+    return await work();
+  });
+}
+
+/**
+ * Runs file work as whoever started the process, never in the middle of a section for a user: what
+ * the configuration names is read by root in a hook, and by the admin in a plan.
+ */
+export function asOurselves<T>(work: () => Promise<T> | T): Promise<T> {
+  return inTurn(async () => {
+    takeOff();
     return await work();
   });
 }
@@ -59,9 +74,29 @@ export function assertRoot(): void {
 }
 
 function inTurn<T>(section: () => Promise<T>): Promise<T> {
+  waiting += 1;
   const run = lastSection.then(section);
-  lastSection = run.catch(() => undefined);
+  lastSection = run
+    .catch(() => undefined)
+    .finally(() => {
+      waiting -= 1;
+      setImmediate(() => {
+        if (waiting === 0) takeOff();
+      });
+    });
   return run;
+}
+
+function wear(user: Credentials): void {
+  if (worn?.user === user) return;
+  takeOff();
+  worn = { user, before: become(user) };
+}
+
+function takeOff(): void {
+  if (worn === undefined) return;
+  becomeAgain(worn.before);
+  worn = undefined;
 }
 
 interface Before {

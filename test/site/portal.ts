@@ -232,8 +232,9 @@ function installHookAccount(site: Site): Promise<unknown> {
 
 /** `npm run install:site`, into the folder of the tests. */
 export async function installBerth(): Promise<void> {
-  const script = new URL('../../scripts/install.ts', import.meta.url).pathname;
-  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installed]);
+  const root = new URL('../../', import.meta.url).pathname;
+  const script = join(root, 'scripts/install.ts');
+  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installed], { cwd: root });
 }
 
 async function ok<R extends HookResult>(running: Promise<R>): Promise<R> {

@@ -1,0 +1,103 @@
+import { basename } from 'node:path';
+import { build, transform, type BuildOptions } from 'esbuild';
+
+/**
+ * Bundles an entry into one CommonJS file that starts fast. What the entry imports statically is
+ * code; what it imports with `import()` stands there as text and is compiled when it is asked for.
+ * V8 looks at every byte of code at each start, also at what never runs: YAML, schemas and diffs
+ * would cost a later login 5 ms that needs none of them.
+ *
+ * @param banner The `#!` line.
+ */
+export async function singleFile(
+  entry: string,
+  { banner, define }: { readonly banner: string; readonly define: Record<string, string> },
+): Promise<string> {
+  const options: BuildOptions & { write: false; metafile: true } = {
+    entryPoints: [entry],
+    bundle: true,
+    splitting: true,
+    write: false,
+    metafile: true,
+    outdir: 'out',
+    chunkNames: '[name]-[hash]',
+    platform: 'node',
+    target: 'node22.19',
+    format: 'esm',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    define,
+  };
+  const { outputFiles, metafile } = await build(options);
+  for (const { entryPoint } of Object.values(metafile.outputs))
+    if (entryPoint?.includes('node_modules'))
+      throw new Error(
+        `${entry}: import() of ${entryPoint}: import it from a module of ours, esbuild gives only its default export`,
+      );
+  const sources = new Map<string, string>();
+  for (const file of outputFiles) sources.set(basename(file.path), await toCommonJs(file.text));
+
+  const main = Object.entries(metafile.outputs).find(([, { entryPoint }]) =>
+    entryPoint === undefined ? false : entry.endsWith(entryPoint),
+  )?.[0];
+  if (main === undefined) throw new Error(`${entry}: esbuild gave nothing`);
+  const eager = staticallyReached(main, metafile.outputs);
+  const [code, text] = partition([...sources], ([name]) => eager.has(name));
+  return [
+    banner,
+    `'use strict';`,
+    // Bodies of functions: the same shape as what is compiled from text.
+    `const code={${code.map(([name, source]) => `${JSON.stringify(name)}(require,module,exports){${source}\n}`).join(',\n')}};`,
+    `const text={${text.map(([name, source]) => `${JSON.stringify(name)}:${JSON.stringify(source)}`).join(',\n')}};`,
+    loader,
+    `load(${JSON.stringify(basename(main))});`,
+    '',
+  ].join('\n');
+}
+
+/** Modules by name, each run once; any other name is Node's own. */
+const loader = `const loaded={};
+function load(name){
+  const known=loaded[name];
+  if(known!==undefined)return known.exports;
+  const module=loaded[name]={exports:{}};
+  const run=code[name]??require('node:vm').compileFunction(text[name],['require','module','exports'],{filename:__filename+'/'+name});
+  run(wanted=>wanted.startsWith('./')?load(wanted.slice(2)):require(wanted),module,module.exports);
+  return module.exports;
+}`;
+
+async function toCommonJs(source: string): Promise<string> {
+  const { code } = await transform(source, {
+    format: 'cjs',
+    platform: 'node',
+    target: 'node22.19',
+    minify: true,
+    legalComments: 'none',
+    // A native import() would start Node's ESM loader.
+    supported: { 'dynamic-import': false },
+    // yargs asks where it is, for translations that we do not carry.
+    define: { 'import.meta.url': '"file:///"' },
+  });
+  return code;
+}
+
+interface Output {
+  readonly imports: readonly { readonly path: string; readonly kind: string }[];
+}
+
+function staticallyReached(
+  from: string,
+  outputs: Readonly<Record<string, Output>>,
+  reached = new Set<string>(),
+): ReadonlySet<string> {
+  reached.add(basename(from));
+  for (const { path, kind } of outputs[from]?.imports ?? [])
+    if (kind === 'import-statement' && path in outputs && !reached.has(basename(path)))
+      staticallyReached(path, outputs, reached);
+  return reached;
+}
+
+function partition<T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(test), all.filter((one) => !test(one))];
+}
