@@ -1,0 +1,117 @@
+import type { KubectlResult, Site } from './site.ts';
+import { waitFor } from './wait.ts';
+
+/** A Kubernetes object as `kubectl get -o json` prints it. */
+export interface Live {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly deletionTimestamp?: string;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** What the hook makes, or must not touch, in a namespace. */
+const kinds =
+  'networkpolicies,rolebindings,roles,secrets,serviceaccounts,resourcequotas,limitranges,configmaps';
+
+/** The cluster in the eyes of its admin. */
+export class LiveCluster {
+  readonly #site: Site;
+
+  constructor(site: Site) {
+    this.#site = site;
+  }
+
+  /** @throws Error when kubectl does */
+  async kubectl(args: readonly string[], input?: string): Promise<string> {
+    const result = await this.#site.kubectl(args, input === undefined ? {} : { input });
+    return succeeded(args, result).stdout;
+  }
+
+  /** One object; undefined when there is none. */
+  async get(kind: string, name: string, namespace = 'default'): Promise<Live | undefined> {
+    const out = await this.kubectl([
+      ...['get', kind, name, '-n', namespace, '--ignore-not-found', '-o', 'json'],
+    ]);
+    return out === '' ? undefined : (JSON.parse(out) as Live);
+  }
+
+  /** The namespace and all of the hook's kinds in it, in a stable order, every field included. */
+  async dump(namespace: string): Promise<readonly Live[]> {
+    const [own, members] = await Promise.all([
+      this.get('namespace', namespace),
+      this.kubectl(['get', kinds, '-n', namespace, '-o', 'json', '--show-managed-fields']),
+    ]);
+    const { items } = JSON.parse(members) as { items: readonly Live[] };
+    return [...(own === undefined ? [] : [own]), ...items];
+  }
+
+  /** Makes objects of YAML or of values. */
+  async create(...objects: readonly object[]): Promise<void> {
+    const list = { apiVersion: 'v1', kind: 'List', items: objects };
+    await this.kubectl(['create', '-f', '-'], JSON.stringify(list));
+  }
+
+  /** @param how `merge` (RFC 7386) or `json` (RFC 6902) */
+  async patch(
+    kind: string,
+    name: string,
+    namespace: string,
+    patch: object,
+    how: 'merge' | 'json' = 'merge',
+  ): Promise<void> {
+    await this.kubectl([
+      ...['patch', kind, name, '-n', namespace, `--type=${how}`, '-p', JSON.stringify(patch)],
+    ]);
+  }
+
+  async delete(kind: string, name: string, namespace: string): Promise<void> {
+    await this.kubectl(['delete', kind, name, '-n', namespace, '--wait=true']);
+  }
+
+  /** Begins to delete them, those that are there. */
+  async deleteNamespaces(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    await this.kubectl(['delete', 'namespace', '--ignore-not-found', '--wait=false', ...names]);
+  }
+
+  /** Deletes namespaces, those that are there, and waits until nothing is left of them. */
+  async namespacesGone(names: readonly string[]): Promise<void> {
+    await this.kubectl(['delete', 'namespace', ...names, '--ignore-not-found', '--timeout=50s']);
+  }
+
+  /** The controllers have been here: the ServiceAccount and the ConfigMap of every namespace exist. */
+  async settled(...namespaces: readonly string[]): Promise<void> {
+    await waitFor(
+      { what: `the controllers in ${namespaces.join()}`, timeoutMs: 20_000 },
+      async () => {
+        const [accounts, configMaps] = await Promise.all([
+          this.inAllNamespaces('serviceaccounts', 'default'),
+          this.inAllNamespaces('configmaps', 'kube-root-ca.crt'),
+        ]);
+        const everywhere = namespaces.every((name) => accounts.has(name) && configMaps.has(name));
+        return everywhere ? true : undefined;
+      },
+    );
+  }
+
+  /** The objects of this name, by their namespace. */
+  async inAllNamespaces(kinds: string, name: string): Promise<ReadonlyMap<string, Live>> {
+    const selector = `--field-selector=metadata.name=${name}`;
+    const { items } = JSON.parse(
+      await this.kubectl(['get', kinds, '--all-namespaces', selector, '-o', 'json']),
+    ) as { items: readonly Live[] };
+    return new Map(items.map((live) => [live.metadata.namespace ?? '', live]));
+  }
+}
+
+function succeeded(args: readonly string[], result: KubectlResult): KubectlResult {
+  if (result.exitCode === 0) return result;
+  throw new Error(`kubectl ${args.join(' ')}: ${result.stderr}`);
+}
