@@ -35,15 +35,16 @@ export async function checkHome(
 /** access(2) would judge the real user, who is root: so a file is made and taken away again. */
 function homeFinding(user: User): Promise<Finding> {
   return asUser(user, async () => {
-    const kube = join(user.home, '.kube');
-    const folder = (await isThere(kube)) ? kube : user.home;
-    if (!(await isThere(folder)))
-      return failed(
-        `the home of ${user.name} is not there: ${user.home}`,
-        'Is the file system mounted on this host, and is the home made (pam_mkhomedir)?',
-      );
-    const trial = join(folder, `.berth-doctor-${randomBytes(8).toString('hex')}`);
+    let folder = user.home;
     try {
+      if (!(await isThere(folder)))
+        return failed(
+          `the home of ${user.name} is not there: ${user.home}`,
+          'Is the file system mounted on this host, and is the home made (pam_mkhomedir)?',
+        );
+      const kube = join(user.home, '.kube');
+      if (await isThere(kube)) folder = kube;
+      const trial = join(folder, `.berth-doctor-${randomBytes(8).toString('hex')}`);
       await (await open(trial, 'wx', 0o600)).close();
       await unlink(trial);
     } catch (error) {
