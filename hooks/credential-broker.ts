@@ -2,6 +2,7 @@ import { readFileSync, writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openIssuer } from '../src/credentials/signing-keys.ts';
 import { asBerthError } from '../src/errors.ts';
+import { mintUserToken } from '../src/flows/mint-token.ts';
 import { loadSettings } from '../src/flows/load-settings.ts';
 import { serveBroker } from '../src/flows/serve-broker.ts';
 import { logfmtLogger } from '../src/log.ts';
@@ -40,6 +41,13 @@ async function main(): Promise<number> {
           { https: httpsRequest, now, timeoutMs: 6_000 },
         ),
       readCa,
+      mintToken: (cluster, user) =>
+        mintUserToken(cluster, user, {
+          stateDir,
+          remember: true,
+          deadline: AbortSignal.timeout(6_000),
+          clusterCount: clusters.length,
+        }),
       now,
     },
   );

@@ -1,4 +1,4 @@
-import type { Argv, CommandModule } from 'yargs';
+import type { CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
@@ -34,7 +34,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         .example('berth plan --user alice --cluster prod -o json', 'one cluster, for a script')
         .epilogue(
           'Exit status: 0 nothing to do, 1 changes, more than 1 an error (as kubectl diff).',
-        ) as Argv<PlanArguments>,
+        ),
     handler: async ({ user, cluster, config, output }) => {
       const [{ planLogin }, { writePlan }] = await Promise.all([
         import('../flows/plan-login.ts'),

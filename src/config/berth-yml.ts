@@ -50,6 +50,7 @@ const credentials = z.strictObject({
   client_secret_file: z.optional(path),
   audience: z.optional(text),
   exchange: z.optional(z.boolean()),
+  exchange_scope: z.optional(text),
   username_claim: z.optional(text),
   clock_skew: z.optional(duration),
   token: z.optional(z.enum(['id', 'access'])),
@@ -57,7 +58,7 @@ const credentials = z.strictObject({
   lifetime: z.optional(duration),
 });
 
-const clusterSchema = z.strictObject({
+export const clusterSchema = z.strictObject({
   admin: z.optional(admin),
   subject_prefix: z.optional(z.string()),
   allow_cidrs: z.optional(z.array(cidr)),
@@ -77,7 +78,7 @@ const clusterSchema = z.strictObject({
   credentials: z.optional(credentials),
 });
 
-const siteSchema = z.strictObject({
+export const siteSchema = z.strictObject({
   minimum_uid: z.optional(z.int().check(z.minimum(1, 'must be 1 or more: root has no namespace'))),
   deadline: z.optional(duration),
   state_dir: z.optional(path),

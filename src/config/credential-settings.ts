@@ -67,6 +67,7 @@ function oidcSettings(
     ...(clientSecret === undefined ? {} : { clientSecret }),
     audience,
     exchange,
+    ...(options.exchange_scope === undefined ? {} : { exchangeScope: options.exchange_scope }),
     usernameClaim: options.username_claim ?? 'preferred_username',
     clockSkewSeconds: Math.round((options.clock_skew ?? 60_000) / 1000),
     // What can be exchanged is an access token; what the API server takes as it is, an ID token.

@@ -94,6 +94,8 @@ export interface OidcSettings {
   readonly audience: string;
   /** RFC 8693: ask the issuer for a token of `audience` in place of the portal's. */
   readonly exchange: boolean;
+  /** The `scope` of that request: Keycloak wants the client scope that brings the audience. */
+  readonly exchangeScope?: string;
   /** The claim that names the user, as the API server's `username` claim. */
   readonly usernameClaim: string;
   /** Tolerated difference between the clocks, in seconds. */

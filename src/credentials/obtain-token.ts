@@ -7,15 +7,9 @@ import { chooseToken } from './token-choice.ts';
 import type { TokenClaims } from './token-claims.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 
-/**
- * The settings, and the scope to ask for in an exchange: Keycloak gives an audience that hangs on an
- * optional client scope only with that scope.
- */
-export type ExchangeSettings = OidcSettings & { readonly exchangeScope?: string };
-
 /** Everything about one user and one cluster that making a verified credential takes. */
 export interface ObtainContext {
-  readonly settings: ExchangeSettings;
+  readonly settings: OidcSettings;
   readonly username: string;
   readonly issuer: Issuer;
   /** PEM of `settings.caFile`. */

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ClusterSettings, OidcSettings } from '../../src/config/settings.ts';
 import { brokerSocket } from '../../src/credentials/broker-protocol.ts';
-import { type ExchangeSettings } from '../../src/credentials/obtain-token.ts';
 import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
 import { openIssuer } from '../../src/credentials/signing-keys.ts';
@@ -94,8 +93,8 @@ async function configure(): Promise<string> {
   return file;
 }
 
-const exchanging = (): ExchangeSettings => cluster.credentials as ExchangeSettings;
-const publicClient = (): ExchangeSettings => {
+const exchanging = (): OidcSettings => cluster.credentials as OidcSettings;
+const publicClient = (): OidcSettings => {
   const { issuer, caFile = '', audience, usernameClaim, clockSkewSeconds } = exchanging();
   const common = {
     mode: 'oidc',
@@ -109,10 +108,7 @@ const publicClient = (): ExchangeSettings => {
 };
 
 /** What the hook does with a login's tokens. */
-async function give(
-  credentials: ExchangeSettings,
-  tokens: LoginTokens,
-): Promise<PreparedCredentials> {
+async function give(credentials: OidcSettings, tokens: LoginTokens): Promise<PreparedCredentials> {
   const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
   return await writeCredentials(person, { ...cluster, credentials }, tokens, {
     stateDir,
