@@ -8,7 +8,11 @@ export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
   readonly requestURI: string;
-  readonly user: { readonly username: string; readonly groups?: readonly string[] };
+  readonly user: {
+    readonly username: string;
+    readonly groups?: readonly string[];
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
   readonly impersonatedUser?: { readonly username: string };
   readonly userAgent?: string;
   readonly objectRef?: {
