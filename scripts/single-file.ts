@@ -1,5 +1,11 @@
 import { basename } from 'node:path';
-import { build, transform, type BuildOptions } from 'esbuild';
+import { build, transform, type BuildOptions, type Metafile } from 'esbuild';
+
+export interface SingleFile {
+  readonly text: string;
+  /** Paths of the sources whose code is in it. */
+  readonly sources: readonly string[];
+}
 
 /**
  * Bundles an entry into one CommonJS file that starts fast. What the entry imports statically is
@@ -7,12 +13,12 @@ import { build, transform, type BuildOptions } from 'esbuild';
  * V8 looks at every byte of code at each start, also at what never runs: YAML, schemas and diffs
  * would cost a later login 5 ms that needs none of them.
  *
- * @param banner The `#!` line.
+ * @param banner The `#!` line, and what a shell needs.
  */
 export async function singleFile(
   entry: string,
   { banner, define }: { readonly banner: string; readonly define: Record<string, string> },
-): Promise<string> {
+): Promise<SingleFile> {
   const options: BuildOptions & { write: false; metafile: true } = {
     entryPoints: [entry],
     bundle: true,
@@ -44,7 +50,7 @@ export async function singleFile(
   if (main === undefined) throw new Error(`${entry}: esbuild gave nothing`);
   const eager = staticallyReached(main, metafile.outputs);
   const [code, text] = partition([...sources], ([name]) => eager.has(name));
-  return [
+  const file = [
     banner,
     `'use strict';`,
     // Bodies of functions: the same shape as what is compiled from text.
@@ -54,6 +60,13 @@ export async function singleFile(
     `load(${JSON.stringify(basename(main))});`,
     '',
   ].join('\n');
+  return { text: file, sources: inOutputs(metafile.outputs) };
+}
+
+function inOutputs(outputs: Metafile['outputs']): string[] {
+  return Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? path : [])),
+  );
 }
 
 /** Modules by name, each run once; any other name is Node's own. */
