@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { BerthError } from '../errors.ts';
+import { assertRoot } from '../system/as-user.ts';
 import type { User } from './user.ts';
 
 declare global {
@@ -71,6 +72,8 @@ function faultOfName(name: string): string | undefined {
 }
 
 function accountAsRoot(name: string): User {
+  // In the middle of a section for a user, the way back would be to that user's groups.
+  assertRoot();
   const before = {
     egid: process.getegid?.() ?? 0,
     groups: process.getgroups?.() ?? [],

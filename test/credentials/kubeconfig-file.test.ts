@@ -15,8 +15,14 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { kubeconfigDigest } from '../../src/credentials/kubeconfig-entries.ts';
-import { planKubeconfig, updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
-import { options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
+import {
+  planKubeconfig,
+  updateKubeconfig,
+  options,
+  testHome,
+  wanted,
+  type TestHome,
+} from './kubeconfig-home.ts';
 
 const mine = '# mine\nkind: Config\nusers:\n- name: bob\n  user: {token: x}\n';
 

@@ -6,8 +6,10 @@ import {
   execUser,
   type KubeconfigEntries,
 } from '../../src/credentials/kubeconfig-entries.ts';
+import * as kubeconfigFile from '../../src/credentials/kubeconfig-file.ts';
 import type { User } from '../../src/identity/user.ts';
 import { logfmtLogger, type Logger } from '../../src/log.ts';
+import { asRoot } from '../../src/system/as-user.ts';
 import { deadlineIn, type Deadline } from '../../src/system/deadline.ts';
 
 /** A home of its own for one test. Its owner needs no account: the kernel knows numbers only. */
@@ -71,4 +73,20 @@ export function options(milliseconds = 5_000): TestOptions {
     log: logfmtLogger((line) => lines.push(line)),
     lines,
   };
+}
+
+/** Ours, and then root again: a section's user is kept until the event loop turns. */
+export const updateKubeconfig: typeof kubeconfigFile.updateKubeconfig = (...args) =>
+  thenAsRoot(kubeconfigFile.updateKubeconfig(...args));
+
+/** As `updateKubeconfig`. */
+export const planKubeconfig: typeof kubeconfigFile.planKubeconfig = (...args) =>
+  thenAsRoot(kubeconfigFile.planKubeconfig(...args));
+
+async function thenAsRoot<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } finally {
+    await asRoot(() => undefined);
+  }
 }

@@ -6,10 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { planKubeconfig, updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { ours, randomKubeconfig } from '../unit/credentials/random-kubeconfig.ts';
-import { options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
+import {
+  planKubeconfig,
+  updateKubeconfig,
+  options,
+  testHome,
+  wanted,
+  type TestHome,
+} from './kubeconfig-home.ts';
 
 const writer = new URL('kubeconfig-writer.ts', import.meta.url).pathname;
 
@@ -27,14 +33,25 @@ describe.runIf(process.getuid?.() === 0)(
     afterEach(() => home.remove());
 
     /** As the user runs it. */
-    const kubectl = async (...args: string[]): Promise<{ exitCode?: number; stdout: string }> =>
-      execa(site.kubectlPath, [`--kubeconfig=${home.config}`, 'config', ...args], {
-        uid: home.user.uid,
-        gid: home.user.gid,
-        env: { HOME: home.user.home },
-        extendEnv: false,
-        reject: false,
-      });
+    const kubectl = async (
+      ...args: string[]
+    ): Promise<{ readonly exitCode: number; readonly stdout: string }> => {
+      const result = await execa(
+        site.kubectlPath,
+        [`--kubeconfig=${home.config}`, 'config', ...args],
+        {
+          uid: home.user.uid,
+          gid: home.user.gid,
+          cwd: '/',
+          env: { HOME: home.user.home },
+          extendEnv: false,
+          reject: false,
+        },
+      );
+      // One that never ran is no result.
+      if (result.exitCode === undefined) throw new Error(result.shortMessage, { cause: result });
+      return { exitCode: result.exitCode, stdout: result.stdout };
+    };
     const view = async (): Promise<View> => {
       const { stdout } = await kubectl('view', '--raw', '-o', 'json');
       return JSON.parse(stdout) as View;

@@ -6,8 +6,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
-import { options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
+import { updateKubeconfig, options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 
 const mine = '# mine\nkind: Config\nusers:\n- name: bob\n  user: {token: x}\n';
 const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { lookupUser } from '../../src/identity/nss.ts';
+import { asRoot, asUser } from '../../src/system/as-user.ts';
 import { ensureAccount, type Account } from '../site/accounts.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -60,6 +61,15 @@ describe.runIf(isRoot)('an account, looked up by root (as root)', () => {
     expect(identity()).toEqual(before);
     expect(() => lookupUser('berth.nobody-of-that-name', { minimumUid: 0 })).toThrow();
     expect(identity()).toEqual(before);
+  });
+
+  it('is not looked up in the middle of work for a user', async () => {
+    await expect(
+      asUser({ ...account, groups: [account.gid] }, () =>
+        Promise.resolve(lookupUser(account.name, { minimumUid: 1000 })),
+      ),
+    ).rejects.toMatchObject({ code: 'not-root' });
+    await asRoot(() => undefined);
   });
 
   it('is refused below the minimum UID, and when nobody has the name', () => {

@@ -2,11 +2,13 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asRoot, asUser, assertRoot } from '../../src/system/as-user.ts';
+import { asOurselves, asRoot, asUser, assertRoot } from '../../src/system/as-user.ts';
 
 const ann = { name: 'ann', uid: 64_401, gid: 64_402, groups: [64_402, 64_403] };
 const bob = { name: 'bob', uid: 64_411, gid: 64_412, groups: [64_412] };
 const identity = (): unknown => [process.geteuid?.(), process.getegid?.(), process.getgroups?.()];
+/** What a section leaves for the next of the same turn is taken off by then. */
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => {
   let folder: string;
@@ -47,15 +49,32 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
     expect(await asRoot(read('of-root'))).toBe('secret');
   });
 
-  it('ends as root, whatever happened inside', async () => {
+  it('ends as root when the event loop turns, whatever happened inside', async () => {
     const before = identity();
     await expect(asUser(ann, () => Promise.reject(new Error('inside')))).rejects.toThrow('inside');
+    await turn();
+    expect(identity()).toEqual(before);
     await expect(
       asUser(ann, () => {
         throw new Error('at once');
       }),
     ).rejects.toThrow('at once');
+    await turn();
     expect(identity()).toEqual(before);
+  });
+
+  it('is followed by work of root, or of another user, with nothing of the first', async () => {
+    const before = identity();
+    const seen = await Promise.all([
+      asUser(ann, () => Promise.resolve(identity())),
+      asUser(ann, () => Promise.resolve(identity())),
+      asUser(bob, () => Promise.resolve(identity())),
+      asRoot(identity),
+      asUser(ann, () => Promise.resolve(identity())),
+      asOurselves(identity),
+    ]);
+    const [asAnn, asBob] = [ann, bob].map(({ uid, gid, groups }) => [uid, gid, groups]);
+    expect(seen).toEqual([asAnn, asAnn, asBob, before, asAnn, before]);
   });
 
   it('never mixes two users, nor a user and root', async () => {
@@ -81,6 +100,7 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
       assertRoot();
     });
     await expect(inside).rejects.toMatchObject({ code: 'not-root' });
+    await turn();
     expect(assertRoot).not.toThrow();
   });
 
