@@ -77,7 +77,7 @@ export function blockPair(key: string, value: JsonValue, indent: number): string
   return [`${pad}${scalar(key)}: ${flow(value)}`];
 }
 
-export function blockMapping(value: JsonObject, indent: number): string[] {
+function blockMapping(value: JsonObject, indent: number): string[] {
   return Object.entries(value).flatMap(([key, child]) => blockPair(key, child, indent));
 }
 

@@ -8,6 +8,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { updateKubeconfig, options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 
+const writer = new URL('kubeconfig-writer.ts', import.meta.url);
+const killedWriter = new URL('kubeconfig-killed-writer.ts', import.meta.url);
 const mine = '# mine\nkind: Config\nusers:\n- name: bob\n  user: {token: x}\n';
 const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000);
 
@@ -122,7 +124,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
           await kubectlLocks();
           await utimes(lock, minutesAgo(2), minutesAgo(2));
         }
-        const child = start('kubeconfig-killed-writer.ts', home, String(step));
+        const child = start(killedWriter, home, String(step));
         if ((await ended(child)) === 0) {
           expect(step).toBeGreaterThan(15);
           break;
@@ -153,14 +155,13 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
 });
 
 function startWriter(home: TestHome, count: number, name: string): Writer {
-  return start('kubeconfig-writer.ts', home, String(count), name);
+  return start(writer, home, String(count), name);
 }
 
 type Writer = ChildProcessByStdio<null, Readable, null>;
 
-function start(script: string, { user }: TestHome, ...args: readonly string[]): Writer {
-  const path = new URL(script, import.meta.url).pathname;
-  return spawn(process.execPath, [path, user.home, String(user.uid), ...args], {
+function start(script: URL, { user }: TestHome, ...args: readonly string[]): Writer {
+  return spawn(process.execPath, [script.pathname, user.home, String(user.uid), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }
