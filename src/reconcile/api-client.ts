@@ -1,8 +1,8 @@
-import type { ClientHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
-import { connectHttp2, roundTrip, type Answer } from './http2-transport.ts';
+import type { Answer, Connection } from './connection.ts';
+import { openConnection } from './open-connection.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
@@ -20,8 +20,8 @@ export interface ApiResponse {
 
 export interface ApiClient {
   /**
-   * Any HTTP status is an answer. Throws `api-unreachable`, `api-certificate`, `api-deadline` or
-   * `api-garbled` where there is none.
+   * Any HTTP status is an answer. Throws `api-unreachable`, `api-certificate`, `api-connection-lost`,
+   * `api-deadline`, `api-answer-too-large` or `api-garbled` where there is none.
    */
   send(request: ApiRequest): Promise<ApiResponse>;
   close(): void;
@@ -30,8 +30,11 @@ export interface ApiClient {
 /** Bodies of the hook's objects are a few KiB; a megabyte is a server gone mad. */
 const largestBody = 4 * 1024 * 1024;
 
-/** Attempts at one request: the first and two more, where the server asked for it. */
+/** Attempts at one request: the first and two more, where asking again is worth it. */
 const attempts = 3;
+
+/** Milliseconds between two tries at a change that met somebody else's. */
+const conflictPause = 50;
 
 /**
  * One HTTP/2 connection for all requests of a cluster: the requests of one login go out together and
@@ -45,63 +48,92 @@ export function apiClient(server: ApiServer, deadline: AbortSignal): ApiClient {
     'user-agent': 'berth',
     ...(server.token === undefined ? {} : { authorization: `Bearer ${server.token}` }),
   };
-  let session: Promise<ClientHttp2Session> | undefined;
+  let connection: Promise<Connection> | undefined;
 
   const once = async (request: ApiRequest): Promise<Answer> => {
-    session ??= connectHttp2(base, server, deadline);
-    return roundTrip(
-      await session,
-      {
+    connection ??= openConnection(base, server, deadline);
+    const mine = connection;
+    try {
+      return await (
+        await mine
+      ).roundTrip({
+        method: request.method,
+        path: prefix + request.path,
         headers: {
           ...headers,
-          ':method': request.method,
-          ':path': prefix + request.path,
           ...(request.contentType === undefined ? {} : { 'content-type': request.contentType }),
         },
         ...(request.body === undefined ? {} : { body: request.body }),
         largestBody,
-      },
-      deadline,
-    );
+      });
+    } catch (thrown) {
+      // Of the requests that lost the same connection, the first one gives it up for all.
+      if (connection === mine && isLost(thrown)) {
+        connection = undefined;
+        close(mine);
+      }
+      throw thrown;
+    }
   };
 
   return {
     async send(request) {
       for (let attempt = 1; ; attempt += 1) {
+        let answer: Answer;
         try {
-          const answer = await once(request);
-          const pause = retryPause(answer);
-          if (pause === undefined || attempt === attempts) return parse(answer, request, base);
-          await sleep(pause, undefined, { signal: deadline });
+          answer = await once(request);
         } catch (thrown) {
           if (deadline.aborted) throw deadlineError(request, base);
-          // A server that restarts or sheds load closes the connection: one fresh one is worth a try.
-          if (
-            attempt === attempts ||
-            !(thrown instanceof BerthError) ||
-            thrown.code !== 'api-connection-lost'
-          )
-            throw thrown;
-          session = undefined;
+          // A server that restarts or sheds load closes the connection: a fresh one is worth a try.
+          if (attempt === attempts || !isLost(thrown)) throw thrown;
+          continue;
         }
+        const pause = retryPause(answer, request);
+        if (pause === undefined || attempt === attempts || !(await slept(pause, deadline)))
+          return parse(answer, request, base);
       }
     },
     close() {
-      session?.then(
-        (open) => open.destroy(),
-        () => undefined,
-      );
+      if (connection !== undefined) close(connection);
     },
   };
 }
 
+function isLost(thrown: unknown): boolean {
+  return thrown instanceof BerthError && thrown.code === 'api-connection-lost';
+}
+
+function close(connection: Promise<Connection>): void {
+  connection.then(
+    (open) => open.close(),
+    () => undefined,
+  );
+}
+
+/** False where the deadline came first: then what the server said is all there is to say. */
+async function slept(milliseconds: number, deadline: AbortSignal): Promise<boolean> {
+  try {
+    await sleep(milliseconds, undefined, { signal: deadline });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Milliseconds to wait before asking again: the server's own `Retry-After` on 429 and on 5xx, as
- * API priority and fairness sends it; undefined where it did not ask.
+ * Milliseconds to wait before asking again, undefined where it is not worth it: the server's own
+ * `Retry-After` on 429 and on 5xx, as API priority and fairness sends it. An apply that met another
+ * write of the same object (409; the quota's own bookkeeping is one such object) can be repeated as
+ * it is; a POST that finds its object there cannot.
  */
-function retryPause({ status, headers }: Answer): number | undefined {
+function retryPause(
+  { status, retryAfter, text }: Answer,
+  { method }: ApiRequest,
+): number | undefined {
+  if (status === 409 && method === 'PATCH' && /"reason": ?"Conflict"/.test(text))
+    return conflictPause;
   if (status !== 429 && status < 500) return undefined;
-  const seconds = Number(headers['retry-after']);
+  const seconds = Number(retryAfter);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }
 

@@ -1,0 +1,94 @@
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
+import { BerthError } from '../errors.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Connection } from './connection.ts';
+import { http2Connection } from './http2-transport.ts';
+
+/**
+ * Opens the connection and waits until TLS is through, so that a wrong certificate is reported as
+ * such and not as a lost connection. HTTP/2 is what every API server speaks; a proxy before one may
+ * know HTTP/1.1 only (RFC 7301: the server chooses), and gets that.
+ *
+ * Throws `api-certificate` and `api-unreachable`.
+ */
+export async function openConnection(
+  base: URL,
+  server: ApiServer,
+  deadline: AbortSignal,
+): Promise<Connection> {
+  const options = tlsOptions(base, server);
+  const socket = await openSocket(base, options, deadline);
+  if (socket.alpnProtocol === 'h2') return http2Connection(base, socket, deadline);
+  socket.destroy();
+  const { http1Connection } = await import('./http1-transport.ts');
+  return http1Connection(base, options, deadline);
+}
+
+async function openSocket(
+  base: URL,
+  options: ConnectionOptions,
+  deadline: AbortSignal,
+): Promise<TLSSocket> {
+  const socket = connectTls({ ...options, ALPNProtocols: ['h2', 'http/1.1'] });
+  const abort = (): void => void socket.destroy(new Error('the deadline has passed'));
+  deadline.addEventListener('abort', abort, { once: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('secureConnect', resolve);
+      socket.once('error', reject);
+    });
+    return socket;
+  } catch (thrown) {
+    throw connectionError(base, thrown);
+  } finally {
+    deadline.removeEventListener('abort', abort);
+  }
+}
+
+function tlsOptions(base: URL, server: ApiServer): ConnectionOptions {
+  const host = base.hostname.replace(/^\[|\]$/g, '');
+  const name = server.tlsServerName ?? host;
+  return {
+    host,
+    port: Number(base.port === '' ? 443 : base.port),
+    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
+    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ...(server.clientCertificate ?? {}),
+    rejectUnauthorized: server.insecureSkipTlsVerify !== true,
+  };
+}
+
+/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
+const certificateCodes =
+  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_TLSV1_ALERT)/;
+
+const certificateHints: Readonly<Record<string, string | undefined>> = {
+  CERT_HAS_EXPIRED: "Renew the API server's certificate (kubeadm certs renew apiserver).",
+  CERT_NOT_YET_VALID: "Compare the clocks of this host and of the API server's.",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'Use an address that the certificate names, or say its name as tls-server-name in the admin kubeconfig.',
+};
+
+function connectionError(base: URL, thrown: unknown): BerthError {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  if (certificateCodes.test(code))
+    return new BerthError(
+      `connecting to ${base.host}: its certificate is not accepted: ${reason}`,
+      {
+        code: 'api-certificate',
+        exit: 'config',
+        hint:
+          certificateHints[code] ??
+          'Compare certificate-authority in the admin kubeconfig with the CA that signed the server certificate.',
+        cause: thrown,
+      },
+    );
+  return new BerthError(`connecting to ${base.host}: ${reason}`, {
+    code: 'api-unreachable',
+    exit: 'temporary',
+    hint: 'See whether the API server runs and this host may reach it (firewall, address in the admin kubeconfig).',
+    cause: thrown,
+  });
+}
