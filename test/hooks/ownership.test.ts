@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster, type Live } from '../site/live-cluster.ts';
 import { Newcomers } from '../site/newcomers.ts';
-import { namespacePrefix, Portal } from '../site/portal.ts';
+import { runOscHook } from '../site/osc.ts';
+import { Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 
@@ -71,7 +68,7 @@ describe('names that meet in one namespace', () => {
 describe("a namespace that OSC's hook made", () => {
   it('for this user is adopted: theirs now, with all that belongs to it', async () => {
     const { name, namespace } = await newcomers.come('ow-osc');
-    await runOscHook(name);
+    await runOscHook(portal, cluster, name);
     await cluster.settled(namespace);
     expect(await ownerOf(namespace)).toBeUndefined();
 
@@ -89,7 +86,7 @@ describe("a namespace that OSC's hook made", () => {
 
   it('for another user is refused, and stays as it was', async () => {
     await newcomers.comeAll(['ow5-b', 'ow5.b']);
-    await runOscHook('ow5-b');
+    await runOscHook(portal, cluster, 'ow5-b');
     await expectRefused('ow5.b', 'u-ow5-b');
   });
 });
@@ -185,35 +182,4 @@ async function expectRefused(user: string, namespace: string): Promise<void> {
   expect(exitCode).toBe(77);
   expect(stderr).toContain('code=namespace-not-ours');
   expect(await cluster.dump(namespace)).toEqual(before);
-}
-
-const oscScript = join(
-  import.meta.dirname,
-  '../../../shared/peers/osc-hooks/k8s-bootstrap/k8s-bootstrap-ondemand.sh',
-);
-
-/** OSC's script with a real kubectl where it is at hand; else the objects that it makes. */
-async function runOscHook(user: string): Promise<void> {
-  const namespace = `${namespacePrefix}${user}`;
-  if (!existsSync(oscScript)) return makeAsOsc(user, namespace);
-  const bin = join(portal.folder, 'bin');
-  await mkdir(bin, { recursive: true });
-  const kubectl = join(bin, 'kubectl');
-  await writeFile(kubectl, `#!/bin/sh\nexec ${site.kubectlPath} "$@"\n`);
-  await chmod(kubectl, 0o755);
-  await execa('bash', [oscScript, user, portal.files.hookEnv], {
-    env: { PATH: `${bin}:/usr/bin:/bin`, KUBECONFIG: site.adminKubeconfig },
-    extendEnv: false,
-  });
-}
-
-async function makeAsOsc(user: string, namespace: string): Promise<void> {
-  const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
-  const annotations = { 'openondemand.org/last-hook-execution': '1760000000' };
-  const metadata = { name: namespace, labels, annotations };
-  await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata });
-  await cluster.kubectl([
-    ...['create', 'rolebinding', `${user}-ood-user`, '-n', namespace],
-    ...['--clusterrole=ood-user', `--user=${user}`],
-  ]);
 }

@@ -1,0 +1,62 @@
+import { send } from './https.ts';
+import type { LiveCluster } from './live-cluster.ts';
+import type { Site } from './site.ts';
+import { waitFor } from './wait.ts';
+
+/** A token of the hook's ServiceAccount in the hands of somebody who does what he likes with it. */
+export class StolenToken {
+  readonly token: string;
+  readonly #site: Site;
+
+  private constructor(site: Site, token: string) {
+    this.#site = site;
+    this.token = token;
+  }
+
+  static async take(site: Site, cluster: LiveCluster): Promise<StolenToken> {
+    const token = await cluster.kubectl(['create', 'token', 'berth-hook', '-n', 'ondemand']);
+    return new StolenToken(site, token.trim());
+  }
+
+  /** One request to the API server, as it is; a body is a merge patch where the method is PATCH. */
+  async request(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    return send(`${this.#site.server}${path}`, {
+      method,
+      ca: this.#site.ca.pem,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  }
+
+  /** Waits until the guard policy holds, some moments after it was applied. */
+  async guarded(): Promise<void> {
+    await waitFor({ what: 'the guard policy', timeoutMs: 20_000 }, async () => {
+      const path = '/api/v1/namespaces/kube-public?dryRun=All';
+      const { status } = await this.request('PATCH', path, { metadata: { labels: { x: 'y' } } });
+      return status === 422 ? true : undefined;
+    });
+  }
+}
+
+export const rbac = '/apis/rbac.authorization.k8s.io/v1';
+
+/** A RoleBinding as a request's body. */
+export function bindingOf(role: string, subject: object, name = 'x'): object {
+  return {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [subject],
+  };
+}
+
+/** A subject of kind User. */
+export function user(name: string): object {
+  return { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name };
+}
