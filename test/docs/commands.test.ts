@@ -1,0 +1,132 @@
+import { access, readFile } from 'node:fs/promises';
+import { parse } from 'yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureAccount } from '../site/accounts.ts';
+import type { HookResult } from '../site/portal.ts';
+import { openSite } from '../site/site.ts';
+import { codeBlocks, pages, tableRows } from './markdown.ts';
+import { PortalHost } from './portal-host.ts';
+
+interface Way {
+  readonly command: RegExp;
+  /** Runs the command, or proves in another way that it does what the page says. */
+  readonly prove: (command: string) => Promise<unknown>;
+}
+
+let host: PortalHost;
+const packageJson = new URL('../../package.json', import.meta.url);
+
+/** How each command of the documentation is tested; one that is not here fails. */
+const ways: readonly Way[] = [
+  // The modules that this test runs on came by it. What can go wrong is a lock file that does not fit.
+  { command: /^npm ci$/, prove: () => ends(0, 'npm ci --dry-run') },
+  { command: /^npm ci && npm run demo$/, prove: demo },
+  // A test does not run all tests; .ci/run does, and this one is among them.
+  { command: /^npm ci && npm test$|^npm (?:test|run lint|run test:unit)$/, prove: isRunInCi },
+  { command: /^npm run site:up$/, prove: (command) => ends(0, command) },
+  // It would end the site under the other tests.
+  { command: /^npm run site:down$/, prove: isScript },
+  { command: /^npm run install:site -- --prefix \S+$/, prove: (command) => ends(0, command) },
+  { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, prove: (command) => ends(0, command) },
+  { command: /^kubectl apply -k etc\/kubernetes$/, prove: (command) => ends(0, command) },
+  { command: /^\S+\/berth token setup /, prove: (command) => ends(0, command) },
+  { command: /^\S+\/berth doctor/, prove: (command) => ends(0, command) },
+  { command: /^\S+\/berth plan --user alice$/, prove: plan },
+  { command: /^systemctl enable --now \S+$/, prove: unitIsInstalled },
+];
+
+beforeAll(async () => {
+  const site = await openSite();
+  await ensureAccount('alice');
+  host = await PortalHost.make(site);
+});
+afterAll(() => host.remove());
+
+const withCommands = pages.filter((page) => commandsOf(page).length > 0);
+
+describe.each(withCommands)('the commands in %s', (page) => {
+  it.each(commandsOf(page))('%s', { timeout: 300_000 }, async (command) => {
+    const way = ways.find((one) => one.command.test(command));
+    if (way === undefined) throw new Error(`no test knows how to run it: ${command}`);
+    await way.prove(command);
+  });
+});
+
+describe('the lines for ood_portal.yml', () => {
+  it('name a hook that is installed, and does its work with what they hand over', async () => {
+    const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
+    const portalYml = parse(block?.text ?? '') as Record<string, string>;
+    const tokens = await host.portal.login('alice');
+    const given = host.portal.environment(tokens);
+    const exported = (portalYml.pun_pre_hook_exports ?? '').split(',').map((name) => `OOD_${name}`);
+
+    expect(exported.sort()).toEqual(
+      Object.keys(given)
+        .filter((name) => name.startsWith('OOD_OIDC_'))
+        .sort(),
+    );
+    await ends(0, `${portalYml.pun_pre_hook_root_cmd ?? ''} --user alice`, given);
+  });
+});
+
+describe("the programs in the place of OSC's scripts", () => {
+  it.each(tableRows('README.md', "OSC's"))('%s: %s', async (_script, program = '') => {
+    const tokens = host.portal.environment(await host.portal.login('alice'));
+
+    await ends(0, `${program} alice /etc/ood/config/hook.env`, tokens);
+    // As OSC's example of a pre-hook calls its scripts.
+    await ends(0, `/bin/bash ${program} alice /etc/ood/config/hook.env`, tokens);
+  });
+});
+
+function commandsOf(page: string): string[] {
+  return codeBlocks(page)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ text }) => text.split('\n'))
+    .filter((line) => line !== '');
+}
+
+async function ends(
+  exitCode: number,
+  command: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<HookResult> {
+  const result = await host.run(command, env);
+  expect(result, `${command}\n${result.stdout}\n${result.stderr}`).toMatchObject({ exitCode });
+  return result;
+}
+
+async function demo(): Promise<void> {
+  await ends(0, 'npm ci --dry-run');
+  // CI=true would take the site down under the other tests.
+  const { stdout } = await ends(0, 'npm run demo', { CI: '' });
+  expect(stdout).toContain('alice$ kubectl get secrets');
+  expect(stdout).toMatch(/User "oidc:alice" cannot list resource "secrets".* namespace "u-bob"/);
+  expect(stdout).toContain('npm run site:down');
+}
+
+async function plan(command: string): Promise<void> {
+  const { exitCode, stdout } = await host.run(command);
+  expect([0, 1]).toContain(exitCode);
+  expect(stdout).toContain('Namespace u-alice');
+}
+
+async function isScript(command: string): Promise<void> {
+  const { scripts } = JSON.parse(await readFile(packageJson, 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  expect(Object.keys(scripts)).toContain(command.replace(/^npm (?:run )?/, ''));
+}
+
+async function isRunInCi(command: string): Promise<void> {
+  const script = command.replace('npm ci && ', '');
+  await isScript(script);
+  const ci = await readFile(new URL('../../.ci/run', import.meta.url), 'utf8');
+  // `npm test` is the unit tests, too.
+  expect(ci.split('\n')).toContain(script === 'npm run test:unit' ? 'npm test' : script);
+}
+
+async function unitIsInstalled(command: string): Promise<void> {
+  const unit = command.split(' ').at(-1) ?? '';
+  await access(host.path(`/etc/systemd/system/${unit}`));
+}

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+const root = new URL('../../', import.meta.url).pathname;
+
+/** README.md and all pages of docs/, as paths below the repository. */
+export const pages: readonly string[] = [
+  'README.md',
+  ...readdirSync(`${root}docs`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+export function pageText(page: string): string {
+  return readFileSync(root + page, 'utf8');
+}
+
+/** A fenced block of a page. */
+export interface CodeBlock {
+  readonly page: string;
+  readonly language: string;
+  readonly text: string;
+}
+
+export function codeBlocks(page: string): CodeBlock[] {
+  return [...pageText(page).matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(
+    ([, language = '', text = '']) => ({ page, language, text }),
+  );
+}
+
+/** The rows of all tables of a page whose header's first cell is this; cells without backticks. */
+export function tableRows(page: string, firstHeader: string): string[][] {
+  const rows: string[][] = [];
+  let within = false;
+  for (const line of pageText(page).split('\n')) {
+    const cells = line.startsWith('|') ? line.slice(1, -1).split('|') : undefined;
+    if (cells === undefined) within = false;
+    else if (within && !/^[\s|:-]+$/.test(line)) rows.push(cells.map((cell) => plain(cell)));
+    else if (plain(cells[0] ?? '') === firstHeader) within = true;
+  }
+  return rows;
+}
+
+function plain(cell: string): string {
+  return cell.trim().replaceAll('`', '');
+}
