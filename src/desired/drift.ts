@@ -40,7 +40,7 @@ const limits: readonly unknown[] = ['ResourceQuota', 'LimitRange'];
 export function differs(desired: KubeObject, live: LiveObject): boolean {
   const covers = limits.includes(desired.kind) ? coversAmounts : coversExactly;
   return Object.entries(desired).some(
-    // A live object in a list answers without its kind and version.
+    // What kind an object is was decided by its path.
     ([field, wanted]) => field !== 'kind' && field !== 'apiVersion' && !covers(live[field], wanted),
   );
 }

@@ -57,5 +57,7 @@ export function found(answer: ApiResponse, attempted: string): LiveObject | unde
 
 function items(answer: ApiResponse, namespace: string): readonly LiveObject[] {
   if (answer.status !== 200) throw apiError(`listing the RoleBindings of ${namespace}`, answer);
-  return answer.body.items as readonly LiveObject[];
+  // In a list, the objects come without what they are.
+  const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' };
+  return (answer.body.items as readonly LiveObject[]).map((item) => ({ ...kind, ...item }));
 }
