@@ -38,7 +38,7 @@ export function logfmtLogger(sink: LogSink, fixed: LogFields = {}): Logger {
 }
 
 /** `key=value` pairs; a value is quoted where it holds anything but plain printable ASCII. */
-export function logfmt(fields: LogFields): string {
+function logfmt(fields: LogFields): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${key}=${quote(String(value))}`)

@@ -168,24 +168,6 @@ function prepareLegacy(
   };
 }
 
-/**
- * What the user's entry in the kubeconfig will be, without a login: for the plan.
- *
- * @returns Nothing where the kubeconfig is left alone.
- */
-export function plannedKubeconfigUser(
-  { credentials }: ClusterSettings,
-  kubeCredentialCommand: string,
-): JsonObject | undefined {
-  if (credentials.mode === 'none') return undefined;
-  if (credentials.mode !== 'legacy') return execUser(kubeCredentialCommand);
-  return legacyUser(credentials.oidc, {
-    secret: '[redacted]',
-    refresh: '[redacted]',
-    id: '[redacted]',
-  });
-}
-
 function legacyUser(
   settings: OidcSettings,
   secrets: { readonly secret: string; readonly refresh: string; readonly id: string },

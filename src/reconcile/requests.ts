@@ -6,7 +6,7 @@ import type { ApiRequest } from './api-client.ts';
  * Owner of our fields in server-side apply. Fixed: another name would leave the old one's fields
  * behind for ever.
  */
-export const fieldManager = 'berth';
+const fieldManager = 'berth';
 
 /**
  * Creates or repairs one object: our fields win, all others stay as they are. A list of references

@@ -10,7 +10,7 @@ export const pages: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-export function pageText(page: string): string {
+function pageText(page: string): string {
   return readFileSync(root + page, 'utf8');
 }
 

@@ -55,7 +55,7 @@ export async function assertRunning(started: StartedProcess): Promise<void> {
 }
 
 /** The last lines of a process's log. */
-export async function logTail({ log }: StartedProcess, lines = 25): Promise<string> {
+async function logTail({ log }: StartedProcess, lines = 25): Promise<string> {
   const text = await readFile(log, 'utf8').catch(() => '(no log)');
   return text.trimEnd().split('\n').slice(-lines).join('\n');
 }

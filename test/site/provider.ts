@@ -13,7 +13,7 @@ import { providerStore } from './provider-store.ts';
 import type { Site } from './site.ts';
 
 /** The provider's clients; the public one is also the audience that the cluster believes. */
-export const providerClients = {
+const providerClients = {
   confidential: { id: 'ondemand', secret: 'ondemand-secret-of-the-provider' },
   public: { id: 'kubernetes', secret: undefined },
 } as const;

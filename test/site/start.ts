@@ -26,7 +26,7 @@ import {
 const recordVersion = '1';
 
 /** Users that the realm has from the start; the password is `NAME-password`. */
-export const initialUsers = ['alice', 'bob', 'carol'] as const;
+const initialUsers = ['alice', 'bob', 'carol'] as const;
 
 export interface StartOptions {
   /** False when an existing cluster is used instead of a local one. */

@@ -19,7 +19,7 @@ export interface Tokens {
 }
 
 /** A refusal by the token endpoint, RFC 6749 section 5.2. */
-export class TokenRefused extends Error {
+class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
   readonly status: number;
   readonly text: string;

@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 
 /** Prefix that the API server puts before the username claim. */
-export const usernamePrefix = 'oidc:';
+const usernamePrefix = 'oidc:';
 
 /** The audience that a token for the cluster carries. */
-export const clusterAudience = 'kubernetes';
+const clusterAudience = 'kubernetes';
 
 /**
  * Writes the API server's structured authentication: one JWT authenticator per issuer, all with the

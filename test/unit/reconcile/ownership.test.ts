@@ -8,10 +8,10 @@ const oscStamp = { 'openondemand.org/last-hook-execution': '1760000000' };
 const namespace = (
   labels: Record<string, string>,
   annotations: Record<string, string>,
-): LiveObject => ({ metadata: { name: 'a-b', labels, annotations } }) as unknown as LiveObject;
+): LiveObject => ({ metadata: { name: 'a-b', labels, annotations } });
 
 const binding = (name: string, role = 'ood-user'): LiveObject =>
-  ({ metadata: { name }, roleRef: { name: role } }) as unknown as LiveObject;
+  ({ metadata: { name }, roleRef: { name: role } });
 
 describe('the owner of a namespace', () => {
   it('is whom the annotation names', () => {
