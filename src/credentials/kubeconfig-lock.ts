@@ -49,6 +49,14 @@ export async function withKubeconfigLock<T>(
   }
 }
 
+/**
+ * Removes the lock on a kubeconfig that needs no change, if its holder is dead: kubectl would fail at
+ * it until somebody takes it over.
+ */
+export async function removeDeadLock(file: string, log: Logger): Promise<void> {
+  await removeDead(`${file}.lock`, describeSelf(), log);
+}
+
 /** `berth:BOOT:PIDS:PID:NONCE`: boot and pid namespace make the process id mean one process. */
 interface Self {
   readonly world: string;

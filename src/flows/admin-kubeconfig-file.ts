@@ -64,7 +64,7 @@ function readKept(path: string): Kept | undefined {
 
 function keep(path: string, kept: Kept): void {
   try {
-    writePrivateFile(path, JSON.stringify(kept), String(process.pid));
+    writePrivateFile(path, JSON.stringify(kept));
   } catch {
     // A full or read-only state folder costs the next login a parse; settings-cache has said so.
   }

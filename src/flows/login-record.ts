@@ -32,7 +32,7 @@ export function readLoginRecord(stateDir: string, user: string): LoginRecord {
 }
 
 export function writeLoginRecord(stateDir: string, user: string, record: LoginRecord): void {
-  writePrivateFile(recordPath(stateDir, user), JSON.stringify(record), String(process.pid));
+  writePrivateFile(recordPath(stateDir, user), JSON.stringify(record));
 }
 
 function recordPath(stateDir: string, user: string): string {

@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
+import { isOfDead, markPattern, processMark } from './process-mark.ts';
 
 /** New contents that lie complete beside the file they will replace. */
 export interface StagedFile {
@@ -12,7 +13,10 @@ export interface StagedFile {
   discard(): Promise<void>;
 }
 
-/** A writer takes milliseconds; what is this old was left by one that was killed. In milliseconds. */
+/**
+ * A writer takes milliseconds; what is this old was left by one that was killed, on another host
+ * maybe. In milliseconds.
+ */
 const abandonedAfter = 10 * 60_000;
 
 /**
@@ -144,12 +148,15 @@ const knownErrors: Readonly<
 };
 
 /**
- * `.config.berth-0123456789abcdef`: a new name beside the file, hidden, and known by its pattern to
- * later writers, which remove it when it was left.
+ * `.config.berth-MARK-0123456789abcdef`: a new name beside the file, hidden, and known by its pattern
+ * to later writers, which remove it when the process of the mark is gone.
  */
 export function temporaryName(path: string): string {
-  return join(dirname(path), temporaryStem(path) + randomBytes(8).toString('hex'));
+  const own = `${processMark()}-${randomBytes(8).toString('hex')}`;
+  return join(dirname(path), temporaryStem(path) + own);
 }
+
+const unique = new RegExp(`^(?:(${markPattern})-)?[0-9a-f]{16}$`);
 
 function temporaryStem(path: string): string {
   return `.${basename(path)}.berth-`;
@@ -160,11 +167,14 @@ async function sweep(path: string): Promise<void> {
   const stem = temporaryStem(path);
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
-    if (!name.startsWith(stem) || !/^[0-9a-f]{16}$/.test(name.slice(stem.length))) continue;
+    if (!name.startsWith(stem)) continue;
+    const [whole, mark] = unique.exec(name.slice(stem.length)) ?? [];
+    if (whole === undefined) continue;
     const leftover = join(folder, name);
     try {
       const { mtimeMs } = await lstat(leftover);
-      if (Date.now() - mtimeMs > abandonedAfter) await unlink(leftover);
+      const dead = mark !== undefined && isOfDead(mark);
+      if (dead || Date.now() - mtimeMs > abandonedAfter) await unlink(leftover);
     } catch (error) {
       // Another writer was quicker, or the folder is not ours to tidy: the write itself will tell.
       if (!isErrno(error)) throw error;

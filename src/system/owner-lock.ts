@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from './atomic-file.ts';
+import { isOfDead, markPattern, processMark } from './process-mark.ts';
 
 export interface LockOptions {
   /** How long to wait for others, in milliseconds. */
@@ -51,7 +52,7 @@ const abandonedAfterMs = 3_600_000;
 export async function takeLock(path: string, options: LockOptions): Promise<OwnerLock | undefined> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const self = describeSelf();
-  const temporary = `${path}.${self.nonce}.tmp`;
+  const temporary = `${path}.${self.nonce}.${processMark()}.tmp`;
   try {
     await writeFile(temporary, JSON.stringify(self), { flag: 'wx', mode: 0o600 });
   } catch (cause) {
@@ -84,23 +85,44 @@ function lockOf(path: string, self: Owner): OwnerLock {
   };
 }
 
-/** An hour after a process was killed between two steps, what it left is removed. */
+/**
+ * What a process left that was killed between two steps is removed by the next owner; of another
+ * host's, which cannot be looked up, after an hour.
+ */
 async function sweep(path: string, temporary: string): Promise<void> {
   const folder = dirname(path);
   const stem = `${basename(path)}.`;
   const { mtimeMs } = await stat(temporary);
   for (const name of await readdir(folder)) {
-    if (!name.startsWith(stem) || !/^[0-9a-f]{18}(\.tmp(\.now)?)?$/.test(name.slice(stem.length))) {
-      continue;
-    }
+    if (!name.startsWith(stem)) continue;
+    const [whole, mark] = leftoverEnd.exec(name.slice(stem.length)) ?? [];
+    if (whole === undefined) continue;
     try {
       const leftover = join(folder, name);
-      if (mtimeMs - (await stat(leftover)).mtimeMs > abandonedAfterMs) await rm(leftover);
+      const dead = mark === undefined ? await isOwnedByDead(leftover) : isOfDead(mark);
+      if (dead || mtimeMs - (await stat(leftover)).mtimeMs > abandonedAfterMs) await rm(leftover);
     } catch (error) {
       // Somebody else swept it.
       if (!isErrno(error, 'ENOENT')) throw error;
     }
   }
+}
+
+/**
+ * `NONCE`, the right to remove a dead owner's lock; `NONCE.MARK.tmp`, a lock in the making, and its
+ * probe of the time; the same of a right, which is a lock as well.
+ */
+const leftoverEnd = new RegExp(
+  `^[0-9a-f]{18}(?:\\.[0-9a-f]{18})*(?:\\.(${markPattern})\\.tmp(?:\\.now)?)?$`,
+);
+
+/** The lock itself is ours by now, so a right on a former owner is of no use to anybody. */
+async function isOwnedByDead(right: string): Promise<boolean> {
+  const owner = await readOwner(right);
+  const self = describeSelf();
+  return (
+    owner?.host === self.host && owner.world === self.world && startOf(owner.pid) !== owner.start
+  );
 }
 
 async function tryLink(temporary: string, path: string): Promise<boolean> {

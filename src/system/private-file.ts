@@ -5,6 +5,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -12,9 +13,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
+import { isOfDead, markPattern, processMark } from './process-mark.ts';
 
 /**
  * Reads a file that holds secrets, and refuses one that somebody else could have written or read.
@@ -78,14 +80,14 @@ export async function readPrivateFileSoon(
 
 /**
  * Replaces a file in one step, readable by its owner only: a reader sees the old one or the new one,
- * and a crash leaves one of them. Folders on the way are made with mode 0700. For root's own state on
- * a local disk; into a home, write with `writeAtomically`, which explains a full disk.
- *
- * @param mark Tells the temporary files of several writers apart: the process id will do.
+ * and a crash leaves one of them. Folders on the way are made with mode 0700. What a killed writer
+ * left is swept up. For root's own state on a local disk; into a home, write with `writeAtomically`,
+ * which explains a full disk.
  */
-export function writePrivateFile(path: string, contents: string, mark: string): void {
+export function writePrivateFile(path: string, contents: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${mark}.tmp`;
+  sweep(path);
+  const temporary = `${path}.${processMark()}.tmp`;
   rmSync(temporary, { force: true });
   const descriptor = openSync(temporary, 'wx', 0o600);
   try {
@@ -99,6 +101,19 @@ export function writePrivateFile(path: string, contents: string, mark: string): 
   }
   renameSync(temporary, path);
 }
+
+/** Removes temporary files of this file whose writers are gone. */
+function sweep(path: string): void {
+  const folder = dirname(path);
+  const stem = `${basename(path)}.`;
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(stem)) continue;
+    const mark = temporaryEnd.exec(name.slice(stem.length))?.[1];
+    if (mark !== undefined && isOfDead(mark)) rmSync(join(folder, name), { force: true });
+  }
+}
+
+const temporaryEnd = new RegExp(`^(${markPattern})\\.tmp$`);
 
 /** A symlink could make us take a foreign file for the user's own; a FIFO must not block us. */
 const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

@@ -38,6 +38,7 @@ export interface FreshOptions {
   readonly cluster?: ClusterFile;
 }
 
+/** To be removed. */
 const made: { readonly portal: Portal; readonly prefix: string }[] = [];
 
 export async function freshPortal(
@@ -46,7 +47,7 @@ export async function freshPortal(
 ): Promise<FreshPortal> {
   const prefix = `f${randomBytes(4).toString('hex')}-`;
   const portal = await Portal.make(site, {
-    kubeconfig: (await hookKubeconfig(site, url)).replace(site.ca.file, caFile),
+    kubeconfig: (await kubeconfig(site, url)).replace(site.ca.file, caFile),
     clusters: {
       prod: {
         ...(cluster ?? { auth: { type: 'managed' } }),
@@ -58,6 +59,15 @@ export async function freshPortal(
   });
   made.push({ portal, prefix });
   return Object.assign(portal, { namespaceOf: (user: string) => prefix + user });
+}
+
+const tokens = new Map<string, Promise<string>>();
+
+/** With one token of the hook for all portals of a test file. */
+function kubeconfig(site: Site, url: string): Promise<string> {
+  const known = tokens.get(url) ?? hookKubeconfig(site, url);
+  tokens.set(url, known);
+  return known;
 }
 
 /** Removes the portals of a test and their namespaces; does not wait for the latter. */
