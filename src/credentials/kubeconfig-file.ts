@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { lstat, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -45,9 +45,11 @@ export function updateKubeconfig(
   return asUser(user, async () => {
     const source = await readKubeconfig(user);
     const digest = kubeconfigDigest(source.contents, wanted);
-    if (digest === options.knownDigest) return { changed: false, digest };
-    const plan = await planFrom(source, wanted);
-    if (!plan.changed) return { changed: false, digest };
+    const plan = digest === options.knownDigest ? undefined : await planFrom(source, wanted);
+    if (plan?.changed !== true) {
+      await clearLock(source.path, options.log);
+      return { changed: false, digest };
+    }
     if (source.mode === undefined) await makeFolder(dirname(source.path));
     const done = await replace(source, plan, wanted, user, options);
     return {
@@ -110,6 +112,17 @@ async function replace(
   } finally {
     await staged.discard();
   }
+}
+
+/** A hook that was killed after its rename leaves its lock to a login that needs none. */
+async function clearLock(path: string, log: Logger): Promise<void> {
+  try {
+    await lstat(`${path}.lock`);
+  } catch {
+    return;
+  }
+  const { removeDeadLock } = await import('./kubeconfig-lock.ts');
+  await removeDeadLock(path, log);
 }
 
 function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
