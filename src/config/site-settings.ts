@@ -79,7 +79,7 @@ function clusterSettings(
     namespacePrefix: definition.namespacePrefix ?? hookEnv?.namespacePrefix ?? '',
     usernamePrefix: definition.usernamePrefix ?? hookEnv?.usernamePrefix ?? '',
     subjectPrefix: options.subject_prefix ?? '',
-    admin: adminCredentials(options.admin),
+    admin: adminCredentials(mergedAdmin(berth.defaults?.admin, own?.admin)),
     allowedCidrs: options.allow_cidrs ?? hookEnv?.allowedCidrs ?? shippedCidrs,
     ...(pullSecret ? { pullSecret } : {}),
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
@@ -91,6 +91,16 @@ function clusterSettings(
       parts,
     ),
   };
+}
+
+/** A cluster that names its context only keeps the site's file; what names a file is a whole. */
+function mergedAdmin(
+  site: ClusterOptions['admin'],
+  own: ClusterOptions['admin'],
+): ClusterOptions['admin'] {
+  if (site === undefined || own === undefined) return own ?? site;
+  const whole = own.kubeconfig ?? own.cluster_api ?? site.cluster_api;
+  return whole === undefined ? { ...site, ...own } : own;
 }
 
 function adminCredentials(admin: ClusterOptions['admin']): AdminCredentials {

@@ -166,6 +166,20 @@ describe('the settings of a site', () => {
     });
   });
 
+  it.each([
+    ['{context: c}', { kind: 'kubeconfig', file: '/site', context: 'c' }],
+    ['{kubeconfig: /own}', { kind: 'kubeconfig', file: '/own' }],
+    [
+      '{cluster_api: {namespace: n, cluster: x}}',
+      { kind: 'cluster-api', file: '/root/.kube/config' },
+    ],
+  ])("a cluster's admin %s stands beside the site's file, or in its place", (own, admin) => {
+    const defaults = 'defaults: {admin: {kubeconfig: /site, context: site}}';
+    expect(only({ berth: `{${defaults}, clusters: {prod: {admin: ${own}}}}` }).admin).toEqual(
+      expect.objectContaining(admin),
+    );
+  });
+
   it('know Cluster API’s secret, service accounts and OSC’s own way', () => {
     const berth = `
 defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: prod}}, credentials: {mode: service-account, lifetime: 1h}}
