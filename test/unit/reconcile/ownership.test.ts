@@ -10,8 +10,10 @@ const namespace = (
   annotations: Record<string, string>,
 ): LiveObject => ({ metadata: { name: 'a-b', labels, annotations } });
 
-const binding = (name: string, role = 'ood-user'): LiveObject =>
-  ({ metadata: { name }, roleRef: { name: role } });
+const binding = (name: string, role = 'ood-user'): LiveObject => ({
+  metadata: { name },
+  roleRef: { name: role },
+});
 
 describe('the owner of a namespace', () => {
   it('is whom the annotation names', () => {
