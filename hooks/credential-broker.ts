@@ -47,6 +47,8 @@ async function main(): Promise<number> {
           remember: true,
           deadline: AbortSignal.timeout(6_000),
           clusterCount: clusters.length,
+          // Since the login, the namespace may have become somebody else's.
+          owned: false,
         }),
       now,
     },

@@ -2,8 +2,10 @@ import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asOurselves } from '../system/as-user.ts';
+import type { Logger } from '../log.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { localAccess, reachCluster, readTrusted, type AccessDeps } from './admin-access.ts';
+import { warnOfTokenEnd } from './admin-token-warning.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
 import { eachCluster, type ClusterOutcome } from './each-cluster.ts';
 
@@ -16,6 +18,7 @@ export interface BootstrapAllInput {
   readonly known: readonly string[];
   readonly deadline: Deadline;
   readonly access: AccessDeps;
+  readonly log: Logger;
 }
 
 /** Makes the user's objects on every cluster, all at once: an outcome for each of the settings'. */
@@ -26,6 +29,7 @@ export function bootstrapUser({
   known,
   deadline,
   access,
+  log,
 }: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
   return eachCluster(settings.clusters, deadline, async (cluster) => {
     // Root's files in one go: who the process is changes as seldom as can be.
@@ -33,6 +37,7 @@ export function bootstrapUser({
       local: await localAccess(cluster, access),
       ...dockerConfig(cluster),
     }));
+    warnOfTokenEnd(local.token, cluster, now, log);
     return bootstrapCluster({
       user,
       cluster,

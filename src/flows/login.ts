@@ -49,7 +49,15 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
     clusterCount: settings.clusters.length,
   };
   const bootstraps = input.parts.bootstrap
-    ? bootstrapUser({ user, settings, now: input.now(), known: record.clusters, deadline, access })
+    ? bootstrapUser({
+        user,
+        settings,
+        now: input.now(),
+        known: record.clusters,
+        deadline,
+        access,
+        log,
+      })
     : [];
   const [bootstrapped, given] = await Promise.all([
     Promise.all(bootstraps),
@@ -62,9 +70,9 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
             ? {}
             : { knownDigest: record.kubeconfigDigest }),
           mintToken: async (cluster) => {
-            // The account is among the objects of the bootstrap.
-            await bootstraps[settings.clusters.indexOf(cluster)];
-            return mintUserToken(cluster, user, access);
+            // The account is among the objects of the bootstrap, which also sees whose it is.
+            const made = await bootstraps[settings.clusters.indexOf(cluster)];
+            return mintUserToken(cluster, user, { ...access, owned: made?.result !== undefined });
           },
           readCa: readTrusted,
           deadline,
