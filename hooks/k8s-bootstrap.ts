@@ -1,10 +1,10 @@
 import { oscArguments, runHook } from '../src/flows/run-hook.ts';
 import { leave } from '../src/system/leave.ts';
 
-// libuv starts them all at the first file: two are enough for a home and a lookup.
-process.env.UV_THREADPOOL_SIZE = '2';
-
-/** In the place of OSC's script of this name: `k8s-bootstrap USER HOOK_ENV` makes the user's namespace on every cluster. */
+/**
+ * In the place of OSC's script of this name: `k8s-bootstrap USER HOOK_ENV` makes the user's namespace on every
+ * cluster.
+ */
 void runHook(
   () => ({
     ...oscArguments(process.argv.slice(2)),

@@ -41,7 +41,4 @@ function request(args: string[]): Pick<HookRequest, 'username' | 'files'> {
   return { username: user, files: config === undefined ? {} : { configFile: config } };
 }
 
-// libuv starts them all at the first file: two are enough for a home and a lookup.
-process.env.UV_THREADPOOL_SIZE = '2';
-
 void main(process.argv.slice(2)).then(leave);

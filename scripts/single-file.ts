@@ -75,7 +75,7 @@ function load(name){
   const known=loaded[name];
   if(known!==undefined)return known.exports;
   const module=loaded[name]={exports:{}};
-  const run=code[name]??require('node:vm').compileFunction(text[name],['require','module','exports'],{filename:__filename+'/'+name});
+  const run=code[name]??new Function('require','module','exports',text[name]+'\\n//# sourceURL='+__filename+'/'+name);
   run(wanted=>wanted.startsWith('./')?load(wanted.slice(2)):require(wanted),module,module.exports);
   return module.exports;
 }`;

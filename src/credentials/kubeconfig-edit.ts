@@ -10,6 +10,7 @@ import {
   type KubeconfigDocument,
 } from './kubeconfig-document.ts';
 import {
+  entriesOf,
   fieldsToRemove,
   kubeconfigLists,
   sameForKubectl,
@@ -79,12 +80,6 @@ function withHeader(document: KubeconfigDocument, file: string): FilledDocument 
   const begun = parseKubeconfig(text + gap + header, file);
   if (begun.root === undefined) throw notEditable(file);
   return { ...begun, root: begun.root };
-}
-
-/** The wished entries of one list; the last of a name counts. */
-function entriesOf(list: ListKey, wanted: readonly KubeconfigEntries[]): NamedEntry[] {
-  const entries = wanted.flatMap((entry) => entry[kubeconfigLists[list]] ?? []);
-  return [...new Map(entries.map((entry) => [entry.name, entry])).values()];
 }
 
 function contextToSet(

@@ -131,3 +131,9 @@ function canonical(value: JsonValue | undefined): JsonValue {
 function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
+
+/** The wished entries of one list; the last of a name counts. */
+export function entriesOf(list: ListKey, wanted: readonly KubeconfigEntries[]): NamedEntry[] {
+  const entries = wanted.flatMap((entry) => entry[kubeconfigLists[list]] ?? []);
+  return [...new Map(entries.map((entry) => [entry.name, entry])).values()];
+}

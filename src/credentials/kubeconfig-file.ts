@@ -6,6 +6,7 @@ import type { Logger } from '../log.ts';
 import { asUser } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
+import { newKubeconfig } from './new-kubeconfig.ts';
 import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
 
 export interface KubeconfigUpdate {
@@ -76,12 +77,21 @@ async function planFrom(
   wanted: readonly KubeconfigEntries[],
 ): Promise<KubeconfigPlan> {
   const text = decode(source);
-  // Loaded here: the YAML parser would cost every later login, which needs none, 10 ms.
-  const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
-  const edited = setKubeconfigEntries(text, wanted, source.path);
+  const edited = await edit(text, wanted, source.path);
   const secret = wanted.some(({ user }) => user !== undefined);
   const mode = (source.mode ?? 0o600) & (secret ? 0o600 : 0o777);
   return { path: source.path, text, newText: edited.text, changed: edited.changed, mode };
+}
+
+async function edit(
+  text: string,
+  wanted: readonly KubeconfigEntries[],
+  path: string,
+): Promise<{ readonly text: string; readonly changed: boolean }> {
+  if (text === '' && wanted.length > 0) return { text: newKubeconfig(wanted), changed: true };
+  // Loaded here: the YAML parser would cost the logins that need none 10 ms.
+  const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
+  return setKubeconfigEntries(text, wanted, path);
 }
 
 /** Puts the planned text in place, or one planned anew if the file is no longer what it was. */

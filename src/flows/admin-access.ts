@@ -15,6 +15,8 @@ export interface AccessDeps {
   /** False for a dry run, which leaves no trace there. */
   readonly remember: boolean;
   readonly deadline: AbortSignal;
+  /** Root's kubeconfigs as they were read, where clusters share them. */
+  readonly documents?: Map<string, Promise<unknown>>;
   /** How many clusters are configured: with one, `current-context` may decide. */
   readonly clusterCount: number;
 }
@@ -69,7 +71,9 @@ async function fromKubeconfigFile(
   deps: AccessDeps,
 ): Promise<ApiServer> {
   const choice = contextChoice(admin, endpoint, deps.clusterCount);
-  const document = await readAdminKubeconfig(admin.file, deps);
+  const reading = deps.documents?.get(admin.file) ?? readAdminKubeconfig(admin.file, deps);
+  deps.documents?.set(admin.file, reading);
+  const document = await reading;
   return apiServerFrom(document, choice, (path) => readTrusted(resolve(dirname(admin.file), path)));
 }
 

@@ -64,6 +64,7 @@ export async function giveCredentials(input: GiveInput): Promise<GivenCredential
     lockWaitMs: deadline.remaining(),
     signal: deadline.signal,
   };
+  issuers.begin(clusters);
   const outcomes = await Promise.all(
     eachCluster(clusters, deadline, (cluster) =>
       writeCredentials(user, cluster, input.tokens, deps),
@@ -159,6 +160,8 @@ function attempt(read: (file: string) => string, file: string): unknown {
 /** Each issuer is opened once, however many clusters trust it. */
 function rememberedIssuers({ settings, readCa, now, deadline, log }: GiveInput): {
   readonly open: (settings: OidcSettings) => Promise<Issuer>;
+  /** Opens them in root's turn, before the user's files are looked at. */
+  readonly begin: (clusters: readonly ClusterSettings[]) => void;
   readonly renewed: () => Promise<void>;
 } {
   const opened = new Map<string, Promise<Issuer>>();
@@ -169,11 +172,17 @@ function rememberedIssuers({ settings, readCa, now, deadline, log }: GiveInput):
       { https: httpsRequest, now, timeoutMs: issuerTimeoutMs, signal: deadline.signal },
     );
   };
+  const once = (oidc: OidcSettings): Promise<Issuer> => {
+    const known = opened.get(oidc.issuer) ?? open(oidc);
+    opened.set(oidc.issuer, known);
+    return known;
+  };
   return {
-    open(oidc) {
-      const known = opened.get(oidc.issuer) ?? open(oidc);
-      opened.set(oidc.issuer, known);
-      return known;
+    open: once,
+    begin(clusters) {
+      for (const { credentials } of clusters)
+        // Whoever needs the issuer meets its error.
+        if (credentials.mode === 'oidc') once(credentials).catch(() => undefined);
     },
     async renewed() {
       for (const issuer of await Promise.allSettled(opened.values())) {

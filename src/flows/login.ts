@@ -45,6 +45,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
   const access: AccessDeps = {
     stateDir: settings.stateDir,
     remember: true,
+    documents: new Map(),
     deadline: deadline.signal,
     clusterCount: settings.clusters.length,
   };
@@ -59,6 +60,8 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
         log,
       })
     : [];
+  // The connections are on their way first: what comes now is done while the servers work.
+  await new Promise(setImmediate);
   const [bootstrapped, given] = await Promise.all([
     Promise.all(bootstraps),
     input.parts.credentials

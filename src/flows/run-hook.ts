@@ -1,5 +1,6 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger } from '../log.ts';
+import { leanStart } from '../system/lean-start.ts';
 import { stderrSink } from '../system/leave.ts';
 import { login, type LoginInput } from './login.ts';
 import { portalTokens } from './portal-tokens.ts';
@@ -14,8 +15,9 @@ export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;
  */
 export async function runHook(
   read: () => HookRequest,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Record<string, string | undefined>,
 ): Promise<number> {
+  leanStart(env);
   const log = logfmtLogger(stderrSink);
   try {
     const failed = await login({

@@ -1,9 +1,8 @@
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Connection } from './connection.ts';
-import { http2Connection } from './http2-transport.ts';
 
 /**
  * Opens the connection and waits until TLS is through, so that a wrong certificate is reported as
@@ -17,8 +16,9 @@ export async function openConnection(
   server: ApiServer,
   deadline: AbortSignal,
 ): Promise<Connection> {
-  const options = tlsOptions(base, server);
-  const socket = await openSocket(base, options, deadline);
+  const address = addressOf(base);
+  const options = { ...tlsOptions(address.host, server), ...address };
+  const { socket, http2Connection } = await openSocket(base, options, deadline);
   if (socket.alpnProtocol === 'h2') return http2Connection(base, socket, deadline);
   socket.destroy();
   const { http1Connection } = await import('./http1-transport.ts');
@@ -27,18 +27,24 @@ export async function openConnection(
 
 async function openSocket(
   base: URL,
-  options: ConnectionOptions,
+  options: ConnectionOptions & Address,
   deadline: AbortSignal,
-): Promise<TLSSocket> {
-  const socket = connectTls({ ...options, ALPNProtocols: ['h2', 'http/1.1'] });
+): Promise<{ socket: TLSSocket } & typeof import('./http2-transport.ts')> {
+  // TLS is begun when somebody is there: with a hundred clusters away, it would be the whole cost.
+  const tcp = connectTcp(options);
+  let socket: Socket = tcp;
   const abort = (): void => void socket.destroy(new Error('the deadline has passed'));
   deadline.addEventListener('abort', abort, { once: true });
   try {
-    await new Promise<void>((resolve, reject) => {
-      socket.once('secureConnect', resolve);
-      socket.once('error', reject);
-    });
-    return socket;
+    await happened(tcp, 'connect');
+    const tls = connectTls({ ...options, socket: tcp, ALPNProtocols: ['h2', 'http/1.1'] });
+    socket = tls;
+    // Loaded while the server does its part of the handshake.
+    const [http2] = await Promise.all([
+      import('./http2-transport.ts'),
+      happened(tls, 'secureConnect'),
+    ]);
+    return { socket: tls, ...http2 };
   } catch (thrown) {
     throw connectionError(base, thrown);
   } finally {
@@ -46,12 +52,28 @@ async function openSocket(
   }
 }
 
-function tlsOptions(base: URL, server: ApiServer): ConnectionOptions {
-  const host = base.hostname.replace(/^\[|\]$/g, '');
+function happened(socket: Socket, event: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once(event, resolve);
+    socket.once('error', reject);
+  });
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+function addressOf(base: URL): Address {
+  return {
+    host: base.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(base.port === '' ? 443 : base.port),
+  };
+}
+
+function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
   const name = server.tlsServerName ?? host;
   return {
-    host,
-    port: Number(base.port === '' ? 443 : base.port),
     ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
     ...(server.ca === undefined ? {} : { ca: server.ca }),
     ...(server.clientCertificate ?? {}),

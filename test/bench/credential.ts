@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { installed } from '../site/portal.ts';
+import { commandAs, homeOf } from '../site/accounts.ts';
+import { hookOf, warmUp } from './logins.ts';
+import { inTurn, measure, medians, type Command } from './measure.ts';
+import type { Part } from './parts.ts';
+import { ratio, table } from './report.ts';
+
+const user = 'bench-later';
+
+export const credentialPlugin: Part = {
+  title: 'kube-credential from its cache',
+  users: [user],
+  async run(bench) {
+    await warmUp(bench, undefined);
+    await measure(await hookOf(bench, user)());
+    const info = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      spec: { interactive: false, cluster: { server: bench.site.server } },
+    };
+    const as = (file: string, args: readonly string[]): Command => {
+      const { command, args: words } = commandAs(user, file, args);
+      return {
+        file: command,
+        args: words,
+        env: {
+          PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+          HOME: homeOf(user),
+          KUBERNETES_EXEC_INFO: JSON.stringify(info),
+        },
+      };
+    };
+    const samples = await inTurn(21, {
+      credential: () => Promise.resolve(as(join(installed, 'shell/kube-credential'), [])),
+      node: () => Promise.resolve(as(join(installed, 'node'), ['-e', '0'])),
+    });
+    table(samples);
+    ratio(
+      'wall, of a bare Node start',
+      medians(samples.credential).wall / medians(samples.node).wall,
+      { atMost: 1.5 },
+    );
+  },
+};

@@ -1,0 +1,135 @@
+import { requestsOf } from '../site/requests-of.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { atOnce, inTurn, measure, median, medians, type Command, type Sample } from './measure.ts';
+import type { Osc } from './osc.ts';
+import type { Part } from './parts.ts';
+import type { Bench } from './portal-of-bench.ts';
+import { ratio, say, table } from './report.ts';
+
+/** A configuration file that is younger may not be kept parsed yet, in milliseconds. */
+const settled = 2_500;
+
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`);
+
+export const laterLogin: Part = {
+  title: 'A later login',
+  users: ['bench-later', 'bench-osc-later'],
+  async run(bench, osc) {
+    const mark = await bench.site.audit.mark();
+    await warmUp(bench, osc);
+    const samples = await inTurn<'berth' | 'node' | 'osc'>(15, {
+      berth: hookOf(bench, 'bench-later'),
+      node: () => Promise.resolve(bench.bareNode()),
+      ...(osc === undefined ? {} : { osc: oscOf(bench, osc, 'bench-osc-later') }),
+    });
+    table(samples);
+    compare(samples, { faster: 10, cpu: 6 });
+    ratio('wall, of a bare Node start', medians(samples.berth).wall / medians(samples.node).wall, {
+      atMost: 2.5,
+    });
+    const last = await bench.site.audit.mark();
+    await measure(await hookOf(bench, 'bench-later')());
+    ratio('requests', (await requestsOf(bench.portal, last)).length, { atMost: 8 });
+    say(`(${(await requestsOf(bench.portal, mark)).length} requests of ours in this part)`);
+  },
+};
+
+const firsts = 12;
+
+export const firstLogin: Part = {
+  title: 'A first login',
+  users: [...numbered('bench-first', firsts), ...numbered('bench-osc-first', firsts)],
+  async run(bench, osc) {
+    await removeNamespaces(bench, this.users);
+    await warmUp(bench, undefined);
+    const samples = await inTurn<'berth' | 'osc'>(firsts, {
+      berth: (run) => hookOf(bench, `bench-first${run + 1}`)(),
+      ...(osc === undefined
+        ? {}
+        : { osc: (run: number) => oscOf(bench, osc, `bench-osc-first${run + 1}`)() }),
+    });
+    table(samples);
+    compare(samples, { faster: 6 });
+    await removeNamespaces(bench, this.users);
+  },
+};
+
+const many = 200;
+const oscMany = 64;
+const width = 32;
+
+export const manyLogins: Part = {
+  title: `${many} first logins, ${width} at once`,
+  users: [...numbered('bench-many', many), ...numbered('bench-osc-many', oscMany)],
+  async run(bench, osc) {
+    await removeNamespaces(bench, this.users);
+    await warmUp(bench, undefined);
+    const ours = await atOnce(
+      await Promise.all(numbered('bench-many', many).map((user) => hookOf(bench, user)())),
+      width,
+    );
+    const rate = many / ours.seconds;
+    say(`berth: ${rate.toFixed(1)} logins a second, none failed`);
+    const wall = (samples: readonly Sample[]): number => median(samples.map((one) => one.wall));
+    ratio(
+      'last 50 logins, of the first 50',
+      wall(ours.samples.slice(-50)) / wall(ours.samples.slice(0, 50)),
+      {
+        atMost: 1.25,
+      },
+    );
+    if (osc !== undefined) {
+      const theirs = await atOnce(
+        await Promise.all(
+          numbered('bench-osc-many', oscMany).map((user) => oscOf(bench, osc, user)()),
+        ),
+        width,
+      );
+      const oscRate = oscMany / theirs.seconds;
+      say(`osc: ${oscRate.toFixed(1)} logins a second (${oscMany} logins)`);
+      ratio("throughput, of OSC's", rate / oscRate, { atLeast: 6 });
+    }
+    await removeNamespaces(bench, this.users);
+  },
+};
+
+function compare(
+  { berth, osc }: { readonly berth?: readonly Sample[]; readonly osc?: readonly Sample[] },
+  wanted: { readonly faster: number; readonly cpu?: number },
+): void {
+  if (osc === undefined) return;
+  ratio("faster than OSC's scripts", medians(osc).wall / medians(berth).wall, {
+    atLeast: wanted.faster,
+  });
+  if (wanted.cpu !== undefined)
+    ratio("CPU of OSC's scripts, of ours", medians(osc).cpu / medians(berth).cpu, {
+      atLeast: wanted.cpu,
+    });
+}
+
+export function hookOf(bench: Bench, user: string): () => Promise<Command> {
+  return async () => bench.hook(user, await bench.tokens(user));
+}
+
+function oscOf(bench: Bench, osc: Osc, user: string): () => Promise<Command> {
+  return async () => osc.command(bench.portal, user, await bench.tokens(user));
+}
+
+/** The state that a portal is in all day: configuration parsed, signing keys known. */
+export async function warmUp(bench: Bench, osc: Osc | undefined): Promise<void> {
+  await sleep(settled);
+  for (let run = 0; run < 2; run += 1) {
+    await measure(await hookOf(bench, 'bench-later')());
+    if (osc !== undefined) await measure(await oscOf(bench, osc, 'bench-osc-later')());
+  }
+}
+
+async function removeNamespaces(bench: Bench, users: readonly string[]): Promise<void> {
+  const names = users.map((user) => `u-${user}`);
+  for (let from = 0; from < names.length; from += 50)
+    await bench.site.kubectl([
+      ...['delete', 'namespace', '--ignore-not-found', '--wait=true'],
+      ...names.slice(from, from + 50),
+    ]);
+}

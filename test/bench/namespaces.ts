@@ -1,0 +1,36 @@
+import { hookOf, warmUp } from './logins.ts';
+import { inTurn, medians } from './measure.ts';
+import type { Part } from './parts.ts';
+import { ratio, say } from './report.ts';
+
+const existing = 5_000;
+
+export const namespaceScale: Part = {
+  title: `${existing} namespaces of other users`,
+  users: ['bench-later'],
+  async run(bench) {
+    await warmUp(bench, undefined);
+    const time = async (): Promise<number> =>
+      medians((await inTurn(15, { berth: hookOf(bench, 'bench-later') })).berth).wall;
+    const few = await time();
+    const manifests = Array.from({ length: existing }, (_, index) =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: `bench-crowd-${index}`, labels: { 'berth-bench': 'crowd' } },
+      }),
+    );
+    try {
+      // kubectl sends five a second, and has a minute here.
+      for (let from = 0; from < existing; from += 500)
+        await bench.site.kubectl(['create', '-f', '-'], {
+          input: manifests.slice(from, from + 500).join('\n'),
+        });
+      const full = await time();
+      say(`without: ${few.toFixed(1)} ms, with: ${full.toFixed(1)} ms`);
+      ratio('with them, of without', full / few, { atMost: 1.15 });
+    } finally {
+      await bench.site.kubectl(['delete', 'namespace', '-l', 'berth-bench=crowd', '--wait=false']);
+    }
+  },
+};

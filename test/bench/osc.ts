@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { stringify } from 'yaml';
+import { ensureCommand } from '../site/packages.ts';
+import type { Portal, PortalTokens } from '../site/portal.ts';
+import type { Command } from './measure.ts';
+
+const scripts = new URL('../../../shared/peers/osc-hooks/', import.meta.url).pathname;
+
+/** Why OSC's scripts cannot be measured here, or undefined when they can. */
+export function oscMissing(): string | undefined {
+  if (existsSync(scripts)) return undefined;
+  return 'OSC’s hook scripts are not at hand (../shared/peers/osc-hooks)';
+}
+
+/** OSC's bash hooks, set up as their README tells, on the portal's cluster. */
+export class Osc {
+  readonly #home: string;
+  readonly #hook: string;
+
+  private constructor(home: string, hook: string) {
+    this.#home = home;
+    this.#hook = hook;
+  }
+
+  /**
+   * Installs OSC's ServiceAccount, a kubeconfig with its token for root, `hook.env`, and the pre-PUN
+   * hook that runs both scripts one after the other.
+   */
+  static async setUp(portal: Portal): Promise<Osc> {
+    await ensureCommand('envsubst', 'gettext-base');
+    await ensureCommand('sudo', 'sudo');
+    await putKubectlFirst(portal.site.kubectlPath);
+    const { site } = portal;
+    await must(site.kubectl(['apply', '-f', join(scripts, 'k8s-bootstrap/ondemand.yaml')]));
+    const token = await must(
+      site.kubectl(['-n', 'ondemand', 'create', 'token', 'ondemand', '--duration=6h']),
+    );
+    const home = await mkdtemp(join(tmpdir(), 'osc-'));
+    await mkdir(join(home, '.kube'), { mode: 0o700 });
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        { name: 'c', cluster: { server: site.server, 'certificate-authority': site.ca.file } },
+      ],
+      users: [{ name: 'ondemand', user: { token: token.trim() } }],
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'ondemand' } }],
+      'current-context': 'c',
+    };
+    await writeFile(join(home, '.kube/config'), stringify(kubeconfig), { mode: 0o600 });
+    const hookEnv = join(home, 'hook.env');
+    await copyFile(portal.files.hookEnv, hookEnv);
+    const hook = join(home, 'pre_hook');
+    const call = (script: string): string =>
+      `bash ${join(scripts, 'k8s-bootstrap', script)} "$1" ${hookEnv}\n`;
+    await writeFile(
+      hook,
+      `#!/bin/bash\nset -e\n${call('k8s-bootstrap-ondemand.sh')}${call('set-k8s-creds.sh')}`,
+      { mode: 0o755 },
+    );
+    return new Osc(home, hook);
+  }
+
+  command(portal: Portal, user: string, tokens: PortalTokens): Command {
+    return {
+      file: this.#hook,
+      args: [user],
+      env: { ...portal.environment(tokens), HOME: this.#home },
+    };
+  }
+}
+
+/**
+ * The scripts put /usr/local/bin first into PATH. The real kubectl is mounted there, in the mount
+ * namespace of its own that the benchmark runs in.
+ */
+async function putKubectlFirst(kubectl: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'bin-'));
+  await copyFile(kubectl, join(folder, 'kubectl'));
+  await execa('chmod', ['755', folder, join(folder, 'kubectl')]);
+  await execa('mount', ['--bind', folder, '/usr/local/bin']);
+}
+
+async function must(
+  running: Promise<{ exitCode: number; stdout: string; stderr: string }>,
+): Promise<string> {
+  const { exitCode, stdout, stderr } = await running;
+  if (exitCode !== 0) throw new Error(stderr);
+  return stdout;
+}

@@ -1,0 +1,27 @@
+import { clusterScale } from './clusters.ts';
+import { credentialPlugin } from './credential.ts';
+import { firstLogin, laterLogin, manyLogins } from './logins.ts';
+import { namespaceScale } from './namespaces.ts';
+import type { Osc } from './osc.ts';
+import type { Bench } from './portal-of-bench.ts';
+
+export interface Part {
+  readonly title: string;
+  /** Accounts that it needs. */
+  readonly users: readonly string[];
+  run(bench: Bench, osc: Osc | undefined): Promise<void>;
+}
+
+/** By the name given on the command line. */
+export const parts: Readonly<Record<string, Part | undefined>> = {
+  later: laterLogin,
+  first: firstLogin,
+  many: manyLogins,
+  credential: credentialPlugin,
+  clusters: clusterScale,
+  namespaces: namespaceScale,
+};
+
+export function usersOf(names: readonly string[]): readonly string[] {
+  return [...new Set(names.flatMap((name) => parts[name]?.users ?? []))];
+}

@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { ensureAccounts } from '../site/accounts.ts';
+import { installed, Portal, type PortalTokens } from '../site/portal.ts';
+import { TestProvider } from '../site/provider.ts';
+import { openSite, type Site } from '../site/site.ts';
+import type { Command } from './measure.ts';
+
+/** The client of the benchmark's tokens: a public one, whose ID tokens the cluster takes. */
+const audience = 'kubernetes';
+
+export interface Bench {
+  readonly site: Site;
+  readonly portal: Portal;
+  readonly provider: TestProvider;
+  /** A fresh login of this user: tokens that no hook has seen. */
+  tokens(user: string): Promise<PortalTokens>;
+  /** Our hook for this user, as nginx_stage starts it. */
+  hook(user: string, tokens: PortalTokens): Command;
+  /** The Node of the outputs, doing nothing. */
+  bareNode(): Command;
+}
+
+/** A portal with one cluster, and accounts for whoever logs in. */
+export async function openBench(users: readonly string[]): Promise<Bench> {
+  const site = await openSite();
+  await ensureAccounts(users);
+  const provider = await TestProvider.start(site, { port: 'free' });
+  const portal = await Portal.make(site, {
+    hookEnv: {
+      IDP_ISSUER_URL: provider.issuer,
+      CLIENT_ID: audience,
+      USE_JOB_POD_REAPER: 'false',
+    },
+  });
+  return {
+    site,
+    portal,
+    provider,
+    tokens: async (user) => {
+      const idToken = await provider.sign({
+        sub: user,
+        aud: audience,
+        preferred_username: user,
+        exp: Math.floor(Date.now() / 1000) + 3600,
+      });
+      return { idToken, accessToken: idToken, refreshToken: `refresh-${idToken.slice(-40)}` };
+    },
+    hook: (user, tokens) => ({
+      file: join(installed, 'hooks/pre-pun'),
+      args: ['--user', user, '--config', portal.files.berth],
+      env: portal.environment(tokens),
+    }),
+    bareNode: () => ({
+      file: join(installed, 'node'),
+      args: [join(portal.folder, 'empty.js')],
+      env: portal.environment(),
+    }),
+  };
+}

@@ -1,0 +1,37 @@
+import { medians, type Sample } from './measure.ts';
+
+/** Prints lines to standard output: the benchmark's result is its text. */
+export function say(line = ''): void {
+  process.stdout.write(`${line}\n`);
+}
+
+export function heading(text: string): void {
+  say();
+  say(text);
+  say('-'.repeat(text.length));
+}
+
+/** One row a command: medians of wall, CPU and memory. */
+export function table(rows: Readonly<Record<string, readonly Sample[] | undefined>>): void {
+  const width = Math.max(...Object.keys(rows).map((name) => name.length));
+  say(`${' '.repeat(width)}   wall ms    cpu ms   peak MiB`);
+  for (const [name, samples] of Object.entries(rows)) {
+    const { wall, cpu, rss } = medians(samples);
+    say(
+      `${name.padEnd(width)} ${wall.toFixed(1).padStart(9)} ${cpu.toFixed(0).padStart(9)} ${(rss / 1024).toFixed(0).padStart(10)}`,
+    );
+  }
+}
+
+/** `x of y: 12.3 (wanted at least 10)`, and whether it is so. */
+export function ratio(
+  what: string,
+  value: number,
+  wanted: { readonly atLeast: number } | { readonly atMost: number },
+): void {
+  const [word, bound, met] =
+    'atLeast' in wanted
+      ? ['at least', wanted.atLeast, value >= wanted.atLeast]
+      : ['at most', wanted.atMost, value <= wanted.atMost];
+  say(`${met ? 'ok  ' : 'MISS'} ${what}: ${value.toFixed(2)} (wanted ${word} ${bound})`);
+}
