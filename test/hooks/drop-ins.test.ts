@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { LiveCluster } from '../site/live-cluster.ts';
+import { Newcomers } from '../site/newcomers.ts';
+import {
+  installed,
+  Portal,
+  pullSecretName,
+  type HookResult,
+  type PortalTokens,
+} from '../site/portal.ts';
+import { openSite, type Site } from '../site/site.ts';
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: Newcomers;
+let portal: Portal;
+let host: string;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new Newcomers(cluster);
+  portal = await Portal.make(site, { hookEnv: { CLIENT_ID: 'kubernetes-public' } });
+  host = join(portal.folder, 'host');
+  // An OnDemand host with OSC's hooks: clusters.d, root's kubeconfig, and hook.env wherever it is.
+  await mkdir(join(host, 'etc/ood/config'), { recursive: true });
+  await cp(portal.files.clustersDir, join(host, 'etc/ood/config/clusters.d'), { recursive: true });
+  await mkdir(join(host, 'root/.kube'), { recursive: true });
+  await cp(portal.files.kubeconfig, join(host, 'root/.kube/config'));
+  await mkdir(join(host, 'state'));
+});
+
+afterAll(async () => {
+  await newcomers.leave();
+  await portal.remove();
+});
+
+/**
+ * Runs a hook as OSC's wrapper runs its scripts, with two words, on a host whose /etc and /root are
+ * as `host` has them: a mount namespace of its own, nothing of this machine is changed.
+ */
+async function asOnHost(
+  hook: string,
+  words: readonly string[],
+  tokens: PortalTokens = {},
+): Promise<HookResult> {
+  const over = async (target: string): Promise<string> => {
+    const [upper, work] = [join(host, target), join(host, `.work-${target}`)];
+    await mkdir(work, { recursive: true });
+    return `mount -t overlay overlay -o lowerdir=/${target},upperdir=${upper},workdir=${work} /${target}`;
+  };
+  const script = [
+    await over('etc'),
+    `mount --bind ${join(host, 'root')} /root`,
+    `mkdir -p /var/lib/berth && mount --bind ${join(host, 'state')} /var/lib/berth`,
+    'exec "$@"',
+  ].join(' && ');
+  const { exitCode, stdout, stderr } = await execa(
+    'unshare',
+    ['--mount', 'sh', '-c', script, 'sh', join(installed, hook), ...words],
+    { reject: false, extendEnv: false, env: portal.environment(tokens), cwd: '/', input: '' },
+  );
+  return { exitCode: exitCode ?? -1, stdout, stderr };
+}
+
+describe("in the place of OSC's k8s-bootstrap-ondemand.sh", () => {
+  it("USER HOOK_ENV makes the user's objects, with nothing but OnDemand's own files", async () => {
+    const { name, namespace, home } = await newcomers.come('di-ann');
+
+    const { exitCode, stdout, stderr } = await asOnHost('hooks/k8s-bootstrap', [
+      name,
+      portal.files.hookEnv,
+    ]);
+
+    expect(stderr).toContain(`msg="namespace created" user=${name} cluster=prod`);
+    expect([exitCode, stdout]).toEqual([0, '']);
+    expect(await cluster.get('rolebinding', `${name}-ood-user`, namespace)).toMatchObject({
+      // A site without berth.yml has no prefix to tell.
+      subjects: [{ kind: 'User', name }],
+    });
+    expect(await cluster.get('secret', pullSecretName, namespace)).toBeDefined();
+    expect(existsSync(join(home, '.kube'))).toBe(false);
+  });
+
+  it("takes Berth's settings from /etc/berth/berth.yml, and hook.env from its argument", async () => {
+    const { name, namespace } = await newcomers.come('di-bea');
+    await mkdir(join(host, 'etc/berth'), { recursive: true });
+    const berth = parse(await readFile(portal.files.berth, 'utf8')) as object;
+    const elsewhere = {
+      ...berth,
+      hook_env: '/nowhere',
+      clusters_dir: '/etc/ood/config/clusters.d',
+    };
+    await writeFile(join(host, 'etc/berth/berth.yml'), JSON.stringify(elsewhere));
+
+    const { exitCode } = await asOnHost('hooks/k8s-bootstrap', [name, portal.files.hookEnv]);
+
+    expect(exitCode).toBe(0);
+    expect(await cluster.get('rolebinding', `${name}-ood-user`, namespace)).toMatchObject({
+      subjects: [{ kind: 'User', name: `oidc:${name}` }],
+    });
+  });
+});
+
+describe("in the place of OSC's set-k8s-creds.sh", () => {
+  it("USER HOOK_ENV writes the user's credentials, and makes no object", async () => {
+    const { name, namespace, home } = await newcomers.come('di-cas');
+    await site.keycloak.addUser(name);
+
+    const { exitCode, stdout, stderr } = await asOnHost(
+      'hooks/set-k8s-creds',
+      [name, portal.files.hookEnv],
+      await portal.login(name),
+    );
+
+    expect(stderr).toContain('msg="kubeconfig written"');
+    expect([exitCode, stdout]).toEqual([0, '']);
+    expect(await cluster.get('namespace', namespace)).toBeUndefined();
+    const kubeconfig = join(home, '.kube/config');
+    const own = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+    expect(await site.kubectl(own, { account: name, kubeconfig })).toMatchObject({
+      stdout: `oidc:${name}`,
+    });
+  });
+});
+
+describe.each(['k8s-bootstrap', 'set-k8s-creds'])('%s', (hook) => {
+  it.each([
+    ['no user', []],
+    ['no hook.env', ['di-ann']],
+    ['a word too many', ['di-ann', '/dev/null', 'x']],
+  ])('refuses %s with an exit code of its own', async (_, words) => {
+    const { exitCode, stderr } = await asOnHost(`hooks/${hook}`, words);
+
+    expect(exitCode).toBe(64);
+    expect(stderr).toMatch(/^level=error msg=.* code=usage /);
+  });
+});
