@@ -10,7 +10,7 @@ export const pages: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-function pageText(page: string): string {
+export function pageText(page: string): string {
   return readFileSync(root + page, 'utf8');
 }
 
