@@ -23,7 +23,7 @@ async function demo(story: Story): Promise<void> {
   await portalLogins(story, portal);
   await ownNamespaces(story, site);
   await planAfter(story, portal);
-  await timing(story, portal);
+  await timing(story);
   if (process.env.CI === 'true') await step('the site to end', stopSite);
   else lookAround(story, site, portal);
 }

@@ -1,36 +1,49 @@
-import { installed, type Portal } from '../site/portal.ts';
 import { execa } from 'execa';
-import { join } from 'node:path';
+import { oscMissing } from '../bench/osc.ts';
+import { step } from '../site/progress.ts';
 import type { Story } from './story.ts';
 
-const runs = 7;
+/** Medians of wall time, in milliseconds. */
+interface Timing {
+  readonly runs: number;
+  readonly berth: number;
+  readonly node: number;
+  readonly osc?: number;
+}
 
-/** What a later login costs, beside the start of the Node that runs it. */
-export async function timing(story: Story, portal: Portal): Promise<void> {
+const program = new URL('beside-osc.ts', import.meta.url).pathname;
+
+/** What a later login costs, beside OSC's scripts and beside the start of a bare Node. */
+export async function timing(story: Story): Promise<void> {
   story.step('What each later login waits for');
-  const tokens = await portal.login('alice');
-  const hook: number[] = [];
-  const node: number[] = [];
-  for (let run = 0; run < runs; run += 1) {
-    node.push(await timed(() => execa(join(installed, 'node'), ['--eval', '0'])));
-    hook.push(await timed(() => portal.prePun('alice', tokens)));
-  }
+  const { runs, berth, node, osc } = await step('measuring, in turn', measured);
   story.output(
     [
-      `pre-pun --user alice   ${median(hook)} ms`,
-      `node --eval 0          ${median(node)} ms`,
-      `(medians of ${runs} runs, in turn)`,
+      `Berth's pre-pun       ${milliseconds(berth)}`,
+      `node, doing nothing   ${milliseconds(node)}`,
+      ...(osc === undefined
+        ? []
+        : [
+            `OSC's scripts         ${milliseconds(osc)}   ${(osc / berth).toFixed(1)} times as long`,
+          ]),
     ].join('\n'),
   );
+  const missing = oscMissing();
+  story.say(
+    `Medians of ${runs} runs${missing === undefined ? '' : `; without OSC's: ${missing}`}.`,
+  );
+  story.say('npm run bench measures more, and more often.');
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return performance.now() - started;
+async function measured(): Promise<Timing> {
+  const node = [process.execPath, ...process.execArgv];
+  const { stdout } = await execa('unshare', ['--mount', '--', ...node, program], {
+    stdin: 'ignore',
+    stderr: 'inherit',
+  });
+  return JSON.parse(stdout) as Timing;
 }
 
-/** Of milliseconds, rounded. */
-function median(values: readonly number[]): number {
-  return Math.round(values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0);
+function milliseconds(value: number): string {
+  return `${value.toFixed(0).padStart(5)} ms`;
 }

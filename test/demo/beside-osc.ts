@@ -1,0 +1,41 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inTurn, measure, medians } from '../bench/measure.ts';
+import { Osc, oscMissing } from '../bench/osc.ts';
+import { openBench } from '../bench/portal-of-bench.ts';
+import { ensureCommand } from '../site/packages.ts';
+
+/**
+ * A program of its own, run in a mount namespace of its own: OSC's scripts look for kubectl in
+ * /usr/local/bin. Prints medians of wall time in milliseconds as JSON, of later logins in turn.
+ */
+const users = { berth: 'demo-berth', osc: 'demo-osc' };
+const runs = 5;
+/** Configuration that is younger may not be kept parsed yet. */
+const settledMs = 2_500;
+
+await ensureCommand('time', 'time');
+const bench = await openBench(Object.values(users));
+try {
+  await writeFile(join(bench.portal.folder, 'empty.js'), '');
+  const osc = oscMissing() === undefined ? await Osc.setUp(bench.portal) : undefined;
+  const tokens = { berth: await bench.tokens(users.berth), osc: await bench.tokens(users.osc) };
+  const hook = bench.hook(users.berth, tokens.berth);
+  const scripts = osc?.command(bench.portal, users.osc, tokens.osc);
+  await sleep(settledMs);
+  for (let run = 0; run < 2; run += 1) {
+    await measure(hook);
+    if (scripts !== undefined) await measure(scripts);
+  }
+  const samples = await inTurn<'berth' | 'node' | 'osc'>(runs, {
+    berth: () => Promise.resolve(hook),
+    node: () => Promise.resolve(bench.bareNode()),
+    ...(scripts === undefined ? {} : { osc: () => Promise.resolve(scripts) }),
+  });
+  const wall = Object.entries(samples).map(([name, taken]) => [name, medians(taken).wall]);
+  process.stdout.write(JSON.stringify({ runs, ...Object.fromEntries(wall) }));
+} finally {
+  await bench.provider.close();
+  await bench.portal.remove();
+}
