@@ -17,6 +17,8 @@ export interface AccessDeps {
   readonly deadline: AbortSignal;
   /** Root's kubeconfigs as they were read, where clusters share them. */
   readonly documents?: Map<string, Promise<unknown>>;
+  /** Reads what a kubeconfig names; `readTrusted` where not said. */
+  readonly read?: (file: string) => string;
   /** How many clusters are configured: with one, `current-context` may decide. */
   readonly clusterCount: number;
 }
@@ -24,6 +26,16 @@ export interface AccessDeps {
 /** Reads a file as root, refusing one that others could have written. */
 export function readTrusted(file: string): string {
   return readConfigFile(file, process.geteuid?.() ?? 0).bytes.toString();
+}
+
+/** The same, each file once: for a login over many clusters that share their files. */
+export function readingOnce(): (file: string) => string {
+  const texts = new Map<string, string>();
+  return (file) => {
+    const text = texts.get(file) ?? readTrusted(file);
+    texts.set(file, text);
+    return text;
+  };
 }
 
 /**
@@ -74,7 +86,8 @@ async function fromKubeconfigFile(
   const reading = deps.documents?.get(admin.file) ?? readAdminKubeconfig(admin.file, deps);
   deps.documents?.set(admin.file, reading);
   const document = await reading;
-  return apiServerFrom(document, choice, (path) => readTrusted(resolve(dirname(admin.file), path)));
+  const { read = readTrusted } = deps;
+  return apiServerFrom(document, choice, (path) => read(resolve(dirname(admin.file), path)));
 }
 
 async function fromClusterApi(

@@ -35,7 +35,7 @@ export function bootstrapUser({
     // Root's files in one go: who the process is changes as seldom as can be.
     const { local, ...files } = await asOurselves(async () => ({
       local: await localAccess(cluster, access),
-      ...dockerConfig(cluster),
+      ...dockerConfig(cluster, access.read),
     }));
     warnOfTokenEnd(local.token, cluster, now, log);
     return bootstrapCluster({
@@ -51,8 +51,11 @@ export function bootstrapUser({
 }
 
 /** The contents of the site's registry credentials, where a pull secret is configured. */
-export function dockerConfig({ pullSecret }: ClusterSettings): { dockerConfig?: string } {
+export function dockerConfig(
+  { pullSecret }: ClusterSettings,
+  read: (file: string) => string = readTrusted,
+): { dockerConfig?: string } {
   if (pullSecret === undefined) return {};
   const file = pullSecret.dockerConfigFile;
-  return { dockerConfig: checkDockerConfig(readTrusted(file), file) };
+  return { dockerConfig: checkDockerConfig(read(file), file) };
 }

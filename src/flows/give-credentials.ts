@@ -24,6 +24,11 @@ export interface GiveInput {
   readonly user: User;
   readonly settings: SiteSettings;
   readonly tokens: LoginTokens;
+  /**
+   * False for a cluster that has never answered: its credential would be of no use, and with many
+   * such clusters it would be most of a login's cost.
+   */
+  readonly reached: (cluster: ClusterSettings) => Promise<boolean>;
   /** Of the kubeconfig as the last login left it. */
   readonly knownDigest?: string;
   /** A token of the user's ServiceAccount; waits until the account is there. */
@@ -66,8 +71,10 @@ export async function giveCredentials(input: GiveInput): Promise<GivenCredential
   };
   issuers.begin(clusters);
   const outcomes = await Promise.all(
-    eachCluster(clusters, deadline, (cluster) =>
-      writeCredentials(user, cluster, input.tokens, deps),
+    eachCluster(clusters, deadline, async (cluster) =>
+      (await input.reached(cluster))
+        ? writeCredentials(user, cluster, input.tokens, deps)
+        : { needsBroker: false, warnings: [] },
     ),
   );
   for (const outcome of outcomes) report(outcome, log);

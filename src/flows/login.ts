@@ -1,11 +1,11 @@
-import type { SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asRoot } from '../system/as-user.ts';
 import { deadlineIn } from '../system/deadline.ts';
-import { readTrusted, type AccessDeps } from './admin-access.ts';
+import { readingOnce, readTrusted, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
 import { giveCredentials } from './give-credentials.ts';
 import type { ClusterOutcome } from './each-cluster.ts';
@@ -46,6 +46,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
     stateDir: settings.stateDir,
     remember: true,
     documents: new Map(),
+    read: readingOnce(),
     deadline: deadline.signal,
     clusterCount: settings.clusters.length,
   };
@@ -60,6 +61,10 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
         log,
       })
     : [];
+  const bootstrapOf = (
+    cluster: ClusterSettings,
+  ): Promise<ClusterOutcome<ReconcileResult>> | undefined =>
+    bootstraps[settings.clusters.indexOf(cluster)];
   // The connections are on their way first: what comes now is done while the servers work.
   await new Promise(setImmediate);
   const [bootstrapped, given] = await Promise.all([
@@ -72,9 +77,14 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
           ...(record.kubeconfigDigest === undefined
             ? {}
             : { knownDigest: record.kubeconfigDigest }),
+          reached: async (cluster) => {
+            if (record.clusters.includes(cluster.name)) return true;
+            const made = await bootstrapOf(cluster);
+            return made === undefined || made.result !== undefined;
+          },
           mintToken: async (cluster) => {
             // The account is among the objects of the bootstrap, which also sees whose it is.
-            const made = await bootstraps[settings.clusters.indexOf(cluster)];
+            const made = await bootstrapOf(cluster);
             return mintUserToken(cluster, user, { ...access, owned: made?.result !== undefined });
           },
           readCa: readTrusted,
