@@ -23,7 +23,7 @@ export async function readMembers(
   wanted: readonly KubeObject[],
 ): Promise<Members> {
   const [roleBindings, ...others] = await Promise.all([
-    client.send(listRoleBindingsRequest(namespace)).then((answer) => items(answer, namespace)),
+    readRoleBindings(client, namespace, wanted),
     ...wanted
       .filter(({ kind }) => kind !== 'RoleBinding')
       .map(async (desired) => ({
@@ -55,7 +55,26 @@ export function found(answer: ApiResponse, attempted: string): LiveObject | unde
   return answer.body as LiveObject;
 }
 
-function items(answer: ApiResponse, namespace: string): readonly LiveObject[] {
+/**
+ * All RoleBindings in one request; with OSC's ServiceAccount, which may get but not list them, each
+ * wanted one by its name.
+ */
+async function readRoleBindings(
+  client: ApiClient,
+  namespace: string,
+  wanted: readonly KubeObject[],
+): Promise<readonly LiveObject[]> {
+  const answer = await client.send(listRoleBindingsRequest(namespace));
+  if (answer.status === 403) {
+    const bindings = await Promise.all(
+      wanted
+        .filter(({ kind }) => kind === 'RoleBinding')
+        .map(async (desired) =>
+          found(await client.send(getRequest(desired)), `reading ${describe(desired)}`),
+        ),
+    );
+    return bindings.filter((binding) => binding !== undefined);
+  }
   if (answer.status !== 200) throw apiError(`listing the RoleBindings of ${namespace}`, answer);
   // In a list, the objects come without what they are.
   const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' };

@@ -207,9 +207,13 @@ export class Portal {
 }
 
 /** A kubeconfig with a token of the hook's ServiceAccount, as `berth token` writes it. */
-export async function hookKubeconfig(site: Site, server = site.server): Promise<string> {
+export async function hookKubeconfig(
+  site: Site,
+  server = site.server,
+  account = { namespace: 'ondemand', name: 'berth-hook' },
+): Promise<string> {
   const { stdout } = await ok(
-    site.kubectl(['-n', 'ondemand', 'create', 'token', 'berth-hook', '--duration=2h']),
+    site.kubectl(['-n', account.namespace, 'create', 'token', account.name, '--duration=2h']),
   );
   return stringify({
     apiVersion: 'v1',
