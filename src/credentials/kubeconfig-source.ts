@@ -30,7 +30,8 @@ const largestFile = 8 * 1024 * 1024;
  *   `kubeconfig-too-large`
  */
 export async function readKubeconfig(user: User): Promise<KubeconfigSource> {
-  const path = join(await homeOf(user), '.kube', 'config');
+  await assertHome(user);
+  const path = join(user.home, '.kube', 'config');
   const target = await resolved(path);
   if (target === undefined) return { path, target: path, contents: new Uint8Array() };
   const file = await openOwn(path, target, user);
@@ -51,8 +52,12 @@ export async function readKubeconfig(user: User): Promise<KubeconfigSource> {
   }
 }
 
-/** The home must be there: we make no homes. */
-async function homeOf(user: User): Promise<string> {
+/**
+ * The home must be there: we make no homes. To be called as the user.
+ *
+ * @throws `home-invalid`, `home-missing`
+ */
+export async function assertHome(user: User): Promise<void> {
   if (!isAbsolute(user.home) || /^\/+$/.test(user.home) || user.home.includes('\0')) {
     throw new BerthError(
       `the home of ${user.name} is ${JSON.stringify(user.home)}: nothing is written there`,
@@ -65,7 +70,7 @@ async function homeOf(user: User): Promise<string> {
     );
   }
   try {
-    if ((await stat(user.home)).isDirectory()) return user.home;
+    if ((await stat(user.home)).isDirectory()) return;
   } catch (cause) {
     if (!isErrno(cause, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ESTALE')) throw cause;
     throw missingHome(user, cause);

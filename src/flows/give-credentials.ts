@@ -83,7 +83,7 @@ export async function giveCredentials(input: GiveInput): Promise<GivenCredential
   try {
     if (outcomes.some(({ result }) => result?.needsBroker)) await openBroker(input);
     const kubeconfigDigest = await writeKubeconfig(input, entries);
-    await issuers.renewed();
+    await beforeDeadline(issuers.renewed(), deadline);
     return { errors, ...(kubeconfigDigest === undefined ? {} : { kubeconfigDigest }) };
   } catch (thrown) {
     const error = asBerthError(thrown, `the kubeconfig of ${user.name}`);
@@ -127,9 +127,12 @@ function report(
   for (const { code, message } of result?.warnings ?? []) log.warning(message, { ...fields, code });
 }
 
-async function openBroker({ user, log, deadline: { signal } }: GiveInput): Promise<void> {
+async function openBroker({ user, log, deadline }: GiveInput): Promise<void> {
   try {
-    await asRoot(() => ensureBroker(user.uid, { signal }));
+    await beforeDeadline(
+      asRoot(() => ensureBroker(user.uid, { signal: deadline.signal })),
+      deadline,
+    );
   } catch (thrown) {
     const { message, code, hint } = asBerthError(thrown, 'opening the broker');
     log.warning(message, { code, hint });

@@ -4,11 +4,11 @@ import { lookupUser } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asRoot } from '../system/as-user.ts';
-import { deadlineIn } from '../system/deadline.ts';
+import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import { readingOnce, readTrusted, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
 import { giveCredentials } from './give-credentials.ts';
-import type { ClusterOutcome } from './each-cluster.ts';
+import { beforeDeadline, type ClusterOutcome } from './each-cluster.ts';
 import { loadSettings, type SettingsFiles } from './load-settings.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from './login-record.ts';
 import { mintUserToken } from './mint-token.ts';
@@ -103,7 +103,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
       clusters: bootstrapped.flatMap(({ cluster, result }) => (result ? [cluster.name] : [])),
       ...given,
     },
-    log,
+    { log, deadline },
   );
   return [
     ...broken.map(({ error }) => error),
@@ -132,7 +132,7 @@ async function remember(
   before: LoginRecord,
   username: string,
   seen: { readonly clusters: readonly string[]; readonly kubeconfigDigest?: string },
-  log: Logger,
+  { log, deadline }: { readonly log: Logger; readonly deadline: Deadline },
 ): Promise<void> {
   const kubeconfigDigest = seen.kubeconfigDigest ?? before.kubeconfigDigest;
   const next: LoginRecord = {
@@ -141,7 +141,11 @@ async function remember(
   };
   if (JSON.stringify(next) === JSON.stringify(before)) return;
   try {
-    await asRoot(() => writeLoginRecord(stateDir, username, next));
+    // Root's turn does not come while a home hangs.
+    await beforeDeadline(
+      asRoot(() => writeLoginRecord(stateDir, username, next)),
+      deadline,
+    );
   } catch (thrown) {
     const error = asBerthError(thrown, `remembering the login in ${stateDir}`);
     log.warning(error.message, { code: error.code });

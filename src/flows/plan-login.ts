@@ -16,7 +16,7 @@ import { adminAccess } from './admin-access.ts';
 import { objectsFor } from './bootstrap-cluster.ts';
 import { dockerConfig } from './bootstrap-user.ts';
 import { kubeconfigEntries } from './desired-kubeconfig.ts';
-import { eachCluster } from './each-cluster.ts';
+import { beforeDeadline, eachCluster } from './each-cluster.ts';
 import { loadSettings, type SettingsFiles } from './load-settings.ts';
 import { redactSecrets } from './redact-secrets.ts';
 
@@ -67,7 +67,7 @@ export async function planLogin(input: PlanInput): Promise<readonly PlanSection[
       changes: result ?? [],
       ...(error === undefined ? {} : { error }),
     })),
-    ...(await planFiles(chosen, user, settings)),
+    ...(await planFiles(chosen, user, settings, deadline)),
   ];
 }
 
@@ -101,6 +101,7 @@ async function planFiles(
   clusters: readonly ClusterSettings[],
   user: User,
   settings: SiteSettings,
+  deadline: Deadline,
 ): Promise<PlanSection[]> {
   const ours = clusters.filter(({ credentials }) => credentials.mode !== 'none');
   if (ours.length === 0) return [];
@@ -109,7 +110,7 @@ async function planFiles(
     kubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
   );
   try {
-    const plan = await planKubeconfig(user, entries);
+    const plan = await beforeDeadline(planKubeconfig(user, entries), deadline);
     const [before, after] = await redactSecrets(plan.text, plan.newText);
     const action = !plan.changed ? 'none' : plan.text === '' ? 'create' : 'update';
     const kubeconfig: PlannedChange = {

@@ -7,11 +7,12 @@ import {
   credentialCachePath,
   parseCredentialCache,
 } from '../credentials/credential-cache.ts';
+import { assertHome } from '../credentials/kubeconfig-source.ts';
 import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
+import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { readPrivateFileSoon } from '../system/private-file.ts';
 import {
@@ -119,9 +120,7 @@ async function applyCredentials(
   if (cacheFile === undefined || same(cacheFile.contents, before.cached)) return;
   const path = join(user.home, cacheFile.path);
   await asUser(user, async () => {
-    const folder = dirname(path);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await chmod(folder, 0o700);
+    await makeFolder(user, dirname(path));
     const { contents } = cacheFile;
     // While a kubectl renews the same login, its result may be the newer one: wait, look again.
     const lock = sameLogin(before.cached, contents)
@@ -135,6 +134,29 @@ async function applyCredentials(
       await lock?.release();
     }
   });
+}
+
+/** A home that is not there is named as such, and any other failure with its path. */
+async function makeFolder(user: User, folder: string): Promise<void> {
+  try {
+    await makeBelow(user.home, folder);
+    await chmod(folder, 0o700);
+  } catch (cause) {
+    await assertHome(user);
+    throw writeError(folder, cause);
+  }
+}
+
+/** Not by Node's `recursive`: of a read-only file system it says ENOENT, and it would make homes. */
+async function makeBelow(home: string, folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return;
+    if (!isErrno(error, 'ENOENT') || dirname(folder) === home) throw error;
+    await makeBelow(home, dirname(folder));
+    await mkdir(folder, { mode: 0o700 });
+  }
 }
 
 function same(next: object, current: object | undefined): boolean {

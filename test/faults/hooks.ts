@@ -55,6 +55,7 @@ export async function freshPortal(
         server: { endpoint: url, cert_authority_file: caFile },
       },
     },
+    hookEnv: { NAMESPACE_PREFIX: prefix },
     berth: { deadline },
   });
   made.push({ portal, prefix });
