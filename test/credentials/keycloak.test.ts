@@ -44,13 +44,8 @@ beforeAll(async () => {
   const config = await configure();
   const loaded = await loadSettings({ configFile: config }, { cache: 'off' });
   [cluster] = loaded.settings.clusters as [ClusterSettings];
-  // berth.yml has no key for the scope yet, so the entry of this test adds it.
-  const credentials = { ...cluster.credentials, exchangeScope: 'kubernetes' };
-  cluster = { ...cluster, credentials };
-  const settings = join(folder, 'settings.json');
-  await writeFile(settings, JSON.stringify({ stateDir, cluster }), { mode: 0o600 });
-  const entry = await compiled('test/credentials/broker-entry.ts', folder);
-  broker = await listenAsSystemd(account.uid, [entry, settings]);
+  const entry = await compiled('hooks/credential-broker.ts', folder);
+  broker = await listenAsSystemd(account.uid, [entry, '--config', config]);
 });
 
 afterAll(async () => {
@@ -82,6 +77,7 @@ async function configure(): Promise<string> {
     client_id: id,
     client_secret_file: join(folder, 'secret'),
     audience: 'kubernetes',
+    exchange_scope: 'kubernetes',
   };
   const berth = {
     state_dir: stateDir,
