@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -14,17 +16,21 @@ let site: Site;
 let cluster: LiveCluster;
 let newcomers: Newcomers;
 let portal: Portal;
+/** A host on which no login ever was. */
+let untouched: Portal;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
   newcomers = new Newcomers(cluster);
   portal = await Portal.make(site);
+  untouched = await Portal.make(site);
 });
 
 afterAll(async () => {
   await newcomers.leave();
   await portal.remove();
+  await untouched.remove();
 });
 
 /** Somebody who is known to the identity provider and never logged in at the portal. */
@@ -65,6 +71,19 @@ describe('a plan changes nothing anywhere:', () => {
     expect(requests.length).toBeGreaterThan(writes.length);
     expect(writes).toHaveLength(1);
     for (const { requestURI } of writes) expect(requestURI).toContain('dryRun=All');
+  });
+});
+
+describe('on a host on which no login ever was', () => {
+  it('a plan does not even leave the checked configuration behind', async () => {
+    const { name } = await come('dry-host');
+    // A younger configuration is not remembered by a login either.
+    await sleep(2_100);
+
+    expect((await untouched.berth('plan', '--user', name)).exitCode).toBe(1);
+    expect((await untouched.prePun(name, {}, '--dry-run')).exitCode).toBe(1);
+
+    expect(existsSync(untouched.files.stateDir)).toBe(false);
   });
 });
 
