@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,6 +21,10 @@ let newcomers: Newcomers;
 let portal: Portal;
 let host: string;
 
+/** Where the hook keeps its state unless told; something must be there to mount over. */
+const stateDir = '/var/lib/berth';
+let madeStateDir = false;
+
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
@@ -33,9 +37,11 @@ beforeAll(async () => {
   await mkdir(join(host, 'root/.kube'), { recursive: true });
   await cp(portal.files.kubeconfig, join(host, 'root/.kube/config'));
   await mkdir(join(host, 'state'));
+  madeStateDir = (await mkdir(stateDir, { recursive: true })) !== undefined;
 });
 
 afterAll(async () => {
+  if (madeStateDir) await rmdir(stateDir);
   await newcomers.leave();
   await portal.remove();
 });
@@ -57,7 +63,7 @@ async function asOnHost(
   const script = [
     await over('etc'),
     `mount --bind ${join(host, 'root')} /root`,
-    `mkdir -p /var/lib/berth && mount --bind ${join(host, 'state')} /var/lib/berth`,
+    `mount --bind ${join(host, 'state')} ${stateDir}`,
     'exec "$@"',
   ].join(' && ');
   const { exitCode, stdout, stderr } = await execa(
