@@ -3,6 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Connection } from './connection.ts';
+import type { http2Connection as Http2Connection } from './http2-transport.ts';
 
 /**
  * Opens the connection and waits until TLS is through, so that a wrong certificate is reported as
@@ -29,7 +30,7 @@ async function openSocket(
   base: URL,
   options: ConnectionOptions & Address,
   deadline: AbortSignal,
-): Promise<{ socket: TLSSocket } & typeof import('./http2-transport.ts')> {
+): Promise<{ socket: TLSSocket; http2Connection: typeof Http2Connection }> {
   // TLS is begun when somebody is there: with a hundred clusters away, it would be the whole cost.
   const tcp = connectTcp(options);
   let socket: Socket = tcp;
@@ -40,11 +41,11 @@ async function openSocket(
     const tls = connectTls({ ...options, socket: tcp, ALPNProtocols: ['h2', 'http/1.1'] });
     socket = tls;
     // Loaded while the server does its part of the handshake.
-    const [http2] = await Promise.all([
+    const [{ http2Connection }] = await Promise.all([
       import('./http2-transport.ts'),
       happened(tls, 'secureConnect'),
     ]);
-    return { socket: tls, ...http2 };
+    return { socket: tls, http2Connection };
   } catch (thrown) {
     throw connectionError(base, thrown);
   } finally {
