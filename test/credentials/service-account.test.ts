@@ -12,6 +12,9 @@ import { openSite, type Site } from '../site/site.ts';
 import { listenAsSystemd } from '../unit/credentials/broker-socket.ts';
 import { end, modeAndOwner, OwnKubectl } from './own-kubectl.ts';
 
+/** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
+const optIn = new URL('../../etc/kubernetes/service-account-tokens.yaml', import.meta.url).pathname;
+
 let site: Site;
 let cluster: LiveCluster;
 let newcomers: Newcomers;
@@ -28,6 +31,7 @@ beforeAll(async () => {
     clusters: { prod: { auth: { type: 'managed' } } },
     berth: { defaults: { credentials: { mode: 'service-account', lifetime: '1h' } } },
   });
+  await site.kubectl(['apply', '-f', optIn]);
   sam = await newcomers.come('md-sam');
   kubectl = new OwnKubectl(site, sam);
   broker = await listenAsSystemd(sam.uid, [
@@ -38,6 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   broker.kill();
   await rm(brokerSocket(sam.uid), { force: true });
+  await site.kubectl(['delete', '-f', optIn]);
   await newcomers.leave();
   await portal.remove();
 });

@@ -54,9 +54,7 @@ const everywhere = [
   'resourcequotas [ondemand] [get create patch]',
   'rolebindings.rbac.authorization.k8s.io [] [list create patch]',
   `secrets [${pullSecretName}] [get create patch]`,
-  'serviceaccounts [berth-user] [get create patch]',
   'serviceaccounts [default] [get create patch]',
-  'serviceaccounts/token [berth-user] [create]',
 ];
 
 describe('kubectl auth can-i --list with a stolen token of the hook', () => {
