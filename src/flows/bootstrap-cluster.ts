@@ -16,11 +16,12 @@ export interface BootstrapInput {
   readonly dockerConfig?: string;
   readonly expectNew: boolean;
   readonly deadline: AbortSignal;
+  readonly onConnected?: () => void;
 }
 
 /** Makes the user's namespace and all that belongs into it on one cluster. */
 export async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
-  const client = apiClient(input.server, input.deadline);
+  const client = apiClient(input.server, input.deadline, input.onConnected);
   try {
     return await reconcileUser({
       client,

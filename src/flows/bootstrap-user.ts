@@ -19,6 +19,8 @@ export interface BootstrapAllInput {
   readonly deadline: Deadline;
   readonly access: AccessDeps;
   readonly log: Logger;
+  /** Told of each cluster that is there, long before its outcome. */
+  readonly onConnected: (cluster: ClusterSettings) => void;
 }
 
 /** Makes the user's objects on every cluster, all at once: an outcome for each of the settings'. */
@@ -30,6 +32,7 @@ export function bootstrapUser({
   deadline,
   access,
   log,
+  onConnected,
 }: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
   return eachCluster(settings.clusters, deadline, async (cluster) => {
     // Root's files in one go: who the process is changes as seldom as can be.
@@ -45,6 +48,7 @@ export function bootstrapUser({
       now,
       expectNew: !known.includes(cluster.name),
       deadline: deadline.signal,
+      onConnected: () => onConnected(cluster),
       ...files,
     });
   });

@@ -50,6 +50,9 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
     deadline: deadline.signal,
     clusterCount: settings.clusters.length,
   };
+  const connected = new Map(
+    settings.clusters.map((cluster) => [cluster, Promise.withResolvers<boolean>()]),
+  );
   const bootstraps = input.parts.bootstrap
     ? bootstrapUser({
         user,
@@ -59,6 +62,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
         deadline,
         access,
         log,
+        onConnected: (cluster) => connected.get(cluster)?.resolve(true),
       })
     : [];
   const bootstrapOf = (
@@ -78,9 +82,10 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
             ? {}
             : { knownDigest: record.kubeconfigDigest }),
           reached: async (cluster) => {
-            if (record.clusters.includes(cluster.name)) return true;
-            const made = await bootstrapOf(cluster);
-            return made === undefined || made.result !== undefined;
+            const bootstrap = bootstrapOf(cluster);
+            if (bootstrap === undefined || record.clusters.includes(cluster.name)) return true;
+            const made = bootstrap.then(({ result }) => result !== undefined);
+            return Promise.race([made, connected.get(cluster)?.promise ?? made]);
           },
           mintToken: async (cluster) => {
             // The account is among the objects of the bootstrap, which also sees whose it is.

@@ -39,8 +39,14 @@ const conflictPause = 50;
 /**
  * One HTTP/2 connection for all requests of a cluster: the requests of one login go out together and
  * cost one round trip. `deadline` bounds everything; when it fires, whatever is open is dropped.
+ *
+ * @param onConnected Told when TLS is through: there is an API server at the other end.
  */
-export function apiClient(server: ApiServer, deadline: AbortSignal): ApiClient {
+export function apiClient(
+  server: ApiServer,
+  deadline: AbortSignal,
+  onConnected: () => void = () => undefined,
+): ApiClient {
   const base = new URL(server.url);
   const prefix = base.pathname.replace(/\/$/, '');
   const headers = {
@@ -51,7 +57,10 @@ export function apiClient(server: ApiServer, deadline: AbortSignal): ApiClient {
   let connection: Promise<Connection> | undefined;
 
   const once = async (request: ApiRequest): Promise<Answer> => {
-    connection ??= openConnection(base, server, deadline);
+    connection ??= openConnection(base, server, deadline).then((open) => {
+      onConnected();
+      return open;
+    });
     const mine = connection;
     try {
       return await (
