@@ -31,6 +31,8 @@ export interface PublicRefresh {
   readonly ca?: string;
   /** SHA-256 of the portal's refresh token that this one descends from. */
   readonly origin: string;
+  /** How many renewals it is away from that one, see `Heir`. */
+  readonly turn?: number;
 }
 
 /** A confidential client is refreshed by root's broker. */
@@ -119,6 +121,7 @@ function isRefresh(refresh: Partial<PublicRefresh | BrokerRefresh> | null): bool
   if (refresh.by === 'broker') return typeof refresh.socket === 'string';
   return (
     refresh.by === 'plugin' &&
+    (refresh.turn === undefined || Number.isSafeInteger(refresh.turn)) &&
     [refresh.tokenEndpoint, refresh.clientId, refresh.refreshToken].every(
       (member) => typeof member === 'string',
     )

@@ -7,6 +7,7 @@ import {
   type PublicRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
+import { type Heir, newestHeir, renewalLock, siblings } from './refresh-heirs.ts';
 import { refreshTokens } from './refresh.ts';
 import { renewOnce } from './renew-once.ts';
 import { chooseToken, expiryOf } from './token-choice.ts';
@@ -46,16 +47,21 @@ export async function renewCached(
   return await renewOnce(
     {
       path,
+      lock: renewalLock(path, cache.refresh.by === 'plugin' ? cache.refresh.origin : undefined),
       now: edges.now,
       read: () => readCredentialCache(path, edges.uid, cache.server),
       isFresh: (credential) => isFresh(credential, edges.now()),
-      renew: (current) => renew(current, edges),
+      renew: (current) => renew(path, current, edges),
     },
     cache,
   );
 }
 
-async function renew(current: CredentialCache, edges: RenewEdges): Promise<CredentialCache> {
+async function renew(
+  path: string,
+  current: CredentialCache,
+  edges: RenewEdges,
+): Promise<CredentialCache> {
   const limit = current.expiry > edges.now() ? shortTimeoutMs : timeoutMs;
   const { refresh, cluster } = current;
   if (refresh?.by === 'broker') {
@@ -63,7 +69,9 @@ async function renew(current: CredentialCache, edges: RenewEdges): Promise<Crede
     const answer = await askBroker(refresh.socket, { cluster }, limit + 5_000);
     return { ...current, ...answer };
   }
-  return refresh === undefined ? current : await renewPublic(current, refresh, limit, edges);
+  if (refresh === undefined) return current;
+  const heir = newestHeir(refresh.origin, [refresh, ...heirsBeside(path, refresh, edges.uid)]);
+  return await renewPublic(current, { ...refresh, ...heir }, limit, edges);
 }
 
 async function renewPublic(
@@ -86,6 +94,19 @@ async function renewPublic(
     ...current,
     token,
     expiry: expiryOf(token, tokens.expiresIn, edges.now()),
-    refresh: { ...refresh, refreshToken: tokens.refreshToken },
+    refresh: { ...refresh, refreshToken: tokens.refreshToken, turn: (refresh.turn ?? 0) + 1 },
   };
+}
+
+/** What the same client renewed for other clusters since. */
+function heirsBeside(path: string, { clientId }: PublicRefresh, uid: number): Partial<Heir>[] {
+  return siblings(path).flatMap((sibling) => {
+    try {
+      const refresh = readCredentialCache(sibling, uid)?.refresh;
+      return refresh?.by === 'plugin' && refresh.clientId === clientId ? [refresh] : [];
+    } catch {
+      // Broken, and of no use here; kubectl for that cluster will say so.
+      return [];
+    }
+  });
 }

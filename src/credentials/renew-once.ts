@@ -7,6 +7,8 @@ import { takeLock } from '../system/owner-lock.ts';
 export interface Renewal<Credential extends { readonly expiry: number }> {
   /** The file; beside it are its lock and a note of the last failure. */
   readonly path: string;
+  /** Whoever else spends what this renewal spends holds the same. */
+  readonly lock: string;
   readonly read: () => Credential | undefined;
   readonly isFresh: (credential: Credential) => boolean;
   /** Asks for a new one; done within 20 seconds, come what may. */
@@ -48,7 +50,7 @@ export async function renewOnce<Credential extends { readonly expiry: number }>(
     return renewal.isFresh(latest) || failure !== undefined;
   };
   try {
-    const lock = await takeLock(`${path}.lock`, { waitMs, foreignStaleMs, enough });
+    const lock = await takeLock(renewal.lock, { waitMs, foreignStaleMs, enough });
     if (lock !== undefined) {
       try {
         // Between the look and the lock somebody may have been quicker.

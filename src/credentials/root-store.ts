@@ -19,6 +19,8 @@ export interface StoredCredential {
   readonly refreshToken?: string;
   /** SHA-256 of the portal's refresh token that this one descends from. */
   readonly origin?: string;
+  /** How many renewals it is away from that one, see `Heir`. */
+  readonly turn?: number;
 }
 
 const maximumBytes = 256 * 1024;

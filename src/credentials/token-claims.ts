@@ -32,6 +32,16 @@ export interface TokenClaims {
 
 type Claims = Readonly<Record<string, unknown>>;
 
+/** @throws {BerthError} `token-issuer` */
+export function checkIssuer(claims: Claims, expected: { readonly issuer: string }): void {
+  if (claims.iss === expected.issuer) return;
+  throw refused(
+    'token-issuer',
+    `the token is of the issuer ${shown(claims.iss)}, not of '${expected.issuer}'`,
+    'Compare IDP_ISSUER_URL (or oidc.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
+  );
+}
+
 /**
  * The claims behind a valid signature, checked in the order in which an admin would ask: is it the
  * right kind of token, from the right place, for the right place, in time, and of the right person?
@@ -40,13 +50,7 @@ type Claims = Readonly<Record<string, unknown>>;
  */
 export function readClaims(typ: unknown, claims: Claims, expected: ClaimsExpectation): TokenClaims {
   checkKind(typ, claims.typ, expected.kind);
-  if (claims.iss !== expected.issuer) {
-    throw refused(
-      'token-issuer',
-      `the token is of the issuer ${shown(claims.iss)}, not of '${expected.issuer}'`,
-      'Compare IDP_ISSUER_URL (or oidc.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
-    );
-  }
+  checkIssuer(claims, expected);
   const audience = [claims.aud].flat().filter((entry) => typeof entry === 'string');
   checkAudience(audience, claims, expected);
   const expiry = checkTimes(claims, expected);

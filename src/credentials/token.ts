@@ -1,5 +1,10 @@
 import { BerthError } from '../errors.ts';
-import { type ClaimsExpectation, readClaims, type TokenClaims } from './token-claims.ts';
+import {
+  checkIssuer,
+  type ClaimsExpectation,
+  readClaims,
+  type TokenClaims,
+} from './token-claims.ts';
 import { type SigningKey, signatureMatches } from './token-signature.ts';
 
 export interface TokenExpectation extends ClaimsExpectation {
@@ -42,15 +47,20 @@ export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaim
   // RFC 7515 4.1.11: an extension that is critical and not understood makes the token invalid.
   if ('crit' in protectedHeader) throw malformed('its header asks for an extension (crit)');
 
-  signatureMatches(
-    {
-      signed: `${header}.${payload}`,
-      signature: Buffer.from(signature, 'base64url'),
-      algorithm: protectedHeader.alg,
-      keyId: protectedHeader.kid,
-    },
-    expected.keys,
-  );
+  const signed = {
+    signed: `${header}.${payload}`,
+    signature: Buffer.from(signature, 'base64url'),
+    algorithm: protectedHeader.alg,
+    keyId: protectedHeader.kid,
+  };
+  try {
+    signatureMatches(signed, expected.keys);
+  } catch (error) {
+    // Another issuer's key is not missing here: that issuer is what is wrong.
+    if (error instanceof BerthError && error.code === 'token-key-unknown')
+      checkIssuer(parseObject(payload, 'payload'), expected);
+    throw error;
+  }
   return readClaims(protectedHeader.typ, parseObject(payload, 'payload'), expected);
 }
 

@@ -80,7 +80,9 @@ async function prepareOidc(
   tokens: LoginTokens,
   deps: CredentialDeps,
 ): Promise<PreparedCredentials> {
-  const { token, expiry, refreshToken, origin } = await verifiedLogin(user, settings, tokens, deps);
+  const login = await verifiedLogin(user, settings, tokens, deps);
+  const { token, expiry, refreshToken, origin } = login;
+  const turn = login.turn === undefined ? {} : { turn: login.turn };
   const confidential = settings.clientSecret !== undefined;
   const common = {
     version: 1,
@@ -103,7 +105,15 @@ async function prepareOidc(
   if (confidential) {
     return {
       cacheFile: file({ by: 'broker', socket: brokerSocket(user.uid) }),
-      rootStore: { version: 1, username: user.name, token, expiry, refreshToken, origin },
+      rootStore: {
+        version: 1,
+        username: user.name,
+        token,
+        expiry,
+        refreshToken,
+        origin,
+        ...turn,
+      },
       kubeconfigUser,
       needsBroker: true,
       warnings: [],
@@ -118,6 +128,7 @@ async function prepareOidc(
     token: settings.token,
     ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
     origin,
+    ...turn,
   } as const;
   return { cacheFile: file(refresh), kubeconfigUser, needsBroker: false, warnings: [] };
 }

@@ -1,6 +1,7 @@
 import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainByRefresh } from '../credentials/obtain-token.ts';
+import { newestHeir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
 import { renewOnce } from '../credentials/renew-once.ts';
 import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
 import type { Issuer } from '../credentials/signing-keys.ts';
@@ -54,6 +55,7 @@ export async function refreshForUser(
   const { token, expiry } = await renewOnce(
     {
       path,
+      lock: renewalLock(path, stored.origin),
       now: deps.now,
       read: () => readStored(path),
       isFresh: (credential) => isFresh(credential, deps.now()),
@@ -79,9 +81,12 @@ async function renew(
   if (settings.mode === 'service-account' && deps.mintToken !== undefined) {
     return { ...current, ...(await deps.mintToken(cluster, { name: current.username, uid })) };
   }
-  const { refreshToken } = current;
-  if (settings.mode !== 'oidc' || refreshToken === undefined) throw missing(cluster.name);
+  const { origin } = current;
+  const heirs = [current, ...siblings(path).map((sibling) => readStored(sibling) ?? {})];
+  const heir = origin === undefined ? undefined : newestHeir(origin, heirs);
+  if (settings.mode !== 'oidc' || heir === undefined) throw missing(cluster.name);
 
+  const turn = (heir.turn ?? 0) + 1;
   const context = {
     settings,
     username: current.username,
@@ -91,14 +96,15 @@ async function renew(
     timeoutMs,
     ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
   };
-  const renewed = await obtainByRefresh(context, refreshToken, (next) =>
-    writeAtomically(path, JSON.stringify({ ...current, refreshToken: next }), { mode: 0o600 }),
+  const renewed = await obtainByRefresh(context, heir.refreshToken, (refreshToken) =>
+    writeAtomically(path, JSON.stringify({ ...current, refreshToken, turn }), { mode: 0o600 }),
   );
   return {
     ...current,
     token: renewed.token,
     expiry: renewed.claims.expiry,
     refreshToken: renewed.refreshToken,
+    turn,
   };
 }
 

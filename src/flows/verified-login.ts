@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { OidcSettings } from '../config/settings.ts';
 import { type CredentialCache, isFresh } from '../credentials/credential-cache.ts';
 import { type ObtainContext, obtainByRefresh, obtainToken } from '../credentials/obtain-token.ts';
+import { type Heir, newestHeir } from '../credentials/refresh-heirs.ts';
 import type { StoredCredential } from '../credentials/root-store.ts';
 import type { Issuer } from '../credentials/signing-keys.ts';
 import { BerthError } from '../errors.ts';
@@ -25,14 +26,13 @@ export interface VerifyDeps {
   readonly stored?: StoredCredential;
   /** What the user's file holds (`readCredentialCache`), for a public client. */
   readonly cached?: CredentialCache;
+  /** What came of the portal's refresh tokens for other clusters of this user. */
+  readonly heirs?: readonly Partial<Heir>[];
   /**
    * Is given what must be kept if the hook dies in the next moment: the refresh token that replaced
    * the one that was used.
    */
-  readonly keep?: (next: {
-    readonly refreshToken: string;
-    readonly origin: string;
-  }) => void | Promise<void>;
+  readonly keep?: (next: Heir) => void | Promise<void>;
   /** False where no refresh token may be used yet: then `refresh-needed` is thrown instead. */
   readonly mayRefresh?: boolean;
   /** Seconds since the epoch. */
@@ -48,6 +48,7 @@ export interface VerifiedLogin {
   readonly expiry: number;
   readonly refreshToken?: string;
   readonly origin?: string;
+  readonly turn?: number;
 }
 
 /**
@@ -66,10 +67,11 @@ export async function verifiedLogin(
   deps: VerifyDeps,
 ): Promise<VerifiedLogin> {
   const given = present(tokens);
-  const origin = given.refreshToken === undefined ? undefined : digest(given.refreshToken);
-  const known = origin === undefined ? undefined : descendant(origin, deps);
-  const refreshToken = known?.refreshToken ?? given.refreshToken;
-  const rest = refreshToken !== undefined && origin !== undefined ? { refreshToken, origin } : {};
+  const heir = heirOf(given.refreshToken, deps);
+  const rest = heir ?? {};
+  const { stored } = deps;
+  // Only what root kept is to be trusted unseen; a user's file is the user's word.
+  const known = heir !== undefined && stored?.origin === heir.origin ? stored : undefined;
 
   const issuer = await deps.issuer(settings);
   const context: ObtainContext = {
@@ -83,7 +85,7 @@ export async function verifiedLogin(
     ...(deps.signal && { signal: deps.signal }),
   };
   // An exchange costs a round trip: not for a session whose last one still holds.
-  if (settings.exchange && known?.root === true && isFresh(known, deps.now() + longEnoughSeconds)) {
+  if (settings.exchange && known !== undefined && isFresh(known, deps.now() + longEnoughSeconds)) {
     return { token: known.token, expiry: known.expiry, ...rest };
   }
   try {
@@ -91,21 +93,22 @@ export async function verifiedLogin(
     return { token, expiry: claims.expiry, ...rest };
   } catch (error) {
     const over = error instanceof BerthError && error.code === 'token-expired';
-    if (!over || refreshToken === undefined || origin === undefined) throw error;
+    if (!over || heir === undefined) throw error;
   }
   // What the portal gave has ended; what was had with its refresh token since then may not have.
-  if (known?.root === true && isFresh(known, deps.now())) {
+  if (known !== undefined && isFresh(known, deps.now())) {
     return { token: known.token, expiry: known.expiry, ...rest };
   }
   if (deps.mayRefresh === false) throw refreshNeeded();
-  const renewed = await obtainByRefresh(context, refreshToken, (next) =>
-    deps.keep?.({ refreshToken: next, origin }),
+  const next = { origin: heir.origin, turn: (heir.turn ?? 0) + 1 };
+  const renewed = await obtainByRefresh(context, heir.refreshToken, (refreshToken) =>
+    deps.keep?.({ ...next, refreshToken }),
   );
   return {
     token: renewed.token,
     expiry: renewed.claims.expiry,
     refreshToken: renewed.refreshToken,
-    origin,
+    ...next,
   };
 }
 
@@ -119,22 +122,17 @@ function refreshNeeded(): BerthError {
   });
 }
 
-interface Descendant {
-  readonly refreshToken: string | undefined;
-  readonly token: string;
-  readonly expiry: number;
-  /** Only what root kept is to be trusted unseen; a user's file is the user's word. */
-  readonly root: boolean;
-}
-
-function descendant(origin: string, { stored, cached }: VerifyDeps): Descendant | undefined {
-  if (stored?.origin === origin)
-    return { ...stored, refreshToken: stored.refreshToken, root: true };
-  if (cached?.refresh?.by === 'plugin' && cached.refresh.origin === origin) {
-    const { token, expiry, refresh } = cached;
-    return { token, expiry, refreshToken: refresh.refreshToken, root: false };
-  }
-  return undefined;
+/** The portal's refresh token, or what came of it since. */
+function heirOf(
+  refreshToken: string | undefined,
+  { stored, cached, heirs = [] }: VerifyDeps,
+): Heir | undefined {
+  if (refreshToken === undefined) return undefined;
+  const given: Heir = { refreshToken, origin: originOf(refreshToken) };
+  const inFile = cached?.refresh?.by === 'plugin' ? cached.refresh : {};
+  const { origin, turn, ...newest } =
+    newestHeir(given.origin, [stored ?? {}, inFile, ...heirs, given]) ?? given;
+  return { refreshToken: newest.refreshToken, origin, ...(turn !== undefined && { turn }) };
 }
 
 function present(tokens: LoginTokens): LoginTokens {
@@ -143,6 +141,7 @@ function present(tokens: LoginTokens): LoginTokens {
   );
 }
 
-function digest(refreshToken: string): string {
+/** What a refresh token's heirs are known by: SHA-256 in hex. */
+export function originOf(refreshToken: string): string {
   return createHash('sha256').update(refreshToken).digest('hex');
 }

@@ -8,6 +8,7 @@ import {
   parseCredentialCache,
 } from '../credentials/credential-cache.ts';
 import { assertHome } from '../credentials/kubeconfig-source.ts';
+import { type Heir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
 import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -20,9 +21,9 @@ import {
   prepareCredentials,
   type PreparedCredentials,
 } from './prepare-credentials.ts';
-import type { LoginTokens } from './verified-login.ts';
+import { type LoginTokens, originOf } from './verified-login.ts';
 
-export interface WriteDeps extends Omit<CredentialDeps, 'stored' | 'cached' | 'keep'> {
+export interface WriteDeps extends Omit<CredentialDeps, 'stored' | 'cached' | 'heirs' | 'keep'> {
   readonly stateDir: string;
   /** How long to wait for another hook or the broker, in milliseconds. */
   readonly lockWaitMs: number;
@@ -58,21 +59,49 @@ export async function writeCredentials(
       if (!(thrown instanceof BerthError) || thrown.code !== 'refresh-needed') throw thrown;
     }
   }
-  const lock = await asRoot(() =>
-    takeLock(`${store}.lock`, { waitMs: deps.lockWaitMs, foreignStaleMs }),
+  const { refreshToken = '' } = tokens;
+  const spends = cluster.credentials.mode !== 'service-account' && refreshToken !== '';
+  const origin = spends ? originOf(refreshToken) : undefined;
+  const lockFile = renewalLock(store, origin);
+  return await oneByOne(lockFile, async () => {
+    const lock = await asRoot(() =>
+      takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
+    );
+    try {
+      const { stored, others } = await asRoot(() => ({
+        stored: readStored(store),
+        others: siblings(store).map((path) => readStored(path) ?? {}),
+      }));
+      const heirs = renewsItself(cluster) ? [...others, ...(await usersHeirs(file, user))] : others;
+      return await prepareAndApply(input, stored, { ...deps, heirs });
+    } finally {
+      await asRoot(() => lock?.release());
+    }
+  });
+}
+
+/** By lock: the last work of this process that wants it. */
+const queues = new Map<string, Promise<unknown>>();
+
+/** A lock is waited for in root's turn, which its holder needs to go on: so not while that is ourselves. */
+function oneByOne<T>(lockFile: string, work: () => Promise<T>): Promise<T> {
+  const run = (queues.get(lockFile) ?? Promise.resolve()).then(work);
+  queues.set(
+    lockFile,
+    run.catch(() => undefined),
   );
-  try {
-    const stored = await asRoot(() => readStored(store));
-    return await prepareAndApply(input, stored, deps);
-  } finally {
-    await asRoot(() => lock?.release());
-  }
+  return run;
 }
 
 function isPublicClient({ credentials }: ClusterSettings): boolean {
   return (
     credentials.mode === 'oidc' && credentials.clientSecret === undefined && !credentials.exchange
   );
+}
+
+/** Only then does what is in a user's file count: with root's secret, no token of a user's word is used. */
+function renewsItself({ credentials }: ClusterSettings): boolean {
+  return credentials.mode === 'oidc' && credentials.clientSecret === undefined;
 }
 
 async function prepareAndApply(
@@ -90,13 +119,13 @@ async function prepareAndApply(
     readonly file: string;
   },
   stored: StoredCredential | undefined,
-  deps: WriteDeps & { readonly mayRefresh?: boolean },
+  deps: WriteDeps & { readonly mayRefresh?: boolean; readonly heirs?: readonly Partial<Heir>[] },
 ): Promise<PreparedCredentials> {
   const cached = await asUser(user, () => readUsersFile(file, user));
   const prepared = await prepareCredentials(user, cluster, tokens, {
     ...deps,
     ...(stored?.username === user.name && { stored }),
-    ...(cached && { cached }),
+    ...(cached && renewsItself(cluster) && { cached }),
     keep: async (next) => {
       await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
     },
@@ -124,7 +153,7 @@ async function applyCredentials(
     const { contents } = cacheFile;
     // While a kubectl renews the same login, its result may be the newer one: wait, look again.
     const lock = sameLogin(before.cached, contents)
-      ? await takeLock(`${path}.lock`, { waitMs: 2_000, foreignStaleMs })
+      ? await takeLock(renewalLock(path, originIn(contents)), { waitMs: 2_000, foreignStaleMs })
       : undefined;
     try {
       if (!renewedMeanwhile(await readUsersFile(path, user), contents)) {
@@ -179,6 +208,18 @@ function renewedMeanwhile(current: CredentialCache | undefined, next: Credential
     refreshTokenOf(current) !== refreshTokenOf(next) &&
     (current?.expiry ?? 0) > next.expiry
   );
+}
+
+function originIn({ refresh }: CredentialCache): string | undefined {
+  return refresh?.by === 'plugin' ? refresh.origin : undefined;
+}
+
+/** What the user's kubectl renewed for other clusters. */
+function usersHeirs(path: string, user: User): Promise<Partial<Heir>[]> {
+  return asUser(user, async () => {
+    const files = await Promise.all(siblings(path).map((file) => readUsersFile(file, user)));
+    return files.flatMap((cache) => (cache?.refresh?.by === 'plugin' ? [cache.refresh] : []));
+  });
 }
 
 function refreshTokenOf(cache: CredentialCache | undefined): string | undefined {
