@@ -25,9 +25,21 @@ export function writePlan(
         ? {}
         : { error: { code: error.code, message: error.message, hint: error.hint } }),
     }));
-    stdout.write(format === 'json' ? `${JSON.stringify(plain, null, 2)}\n` : stringify(plain));
+    const text = format === 'json' ? `${JSON.stringify(plain, null, 2)}\n` : stringify(plain);
+    stdout.write(escapeUnseen(text));
   }
   const failed = sections.find(({ error }) => error !== undefined)?.error;
   if (failed !== undefined) return failed.exitCode;
   return sections.some(({ changes }) => changes.some(({ action }) => action !== 'none')) ? 1 : 0;
+}
+
+/**
+ * What JSON and YAML may hold as it is and a terminal obeys or hides: DEL, C1 controls, line
+ * separators and bidirectional overrides, as `\uXXXX` of a quoted string.
+ */
+function escapeUnseen(text: string): string {
+  return text.replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

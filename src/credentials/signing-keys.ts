@@ -38,7 +38,7 @@ export interface Issuer {
   verify(jwt: string, expected: Omit<TokenExpectation, 'keys'>): Promise<TokenClaims>;
   /**
    * Done when keys that were used although older than an hour are renewed; gives the error where
-   * that failed, and never rejects. To be awaited at the end, within the caller's deadline.
+   * that failed or where keys could not be kept, and never rejects. To be awaited at the end, within the caller's deadline.
    */
   readonly renewed: Promise<BerthError | undefined>;
 }
@@ -64,11 +64,17 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
   const file = join(source.stateDir, 'issuers', `${name}.json`);
   const now = edges.now();
 
+  let unkept: BerthError | undefined;
+  // A full or read-only state folder costs the next login a request, not this one its credential.
   const save = async (record: IssuerRecord): Promise<IssuerRecord> => {
-    await asRoot(async () => {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await writeAtomically(file, JSON.stringify(record), { mode: 0o600 });
-    });
+    try {
+      await asRoot(async () => {
+        await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+        await writeAtomically(file, JSON.stringify(record), { mode: 0o600 });
+      });
+    } catch (cause) {
+      unkept ??= renewalFailure(cause);
+    }
     return record;
   };
   const fetchRecord = async (): Promise<IssuerRecord> => {
@@ -86,18 +92,18 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
   };
 
   const stale = Math.abs(now - record.fetchedAt) > staleAfterSeconds && mayAsk();
-  const renewed = stale ? ask().then(() => undefined, renewalFailure) : Promise.resolve(undefined);
+  const asked = stale ? ask().then(() => undefined, renewalFailure) : Promise.resolve(undefined);
 
   return {
     tokenEndpoint: record.tokenEndpoint,
-    renewed,
+    renewed: asked.then((failure) => failure ?? unkept),
     verify: async (jwt, expected) => {
       try {
         return verifyToken(jwt, { ...expected, keys: record.keys });
       } catch (error) {
         const unknownKey = error instanceof BerthError && error.code === 'token-key-unknown';
         if (!unknownKey || !(stale || mayAsk())) throw error;
-        const failure = stale ? await renewed : await ask().then(() => undefined, renewalFailure);
+        const failure = stale ? await asked : await ask().then(() => undefined, renewalFailure);
         if (failure) throw failure;
         return verifyToken(jwt, { ...expected, keys: record.keys });
       }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { buildId } from '../build-id.ts';
 import { builtIn } from '../config/built-in.ts';
 import type { SettingsWarning } from '../config/settings.ts';
@@ -36,7 +37,7 @@ const settledAfterNs = 2_000_000_000n;
  * 0600); else all of them, with YAML and schemas loaded for it.
  *
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
- *   `config-broken-yaml`, `hook-env-…`, `berth-yml-invalid`; exit 78
+ *   `config-broken-yaml`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
  */
 export async function loadSettings(
   files: SettingsFiles = {},
@@ -48,7 +49,9 @@ export async function loadSettings(
   if (cache === 'off' || build === undefined) return (await readAll(files, uid)).loaded;
 
   const key: CacheKey = { build, asked: [configFile, files.hookEnvFile, files.clustersDir] };
-  const path = `${stateDirOf(configFile, uid)}/settings.json`;
+  const stateDir = stateDirOf(configFile, uid);
+  assertStateDir(stateDir, uid);
+  const path = `${stateDir}/settings.json`;
   const warnings: SettingsWarning[] = [];
   const warn = (code: string, message: string): void => {
     warnings.push({ code, message, file: path });
@@ -61,6 +64,7 @@ export async function loadSettings(
     warn('settings-cache-ignored', `${error.message}; every file is read instead`);
   }
   const { loaded, sources, newestNs, transient } = await readAll(files, uid);
+  if (loaded.settings.stateDir !== stateDir) assertStateDir(loaded.settings.stateDir, uid);
   const settled = newestNs + settledAfterNs < BigInt(Date.now()) * 1_000_000n;
   if (cache === 'read-write' && settled && !transient) {
     try {
@@ -93,6 +97,26 @@ async function readAll(
     uid,
   );
   return { loaded: siteSettings(parts), ...facts };
+}
+
+/**
+ * Keys of issuers are believed and secrets are kept in it: who can write it can put another folder in
+ * its place.
+ */
+function assertStateDir(path: string, uid: number): void {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) return;
+  const foreign = status.uid !== 0 && status.uid !== uid;
+  if (!foreign && (status.mode & 0o022) === 0) return;
+  const what = foreign
+    ? `belongs to UID ${status.uid}`
+    : `can be written by others (mode ${(status.mode & 0o777).toString(8)})`;
+  throw new BerthError(`${path} ${what}`, {
+    code: 'state-dir-unsafe',
+    exit: 'config',
+    hint: `Look at what it holds, then: rm -r ${path}. The next login makes it anew.`,
+    fields: { file: path },
+  });
 }
 
 /**

@@ -179,12 +179,20 @@ async function makeFolder(user: User, folder: string): Promise<void> {
 /** Not by Node's `recursive`: of a read-only file system it says ENOENT, and it would make homes. */
 async function makeBelow(home: string, folder: string): Promise<void> {
   try {
-    await mkdir(folder, { mode: 0o700 });
+    await makeOne(folder);
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return;
     if (!isErrno(error, 'ENOENT') || dirname(folder) === home) throw error;
     await makeBelow(home, dirname(folder));
+    await makeOne(folder);
+  }
+}
+
+/** Another hook may make it at the same moment. */
+async function makeOne(folder: string): Promise<void> {
+  try {
     await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
   }
 }
 

@@ -35,7 +35,7 @@ afterEach(() => removePortals(site));
 
 describe('what an API server answers costs the login nothing but its own part', () => {
   it.each([
-    { answer: 401, code: 'api-unauthorized', exit: 78, next: 'berth token rotate' },
+    { answer: 401, code: 'api-unauthorized', exit: 78, next: 'berth token setup' },
     { answer: 403, code: 'api-forbidden', exit: 77, next: 'etc/kubernetes' },
     { answer: 409, code: 'api-conflict', exit: 75, next: 'next login' },
     { answer: 422, code: 'api-invalid', exit: 78, next: 'berth.yml' },

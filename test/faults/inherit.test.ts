@@ -1,0 +1,202 @@
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ensureAccount, type Account } from '../site/accounts.ts';
+import { installed, type PortalTokens } from '../site/portal.ts';
+import { openSite, type Site } from '../site/site.ts';
+import { emptyHome } from './homes.ts';
+import { type FreshPortal, freshPortal, removePortals, timed } from './hooks.ts';
+import { pass } from './spoils.ts';
+import { type Behaviour, refuse, StandIn } from './stand-in.ts';
+
+const user = 'faults-inherit';
+let site: Site;
+let account: Account;
+let tokens: PortalTokens;
+let portal: FreshPortal;
+
+beforeAll(async () => {
+  site = await openSite();
+  account = await ensureAccount(user);
+  await site.keycloak.addUser(user);
+  tokens = await (await freshPortal(site)).login(user);
+});
+beforeEach(async () => {
+  await emptyHome(account);
+  portal = await freshPortal(site, { deadline: '10s', cluster: { auth: { type: 'oidc' } } });
+});
+afterEach(() => removePortals(site));
+afterAll(() => emptyHome(account));
+
+interface Start {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdio?: StdioOptions;
+  /** A shell's redirections. */
+  readonly redirect?: string;
+}
+
+/** The hook as a child of ours, which nobody waits for yet. */
+function start({ env = {}, stdio = 'ignore', redirect }: Start): ChildProcess {
+  const hook = join(installed, 'hooks/pre-pun');
+  const words = [hook, '--user', user, '--config', portal.files.berth];
+  const options = { cwd: '/', env: { ...portal.environment(tokens), ...env }, stdio };
+  return redirect === undefined
+    ? spawn(hook, words.slice(1), options)
+    : spawn('/bin/sh', ['-c', `exec "$@" ${redirect}`, 'sh', ...words], options);
+}
+
+async function exitOf(child: ChildProcess): Promise<unknown> {
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+const config = (): Promise<string> => readFile(join(account.home, '.kube/config'), 'utf8');
+
+describe('what the hook leaves running', () => {
+  it('is nothing: no child outlives it, whoever the credential is for', async () => {
+    const mark = randomUUID();
+    await portal.writeHookEnv({ CLIENT_ID: 'ondemand', CLIENT_SECRET: 'ondemand-secret' });
+    await portal.writeBerth({
+      deadline: '10s',
+      defaults: { credentials: { ca_file: site.ca.file, audience: 'ondemand', token: 'access' } },
+    });
+    tokens = await site.keycloak.login(user);
+    const child = start({ env: { BERTH_TEST_MARK: mark } });
+
+    await exitOf(child);
+
+    expect(await processesWith(mark)).toEqual([]);
+    expect(await processesWith(String(process.env.PATH))).not.toEqual([]);
+    tokens = await portal.login(user);
+  });
+});
+
+describe('a hostile environment', () => {
+  it.each([
+    { name: 'KUBECONFIG', value: '/dev/full' },
+    { name: 'HOME', value: '/nonexistent' },
+    { name: 'TMPDIR', value: '/nonexistent' },
+    { name: 'SSL_CERT_FILE', value: '/dev/null' },
+    { name: 'NODE_EXTRA_CA_CERTS', value: '/nonexistent' },
+    { name: 'HTTPS_PROXY', value: 'http://127.0.0.1:9' },
+    { name: 'LANG', value: 'xx_XX.nonsense' },
+    { name: 'TZ', value: '../../etc/shadow' },
+  ])('$name=$value changes nothing', async ({ name, value }) => {
+    const child = start({ env: { [name]: value } });
+
+    expect(await exitOf(child)).toBe(0);
+    expect(await config()).toContain('kube-credential');
+  });
+
+  it('NODE_OPTIONS is Node’s own and read before our first line: sudo is what removes it', async () => {
+    // This is what a root hook cannot do anything about, here so that nobody believes otherwise.
+    const evil = join(portal.folder, 'evil.cjs');
+    await writeFile(evil, 'process.exit(42);');
+
+    expect(await exitOf(start({ env: { NODE_OPTIONS: `--require=${evil}` } }))).toBe(42);
+  });
+});
+
+describe('descriptors that are closed or lead nowhere', () => {
+  it.each([
+    { what: 'standard input closed', redirect: '<&-' },
+    { what: 'standard output closed', redirect: '>&-' },
+    { what: 'standard error closed', redirect: '2>&-' },
+    { what: 'all three closed', redirect: '<&- >&- 2>&-' },
+    { what: 'standard error on a full disk', redirect: '2>/dev/full' },
+  ])('$what: the login is whole, and no line of the log is in the kubeconfig', async (given) => {
+    expect(await exitOf(start({ redirect: given.redirect }))).toBe(0);
+    expect(await config()).toContain('kube-credential');
+    expect(await config()).not.toContain('level=');
+  });
+
+  it.each([
+    { what: 'standard output', stdio: ['ignore', 'pipe', 'ignore'] },
+    { what: 'standard error', stdio: ['ignore', 'ignore', 'pipe'] },
+  ] as const)('$what a full pipe that nobody reads', async ({ stdio }) => {
+    const descriptor = stdio.indexOf('pipe');
+    // The shell fills the pipe, which holds 64 KiB, and then becomes the hook.
+    const filled = spawn(
+      '/bin/sh',
+      [
+        '-c',
+        `head -c 65536 /dev/zero >&${descriptor}; exec "$@"`,
+        'sh',
+        join(installed, 'hooks/pre-pun'),
+        ...['--user', user, '--config', portal.files.berth],
+      ],
+      { cwd: '/', env: portal.environment(tokens), stdio: [...stdio] },
+    );
+    const ended = exitOf(filled);
+    filled.stdout?.pause();
+    filled.stderr?.pause();
+
+    expect(await Promise.race([ended, timeLimit(8_000)])).toBe(0);
+    expect(await config()).toContain('kube-credential');
+  });
+});
+
+describe('the words of a server', () => {
+  const forged = 'no\u001b[2J\u009b1m\u202e\r\nlevel=info msg="namespace created" user=root\u0007';
+
+  it('never steer a terminal or forge a line, neither in the log nor in a plan', async () => {
+    let behave: Behaviour = refuse(500, { message: forged });
+    const standIn = await StandIn.open(site, (seen) => behave(seen));
+    try {
+      portal = await freshPortal(site, { url: standIn.url });
+      const hook = await timed(portal.prePun(user));
+      const outputs = [hook];
+      for (const format of ['text', 'yaml', 'json'])
+        outputs.push(await timed(plan('--output', format)));
+      behave = pass;
+      await portal.prePun(user);
+      const annotate = `note=${forged}`;
+      await site.kubectl([
+        'annotate',
+        'networkpolicies',
+        '--all',
+        annotate,
+        '-n',
+        portal.namespaceOf(user),
+      ]);
+      await site.kubectl([
+        ...['patch', 'networkpolicies', '--all', '-n', portal.namespaceOf(user)],
+        ...['--type=merge', '-p', '{"spec":{"policyTypes":["Egress"]}}'],
+      ]);
+      outputs.push(await timed(portal.prePun(user, {}, '--dry-run')));
+
+      expect(hook.errors).toHaveLength(1);
+      expect(hook.errors[0]?.msg).toContain('\\u{1b}[2J');
+      expect(hook.stderr).not.toMatch(/^level=info/m);
+      for (const { stdout, stderr } of outputs) {
+        expect(stdout + stderr).not.toMatch(/[^\P{C}\n\t]/u);
+      }
+    } finally {
+      await standIn.close();
+    }
+  });
+
+  const plan = (...words: string[]): ReturnType<FreshPortal['berth']> =>
+    portal.berth('plan', '--user', user, ...words);
+});
+
+function timeLimit(milliseconds: number): Promise<string> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(`still there after ${milliseconds} ms`), milliseconds).unref();
+  });
+}
+
+/** Command lines of the processes whose environment holds this. */
+async function processesWith(text: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+      return environment.includes(text) ? readFile(`/proc/${pid}/cmdline`, 'utf8') : undefined;
+    }),
+  );
+  return found.filter((line) => line !== undefined);
+}
