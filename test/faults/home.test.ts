@@ -6,6 +6,7 @@ import {
   lstat,
   mkdir,
   readFile,
+  readlink,
   rename,
   rm,
   symlink,
@@ -186,6 +187,24 @@ describe('a kubeconfig or a home that cannot be used', () => {
     const written = await readFile(config, 'utf8');
     expect(written).toContain('# mine\n');
     expect(written).toContain('kube-credential');
+    await expect(lstat(`${config}.lock`)).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('a lock that a killed hook left behind its finished work', () => {
+  it('goes with the next login, though that has nothing to write', async () => {
+    await portal.prePun(user, tokens);
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+    const namespace = (await readlink('/proc/self/ns/pid')).replace(/\D/g, '');
+    const { stdout: dead } = await execa('sh', ['-c', 'echo $$']);
+    await symlink(`berth:${boot}:${namespace}:${dead}:0123456789ab`, `${config}.lock`);
+    const before = await state(config);
+
+    const { exitCode, stderr } = await portal.prePun(user, tokens);
+
+    expect(exitCode).toBe(0);
+    expect(warningCodes(stderr)).toEqual(['kubeconfig-lock-taken-over']);
+    expect(await state(config)).toEqual(before);
     await expect(lstat(`${config}.lock`)).rejects.toThrow('ENOENT');
   });
 });

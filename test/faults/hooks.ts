@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type ClusterFile, hookKubeconfig, Portal, type HookResult } from '../site/portal.ts';
+import { readFile, writeFile } from 'node:fs/promises';
+import { type ClusterFile, Portal, type HookResult } from '../site/portal.ts';
 import type { Site } from '../site/site.ts';
 import { errorLines, type LogLine } from './log-lines.ts';
 
@@ -38,6 +39,9 @@ export interface FreshOptions {
   readonly cluster?: ClusterFile;
 }
 
+/** A kubeconfig with the hook's token, made by the first portal for all of a test file. */
+let hookToken: string | undefined;
+
 /** To be removed. */
 const made: { readonly portal: Portal; readonly prefix: string }[] = [];
 
@@ -47,7 +51,7 @@ export async function freshPortal(
 ): Promise<FreshPortal> {
   const prefix = `f${randomBytes(4).toString('hex')}-`;
   const portal = await Portal.make(site, {
-    kubeconfig: (await kubeconfig(site, url)).replace(site.ca.file, caFile),
+    ...(hookToken === undefined ? {} : { kubeconfig: hookToken }),
     clusters: {
       prod: {
         ...(cluster ?? { auth: { type: 'managed' } }),
@@ -59,16 +63,10 @@ export async function freshPortal(
     berth: { deadline },
   });
   made.push({ portal, prefix });
+  hookToken ??= await readFile(portal.files.kubeconfig, 'utf8');
+  const kubeconfig = hookToken.replace(site.server, url).replace(site.ca.file, caFile);
+  await writeFile(portal.files.kubeconfig, kubeconfig, { mode: 0o600 });
   return Object.assign(portal, { namespaceOf: (user: string) => prefix + user });
-}
-
-const tokens = new Map<string, Promise<string>>();
-
-/** With one token of the hook for all portals of a test file. */
-function kubeconfig(site: Site, url: string): Promise<string> {
-  const known = tokens.get(url) ?? hookKubeconfig(site, url);
-  tokens.set(url, known);
-  return known;
 }
 
 /** Removes the portals of a test and their namespaces; does not wait for the latter. */
