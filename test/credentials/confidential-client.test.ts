@@ -195,7 +195,9 @@ describe('the client’s secret and the refresh tokens', () => {
 async function readableFiles(): Promise<string[]> {
   const folders = [cara.home, '/dev/shm', '/etc', '/run', '/tmp', '/var'];
   const { command, args } = commandAs(cara.name, 'find', [
-    ...[...folders, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable', '-print0'],
+    ...[...folders, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable'],
+    // The test runner keeps the tests themselves there, and the realm's secret stands in them.
+    ...['-not', '-path', '/tmp/*/ssr/*', '-not', '-path', '/tmp/tsx-*', '-print0'],
   ]);
   const { stdout } = await execa(command, args, { reject: false, cwd: '/' });
   return stdout.split('\0').filter((file) => file !== '');
