@@ -11,7 +11,7 @@ import { stderrSink } from '../src/system/leave.ts';
 import { localSocketPath } from '../src/system/local-socket.ts';
 
 const now = (): number => Date.now() / 1000;
-const log = logfmtLogger(stderrSink);
+const log = logfmtLogger(stderrSink());
 
 async function main(): Promise<number> {
   const { values } = parseArgs({

@@ -18,7 +18,7 @@ export async function runHook(
   env: Record<string, string | undefined>,
 ): Promise<number> {
   leanStart(env);
-  const log = logfmtLogger(stderrSink);
+  const log = logfmtLogger(stderrSink());
   try {
     const failed = await login({
       ...hookRequest(read),

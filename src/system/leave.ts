@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 
 /** A close that is on its way takes less than a millisecond; a hung file system takes for ever. */
 const patience = 100;
@@ -22,11 +22,30 @@ function stuckThreads(): boolean {
   return process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
 }
 
-/** A log sink on standard error that needs no stream: one line, one write. */
-export function stderrSink(line: string): void {
+/**
+ * A log sink on standard error that needs no stream: one line, one write. A pipe that is full because
+ * nobody reads it loses the line: a write that waits would hold the hook beyond its deadline.
+ *
+ * To be made while the process is root: the pipe is root's.
+ */
+export function stderrSink(): (line: string) => void {
+  const descriptor = withoutWaiting();
+  return (line) => {
+    try {
+      writeSync(descriptor, `${line}\n`);
+    } catch {
+      // A caller that closed the pipe, or does not read it, does not want to hear it; the login goes on.
+    }
+  };
+}
+
+/** A pipe is opened anew: O_NONBLOCK on descriptor 2 itself would be its other holders' as well. */
+function withoutWaiting(): number {
   try {
-    writeSync(2, `${line}\n`);
+    if (fstatSync(2).isFIFO())
+      return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
-    // A caller that closed the pipe does not want to hear it; the login goes on.
+    // Closed, or somebody else's: written to as it is.
   }
+  return 2;
 }

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ensureAccount, type Account } from '../site/accounts.ts';
 import { installed, type PortalTokens } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
 import { emptyHome } from './homes.ts';
 import { type FreshPortal, freshPortal, removePortals, timed } from './hooks.ts';
 import { pass } from './spoils.ts';
@@ -114,28 +115,31 @@ describe('descriptors that are closed or lead nowhere', () => {
   });
 
   it.each([
-    { what: 'standard output', stdio: ['ignore', 'pipe', 'ignore'] },
-    { what: 'standard error', stdio: ['ignore', 'ignore', 'pipe'] },
-  ] as const)('$what a full pipe that nobody reads', async ({ stdio }) => {
-    const descriptor = stdio.indexOf('pipe');
-    // The shell fills the pipe, which holds 64 KiB, and then becomes the hook.
-    const filled = spawn(
-      '/bin/sh',
-      [
-        '-c',
-        `head -c 65536 /dev/zero >&${descriptor}; exec "$@"`,
-        'sh',
-        join(installed, 'hooks/pre-pun'),
-        ...['--user', user, '--config', portal.files.berth],
-      ],
-      { cwd: '/', env: portal.environment(tokens), stdio: [...stdio] },
-    );
-    const ended = exitOf(filled);
-    filled.stdout?.pause();
-    filled.stderr?.pause();
+    { what: 'standard output', descriptor: 1, pipe: '2>/dev/null' },
+    { what: 'standard error', descriptor: 2, pipe: '2>&1 >/dev/null' },
+  ])('$what a full pipe that nobody reads', async ({ descriptor, pipe }) => {
+    // The shell's pipe: what Node gives a child is a socket. It holds 64 KiB; its reader sleeps.
+    const status = join(portal.folder, 'status');
+    const script = `{ head -c 65536 /dev/zero >&${descriptor}
+      timeout --signal=KILL 15 "$@"; echo $? >&3; } ${pipe} 3>${status} | sleep 16`;
+    const hook = join(installed, 'hooks/pre-pun');
+    const words = ['sh', hook, '--user', user, '--config', portal.files.berth];
+    const shell = spawn('/bin/sh', ['-c', script, ...words], {
+      cwd: '/',
+      env: portal.environment(tokens),
+      stdio: 'ignore',
+      detached: true,
+    });
+    try {
+      const ended = { what: 'the hook to end', timeoutMs: 12_000, everyMs: 50 };
+      const code = await waitFor(ended, async () => (await readFile(status, 'utf8')) || undefined);
 
-    expect(await Promise.race([ended, timeLimit(8_000)])).toBe(0);
-    expect(await config()).toContain('kube-credential');
+      expect(code).toBe('0\n');
+      expect(await config()).toContain('kube-credential');
+    } finally {
+      // The whole process group: the sleeping reader too.
+      if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
+    }
   });
 });
 
@@ -182,12 +186,6 @@ describe('the words of a server', () => {
   const plan = (...words: string[]): ReturnType<FreshPortal['berth']> =>
     portal.berth('plan', '--user', user, ...words);
 });
-
-function timeLimit(milliseconds: number): Promise<string> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(`still there after ${milliseconds} ms`), milliseconds).unref();
-  });
-}
 
 /** Command lines of the processes whose environment holds this. */
 async function processesWith(text: string): Promise<string[]> {
