@@ -1,6 +1,6 @@
 /**
  * Spares a short-lived hook what Node prepares for longer lives. Call it first, and write to
- * standard error with `stderrSink` from then on.
+ * standard error with `stderrSink()` from then on.
  *
  * - libuv starts all its threads at the first file, and each change of credentials interrupts every
  *   one of them: two are enough for a home that hangs beside a name lookup.
