@@ -8,7 +8,7 @@ import type { CredentialSettings, OidcSettings } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 
-/** Long enough for a working day: nothing renews a ServiceAccount's token but the next login. */
+/** Long enough for a working day: where the broker does not run, only a login renews it. */
 const defaultLifetimeSeconds = 8 * 3600;
 const defaultServiceAccount = 'berth-user';
 

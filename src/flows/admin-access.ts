@@ -40,8 +40,8 @@ export function readingOnce(): (file: string) => string {
 
 /**
  * Root's way into a cluster: from a kubeconfig on this host, or from the `CLUSTER-kubeconfig` secret
- * that Cluster API keeps in a management cluster. Takes root's turn (`asRoot`) for the file alone, so
- * call it outside of one: a management cluster that is slow must not keep the user's files waiting.
+ * that Cluster API keeps in a management cluster. Takes our own turn (`asOurselves`) for the file
+ * alone, so call it outside of one: a management cluster that is slow must not keep the user's files waiting.
  */
 export async function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
   return reachCluster(cluster, await asOurselves(() => localAccess(cluster, deps)), deps);

@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
-import { readingOnce, readTrusted, type AccessDeps } from './admin-access.ts';
+import { readingOnce, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
 import { giveCredentials } from './give-credentials.ts';
 import { beforeDeadline, type ClusterOutcome } from './each-cluster.ts';
@@ -42,11 +42,12 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
   const user = lookupUser(input.username, settings);
   const deadline = deadlineIn(settings.deadlineMs);
   const record = readLoginRecord(settings.stateDir, user.name);
+  const read = readingOnce();
   const access: AccessDeps = {
     stateDir: settings.stateDir,
     remember: true,
     documents: new Map(),
-    read: readingOnce(),
+    read,
     deadline: deadline.signal,
     clusterCount: settings.clusters.length,
   };
@@ -92,7 +93,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
             const made = await bootstrapOf(cluster);
             return mintUserToken(cluster, user, { ...access, owned: made?.result !== undefined });
           },
-          readCa: readTrusted,
+          readCa: read,
           deadline,
           log,
           now: input.now,

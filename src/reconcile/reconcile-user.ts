@@ -44,8 +44,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
   const { client, objects } = input;
   if (input.expectNew) {
     const created = await createNamespace(client, objects.namespace);
-    if (created)
-      return { namespace: 'created', applied: await applyAll(client, everything(input)) };
+    if (created) return { namespace: 'created', applied: await applyAll(client, objects.members) };
   }
   for (;;) {
     const name = objects.namespace.metadata.name;
@@ -62,7 +61,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
     }
     if (stamp.status === 404) {
       if (await createNamespace(client, objects.namespace))
-        return { namespace: 'created', applied: await applyAll(client, everything(input)) };
+        return { namespace: 'created', applied: await applyAll(client, objects.members) };
       continue;
     }
     if (stamp.status !== 422) throw apiError(`stamping ${describe(objects.namespace)}`, stamp);
@@ -78,10 +77,6 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
     await applyAll(client, [objects.namespace]);
     return { namespace: 'adopted', applied: await applyAll(client, drifted(read.members)) };
   }
-}
-
-function everything({ objects }: ReconcileInput): readonly KubeObject[] {
-  return objects.members;
 }
 
 /** False where a namespace of that name exists already. */
