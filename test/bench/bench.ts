@@ -6,7 +6,6 @@ import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureCommand } from '../site/packages.ts';
-import { installBerth } from '../site/portal.ts';
 import { machine } from './measure.ts';
 import { oscMissing, Osc } from './osc.ts';
 import { openBench } from './portal-of-bench.ts';
@@ -30,7 +29,6 @@ if (process.env[inside] === undefined) {
 
 async function run(wanted: readonly string[]): Promise<void> {
   await ensureCommand('time', 'time');
-  await installBerth();
   const names = wanted.length === 0 ? Object.keys(parts) : wanted;
   const bench = await openBench(usersOf(names));
   await writeFile(join(bench.portal.folder, 'empty.js'), '');

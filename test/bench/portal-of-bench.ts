@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ensureAccounts } from '../site/accounts.ts';
-import { installed, Portal, type PortalTokens } from '../site/portal.ts';
+import { installBerth, installed, Portal, type PortalTokens } from '../site/portal.ts';
 import { TestProvider } from '../site/provider.ts';
 import { openSite, type Site } from '../site/site.ts';
 import type { Command } from './measure.ts';
@@ -23,6 +23,7 @@ export interface Bench {
 /** A portal with one cluster, and accounts for whoever logs in. */
 export async function openBench(users: readonly string[]): Promise<Bench> {
   const site = await openSite();
+  await installBerth();
   await ensureAccounts(users);
   const provider = await TestProvider.start(site, { port: 'free' });
   const portal = await Portal.make(site, {

@@ -4,12 +4,12 @@ import { say } from './progress.ts';
 import { stopSite } from './start.ts';
 
 /**
- * Once per test run: Berth is installed and the site is started or found running. A developer keeps it for the next run; in
- * CI it ends with the run.
+ * Once per test run: the site is started or found running, and Berth is installed into it: a start
+ * empties the site's folders, so never before. A developer keeps the site; in CI it ends with the run.
  */
 export async function setup(): Promise<void> {
-  await installBerth();
   const { skips } = await openSite();
+  await installBerth();
   for (const { feature, reason } of skips) say(`skipping tests of ${feature}: ${reason}`);
 }
 
