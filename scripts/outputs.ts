@@ -37,15 +37,21 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   return entries.length;
 }
 
+const nodeOptions = [
+  // Fewer threads start sooner, and each change of credentials interrupts all of them.
+  '--v8-pool-size=0',
+  // Node reads its hundred root certificates as soon as TLS is loaded: src/system/trusted-roots.ts.
+  '--use-openssl-ca',
+];
+
 /**
  * The first lines: for the kernel, and for a shell. OSC's example of a pre-hook calls its scripts as
  * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
  * line is a string and a comment.
  */
 function banner(node: string): string {
-  // Fewer threads start sooner, and each change of credentials interrupts all of them.
-  const option = '--v8-pool-size=0';
-  return `#!${node} ${option}\n':' //; exec '${node}' ${option} "$0" "$@"`;
+  const options = nodeOptions.join(' ');
+  return `#!/usr/bin/env -S ${node} ${options}\n':' //; exec '${node}' ${options} "$0" "$@"`;
 }
 
 async function scripts(folder: string): Promise<string[]> {

@@ -106,7 +106,11 @@ async function replace(
     import('../system/atomic-file.ts'),
     import('./kubeconfig-lock.ts'),
   ]);
-  const staged = await stageFile(source.target, plan.newText, { mode: plan.mode });
+  const staged = await stageFile(source.target, plan.newText, {
+    mode: plan.mode,
+    // Nothing of the user's is in it yet.
+    replaceable: source.contents.length === 0,
+  });
   try {
     return await withKubeconfigLock(source.path, limits, async () => {
       const now = await readKubeconfig(user);

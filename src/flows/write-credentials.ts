@@ -157,7 +157,10 @@ async function applyCredentials(
       : undefined;
     try {
       if (!renewedMeanwhile(await readUsersFile(path, user), contents)) {
-        await writeAtomically(path, JSON.stringify(contents), { mode: 0o600 });
+        await writeAtomically(path, JSON.stringify(contents), {
+          mode: 0o600,
+          replaceable: isPortals(contents),
+        });
       }
     } finally {
       await lock?.release();
@@ -207,6 +210,11 @@ function sameLogin(current: CredentialCache | undefined, next: CredentialCache):
     next.refresh?.by === 'plugin' &&
     current.refresh.origin === next.refresh.origin
   );
+}
+
+/** True where the portal has all of it: a refresh token that replaced the portal's is nowhere else. */
+function isPortals({ refresh }: CredentialCache): boolean {
+  return refresh?.by !== 'plugin' || refresh.turn === undefined;
 }
 
 /** True when the file's refresh token descends from the same login and was had after ours. */

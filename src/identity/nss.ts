@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { BerthError } from '../errors.ts';
 import { assertRoot } from '../system/as-user.ts';
@@ -74,24 +75,27 @@ function faultOfName(name: string): string | undefined {
 function accountAsRoot(name: string): User {
   // In the middle of a section for a user, the way back would be to that user's groups.
   assertRoot();
-  const before = {
-    egid: process.getegid?.() ?? 0,
-    groups: process.getgroups?.() ?? [],
-  };
+  const before = process.getgroups?.() ?? [];
   try {
     // A string is always taken as a name, also `1000`: Node asks getpwnam and never parses it.
     becomeByName(name);
     const entry = passwdEntry(name);
     process.seteuid?.(0);
     process.initgroups(name, entry.gid);
-    // Node adds the effective GID to getgroups(): root's 0 must not become a group of the user.
-    process.setegid?.(entry.gid);
-    return { ...entry, groups: ascending(process.getgroups?.() ?? []) };
+    return { ...entry, groups: ascending(supplementaryGroups()) };
   } finally {
     process.seteuid?.(0);
-    process.setegid?.(before.egid);
-    process.setgroups?.(before.groups);
+    process.setgroups?.(before);
   }
+}
+
+/**
+ * The kernel's own list: `process.getgroups()` adds the effective GID, and root's 0 must not become a
+ * group of the user.
+ */
+function supplementaryGroups(): number[] {
+  const groups = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '';
+  return groups.trim().split(/\s+/).filter(Boolean).map(Number);
 }
 
 function becomeByName(name: string): void {

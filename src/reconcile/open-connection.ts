@@ -1,6 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { BerthError } from '../errors.ts';
+import { trustedRoots } from '../system/trusted-roots.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
@@ -76,7 +77,7 @@ function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
   const name = server.tlsServerName ?? host;
   return {
     ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ...(server.ca === undefined ? {} : { ca: server.ca }),
+    ca: trustedRoots(server.ca),
     ...(server.clientCertificate ?? {}),
     rejectUnauthorized: server.insecureSkipTlsVerify !== true,
   };

@@ -19,18 +19,27 @@ export interface StagedFile {
  */
 const abandonedAfter = 10 * 60_000;
 
+export interface WriteOptions {
+  /** Permission bits of the new file, whatever the umask is. */
+  readonly mode: number;
+  /**
+   * True for what the next login makes anew: it is not waited for until it is on the disk, which on a
+   * busy one takes longer than all the rest of a login. A power cut may leave the file empty then.
+   */
+  readonly replaceable?: boolean;
+}
+
 /**
  * Replaces the file in one step: whoever reads it meets the old contents or the new, never half.
  * A failure leaves the old file untouched and nothing beside it.
  *
- * @param options.mode permission bits of the new file, whatever the umask is
  * @throws `disk-full`, `quota-exceeded`, `read-only`, `not-permitted`; other errors of the system as
  *   they are
  */
 export async function writeAtomically(
   path: string,
   contents: string | Uint8Array,
-  options: { readonly mode: number },
+  options: WriteOptions,
 ): Promise<void> {
   const staged = await stageFile(path, contents, options);
   try {
@@ -42,7 +51,8 @@ export async function writeAtomically(
 
 /**
  * The slow half of `writeAtomically`, for a caller that wants to hold a lock only for the rename:
- * everything is on the disk when this returns. What a killed writer left is swept up first.
+ * everything is on the disk when this returns, unless it is replaceable. What a killed writer left is
+ * swept up first.
  *
  * The folder is not synced: after a power cut the old file may be back, and the next login mends it.
  *
@@ -51,7 +61,7 @@ export async function writeAtomically(
 export async function stageFile(
   path: string,
   contents: string | Uint8Array,
-  options: { readonly mode: number },
+  options: WriteOptions,
 ): Promise<StagedFile> {
   await sweep(path);
   const temporary = temporaryName(path);
@@ -68,8 +78,8 @@ export async function stageFile(
     try {
       await file.writeFile(contents);
       await file.chmod(options.mode);
-      // NFS and quotas report a full disk here, not at the write.
-      await file.sync();
+      // Not only against a power cut: some file systems report a full disk here, not at the write.
+      if (options.replaceable !== true) await file.sync();
     } finally {
       await file.close();
     }

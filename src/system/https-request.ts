@@ -1,5 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
+import { trustedRoots } from './trusted-roots.ts';
 
 export interface HttpsRequest {
   readonly method: 'GET' | 'POST';
@@ -71,7 +72,7 @@ async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): P
         method: request.method,
         agent: false,
         signal,
-        ...(request.ca !== undefined && { ca: request.ca }),
+        ca: trustedRoots(request.ca),
         headers: {
           accept: 'application/json',
           ...request.headers,

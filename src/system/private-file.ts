@@ -2,7 +2,6 @@ import {
   closeSync,
   constants,
   fstatSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -80,7 +79,8 @@ export async function readPrivateFileSoon(
 
 /**
  * Replaces a file in one step, readable by its owner only: a reader sees the old one or the new one,
- * and a crash leaves one of them. Folders on the way are made with mode 0700. What a killed writer
+ * and a kill leaves one of them. It is not waited for until it is on the disk: only for what can be
+ * had again where a power cut leaves it empty. Folders on the way are made with mode 0700. What a killed writer
  * left is swept up. For root's own state on a local disk; into a home, write with `writeAtomically`,
  * which explains a full disk.
  */
@@ -92,7 +92,6 @@ export function writePrivateFile(path: string, contents: string): void {
   const descriptor = openSync(temporary, 'wx', 0o600);
   try {
     writeFileSync(descriptor, contents);
-    fsyncSync(descriptor);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
