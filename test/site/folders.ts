@@ -21,6 +21,15 @@ export const siteFolder = join(cacheFolder, 'site');
 export const publicFolder =
   process.getuid?.() === 0 ? `/var/lib/berth-test-site${suffix()}` : join(siteFolder, 'public');
 
+/**
+ * The test images, in a store that every account reads; unlike the public folder it outlives a site.
+ * Rootless tests of containers do not exist, so without root it only has a place.
+ */
+export const imagesFolder =
+  process.getuid?.() === 0
+    ? `/var/lib/berth-test-images${suffix()}`
+    : join(cacheFolder, 'images-store');
+
 /** Homes of the accounts that tests make. */
 export const homesFolder = join(publicFolder, 'home');
 
