@@ -1,20 +1,12 @@
 import * as z from 'zod/mini';
 import { isCidr } from './cidr.ts';
 import { configError } from './config-error.ts';
+import { duration } from './duration.ts';
 import { isSecretName } from './hook-env-settings.ts';
 import { issuerFrom } from './issuer-url.ts';
 import { schemaProblems } from './schema-problems.ts';
 import type { BerthError } from '../errors.ts';
 
-/** `500ms`, `10s`, `5m`, `8h`; gives milliseconds. */
-const duration = z.pipe(
-  z.string().check(z.regex(/^[0-9]{1,6}(?:ms|s|m|h)$/, 'must be a time such as 500ms, 10s or 5m')),
-  z.transform((text) => {
-    const units: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-    const [, count, unit] = /^([0-9]+)([a-z]+)$/.exec(text) ?? [];
-    return Number(count) * (units[unit ?? ''] ?? 1);
-  }),
-);
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
 const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));

@@ -1,3 +1,5 @@
+import type { BerthError } from '../errors.ts';
+
 /**
  * What a session is made of, whatever runs it. Checked and frozen (`parseProfile`); text that may hold
  * `$USER`, `$UID`, `$GID` or `$HOME` is a template, filled in for the user when a session is planned.
@@ -105,6 +107,14 @@ export interface SshSettings {
   readonly storage: string;
   readonly podman: PodmanPaths;
   readonly profiles: ReadonlyMap<string, Profile>;
+  /** Profiles that cannot be used until somebody mends them; none of them is in `profiles`. */
+  readonly broken: ReadonlyMap<string, BrokenProfile>;
+}
+
+export interface BrokenProfile {
+  readonly error: BerthError;
+  /** Who it was for, where at least that could be read. */
+  readonly groups?: readonly string[];
 }
 
 export interface ProfileRule {
