@@ -51,7 +51,7 @@ describe('the login node of the tests', () => {
         'keep-id',
         '--network',
         'host',
-        'localhost/site/base:1',
+        'localhost/berth-site:1',
         'id',
         '-u',
       ],

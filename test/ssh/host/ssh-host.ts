@@ -11,6 +11,7 @@ import { freePorts } from '../../site/ports.ts';
 import { waitFor } from '../../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from './client.ts';
 import { keyOf, writeHostFiles } from './host-files.ts';
+import { testImages } from './images.ts';
 import type { LoginMode } from './sshd-config.ts';
 
 export interface SshHostOptions {
@@ -25,7 +26,7 @@ export interface SshHostOptions {
   readonly pam?: string;
   /** Who can log in, with their supplementary groups; `ada` and `bob` where not said. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
-  /** A shared image store to find at /var/lib/berth-ssh/images; false: none. */
+  /** The image store to find at /var/lib/berth-ssh/images, `testImages()` where not said; false: none. */
   readonly images?: string | false;
 }
 
@@ -84,7 +85,7 @@ export class SshHost {
       pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
       ...(mode === 'login-shell' ? { shell } : {}),
     });
-    const images = options.images === false ? '' : (options.images ?? experimentImages);
+    const images = options.images === false ? '' : (options.images ?? (await testImages()).store);
     const unshare = await startInit(folder, images);
     try {
       const init = await initOf(unshare, folder, port);
@@ -163,8 +164,6 @@ export class SshHost {
   }
 }
 
-const experimentImages = '/var/lib/berth-exp/images';
-
 const standardSshYml = {
   rules: [{ profile: 'base' }],
   podman: {
@@ -175,7 +174,7 @@ const standardSshYml = {
 };
 
 const standardProfile = {
-  image: 'localhost/site/base:1',
+  image: 'localhost/berth-site:1',
   pull: 'never',
   network: 'host',
   lifetime: 'connection',
