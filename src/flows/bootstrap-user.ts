@@ -1,4 +1,4 @@
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asOurselves } from '../system/as-user.ts';
@@ -11,7 +11,7 @@ import { eachCluster, type ClusterOutcome } from './each-cluster.ts';
 
 export interface BootstrapAllInput {
   readonly user: User;
-  readonly settings: SiteSettings;
+  readonly clusters: readonly ClusterSettings[];
   /** Epoch seconds. */
   readonly now: number;
   /** Clusters that saw this user before. */
@@ -23,10 +23,10 @@ export interface BootstrapAllInput {
   readonly onConnected: (cluster: ClusterSettings) => void;
 }
 
-/** Makes the user's objects on every cluster, all at once: an outcome for each of the settings'. */
+/** Makes the user's objects on every cluster, all at once: an outcome for each, in their order. */
 export function bootstrapUser({
   user,
-  settings,
+  clusters,
   now,
   known,
   deadline,
@@ -34,7 +34,7 @@ export function bootstrapUser({
   log,
   onConnected,
 }: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
-  return eachCluster(settings.clusters, deadline, async (cluster) => {
+  return eachCluster(clusters, deadline, async (cluster) => {
     // Root's files in one go: who the process is changes as seldom as can be.
     const { local, ...files } = await asOurselves(async () => ({
       local: await localAccess(cluster, access),

@@ -1,4 +1,4 @@
-import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/settings.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { Logger } from '../log.ts';
@@ -7,11 +7,18 @@ import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import { readingOnce, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
-import { giveCredentials } from './give-credentials.ts';
+import { giveCredentials, type GivenCredentials } from './give-credentials.ts';
 import { beforeDeadline, type ClusterOutcome } from './each-cluster.ts';
 import { loadSettings, type SettingsFiles } from './load-settings.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from './login-record.ts';
 import { mintUserToken } from './mint-token.ts';
+import {
+  clustersSkipped,
+  clustersToSkip,
+  readSilentClusters,
+  rememberSilentClusters,
+  type SilentClusters,
+} from './silent-clusters.ts';
 import type { LoginTokens } from './verified-login.ts';
 
 export interface LoginInput {
@@ -51,25 +58,31 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
     deadline: deadline.signal,
     clusterCount: settings.clusters.length,
   };
-  const connected = new Map(
-    settings.clusters.map((cluster) => [cluster, Promise.withResolvers<boolean>()]),
-  );
+  const names = settings.clusters.map(({ name }) => name);
+  const silent: SilentClusters =
+    names.length > 1 ? readSilentClusters(settings.stateDir) : new Map<string, number>();
+  const skipped = clustersToSkip(silent, names, input.now());
+  const asked = settings.clusters.filter(({ name }) => !skipped.has(name));
+  const reached = new Set<string>();
+  const connected = new Map(asked.map((cluster) => [cluster, Promise.withResolvers<boolean>()]));
   const bootstraps = input.parts.bootstrap
     ? bootstrapUser({
         user,
-        settings,
+        clusters: asked,
         now: input.now(),
         known: record.clusters,
         deadline,
         access,
         log,
-        onConnected: (cluster) => connected.get(cluster)?.resolve(true),
+        onConnected: (cluster) => {
+          reached.add(cluster.name);
+          connected.get(cluster)?.resolve(true);
+        },
       })
     : [];
   const bootstrapOf = (
     cluster: ClusterSettings,
-  ): Promise<ClusterOutcome<ReconcileResult>> | undefined =>
-    bootstraps[settings.clusters.indexOf(cluster)];
+  ): Promise<ClusterOutcome<ReconcileResult>> | undefined => bootstraps[asked.indexOf(cluster)];
   // The connections are on their way first: what comes now is done while the servers work.
   await new Promise(setImmediate);
   const [bootstrapped, given] = await Promise.all([
@@ -83,9 +96,11 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
             ? {}
             : { knownDigest: record.kubeconfigDigest }),
           reached: async (cluster) => {
-            const bootstrap = bootstrapOf(cluster);
-            if (bootstrap === undefined || record.clusters.includes(cluster.name)) return true;
-            const made = bootstrap.then(({ result }) => result !== undefined);
+            const { name, credentials } = cluster;
+            // Such a token is made by the cluster.
+            if (skipped.has(name) && credentials.mode === 'service-account') return false;
+            if (!input.parts.bootstrap || record.clusters.includes(name)) return true;
+            const made = bootstrapOf(cluster)?.then(({ result }) => result !== undefined) ?? false;
             return Promise.race([made, connected.get(cluster)?.promise ?? made]);
           },
           mintToken: async (cluster) => {
@@ -98,25 +113,36 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
           log,
           now: input.now,
         })
-      : { errors: [] },
+      : noCredentials,
   ]);
   for (const outcome of bootstrapped) logBootstrap(log, outcome);
-  await remember(
-    settings,
-    record,
-    user.name,
-    {
-      clusters: bootstrapped.flatMap(({ cluster, result }) => (result ? [cluster.name] : [])),
-      ...given,
-    },
-    { log, deadline },
+  const missed = settings.clusters.filter(
+    ({ name, credentials }) =>
+      skipped.has(name) && (input.parts.bootstrap || credentials.mode === 'service-account'),
   );
-  return [
-    ...broken.map(({ error }) => error),
-    ...bootstrapped.flatMap(({ error }) => error ?? []),
-    ...given.errors,
-  ][0];
+  const notAsked = missed.length === 0 ? [] : [clustersSkipped(missed.map(({ name }) => name))];
+  for (const error of notAsked) log.error(error);
+  const errors = new Map(
+    bootstrapped.flatMap(({ cluster, error }) => (error ? [[cluster.name, error]] : [])),
+  );
+  if (errors.size > 0 || silent.size > 0)
+    await keep('which clusters are away', { log, deadline }, () =>
+      rememberSilentClusters(
+        settings.stateDir,
+        { configured: names, reached, errors },
+        input.now(),
+      ),
+    );
+  const made = bootstrapped.flatMap(({ cluster, result }) => (result ? [cluster.name] : []));
+  const next = nextRecord(record, made, given);
+  if (JSON.stringify(next) !== JSON.stringify(record))
+    await keep('the login', { log, deadline }, () =>
+      writeLoginRecord(settings.stateDir, user.name, next),
+    );
+  return [...broken.map(({ error }) => error), ...errors.values(), ...notAsked, ...given.errors][0];
 }
+
+const noCredentials: GivenCredentials = { errors: [] };
 
 function logBootstrap(
   log: Logger,
@@ -132,28 +158,28 @@ function logBootstrap(
   });
 }
 
-/** Written only when something changed; losing it costs the next login some milliseconds. */
-async function remember(
-  { stateDir }: SiteSettings,
+function nextRecord(
   before: LoginRecord,
-  username: string,
-  seen: { readonly clusters: readonly string[]; readonly kubeconfigDigest?: string },
-  { log, deadline }: { readonly log: Logger; readonly deadline: Deadline },
-): Promise<void> {
-  const kubeconfigDigest = seen.kubeconfigDigest ?? before.kubeconfigDigest;
-  const next: LoginRecord = {
-    clusters: [...new Set([...before.clusters, ...seen.clusters])].sort(),
+  made: readonly string[],
+  { kubeconfigDigest = before.kubeconfigDigest }: Pick<LoginRecord, 'kubeconfigDigest'>,
+): LoginRecord {
+  return {
+    clusters: [...new Set([...before.clusters, ...made])].sort(),
     ...(kubeconfigDigest === undefined ? {} : { kubeconfigDigest }),
   };
-  if (JSON.stringify(next) === JSON.stringify(before)) return;
+}
+
+/** Writes what only makes the next login faster: where that fails, a warning is all. */
+async function keep(
+  what: string,
+  { log, deadline }: { readonly log: Logger; readonly deadline: Deadline },
+  write: () => void,
+): Promise<void> {
   try {
     // Root's turn does not come while a home hangs.
-    await beforeDeadline(
-      asRoot(() => writeLoginRecord(stateDir, username, next)),
-      deadline,
-    );
+    await beforeDeadline(asRoot(write), deadline);
   } catch (thrown) {
-    const error = asBerthError(thrown, `remembering the login in ${stateDir}`);
+    const error = asBerthError(thrown, `remembering ${what}`);
     log.warning(error.message, { code: error.code });
   }
 }

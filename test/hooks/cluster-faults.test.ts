@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { errorLines } from '../faults/log-lines.ts';
 import { CertificateAuthority } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers } from '../site/newcomers.ts';
@@ -156,6 +157,113 @@ describe('of several clusters', () => {
 
     expect(linesOf(stderr, 'alive')).toContain('msg="namespace created"');
     for (const name of names) expect(linesOf(stderr, name)).toContain('code=api-unreachable');
+    const later = await portal.prePun(user.name);
+    expect(later.stderr.split('\n')).toHaveLength(2);
+    expect(errorLines(later.stderr)).toMatchObject([{ code: 'cluster-skipped' }]);
     await portal.remove();
+  });
+
+  describe('one that does not answer', () => {
+    interface Setup {
+      readonly portal: Portal;
+      readonly user: string;
+      /** The endpoint of every cluster but `alive`. */
+      readonly away: Readonly<Record<string, string>>;
+      /** Lets 30 seconds pass for what is known of the clusters. */
+      readonly age: () => Promise<void>;
+      readonly known: () => Promise<Record<string, number>>;
+    }
+
+    async function setUp(user: string, kinds: readonly ('dead' | 'silent')[]): Promise<Setup> {
+      await newcomers.come(user);
+      const portal = await Portal.make(site, { clusters: { alive: managed } });
+      const { dead } = await freePorts(['dead']);
+      const ports = { dead, silent: (silent.address() as AddressInfo).port };
+      const away = Object.fromEntries(
+        kinds.map((kind) => [kind, `https://127.0.0.1:${ports[kind]}`]),
+      );
+      const admin: Record<string, object> = {};
+      for (const [name, endpoint] of Object.entries(away)) {
+        await portal.writeCluster(name, { ...managed, server: { endpoint } });
+        admin[name] = { admin: { kubeconfig: await kubeconfigFor(portal, endpoint) } };
+      }
+      await portal.writeBerth({ deadline: '3s', clusters: admin });
+      const file = join(portal.files.stateDir, 'silent-clusters.json');
+      const known = async (): Promise<Record<string, number>> =>
+        JSON.parse(await readFile(file, 'utf8')) as Record<string, number>;
+      const age = async (): Promise<void> => {
+        const times = Object.entries(await known()).map(([name, at]) => [name, at - 30]);
+        await writeFile(file, JSON.stringify(Object.fromEntries(times)));
+      };
+      return { portal, user, away, age, known };
+    }
+
+    it('costs one login its deadline, and the next ones a line in all', async () => {
+      const { portal, user } = await setUp('cl-silent', ['dead', 'silent']);
+      const first = await portal.prePun(user);
+
+      const began = performance.now();
+      const next = await portal.prePun(user);
+      const took = performance.now() - began;
+
+      const codes = errorLines(first.stderr).map(({ code, cluster }) => `${cluster} ${code}`);
+      expect(codes.sort()).toEqual(['dead api-unreachable', 'silent api-deadline']);
+      expect(linesOf(next.stderr, 'alive')).toContain('msg="namespace kept"');
+      expect(errorLines(next.stderr)).toEqual([
+        expect.objectContaining({
+          code: 'cluster-skipped',
+          clusters: 'dead, silent',
+          hint: expect.stringContaining('berth doctor') as unknown,
+        }),
+      ]);
+      expect([first.exitCode, next.exitCode]).toEqual([75, 75]);
+      expect(took).toBeLessThan(2_000);
+      const { mode, uid } = await stat(join(portal.files.stateDir, 'silent-clusters.json'));
+      expect([mode & 0o777, uid]).toEqual([0o600, 0]);
+      await portal.remove();
+    });
+
+    it('is asked again after 30 seconds, and is forgotten once it is there', async () => {
+      const { portal, user, age, known } = await setUp('cl-back', ['dead']);
+      await portal.prePun(user);
+      await age();
+
+      const again = await portal.prePun(user);
+      const noted = await known();
+      await age();
+      await portal.writeBerth();
+      await portal.writeCluster('dead', managed);
+      const back = await portal.prePun(user);
+
+      expect(linesOf(again.stderr, 'dead')).toContain('code=api-unreachable');
+      expect(Object.keys(noted)).toEqual(['dead']);
+      expect(linesOf(back.stderr, 'dead')).toContain('msg="namespace kept"');
+      expect(back.exitCode).toBe(0);
+      expect(await known()).toEqual({});
+      await portal.remove();
+    });
+
+    it('is always asked where no other was there, or where it is the only one', async () => {
+      const { portal, user, away } = await setUp('cl-none', ['dead']);
+      const other = { ...managed, server: { endpoint: away.dead } };
+      const kubeconfig = await kubeconfigFor(portal, String(away.dead));
+      await portal.writeCluster('alive', other);
+      await portal.writeBerth({ defaults: { admin: { kubeconfig } } });
+
+      for (const which of ['first', 'later']) {
+        const { stderr } = await portal.prePun(user);
+        const codes = errorLines(stderr).map(({ code }) => code);
+        expect(codes, which).toEqual(['api-unreachable', 'api-unreachable']);
+      }
+      await rm(join(portal.files.clustersDir, 'alive.yml'));
+      await writeFile(
+        join(portal.files.stateDir, 'silent-clusters.json'),
+        JSON.stringify({ dead: Date.now() / 1000 }),
+        { mode: 0o600 },
+      );
+      const { stderr } = await portal.prePun(user);
+      expect(errorLines(stderr).map(({ code }) => code)).toEqual(['api-unreachable']);
+      await portal.remove();
+    });
   });
 });
