@@ -8,6 +8,7 @@ import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from './atomic-file.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
+import { startOf } from './process-start.ts';
 
 export interface LockOptions {
   /** How long to wait for others, in milliseconds. */
@@ -210,19 +211,6 @@ function describeSelf(): Owner {
     start: startOf(process.pid) ?? '',
     nonce: randomBytes(9).toString('hex'),
   };
-}
-
-/** Nothing for a process that is gone. */
-function startOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in field 2 may hold blanks and brackets, so count from its last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // A zombie runs no more; its parent only has not looked yet.
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
 }
 
 async function timedOut(path: string, waitMs: number): Promise<BerthError> {

@@ -1,0 +1,168 @@
+import { lstatSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { basename } from 'node:path';
+import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
+import type { Profile, SshSettings } from '../config/profile.ts';
+import { BerthError } from '../errors.ts';
+import { lookupUser } from '../identity/nss.ts';
+import type { User } from '../identity/user.ts';
+import { containerName } from '../session/container-run.ts';
+import { runtimeExec } from '../session/runtime-exec.ts';
+import { sessionEnvironment } from '../session/session-environment.ts';
+import type { ProgramCall, SessionHost } from '../session/session-host.ts';
+import type { SessionRequest } from '../session/session-request.ts';
+import { sessionWords } from '../session/session-words.ts';
+import { fillTemplate } from '../session/template.ts';
+import { ownConnection } from '../system/ssh-connection.ts';
+import { loadSshSettings } from './load-ssh-settings.ts';
+import type { StartInput, startContainer as StartContainer } from './start-container.ts';
+import { warmContainer } from './warm-container.ts';
+
+export interface OpenInput {
+  readonly request: SessionRequest;
+  /** As sshd made it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder of the bundled file-transfer programs on the host. */
+  readonly filesFolder: string;
+}
+
+/**
+ * From a connection to the program that takes this process's place: the user's shell, or the client's
+ * command, in the user's container. Where the container runs already, some small files are read and
+ * nothing is started before.
+ *
+ * @throws {BerthError} `session-refused`, what `loadSshSettings` and `startContainer` throw
+ */
+export async function openSession(input: OpenInput): Promise<ProgramCall> {
+  const { request, env } = input;
+  const settings = await loadSshSettings(
+    request.configFile === undefined ? {} : { configFile: request.configFile },
+  );
+  const user = lookupUser(userInfo().username, { minimumUid: 1 });
+  const choice = await choose(settings, user, request, env);
+  if (choice.kind === 'refuse') throw refused(choice);
+  if (choice.kind === 'host-shell') return hostShell(user, request, env);
+  const { profile } = choice;
+  const host = sessionHost(settings, user);
+  const name = containerName(profile, host.connection);
+  const container =
+    warmContainer(host.runFolder, name) ??
+    (await startAnew({ host, profile, name, filesFolder: input.filesFolder }));
+  return runtimeExec(host, container, {
+    words: sessionWords(request, container),
+    tty: request.tty,
+    cwd: user.home,
+    env: sessionEnvironment(container.env, env, {
+      profile,
+      user,
+      shell: container.shell,
+      set: filledIn(profile, user),
+      ...(host.connection === undefined ? {} : { connection: host.connection }),
+    }),
+  });
+}
+
+/** Loaded only where no container waits: what starts one costs more to load than all of the above. */
+async function startAnew(input: StartInput): ReturnType<typeof StartContainer> {
+  const { startContainer } = await import('./start-container.ts');
+  return startContainer(input);
+}
+
+/** The site's words on who gets what. */
+async function choose(
+  settings: SshSettings,
+  user: User,
+  { profile }: SessionRequest,
+  { SSH_CONNECTION: connection }: OpenInput['env'],
+): Promise<ProfileChoice> {
+  const port = Number(connection?.split(' ')[3]);
+  return chooseProfile(settings, {
+    user: user.name,
+    groups: namesGroups(settings) ? await groupNames() : [],
+    wanted: profile,
+    port: Number.isInteger(port) ? port : undefined,
+  });
+}
+
+function namesGroups({ rules, profiles, hostShellGroups }: SshSettings): boolean {
+  const profilesWithGroups = [...profiles.values()].some(({ groups }) => groups !== undefined);
+  return (
+    profilesWithGroups ||
+    hostShellGroups.length > 0 ||
+    rules.some(({ groups }) => groups !== undefined)
+  );
+}
+
+async function groupNames(): Promise<string[]> {
+  const { ownGroupNames } = await import('../system/group-names.ts');
+  return ownGroupNames();
+}
+
+function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost {
+  const connection = ownConnection(user.uid);
+  return {
+    user,
+    storage,
+    podman,
+    runFolder: runFolderOf(user),
+    ...(connection === undefined ? {} : { connection }),
+  };
+}
+
+/**
+ * systemd's folder of the user, else the one that PAM's hook made. Not what XDG_RUNTIME_DIR says: that
+ * came with the connection.
+ *
+ * @throws {BerthError} `run-folder-missing`
+ */
+export function runFolderOf({ uid }: Pick<User, 'uid'>): string {
+  const folders = [`/run/user/${uid}`, `/run/berth/users/${uid}`];
+  const found = folders.find((folder) => isOwnFolder(folder, uid));
+  if (found !== undefined) return found;
+  throw new BerthError(`there is no folder for what runs of yours: ${folders.join(', ')}`, {
+    code: 'run-folder-missing',
+    exit: 'config',
+    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd.',
+  });
+}
+
+function isOwnFolder(folder: string, uid: number): boolean {
+  const status = lstatSync(folder, { throwIfNoEntry: false });
+  return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
+}
+
+function filledIn({ environment }: Profile, user: User): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment.set).map(([name, value]) => [name, fillTemplate(value, user)]),
+  );
+}
+
+function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
+  return new BerthError('there is no session for you on this machine', {
+    code: 'session-refused',
+    exit: 'permission',
+    hint: 'Ask the admins of this machine.',
+    fields: { why: code, reason },
+    cause: error ?? new Error(reason),
+  });
+}
+
+/** The user's own shell of the host, as sshd would have started it. */
+function hostShell(
+  { shell, home, uid }: User,
+  { command }: SessionRequest,
+  env: OpenInput['env'],
+): ProgramCall {
+  const file = shell === '' || shell.endsWith('/shell/login') ? '/bin/bash' : shell;
+  const kept = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);
+  return {
+    file,
+    args: command === undefined ? [`-${basename(file)}`] : [basename(file), '-c', command],
+    env: {
+      ...Object.fromEntries(kept),
+      SHELL: file,
+      HOME: home,
+      XDG_RUNTIME_DIR: `/run/user/${uid}`,
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import { execFile } from 'node:child_process';
+import { existsSync, lstatSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import type { Profile } from '../config/profile.ts';
+import { BerthError } from '../errors.ts';
+import { containerRun, pidFile, type ReadyMount } from '../session/container-run.ts';
+import { podmanCall } from '../session/podman-call.ts';
+import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
+import { filesInside } from '../session/session-words.ts';
+import { fillTemplate } from '../session/template.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import { takeLock } from '../system/owner-lock.ts';
+import { startOf } from '../system/process-start.ts';
+import { startError } from './start-errors.ts';
+import { noteFile, noteFolder, warmContainer, type ContainerNote } from './warm-container.ts';
+
+export interface StartInput {
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  readonly name: string;
+  /** In place of the profile's, where that failed. */
+  readonly image?: string;
+  /** Folder of the bundled file-transfer programs on the host. */
+  readonly filesFolder: string;
+}
+
+/** The lock is local: its owner can always be looked up. */
+const foreignStaleMs = 60_000;
+
+/**
+ * Starts the container of this name, once, however many logins want it at the same moment: the others
+ * wait for the first one's.
+ *
+ * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `lock-timeout`, and what
+ *   `startError` makes of podman's words
+ */
+export async function startContainer(
+  input: StartInput,
+): Promise<NonNullable<ReturnType<typeof warmContainer>>> {
+  const { host, profile, name } = input;
+  const { runFolder } = host;
+  const warm = (): ReturnType<typeof warmContainer> => warmContainer(runFolder, name);
+  await mkdir(noteFolder(runFolder), { recursive: true, mode: 0o700 });
+  const lock = await takeLock(`${noteFolder(runFolder)}/${name}.lock`, {
+    waitMs: profile.deadlineMs,
+    foreignStaleMs,
+    enough: () => warm() !== undefined,
+  });
+  try {
+    if (lock !== undefined) await start(input);
+  } finally {
+    await lock?.release();
+  }
+  const container = warm();
+  if (container === undefined)
+    throw new BerthError(`the container ${name} ended as soon as it was started`, {
+      code: 'container-ended',
+      exit: 'unavailable',
+      hint: `See why: as the user, podman logs ${name}; can the image be run on this machine at all?`,
+    });
+  return container;
+}
+
+async function start(input: StartInput): Promise<void> {
+  const { host, profile, name, image, filesFolder } = input;
+  const bundled = existsSync(filesFolder);
+  const mounts = [...readyMounts(profile, host), ...(bundled ? [bundledMount(filesFolder)] : [])];
+  const { call } = containerRun(host, profile, {
+    mounts,
+    ...(profile.hostname === undefined
+      ? {}
+      : { hostname: fillTemplate(profile.hostname, host.user) }),
+    ...(image === undefined ? {} : { image }),
+  });
+  const id = (await run(call, profile.deadlineMs)).trim();
+  const pid = Number(await readFile(pidFile(host, name), 'utf8'));
+  const note: ContainerNote = {
+    id,
+    pid,
+    start: startOf(pid) ?? '',
+    env: await imageEnvironment(host, id),
+    shell: shellInside(pid, profile, host),
+    bundledFiles: bundled,
+  };
+  await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
+    mode: 0o600,
+    replaceable: true,
+  });
+}
+
+/** Where a source is not there and may be missing, the mount is left out. */
+function readyMounts(profile: Profile, { user, storage, runFolder }: SessionHost): ReadyMount[] {
+  return profile.mounts.flatMap((mount) => {
+    const source = fillTemplate(mount.source, user);
+    const target = fillTemplate(mount.target ?? mount.source, user);
+    for (const kept of [storage, runFolder])
+      if (within(source, kept) || within(kept, source))
+        throw new BerthError(`profile ${profile.name} mounts ${source}, which shows ${kept}`, {
+          code: 'session-mount-forbidden',
+          exit: 'config',
+          hint: 'What lies there steers podman on the host: mount a folder beside it.',
+        });
+    if (existsSync(source)) return [{ source, target, readOnly: mount.readOnly }];
+    if (mount.missing === 'skip') return [];
+    throw new BerthError(`profile ${profile.name} mounts ${source}, which is not there`, {
+      code: 'session-mount-missing',
+      exit: 'unavailable',
+      hint: 'Is the file system mounted on this host? `missing: skip` in the profile goes on without it.',
+      fields: { file: source },
+    });
+  });
+}
+
+function within(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
+}
+
+function bundledMount(source: string): ReadyMount {
+  return { source, target: filesInside, readOnly: true };
+}
+
+/** What `ENV` of the image says, as podman gave it to the container. */
+async function imageEnvironment(host: SessionHost, id: string): Promise<string[]> {
+  const folder = `${userFolder(host)}/storage/overlay-containers/${id}/userdata`;
+  const config = JSON.parse(await readFile(`${folder}/config.json`, 'utf8')) as {
+    process?: { env?: string[] };
+  };
+  return config.process?.env ?? [];
+}
+
+/** The user's own shell where the image has it. */
+function shellInside(pid: number, profile: Profile, { user }: SessionHost): string {
+  const wanted = [profile.shell, user.shell, '/bin/bash', '/usr/bin/bash'];
+  const found = wanted.find((shell) => shell !== undefined && isThere(pid, shell));
+  return found ?? '/bin/sh';
+}
+
+/** Absolute links inside would lead to the host's files: a link counts as there. */
+function isThere(pid: number, path: string): boolean {
+  return (
+    path.startsWith('/') &&
+    lstatSync(`/proc/${pid}/root${path}`, { throwIfNoEntry: false }) !== undefined
+  );
+}
+
+function run(call: ProgramCall, timeout: number): Promise<string> {
+  const [, ...args] = call.args;
+  return new Promise((resolve, reject) => {
+    execFile(
+      call.file,
+      args,
+      { env: { ...call.env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
+      (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else reject(startError(error, stderr, timeout));
+      },
+    );
+  });
+}
+
+/** Ends a container that did not come up, so that the next try meets nothing of it. */
+export function removeCall(host: SessionHost, name: string): ProgramCall {
+  return podmanCall(host, ['rm', '--force', '--time', '0', '--ignore', name]);
+}

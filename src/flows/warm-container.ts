@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { isErrno } from '../errors.ts';
+import type { WarmContainer } from '../session/runtime-exec.ts';
+import { startOf } from '../system/process-start.ts';
+
+/** What is known of a container since it was started, in the user's run folder. */
+export interface ContainerNote {
+  /** Podman's ID. */
+  readonly id: string;
+  /** Host's PID of its first process, and when that was started (`startOf`). */
+  readonly pid: number;
+  readonly start: string;
+  /** `NAME=VALUE` of the image. */
+  readonly env: readonly string[];
+  /** The user's shell inside. */
+  readonly shell: string;
+  readonly bundledFiles: boolean;
+}
+
+/** Folder of locks and notes: the user's own, gone after a reboot as the containers are. */
+export function noteFolder(runFolder: string): string {
+  return `${runFolder}/berth`;
+}
+
+export function noteFile(runFolder: string, name: string): string {
+  return `${noteFolder(runFolder)}/${name}.json`;
+}
+
+/** The container of this name, if it runs and can be joined: three small files are read. */
+export function warmContainer(
+  runFolder: string,
+  name: string,
+): (ContainerNote & WarmContainer) | undefined {
+  try {
+    const note = JSON.parse(readFileSync(noteFile(runFolder, name), 'utf8')) as ContainerNote;
+    if (note.start === '' || startOf(note.pid) !== note.start) return undefined;
+    const pausePid = Number(readFileSync(`${runFolder}/libpod/tmp/pause.pid`, 'latin1'));
+    if (!Number.isInteger(pausePid) || startOf(pausePid) === undefined) return undefined;
+    return { ...note, pausePid };
+  } catch (error) {
+    // No note, or half of one: it is started anew.
+    if (isErrno(error) || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Lifetime, Profile } from '../config/profile.ts';
+import { podmanCall } from './podman-call.ts';
+import type { ProgramCall, SessionHost } from './session-host.ts';
+
+/** A mount with its templates filled and its source known to be there. */
+export interface ReadyMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+export interface ContainerRun {
+  readonly name: string;
+  readonly call: ProgramCall;
+}
+
+/**
+ * The name of the container that a connection's sessions run in: the same for all connections of a
+ * user, or the connection's own. Podman's names are per user.
+ */
+export function containerName(profile: Profile, connection: string | undefined): string {
+  const shared = profile.lifetime.kind !== 'connection' || connection === undefined;
+  return shared ? `berth-${profile.name}` : `berth-${profile.name}-${connection}`;
+}
+
+/**
+ * `podman run` of a container that only waits: every session joins it. The user's UID and GID are the
+ * same inside as outside (keep-id), and so are the rights of all groups.
+ */
+export function containerRun(
+  host: SessionHost,
+  profile: Profile,
+  ready: {
+    readonly mounts: readonly ReadyMount[];
+    readonly hostname?: string;
+    readonly image?: string;
+  },
+): ContainerRun {
+  const { user, connection } = host;
+  const name = containerName(profile, connection);
+  const { limits, podman } = profile;
+  const words = [
+    'run',
+    '--detach',
+    '--replace',
+    ...['--name', name],
+    ...labels(profile, connection),
+    ...['--userns', 'keep-id'],
+    ...['--group-add', 'keep-groups'],
+    ...['--passwd-entry', passwdEntry(host)],
+    ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
+    ...(ready.hostname === undefined ? [] : ['--hostname', ready.hostname]),
+    ...['--pull', profile.pull],
+    ...['--log-driver', 'none'],
+    ...['--stop-timeout', '1'],
+    '--http-proxy=false',
+    ...ready.mounts.flatMap(mountWords),
+    ...['--workdir', '/'],
+    ...['--env', `HOME=${user.home}`],
+    ...(limits.cpus === undefined ? [] : ['--cpus', String(limits.cpus)]),
+    ...(limits.memory === undefined ? [] : ['--memory', `${limits.memory}b`]),
+    ...(limits.pids === undefined ? [] : ['--pids-limit', String(limits.pids)]),
+    ...podman.devices.flatMap((device) => ['--device', device]),
+    ...podman.capabilities.add.flatMap((capability) => ['--cap-add', capability]),
+    ...podman.capabilities.drop.flatMap((capability) => ['--cap-drop', capability]),
+    ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
+    ...['--pidfile', pidFile(host, name)],
+    // The image's own entry point is not asked: an init that reaps, and waits.
+    '--init',
+    ...['--entrypoint', '[]'],
+    ready.image ?? profile.image,
+    ...['/run/podman-init', '-P'],
+  ];
+  return { name, call: podmanCall(host, words) };
+}
+
+/** Where podman writes the host's PID of the container's first process. */
+export function pidFile({ runFolder }: SessionHost, name: string): string {
+  return `${runFolder}/berth/${name}.pid`;
+}
+
+function labels({ name, lifetime }: Profile, connection: string | undefined): string[] {
+  return [
+    ['berth.profile', name],
+    ['berth.lifetime', lifetimeLabel(lifetime)],
+    ...(lifetime.kind === 'connection' && connection !== undefined
+      ? [['berth.connection', connection]]
+      : []),
+  ].flatMap(([key, value]) => ['--label', `${key ?? ''}=${value ?? ''}`]);
+}
+
+/** `connection`, `user:GRACE` or `duration:LENGTH`, in milliseconds, for whoever ends it. */
+function lifetimeLabel(lifetime: Lifetime): string {
+  if (lifetime.kind === 'connection') return 'connection';
+  const linger = lifetime.linger ? ':linger' : '';
+  return lifetime.kind === 'user'
+    ? `user:${lifetime.graceMs}${linger}`
+    : `duration:${lifetime.durationMs}${linger}`;
+}
+
+/** passwd(5); podman fills the variables. The shell inside is chosen when the image is known. */
+function passwdEntry({ user }: SessionHost): string {
+  return `${user.name}:*:${user.uid}:${user.gid}::${user.home}:${user.shell}`;
+}
+
+/** `--mount` and not `--volume`: a colon in a path is then no separator; a comma is refused before. */
+function mountWords({ source, target, readOnly }: ReadyMount): string[] {
+  const options = ['type=bind', `source=${source}`, `target=${target}`, 'bind-propagation=rslave'];
+  return ['--mount', [...options, ...(readOnly ? ['readonly'] : [])].join(',')];
+}

@@ -1,0 +1,42 @@
+import { userFolder, type ProgramCall, type SessionHost } from './session-host.ts';
+
+/**
+ * podman, for this user's containers. Where it keeps what is said on its command line, and its HOME
+ * is a folder that no session can reach: a containers.conf, storage.conf, registries.conf, policy.json,
+ * mounts.conf or hook in the user's home is never read (containers.conf(5), containers-storage.conf(5)).
+ */
+export function podmanCall(host: SessionHost, words: readonly string[]): ProgramCall {
+  const { podman, runFolder, storage } = host;
+  const own = userFolder(host);
+  const mountProgram = podman.mountProgram;
+  return {
+    file: podman.podman,
+    args: [
+      'podman',
+      ...['--root', `${own}/storage`],
+      ...['--runroot', `${runFolder}/containers`],
+      ...['--tmpdir', `${runFolder}/libpod/tmp`],
+      ...['--runtime', podman.runtime],
+      ...['--cgroup-manager', podman.cgroupManager],
+      ...['--events-backend', 'none'],
+      ...['--log-level', 'error'],
+      ...['--storage-driver', 'overlay'],
+      ...(mountProgram === undefined
+        ? []
+        : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
+      ...['--storage-opt', `additionalimagestore=${storage}/images`],
+      ...words,
+    ],
+    env: podmanEnvironment(host),
+  };
+}
+
+/** All that podman, the OCI runtime and nsenter get to see: nothing of the client's or the user's. */
+export function podmanEnvironment(host: SessionHost): Readonly<Record<string, string>> {
+  return {
+    HOME: userFolder(host),
+    PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+    XDG_RUNTIME_DIR: host.runFolder,
+    LANG: 'C.UTF-8',
+  };
+}

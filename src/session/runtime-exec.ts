@@ -1,0 +1,56 @@
+import { basename } from 'node:path';
+import type { ProgramCall, SessionHost } from './session-host.ts';
+import { podmanEnvironment } from './podman-call.ts';
+
+/** A container that runs. */
+export interface WarmContainer {
+  /** Podman's ID of 64 hexadecimal digits. */
+  readonly id: string;
+  /** Host's PID of a process in the user namespace that podman made for the user. */
+  readonly pausePid: number;
+}
+
+/**
+ * A process in a warm container, as the OCI runtime itself starts it: with the container's seccomp
+ * filter, capability bounds, cgroup and labels, which joining its namespaces alone would not give. What
+ * `podman exec` adds (a database, a lock, conmon) costs a quarter of a second and keeps nothing that a
+ * session needs: its terminal, signals and exit code are the runtime's own.
+ *
+ * Safe because it is the user's own: nsenter joins the user namespace that the user owns, and the
+ * runtime reads its state from a folder that only the user can write.
+ */
+export function runtimeExec(
+  host: SessionHost,
+  container: WarmContainer,
+  session: {
+    readonly words: readonly string[];
+    readonly tty: boolean;
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+  },
+): ProgramCall {
+  const { user, podman, runFolder } = host;
+  const environment = Object.entries(session.env).flatMap(([name, value]) => [
+    '--env',
+    `${name}=${value}`,
+  ]);
+  return {
+    file: podman.nsenter,
+    args: [
+      'nsenter',
+      ...['--user', '--mount', '--preserve-credentials'],
+      ...['--target', String(container.pausePid)],
+      '--',
+      podman.runtime,
+      ...['--root', `${runFolder}/${basename(podman.runtime)}`],
+      'exec',
+      ...(session.tty ? ['--tty'] : []),
+      ...['--user', `${user.uid}:${user.gid}`],
+      ...['--cwd', session.cwd],
+      ...environment,
+      container.id,
+      ...session.words,
+    ],
+    env: podmanEnvironment(host),
+  };
+}

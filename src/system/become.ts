@@ -1,0 +1,29 @@
+import { accessSync, constants } from 'node:fs';
+import { BerthError } from '../errors.ts';
+
+/**
+ * Replaces this process with a program: same PID, terminal, pipes and parent; nothing of Node stays.
+ *
+ * @param call Absolute path, words (the first is the name it sees itself under), whole environment.
+ * @throws {BerthError} `exec-failed`; it does not return.
+ */
+export function become(call: {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}): never {
+  let cause: unknown;
+  try {
+    // Where execve(2) fails, Node aborts with a dump of its stack: so ask first.
+    accessSync(call.file, constants.X_OK);
+    process.execve?.(call.file, [...call.args], { ...call.env });
+  } catch (thrown) {
+    cause = thrown;
+  }
+  throw new BerthError(`${call.file} could not be started`, {
+    code: 'exec-failed',
+    exit: 'unavailable',
+    hint: `Look whether ${call.file} is installed and may be run: ls -l ${call.file}.`,
+    cause,
+  });
+}
