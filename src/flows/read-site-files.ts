@@ -15,6 +15,7 @@ import {
   readConfigDirectory,
   readConfigFile,
 } from '../system/config-files.ts';
+import { utf8 } from './config-text.ts';
 
 /** The parts of the settings, and what they were read from. */
 export interface SiteFiles {
@@ -167,14 +168,5 @@ class SiteFilesReader {
     this.sources.set(path, read.identity);
     if (read.changedNs > this.newestNs) this.newestNs = read.changedNs;
     return read;
-  }
-}
-
-function utf8(file: ConfigFile): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
-  } catch {
-    const hint = 'Save it as UTF-8.';
-    throw configError('config-not-utf8', file.path, 'is not UTF-8', hint);
   }
 }

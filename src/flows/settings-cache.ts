@@ -1,9 +1,9 @@
 import { deepFreeze } from '../config/deep-freeze.ts';
 import type { SiteSettings } from '../config/settings.ts';
 import type { LoadedSettings } from '../config/site-parts.ts';
-import { BerthError, type ExitClass } from '../errors.ts';
 import { fileIdentity } from '../system/config-files.ts';
 import { readPrivateFile } from '../system/private-file.ts';
+import { fromPlain, type PlainError, toPlain } from './plain-error.ts';
 
 /** What must be the same for the kept settings to be the ones that reading everything would give. */
 export interface CacheKey {
@@ -19,14 +19,6 @@ interface CacheContents {
   readonly sources: readonly (readonly [path: string, identity: string])[];
   readonly settings: SiteSettings;
   readonly broken: readonly { readonly cluster: string; readonly error: PlainError }[];
-}
-
-interface PlainError {
-  readonly message: string;
-  readonly code: string;
-  readonly exit: ExitClass;
-  readonly hint: string;
-  readonly fields: Readonly<Record<string, string | number>>;
 }
 
 const largest = 16 * 1024 * 1024;
@@ -52,7 +44,7 @@ export function readCachedSettings(
     settings: deepFreeze(contents.settings),
     broken: contents.broken.map(({ cluster, error }) => ({
       cluster,
-      error: new BerthError(error.message, error),
+      error: fromPlain(error),
     })),
   };
 }
@@ -84,13 +76,8 @@ export async function writeCachedSettings(
     key: JSON.stringify(key),
     sources: [...sources],
     settings,
-    broken: broken.map(({ cluster, error }) => ({ cluster, error: plain(error) })),
+    broken: broken.map(({ cluster, error }) => ({ cluster, error: toPlain(error) })),
   };
   await mkdir(paths.dirname(path), { recursive: true, mode: 0o700 });
   await writeAtomically(path, JSON.stringify(contents), { mode: 0o600 });
-}
-
-function plain(error: BerthError): PlainError {
-  const { message, code, exit, hint, fields } = error;
-  return { message, code, exit, hint, fields };
 }

@@ -43,14 +43,13 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':
-      if (isPlainFolder(user.home)) return user.home;
+      if (isPlainFolder(user.home)) return user.home.replace(/\/$/, '');
       throw unsafe('home', user.home);
   }
 }
 
 /** Absolute, not `/` itself, without `.` and `..`, and with no character that podman's options read. */
 function isPlainFolder(path: string): boolean {
-   
   if (/[:,"'\\\u0000-\u001f\u007f]/.test(path)) return false;
   return /^(?:\/(?!\.{1,2}(?:\/|$))[^/]+)+\/?$/.test(path);
 }

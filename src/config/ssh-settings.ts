@@ -1,0 +1,156 @@
+import * as z from 'zod/mini';
+import type { BerthError } from '../errors.ts';
+import { configError } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { nearestKey } from './nearest-key.ts';
+import type { BrokenProfile, Profile, SshSettings } from './profile.ts';
+import { accountName, folder, someOf } from './profile-schema.ts';
+import { isWithin, mountProblem } from './protected-folders.ts';
+import { schemaProblems } from './schema-problems.ts';
+
+/** `ssh.yml` without the profiles that it speaks of. */
+export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
+  readonly profilesDir: string;
+}
+
+const profileName = z.string().check(z.regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must name a profile'));
+const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
+
+const schema = z.strictObject({
+  rules: z.optional(
+    z.array(
+      z.strictObject({
+        profile: profileName,
+        users: z.optional(someOf(accountName)),
+        groups: z.optional(someOf(accountName)),
+        ports: z.optional(someOf(port)),
+      }),
+    ),
+  ),
+  otherwise: z.optional(z.enum(['refuse', 'host-shell'])),
+  host_shell_groups: z.optional(z.array(accountName)),
+  storage: z.optional(folder),
+  profiles_dir: z.optional(folder),
+  podman: z.optional(
+    z.strictObject({
+      podman: z.optional(folder),
+      runtime: z.optional(folder),
+      nsenter: z.optional(folder),
+      cgroup_manager: z.optional(z.enum(['systemd', 'cgroupfs'])),
+      // null: the kernel's own overlay.
+      mount_program: z.optional(z.nullable(folder)),
+    }),
+  ),
+});
+type SshDocument = z.output<typeof schema>;
+
+/**
+ * Checks a parsed `ssh.yml`. Left out, a key means: no rules (only `--profile` leads to a session);
+ * whoever gets no profile is refused; no host shell for anybody; /var/lib/berth-ssh and
+ * /etc/berth/profiles; podman, crun, nsenter and fuse-overlayfs of /usr/bin, and systemd's cgroups.
+ *
+ * @throws BerthError `ssh-yml-invalid`, naming each key with its path; exit 78
+ */
+export function parseSshSettings(document: unknown, file: string): SshOptions {
+  const parsed = schema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, schema, []));
+  const { data } = parsed;
+  const { podman = {} } = data;
+  const mountProgram =
+    podman.mount_program === undefined ? '/usr/bin/fuse-overlayfs' : podman.mount_program;
+  const options: SshOptions = {
+    rules: (data.rules ?? []).map(ruleOf),
+    otherwise: data.otherwise ?? 'refuse',
+    hostShellGroups: data.host_shell_groups ?? [],
+    storage: data.storage ?? '/var/lib/berth-ssh',
+    profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
+    podman: {
+      podman: podman.podman ?? '/usr/bin/podman',
+      runtime: podman.runtime ?? '/usr/bin/crun',
+      nsenter: podman.nsenter ?? '/usr/bin/nsenter',
+      cgroupManager: podman.cgroup_manager ?? 'systemd',
+      ...(mountProgram === null ? {} : { mountProgram }),
+    },
+  };
+  const problems = [...contradictions(options)];
+  if (problems.length > 0) throw invalid(file, problems);
+  return deepFreeze(options);
+}
+
+function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['rules'][number] {
+  const { profile, users, groups, ports } = rule;
+  return {
+    profile,
+    ...(users === undefined ? {} : { users }),
+    ...(groups === undefined ? {} : { groups }),
+    ...(ports === undefined ? {} : { ports }),
+  };
+}
+
+function* contradictions(options: SshOptions) {
+  if (options.otherwise === 'host-shell' && options.hostShellGroups.length === 0) {
+    yield 'otherwise: host-shell needs host_shell_groups: not everybody gets the host';
+  }
+  if (mountProblem(options.storage) !== undefined) {
+    yield 'storage must be a folder of its own, apart from /etc/berth, /run/berth and /run/user';
+  }
+  if (isWithin(options.profilesDir, options.storage)) {
+    yield 'profiles_dir is in storage, where users have folders of their own';
+  }
+}
+
+/**
+ * Both together: a profile that mounts the site's storage is broken, and so is one that a rule names
+ * and nobody wrote.
+ *
+ * @param read by name, each profile or why it is none
+ * @param file `ssh.yml`, for errors
+ */
+export function sshSettings(
+  options: SshOptions,
+  read: ReadonlyMap<string, Profile | BrokenProfile>,
+  file: string,
+): SshSettings {
+  const { profilesDir, ...settings } = options;
+  const profiles = new Map<string, Profile>();
+  const broken = new Map<string, BrokenProfile>();
+  for (const [name, one] of read) {
+    if ('error' in one) {
+      broken.set(name, one);
+      continue;
+    }
+    const error = storageMounted(one, options);
+    if (error === undefined) profiles.set(name, one);
+    else broken.set(name, { error, ...(one.groups === undefined ? {} : { groups: one.groups }) });
+  }
+  for (const [index, { profile }] of options.rules.entries()) {
+    if (profiles.has(profile) || broken.has(profile)) continue;
+    const near = nearestKey(profile, [...profiles.keys()]);
+    const hint = near === undefined ? `Write ${profilesDir}/${profile}.yml.` : `Is ${near} meant?`;
+    const message = `rules.${index}.profile: there is no profile ${profile}`;
+    broken.set(profile, {
+      error: configError('profile-missing', file, message, hint, { profile }),
+    });
+  }
+  return Object.freeze({ ...settings, profiles, broken });
+}
+
+function storageMounted(
+  { name, mounts }: Profile,
+  { storage, profilesDir }: SshOptions,
+): BerthError | undefined {
+  for (const [index, { source }] of mounts.entries()) {
+    const problem = source.startsWith('/') ? mountProblem(source, storage) : undefined;
+    if (problem === undefined) continue;
+    const file = `${profilesDir}/${name}.yml`;
+    const hint = 'Mount a folder beside it, or a smaller one.';
+    const message = `mounts.${index}.source ${problem}`;
+    return configError('profile-invalid', file, message, hint, { profile: name });
+  }
+  return undefined;
+}
+
+function invalid(file: string, problems: readonly string[]): BerthError {
+  const hint = 'etc/berth/ssh.yml.example shows every key.';
+  return configError('ssh-yml-invalid', file, problems.join('; '), hint);
+}
