@@ -6,6 +6,7 @@ import { leave } from '../system/leave.ts';
 import { doctorCommand } from './doctor.ts';
 import { planCommand } from './plan.ts';
 import { renderCommand } from './render.ts';
+import { subidCommand } from './subid.ts';
 import { fail, type Terminal } from './terminal.ts';
 import { tokenCommand } from './token.ts';
 
@@ -20,6 +21,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(renderCommand(terminal))
     .command(doctorCommand(terminal))
     .command(tokenCommand(terminal))
+    .command(subidCommand(terminal))
     .demandCommand(1, 1, 'which command?')
     .strict()
     .strictCommands()

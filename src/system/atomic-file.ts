@@ -22,6 +22,8 @@ const abandonedAfter = 10 * 60_000;
 export interface WriteOptions {
   /** Permission bits of the new file, whatever the umask is. */
   readonly mode: number;
+  /** Whose the new file is to be; the process's own where absent. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
   /**
    * True for what the next login makes anew: it is not waited for until it is on the disk, which on a
    * busy one takes longer than all the rest of a login. A power cut may leave the file empty then.
@@ -77,6 +79,7 @@ export async function stageFile(
     there = true;
     try {
       await file.writeFile(contents);
+      if (options.owner !== undefined) await file.chown(options.owner.uid, options.owner.gid);
       await file.chmod(options.mode);
       // Not only against a power cut: some file systems report a full disk here, not at the write.
       if (options.replaceable !== true) await file.sync();

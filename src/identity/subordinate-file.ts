@@ -1,0 +1,77 @@
+/** IDs `start` to `start + count - 1`. */
+export interface IdRange {
+  readonly start: number;
+  readonly count: number;
+}
+
+/** A line of /etc/subuid or /etc/subgid, subuid(5). */
+export interface SubordinateEntry extends IdRange {
+  /** A login name, or a UID in digits: newuidmap(1) takes both. */
+  readonly owner: string;
+  /** Counted from 1; nothing for one that is only planned. */
+  readonly line?: number;
+}
+
+export interface SubordinateFile {
+  readonly entries: readonly SubordinateEntry[];
+  /** What newuidmap would pass over, comments and empty lines left out. */
+  readonly malformed: readonly { readonly line: number; readonly text: string }[];
+  /** Lines of the file, the last one counted where it lacks its newline. */
+  readonly lines: number;
+  /** The last line where it lacks its newline. */
+  readonly unfinished?: string;
+}
+
+/** How many IDs there are: 32 bits, without the last, which means "none" to chown(2). */
+export const idSpace = 0xffff_ffff;
+
+/** shadow's buffer for a line, its closing NUL included: a longer line is passed over. */
+const longestLine = 1023;
+
+/**
+ * Reads the file as newuidmap and podman do. Its bytes are never needed again: an edit only adds lines
+ * behind what is there.
+ *
+ * @param text One character a byte (latin1), so that a foreign name in any encoding is kept.
+ */
+export function parseSubordinateFile(text: string): SubordinateFile {
+  const entries: SubordinateEntry[] = [];
+  const malformed: { line: number; text: string }[] = [];
+  const lines = text.split('\n');
+  const unfinished = lines.pop();
+  if (unfinished !== undefined && unfinished !== '') lines.push(unfinished);
+  for (const [index, content] of lines.entries()) {
+    const line = index + 1;
+    const entry = entryOf(content);
+    if (entry !== undefined) entries.push({ ...entry, line });
+    else if (!/^\s*(?:#|$)/.test(content)) malformed.push({ line, text: content });
+  }
+  return {
+    entries,
+    malformed,
+    lines: lines.length,
+    ...(unfinished === undefined || unfinished === '' ? {} : { unfinished }),
+  };
+}
+
+/** The line of an entry, without its newline. */
+export function entryLine({ owner, start, count }: SubordinateEntry): string {
+  return `${owner}:${start}:${count}`;
+}
+
+function entryOf(line: string): SubordinateEntry | undefined {
+  if (line.length > longestLine) return undefined;
+  const [owner = '', startText = '', countText = '', ...more] = line.split(':');
+  const start = numberOf(startText);
+  const count = numberOf(countText);
+  if (owner === '' || owner.startsWith('#') || more.length > 0) return undefined;
+  if (start === undefined || count === undefined || count === 0) return undefined;
+  return { owner, start, count };
+}
+
+/** strtoul(3) with base 0, as shadow's `getulong` calls it. */
+function numberOf(text: string): number | undefined {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  if (/^0[0-7]{0,14}$/.test(text)) return Number.parseInt(text, 8);
+  return /^0x[\da-f]{1,12}$/i.test(text) ? Number.parseInt(text, 16) : undefined;
+}
