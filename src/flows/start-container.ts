@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import { containerRun, pidFile, type ReadyMount } from '../session/container-run.ts';
+import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/session-words.ts';
@@ -12,7 +13,13 @@ import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
 import { startError } from './start-errors.ts';
-import { noteFile, noteFolder, warmContainer, type ContainerNote } from './warm-container.ts';
+import {
+  noteFile,
+  noteFolder,
+  pausePid,
+  warmContainer,
+  type ContainerNote,
+} from './warm-container.ts';
 
 export interface StartInput {
   readonly host: SessionHost;
@@ -63,6 +70,7 @@ export async function startContainer(
 
 async function start(input: StartInput): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
+  assertOwnFolder(host);
   const bundled = existsSync(filesFolder);
   const mounts = [...readyMounts(profile, host), ...(bundled ? [bundledMount(filesFolder)] : [])];
   const { call } = containerRun(host, profile, {
@@ -72,19 +80,32 @@ async function start(input: StartInput): Promise<void> {
       : { hostname: fillTemplate(profile.hostname, host.user) }),
     ...(image === undefined ? {} : { image }),
   });
-  const id = (await run(call, profile.deadlineMs)).trim();
+  // --replace first prints what it removed.
+  const id = (await run(call, profile.deadlineMs)).trim().split('\n').at(-1) ?? '';
   const pid = Number(await readFile(pidFile(host, name), 'utf8'));
   const note: ContainerNote = {
     id,
     pid,
     start: startOf(pid) ?? '',
-    env: await imageEnvironment(host, id),
-    shell: shellInside(pid, profile, host),
+    env: await imageEnvironment(pid),
+    shell: await shellInside(input, { id, pausePid: pausePid(host.runFolder) }),
     bundledFiles: bundled,
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
     replaceable: true,
+  });
+}
+
+/** Root makes it: nobody else may make folders beside the other users'. */
+function assertOwnFolder(host: SessionHost): void {
+  const folder = userFolder(host);
+  if (statSync(folder, { throwIfNoEntry: false })?.uid === host.user.uid) return;
+  throw new BerthError(`you have no folder for containers on this machine: ${folder}`, {
+    code: 'session-folder-missing',
+    exit: 'config',
+    hint: 'hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
+    fields: { file: folder },
   });
 }
 
@@ -119,28 +140,32 @@ function bundledMount(source: string): ReadyMount {
   return { source, target: filesInside, readOnly: true };
 }
 
-/** What `ENV` of the image says, as podman gave it to the container. */
-async function imageEnvironment(host: SessionHost, id: string): Promise<string[]> {
-  const folder = `${userFolder(host)}/storage/overlay-containers/${id}/userdata`;
-  const config = JSON.parse(await readFile(`${folder}/config.json`, 'utf8')) as {
-    process?: { env?: string[] };
-  };
-  return config.process?.env ?? [];
+/** What `ENV` of the image says, as the container's first process has it. */
+async function imageEnvironment(pid: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+  return text.split('\0').filter((pair) => pair !== '');
 }
 
-/** The user's own shell where the image has it. */
-function shellInside(pid: number, profile: Profile, { user }: SessionHost): string {
-  const wanted = [profile.shell, user.shell, '/bin/bash', '/usr/bin/bash'];
-  const found = wanted.find((shell) => shell !== undefined && isThere(pid, shell));
-  return found ?? '/bin/sh';
-}
-
-/** Absolute links inside would lead to the host's files: a link counts as there. */
-function isThere(pid: number, path: string): boolean {
-  return (
-    path.startsWith('/') &&
-    lstatSync(`/proc/${pid}/root${path}`, { throwIfNoEntry: false }) !== undefined
-  );
+/**
+ * The profile's shell, else the user's own where the image has it: asked of the image by running it,
+ * since no other way leads through the user's file system of layers.
+ */
+async function shellInside(
+  { host, profile }: StartInput,
+  container: WarmContainer,
+): Promise<string> {
+  if (profile.shell !== undefined) return profile.shell;
+  for (const shell of new Set([host.user.shell, '/bin/bash'])) {
+    if (!shell.startsWith('/') || shell.endsWith('/shell/login')) continue;
+    const probe = { words: [shell, '-c', ':'], tty: false, cwd: '/', env: {} };
+    try {
+      await run(runtimeExec(host, container, probe), profile.deadlineMs);
+      return shell;
+    } catch {
+      // The image has none: the next one is tried.
+    }
+  }
+  return '/bin/sh';
 }
 
 function run(call: ProgramCall, timeout: number): Promise<string> {

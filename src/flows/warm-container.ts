@@ -34,12 +34,16 @@ export function warmContainer(
   try {
     const note = JSON.parse(readFileSync(noteFile(runFolder, name), 'utf8')) as ContainerNote;
     if (note.start === '' || startOf(note.pid) !== note.start) return undefined;
-    const pausePid = Number(readFileSync(`${runFolder}/libpod/tmp/pause.pid`, 'latin1'));
-    if (!Number.isInteger(pausePid) || startOf(pausePid) === undefined) return undefined;
-    return { ...note, pausePid };
+    const pause = pausePid(runFolder);
+    return startOf(pause) === undefined ? undefined : { ...note, pausePid: pause };
   } catch (error) {
     // No note, or half of one: it is started anew.
     if (isErrno(error) || error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+/** The process that keeps the user's user namespace open, as podman notes it. */
+export function pausePid(runFolder: string): number {
+  return Number(readFileSync(`${runFolder}/libpod/tmp/pause.pid`, 'latin1'));
 }
