@@ -1,0 +1,79 @@
+import type { SshdFinding, SshdSeverity } from '../config/sshd-finding.ts';
+import type { LintedSample, SshdLint } from '../flows/lint-sshd.ts';
+import { shown } from './terminal.ts';
+
+interface Style {
+  readonly colour: boolean;
+}
+
+const colours: Readonly<Record<SshdSeverity, string>> = { door: '31', weakness: '33', advice: '2' };
+
+/** For a person: this host, the Match blocks, then the users with the same doors together. */
+export function lintText(lint: SshdLint, style: Style): string {
+  const sections = [
+    section('this host', lint.host, style),
+    ...lint.matches.map((one) => section(`${one.file}:${one.line}`, [one], style)),
+    ...together(lint.samples).map(({ who, findings }) => section(who, findings, style)),
+  ].filter((text) => text !== undefined);
+  return `${[...sections, totals(lint)].join('\n\n')}\n`;
+}
+
+function section(
+  title: string,
+  findings: readonly SshdFinding[],
+  { colour }: Style,
+): string | undefined {
+  if (findings.length === 0) return undefined;
+  const lines = findings.flatMap(({ severity, code, message, closedBy }) => {
+    const mark = severity.padEnd(8);
+    const shownMark = colour ? `\u001b[${colours[severity]}m${mark}\u001b[0m` : mark;
+    return [
+      `  ${shownMark} ${code}: ${shown(message)}`,
+      `${' '.repeat(11)}closed by: ${shown(closedBy)}`,
+    ];
+  });
+  return [shown(title), ...lines].join('\n');
+}
+
+interface Crowd {
+  readonly who: string;
+  readonly findings: readonly SshdFinding[];
+}
+
+/** Samples with the same findings, as one: whom they are open for, in a line. */
+function together(samples: readonly LintedSample[]): Crowd[] {
+  const crowds = Map.groupBy(samples, ({ findings }) => JSON.stringify(findings));
+  return [...crowds.values()].map((alike) => {
+    const users = Map.groupBy(alike, ({ user }) => user);
+    const who = [...users].map(([user, ofUser]) => {
+      const all = samples.filter((one) => one.user === user);
+      const [first] = ofUser;
+      const more = (first?.alike ?? 0) > 0 ? ` and ${first?.alike ?? 0} alike` : '';
+      const name = first?.known === false ? 'anybody else' : `${user}${more}`;
+      return ofUser.length === all.length ? name : `${name} (${ofUser.map(place).join('; ')})`;
+    });
+    return { who: who.join(', '), findings: alike[0]?.findings ?? [] };
+  });
+}
+
+function place({ endpoint }: LintedSample): string {
+  const { address, localAddress, localPort, host } = endpoint;
+  return `from ${address} ${host} to ${localAddress} port ${localPort}`;
+}
+
+function totals({ samples, host, matches, leftOut }: SshdLint): string {
+  const kinds = new Map<string, SshdSeverity>();
+  for (const { code, severity } of [...host, ...matches, ...samples.flatMap((s) => s.findings)])
+    if (kinds.get(code) !== 'door') kinds.set(code, severity);
+  const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
+  const users = new Set(samples.map(({ user }) => user)).size;
+  const line = `${count('door')} doors, ${count('weakness')} weaknesses, ${count('advice')} advices; ${users} kinds of users, ${samples.length} connections tried`;
+  return leftOut === 0 ? line : `${line}, ${leftOut} left out: name --user, --address or --port`;
+}
+
+/** For monitoring. `version` changes when a field's meaning does. */
+export function lintJson(lint: SshdLint): string {
+  const all = [...lint.host, ...lint.matches, ...lint.samples.flatMap(({ findings }) => findings)];
+  const codes = [...new Set(all.map(({ code }) => code))].sort();
+  return `${JSON.stringify({ version: 1, ok: all.length === 0, codes, ...lint }, null, 2)}\n`;
+}

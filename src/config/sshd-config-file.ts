@@ -1,0 +1,31 @@
+/** A line of sshd_config(5) that is neither empty nor a comment. */
+export interface SshdConfigLine {
+  readonly line: number;
+  /** In lower case. */
+  readonly keyword: string;
+  /** Without their quotes. */
+  readonly words: readonly string[];
+  /** All after the keyword, as it stands there: what ForceCommand takes. */
+  readonly rest: string;
+}
+
+/** Splits sshd_config(5) as sshd does: `Keyword value`, `Keyword=value`, quoted words, comments. */
+export function parseSshdConfigLines(text: string): SshdConfigLine[] {
+  return text.split('\n').flatMap((whole, index) => {
+    const [, keyword, rest] = /^[ \t]*([^\s"'#=]+)[ \t]*=?[ \t]*(.*?)\s*$/.exec(whole) ?? [];
+    if (keyword === undefined || rest === undefined) return [];
+    return [{ line: index + 1, keyword: keyword.toLowerCase(), words: wordsOf(rest), rest }];
+  });
+}
+
+/** A word that begins with `#` ends the line. */
+function wordsOf(rest: string): string[] {
+  const words: string[] = [];
+  for (const [word] of rest.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)) {
+    if (word.startsWith('#')) break;
+    words.push(
+      word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => String(double ?? single)),
+    );
+  }
+  return words;
+}

@@ -1,0 +1,21 @@
+import { accessFindings } from './sshd-access.ts';
+import { environmentFindings } from './sshd-environment.ts';
+import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
+import { forwardFindings } from './sshd-forwards.ts';
+import type { SshdOptions } from './sshd-options.ts';
+import { sessionStartFindings } from './sshd-session-start.ts';
+import { subsystemFindings } from './sshd-subsystems.ts';
+
+/**
+ * Every way past Berth's login that sshd's effective options leave to one account, doors first. The
+ * rules are those of OpenSSH's session.c, serverloop.c and auth.c.
+ */
+export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
+  return bySeverity([
+    ...sessionStartFindings(options, sample),
+    ...subsystemFindings(options, sample),
+    ...environmentFindings(options),
+    ...forwardFindings(options, sample),
+    ...accessFindings(options, sample),
+  ]);
+}

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import type { ProbeAccount } from '../config/sshd-probes.ts';
+import { BerthError } from '../errors.ts';
+import { checkUserName } from '../identity/nss.ts';
+
+export interface AccountQuery {
+  /** Login names; with these or groups, nobody else is looked at. */
+  readonly users: readonly string[];
+  readonly groups: readonly string[];
+  /** Groups whose members are asked for by name: a directory is seldom enumerated. */
+  readonly mentioned: readonly string[];
+}
+
+/** Accounts of the system itself: they have no keys and no passwords, except for root. */
+const firstUser = 1000;
+const nobody = 65_534;
+
+/**
+ * Root and all people that NSS enumerates or that are members of the mentioned groups; or only those
+ * who are named.
+ *
+ * @throws `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
+ */
+export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]> {
+  const { users, groups, mentioned } = query;
+  for (const name of users) checkUserName(name);
+  const [passwd, group] = await Promise.all([entries('passwd', []), entries('group', [])]);
+  const asked = [...new Set([...groups, ...mentioned])];
+  if (asked.length > 0) group.push(...(await entries('group', asked)));
+  const database = new GroupDatabase(group);
+
+  const named = groups.flatMap((name) => {
+    const [member] = [...database.membersOf(name), ...primaryMembers(passwd, database, name)];
+    if (member === undefined) throw groupEmpty(name);
+    return member;
+  });
+  const wanted = [...new Set([...users, ...named])];
+  if (wanted.length > 0) {
+    const found = await entries('passwd', wanted);
+    const missing = wanted.find((name) => !found.some(([one]) => one === name));
+    if (missing !== undefined) throw userUnknown(missing);
+    return Promise.all(
+      found.map(async (line) => ({
+        ...account(line, []),
+        groups: await groupNames(line[0] ?? ''),
+      })),
+    );
+  }
+  const known = new Set(passwd.map(([name]) => name));
+  const others = mentioned.flatMap((name) => database.membersOf(name).filter((m) => !known.has(m)));
+  if (others.length > 0) passwd.push(...(await entries('passwd', [...new Set(others)])));
+  return passwd
+    .map((line) => account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')))
+    .filter(({ uid }) => uid === 0 || (uid >= firstUser && uid !== nobody))
+    .filter(({ name }) => /^[\w@.-]+$/.test(name));
+}
+
+type Entry = readonly string[];
+
+function account([name = '', , uid, , , , shell = '']: Entry, groups: string[]): ProbeAccount {
+  return { name, uid: Number(uid), groups, shell };
+}
+
+class GroupDatabase {
+  private readonly names = new Map<string, string>();
+  private readonly members = new Map<string, Set<string>>();
+  private readonly groups = new Map<string, Set<string>>();
+
+  constructor(lines: readonly Entry[]) {
+    for (const [name = '', , gid = '', list = ''] of lines) {
+      this.names.set(gid, name);
+      const members = this.members.get(name) ?? new Set();
+      this.members.set(name, members);
+      for (const member of list.split(',').filter((one) => one !== '')) {
+        members.add(member);
+        this.groups.set(member, (this.groups.get(member) ?? new Set()).add(name));
+      }
+    }
+  }
+
+  nameOf(gid: string): string | undefined {
+    return this.names.get(gid);
+  }
+
+  membersOf(group: string): string[] {
+    return [...(this.members.get(group) ?? [])];
+  }
+
+  groupsOf(user: string, gid: string): string[] {
+    const primary = this.names.get(gid);
+    return [...(primary === undefined ? [] : [primary]), ...(this.groups.get(user) ?? [])];
+  }
+}
+
+function primaryMembers(
+  passwd: readonly Entry[],
+  database: GroupDatabase,
+  group: string,
+): string[] {
+  return passwd
+    .filter(([, , , gid = '']) => database.nameOf(gid) === group)
+    .map(([name = '']) => name);
+}
+
+/** id(1) asks NSS for this one user, so nothing has to be enumerated. */
+async function groupNames(user: string): Promise<string[]> {
+  const { stdout } = await run('/usr/bin/id', ['-Gnz', '--', user]);
+  return stdout.split('\0').filter((name) => name !== '');
+}
+
+/** getent(1); keys that are not there are left out. */
+async function entries(database: string, keys: readonly string[]): Promise<Entry[]> {
+  const { stdout, code } = await run('/usr/bin/getent', ['--', database, ...keys]);
+  // 2: one or more keys were not found.
+  if (code !== 0 && !(code === 2 && keys.length > 0))
+    throw new BerthError(`getent ${database} ended with ${String(code)}`, {
+      code: 'nss-failed',
+      exit: 'temporary',
+      hint: 'See whether sssd or LDAP answers: `getent passwd`.',
+    });
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split(':'));
+}
+
+function run(file: string, args: string[]): Promise<{ stdout: string; code: unknown }> {
+  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 28 };
+  return new Promise((resolve) => {
+    execFile(file, args, options, (error, stdout) =>
+      resolve({ stdout, code: error === null ? 0 : error.code }),
+    );
+  });
+}
+
+function userUnknown(name: string): BerthError {
+  return new BerthError(`there is no user ${name}`, {
+    code: 'user-unknown',
+    exit: 'nouser',
+    hint: `Compare with \`getent passwd ${name}\`; a directory service that is down looks the same.`,
+    fields: { user: name },
+  });
+}
+
+function groupEmpty(name: string): BerthError {
+  return new BerthError(`no member of the group ${name} is known`, {
+    code: 'group-empty',
+    exit: 'nouser',
+    hint: `Compare with \`getent group ${name}\`, or name an account with --user.`,
+  });
+}

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { glob, readFile } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import { configError } from '../config/config-error.ts';
+import { parseSshdConfigLines, type SshdConfigLine } from '../config/sshd-config-file.ts';
+import { type MatchBlock, matchCriteria, type SshdConnection } from '../config/sshd-match.ts';
+import { parseSshdOptions, type SshdOptions } from '../config/sshd-options.ts';
+import { BerthError, isErrno } from '../errors.ts';
+
+export interface SshdProgram {
+  /** Absolute path of sshd(8). */
+  readonly sshd: string;
+  readonly config: string;
+}
+
+/** Milliseconds; sshd answers within some ten, unless a directory service hangs. */
+const patience = 20_000;
+
+/**
+ * What sshd itself says of its configuration: `sshd -T`, as root, for it reads the host keys, and
+ * with nothing of our environment.
+ *
+ * @param connection for this connection; the global part only where there is none
+ * @throws `sshd-missing`, `sshd-refused`, `sshd-output`
+ */
+export async function effectiveOptions(
+  { sshd, config }: SshdProgram,
+  connection?: SshdConnection,
+): Promise<SshdOptions> {
+  const args = ['-T', '-f', config];
+  if (connection !== undefined) {
+    const { user, host, address, localAddress, localPort } = connection;
+    // sshd refuses a configuration that asks for what the test does not say.
+    args.push(
+      '-C',
+      `user=${user},host=${host},addr=${address},laddr=${localAddress},lport=${localPort}`,
+    );
+  }
+  const options = parseSshdOptions(await run(sshd, args, config));
+  if (options !== undefined) return options;
+  throw new BerthError(`${sshd} -T printed no options`, {
+    code: 'sshd-output',
+    exit: 'unavailable',
+    hint: 'OpenSSH 7.4 or later is wanted: see `sshd -V`.',
+  });
+}
+
+function run(sshd: string, args: string[], config: string): Promise<string> {
+  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, timeout: patience, cwd: '/' };
+  return new Promise((resolve, reject) => {
+    execFile(sshd, args, options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(refused(sshd, config, stderr, error));
+    });
+  });
+}
+
+function refused(sshd: string, config: string, stderr: string, cause: Error): BerthError {
+  if (isErrno(cause, 'ENOENT', 'EACCES'))
+    return new BerthError(`${sshd} cannot be run`, {
+      code: 'sshd-missing',
+      exit: 'unavailable',
+      hint: 'Install the OpenSSH server, or name it with --sshd.',
+      cause,
+    });
+  const reason = stderr.trim().split('\n').at(-1) ?? '';
+  const folder = /^Missing privilege separation directory: (\S+)/.exec(reason)?.[1];
+  return new BerthError(`sshd refuses ${config}: ${reason === '' ? cause.message : reason}`, {
+    code: 'sshd-refused',
+    exit: 'config',
+    hint:
+      folder === undefined
+        ? `See \`${sshd} -t -f ${config}\`.`
+        : `Start sshd once, or \`mkdir -m 0755 ${folder}\`.`,
+    cause,
+  });
+}
+
+export interface SshdConfigFiles {
+  readonly blocks: readonly MatchBlock[];
+  /** Every file that was read. */
+  readonly files: readonly string[];
+}
+
+/** As sshd has it. */
+const deepestInclude = 16;
+
+/**
+ * The Match blocks of a configuration, with Include followed as sshd does: relative to /etc/ssh, in
+ * the order of glob(3). A Match ends with its file; one that includes a file also asks for itself.
+ *
+ * @throws `config-missing`, `config-unreadable`
+ */
+export async function readMatchBlocks(config: string): Promise<SshdConfigFiles> {
+  const blocks: MatchBlock[] = [];
+  const files: string[] = [];
+  await readOne(config, [], 0);
+  return { blocks, files };
+
+  async function readOne(
+    file: string,
+    outer: MatchBlock['criteria'],
+    depth: number,
+  ): Promise<void> {
+    files.push(file);
+    let current: MatchBlock | undefined;
+    for (const line of parseSshdConfigLines(await textOf(file))) {
+      if (line.keyword === 'match') {
+        const criteria = [...outer, ...matchCriteria(line)];
+        current = { file, line: line.line, text: line.rest, criteria };
+        blocks.push(current);
+      } else if (line.keyword === 'forcecommand' && current !== undefined) {
+        const { forceCommand = line.rest, ...block } = current;
+        const changed: MatchBlock = { ...block, forceCommand };
+        blocks[blocks.indexOf(current)] = changed;
+        current = changed;
+      } else if (line.keyword === 'include' && depth < deepestInclude)
+        for (const included of await includedFiles(line))
+          await readOne(included, current?.criteria ?? outer, depth + 1);
+    }
+  }
+}
+
+async function includedFiles({ words }: SshdConfigLine): Promise<string[]> {
+  const found: string[] = [];
+  for (const word of words) {
+    const pattern = isAbsolute(word) ? word : `/etc/ssh/${word}`;
+    const files: string[] = [];
+    for await (const file of glob(pattern)) files.push(file);
+    found.push(...files.sort());
+  }
+  return found;
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    if (!isErrno(cause)) throw cause;
+    if (cause.code === 'ENOENT')
+      throw configError('config-missing', file, 'does not exist', 'Name it with --config.');
+    throw configError(
+      'config-unreadable',
+      file,
+      `cannot be read: ${String(cause.code)}`,
+      'Run it as root.',
+    );
+  }
+}
