@@ -129,7 +129,8 @@ function contextOf(input: SubordinateInput, people: ReadonlyMap<string, Subordin
   const ids: Record<FileName, Map<number, string>> = { subuid: new Map(), subgid: new Map() };
   for (const { name, uid, gid, groups = [] } of users) {
     ids.subuid.set(uid, `user ${name}`);
-    for (const id of [gid, ...groups]) ids.subgid.set(id, `a group of ${name}`);
+    ids.subgid.set(gid, `a group of ${name}`);
+    for (const id of groups) if (!ids.subgid.has(id)) ids.subgid.set(id, `a group of ${name}`);
   }
   for (const file of fileNames) for (const { id, name } of real[file]) ids[file].set(id, name);
   return {
