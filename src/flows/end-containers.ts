@@ -1,0 +1,89 @@
+import { rm } from 'node:fs/promises';
+import type { Lifetime } from '../config/profile.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import { asUser } from '../system/as-user.ts';
+import { endProcesses } from '../system/end-processes.ts';
+import { isSupportOf, userProcesses } from './connection-processes.ts';
+import { podmanAsUser } from './podman-as-user.ts';
+import type { SessionSite } from './session-site.ts';
+import { storedContainers, type StoredContainer } from './user-containers.ts';
+import { pauseFile, type UserSite } from './user-site.ts';
+
+/** One container of Berth's in a user's store. */
+export interface BerthContainer extends StoredContainer {
+  readonly lifetime: Lifetime;
+  /** Of a container for one connection. */
+  readonly connection: string | undefined;
+}
+
+const removalMs = 15_000;
+/** Of a profile that is gone from the configuration: nothing is to stay. */
+const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+
+/** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are not looked at. */
+export async function berthContainers(
+  { settings }: SessionSite,
+  { owner, user }: UserSite,
+): Promise<readonly BerthContainer[]> {
+  const stored = await storedContainers(owner.folder, user);
+  return stored.flatMap((container) => {
+    const [, name, connection] =
+      /^berth-([a-z0-9-]+?)(?:-([0-9]+\.[0-9]+))?$/.exec(container.name) ?? [];
+    if (name === undefined) return [];
+    const lifetime = settings.profiles.get(name)?.lifetime ?? unknownProfile;
+    return [{ ...container, lifetime, connection }];
+  });
+}
+
+export interface Removed {
+  readonly removed: number;
+  readonly failed: readonly BerthError[];
+}
+
+/**
+ * Removes containers with all that is in them. Where podman cannot, because the disk is full or the
+ * storage does not answer, what runs in them is ended all the same; their files wait for the reaper.
+ */
+export async function removeContainers(
+  { owner, host, user }: UserSite,
+  containers: readonly BerthContainer[],
+): Promise<Removed> {
+  if (containers.length === 0 || host === undefined) return { removed: 0, failed: [] };
+  const failed: BerthError[] = [];
+  try {
+    const words = ['rm', '--force', '--ignore', '--time', '0'];
+    await podmanAsUser(host, [...words, ...containers.map(({ id }) => id)], removalMs);
+  } catch (error) {
+    failed.push(asBerthError(error, `removing containers of ${user.name}`));
+    const names = new Set(containers.map(({ name }) => name));
+    await endProcesses(
+      () =>
+        userProcesses(owner).filter(
+          ({ container }) => container !== undefined && names.has(container),
+        ),
+      [['SIGKILL', 2_000]],
+    );
+  }
+  const notes = containers.flatMap(({ name }) =>
+    ['json', 'pid', 'lock'].map((kind) => `${host.runFolder}/berth/${name}.${kind}`),
+  );
+  await asUser(user, () => Promise.all(notes.map((file) => rm(file, { force: true }))));
+  return { removed: failed.length === 0 ? containers.length : 0, failed };
+}
+
+/**
+ * Ends what keeps the namespaces of a user who has no container any more: the pause process, and what
+ * a killed podman left. pause.pid goes with it: podman would join whoever gets that number next.
+ */
+export async function endSupport({ owner, host, user }: UserSite): Promise<number> {
+  const { ended } = await endProcesses(
+    () =>
+      userProcesses(owner).filter(({ part, pid }) => part === 'support' && isSupportOf(owner, pid)),
+    [
+      ['SIGTERM', 300],
+      ['SIGKILL', 2_000],
+    ],
+  );
+  if (host !== undefined) await asUser(user, () => rm(pauseFile(host), { force: true }));
+  return ended;
+}

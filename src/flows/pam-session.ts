@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import type { SshSettings } from '../config/profile.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { groupId } from '../identity/group-id.ts';
+import { lookupUser } from '../identity/nss.ts';
+import type { User } from '../identity/user.ts';
+import type { Logger } from '../log.ts';
+import { compileSshSettings } from './load-ssh-settings.ts';
+import { registerConnection, type PamItems } from './register-connection.ts';
+
+export interface PamInput {
+  /** `[--config FILE] [--host-processes]`, of root's line in /etc/pam.d/sshd. */
+  readonly args: readonly string[];
+  /** As pam_exec(8) makes it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** PID of who ran it: sshd's monitor, the same at open and at close. */
+  readonly caller: number;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const run = '/run/berth';
+
+/**
+ * What PAM's session stack of sshd asks: at open the connection is noted, at close what it started is
+ * ended. It is on everybody's login path: who has nothing to do with Berth leaves at once.
+ *
+ * @returns The exit code; pam_exec makes no login fail of it where its line says `optional`.
+ */
+export async function pamSession(input: PamInput): Promise<number> {
+  const { env, log } = input;
+  const { PAM_TYPE: type, PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
+  try {
+    if (process.geteuid?.() !== 0) throw notRoot();
+    const { config, 'host-processes': hostProcesses = false } = options(input.args);
+    const configFile = config ?? '/etc/berth/ssh.yml';
+    // A stack that others include as well: sudo and cron start no SSH connection.
+    if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
+    const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
+    if (type === 'open_session')
+      return await open({ ...input, name, pam, configFile, hostProcesses });
+    if (type === 'close_session') {
+      const { closeByPam } = await import('./close-by-pam.ts');
+      return await closeByPam({ ...input, name, configFile, run });
+    }
+    return 0;
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'pam-session');
+    log.error(error, { user: name, step: type });
+    return error.exitCode;
+  }
+}
+
+interface OpenInput extends PamInput {
+  readonly name: string;
+  readonly pam: PamItems;
+  readonly configFile: string;
+  readonly hostProcesses: boolean;
+}
+
+async function open(input: OpenInput): Promise<number> {
+  const { name, pam, caller, configFile, hostProcesses, log } = input;
+  if (name === 'root') return 0;
+  const user = lookupUser(name, { minimumUid: 1 });
+  const { settings } = await compileSshSettings({ configFile }, input.now());
+  if (!isConcerned(settings, user)) return 0;
+  const id = await registerConnection({
+    ...{ pam, user, monitor: caller, run, hostProcesses, storage: settings.storage },
+    now: Math.floor(input.now() / 1000),
+  });
+  log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
+  return 0;
+}
+
+/** True where the user may get a profile, by a rule or by `--profile` of a Match block. */
+function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
+  return [...profiles.values(), ...broken.values()].some(
+    ({ groups }) =>
+      groups === undefined ||
+      groups.some((group) => {
+        const gid = groupId(group);
+        return gid !== undefined && user.groups.includes(gid);
+      }),
+  );
+}
+
+function options(args: readonly string[]): { config?: string; 'host-processes'?: boolean } {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: { config: { type: 'string' }, 'host-processes': { type: 'boolean' } },
+    }).values;
+  } catch (cause) {
+    throw new BerthError(cause instanceof Error ? cause.message : String(cause), {
+      code: 'usage',
+      exit: 'usage',
+      hint: 'In /etc/pam.d/sshd: pam_exec.so quiet …/pam-session [--config FILE] [--host-processes]',
+      cause,
+    });
+  }
+}
+
+function notRoot(): BerthError {
+  return new BerthError('this is for PAM, which runs it as root', {
+    code: 'not-root',
+    exit: 'permission',
+    hint: 'See etc/pam.d/sshd.',
+  });
+}

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { BerthError } from '../errors.ts';
+import { podmanCall } from '../session/podman-call.ts';
+import type { SessionHost } from '../session/session-host.ts';
+
+const longestAnswer = 64 * 1024;
+
+/**
+ * Runs podman as the user, with the configuration that every session has: as root, on a store that the
+ * user can write, it would be the user's tool. Its standard output is not asked for.
+ *
+ * @param timeoutMs Then podman and what it started are killed.
+ * @throws `podman-failed`, `podman-timeout`
+ */
+export async function podmanAsUser(
+  host: SessionHost,
+  words: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
+  const { file, args, env } = podmanCall(host, words);
+  const { uid, gid } = host.user;
+  // libuv gives up root's groups with the UID. A group of its own, so that all of it can be killed.
+  const child = spawn(file, args.slice(1), {
+    ...{ argv0: args[0] ?? 'podman', cwd: '/', env, uid, gid, detached: true },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (said.length < longestAnswer) said += text;
+  });
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    late.abort();
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+  }, timeoutMs);
+  const result = await new Promise<Error | number>((resolve) => {
+    child.once('error', resolve);
+    // Not `close`: a conmon that is left may hold the pipe.
+    child.once('exit', (code) => resolve(code ?? -1));
+  });
+  clearTimeout(timer);
+  child.stderr.destroy();
+  if (result === 0) return;
+  const what = `podman ${words[0] ?? ''} for ${host.user.name}`;
+  if (late.signal.aborted)
+    throw new BerthError(`${what} took more than ${timeoutMs} ms`, {
+      code: 'podman-timeout',
+      exit: 'temporary',
+      hint: 'The reaper tries again; look whether the storage answers.',
+    });
+  const reason = said.trim() || (result instanceof Error ? result.message : `exit code ${result}`);
+  throw new BerthError(`${what}: ${reason}`, {
+    code: 'podman-failed',
+    exit: 'temporary',
+    hint: 'The reaper tries again; is the disk or the quota full?',
+    ...(result instanceof Error ? { cause: result } : {}),
+  });
+}

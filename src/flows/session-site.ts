@@ -1,0 +1,31 @@
+import type { SshSettings } from '../config/profile.ts';
+import type { Logger } from '../log.ts';
+
+/** Where sessions are kept account of, and by which rules they end. */
+export interface SessionSite {
+  readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles'>;
+  /** `/run/berth` */
+  readonly run: string;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The open connections of all users, `UID/PID.STARTTIME`. */
+export function connectionsFolder({ run }: Pick<SessionSite, 'run'>): string {
+  return `${run}/connections`;
+}
+
+export function connectionFile(site: Pick<SessionSite, 'run'>, uid: number, id: string): string {
+  return `${connectionsFolder(site)}/${uid}/${id}`;
+}
+
+/** Since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
+export function idleFile({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+  return `${run}/idle/${uid}`;
+}
+
+/** Held while what all connections of a user share is taken away: `ending/UID`. */
+export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}`;
+}

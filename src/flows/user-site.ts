@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import type { User } from '../identity/user.ts';
+import { parseSubordinateFile } from '../identity/subordinate-file.ts';
+import type { SessionHost } from '../session/session-host.ts';
+import { userFolder } from '../session/session-host.ts';
+import { asUser } from '../system/as-user.ts';
+import type { ProcessOwner } from './connection-processes.ts';
+import { findRunFolder } from './run-folder.ts';
+import type { SessionSite } from './session-site.ts';
+
+/** One user's part of the machine: whose processes, and where podman keeps what. */
+export interface UserSite {
+  readonly user: User;
+  readonly owner: ProcessOwner;
+  /** Absent where the user has no run folder: then nothing can run there either. */
+  readonly host: SessionHost | undefined;
+}
+
+export async function userSite(site: SessionSite, user: User): Promise<UserSite> {
+  const { storage, podman } = site.settings;
+  const runFolder = findRunFolder(user.uid, site.run);
+  const host = runFolder === undefined ? undefined : { user, runFolder, storage, podman };
+  return {
+    user,
+    host,
+    owner: {
+      uid: user.uid,
+      subordinate: await subordinateRanges(user),
+      folder: userFolder({ storage, user }),
+      podman: podman.podman,
+      pausePid: host === undefined ? undefined : await pausePidOf(host),
+    },
+  };
+}
+
+/** As podman of this user keeps it. */
+export function pauseFile({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
+  return `${runFolder}/libpod/tmp/pause.pid`;
+}
+
+async function pausePidOf({ user, runFolder }: SessionHost): Promise<number | undefined> {
+  const text = await asUser(user, () =>
+    readFile(pauseFile({ runFolder }), 'latin1').catch(() => ''),
+  );
+  const pid = Number(text.trim());
+  return Number.isInteger(pid) && pid > 1 ? pid : undefined;
+}
+
+async function subordinateRanges({ name, uid }: User): Promise<ProcessOwner['subordinate']> {
+  const text = await readFile('/etc/subuid', 'latin1').catch(() => '');
+  return parseSubordinateFile(text).entries.filter(
+    ({ owner, start }) => (owner === name || owner === String(uid)) && start > 0,
+  );
+}
