@@ -1,5 +1,5 @@
 import type { CheckResult, CheckStatus } from '../flows/doctor/check.ts';
-import { shown } from './terminal.ts';
+import { escapeUnseen, shown } from './terminal.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -47,7 +47,8 @@ function resultLines(
 /** The results for monitoring. `version` changes when a field's meaning does. */
 export function doctorJson(results: readonly CheckResult[]): string {
   const counts = summary(results);
-  return `${JSON.stringify({ version: 1, ok: counts.failed === 0, summary: counts, checks: results }, null, 2)}\n`;
+  const report = { version: 1, ok: counts.failed === 0, summary: counts, checks: results };
+  return escapeUnseen(`${JSON.stringify(report, null, 2)}\n`);
 }
 
 function summary(results: readonly CheckResult[]): Record<CheckStatus, number> {

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { PlanSection } from '../flows/plan-login.ts';
 import { planText } from './plan-text.ts';
-import { wantsColour, type Terminal } from './terminal.ts';
+import { escapeUnseen, wantsColour, type Terminal } from './terminal.ts';
 
 export type PlanFormat = 'text' | 'yaml' | 'json';
 
@@ -31,15 +31,4 @@ export function writePlan(
   const failed = sections.find(({ error }) => error !== undefined)?.error;
   if (failed !== undefined) return failed.exitCode;
   return sections.some(({ changes }) => changes.some(({ action }) => action !== 'none')) ? 1 : 0;
-}
-
-/**
- * What JSON and YAML may hold as it is and a terminal obeys or hides: DEL, C1 controls, line
- * separators and bidirectional overrides, as `\uXXXX` of a quoted string.
- */
-function escapeUnseen(text: string): string {
-  return text.replace(
-    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

@@ -37,6 +37,17 @@ export function shown(text: string): string {
   return escapeControl(text).replaceAll('\\\\', '\\');
 }
 
+/**
+ * What JSON and YAML may hold as it is and a terminal obeys or hides: DEL, C1 controls, line
+ * separators and bidirectional overrides, as `\uXXXX` of a quoted string.
+ */
+export function escapeUnseen(text: string): string {
+  return text.replace(
+    /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** An error for the admin: one line of what happened, one of what to do. */
 export function errorText(error: BerthError): string {
   return `berth: ${shown(error.message)} [${error.code}]\nnext: ${shown(error.hint)}\n`;

@@ -1,6 +1,6 @@
 import type { RotatedToken, RotateOutcome } from '../flows/rotate-token.ts';
 import { spoken, timestamp } from './duration.ts';
-import { shown } from './terminal.ts';
+import { escapeUnseen, shown } from './terminal.ts';
 
 /** What became of one cluster's token, for a person. Times are in seconds since the epoch. */
 export function outcomeText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
@@ -37,5 +37,5 @@ export function outcomesJson(outcomes: readonly RotateOutcome[]): string {
       expires: timestamp(expires),
     };
   });
-  return `${JSON.stringify({ version: 1, clusters }, null, 2)}\n`;
+  return escapeUnseen(`${JSON.stringify({ version: 1, clusters }, null, 2)}\n`);
 }

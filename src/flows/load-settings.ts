@@ -4,7 +4,7 @@ import { builtIn } from '../config/built-in.ts';
 import type { SettingsWarning } from '../config/settings.ts';
 import type { LoadedSettings } from '../config/site-parts.ts';
 import { asBerthError, BerthError, isErrno } from '../errors.ts';
-import { readConfigFile } from '../system/config-files.ts';
+import { peekConfigFile } from '../system/config-files.ts';
 import { type CacheKey, readCachedSettings, writeCachedSettings } from './settings-cache.ts';
 
 export type { LoadedSettings } from '../config/site-parts.ts';
@@ -125,7 +125,7 @@ function assertStateDir(path: string, uid: number): void {
  */
 function stateDirOf(configFile: string, uid: number): string {
   try {
-    const text = readConfigFile(configFile, uid).bytes.toString('utf8');
+    const text = peekConfigFile(configFile, uid).bytes.toString('utf8');
     return (
       /^state_dir:[ \t]*["']?(\/[^\s"'#]+)["']?[ \t]*(?:#.*)?$/m.exec(text)?.[1] ?? builtIn.stateDir
     );

@@ -12,6 +12,7 @@ import {
   type ConfigDirectory,
   type ConfigFile,
   fileIdentity,
+  isOutsideTheFile,
   readConfigDirectory,
   readConfigFile,
 } from '../system/config-files.ts';
@@ -159,7 +160,7 @@ class SiteFilesReader {
     try {
       return this.note(path, readConfigFile(path, this.uid));
     } catch (error) {
-      if (error instanceof BerthError && error.code === 'config-unreadable') this.transient = true;
+      if (isOutsideTheFile(error)) this.transient = true;
       throw error;
     }
   }

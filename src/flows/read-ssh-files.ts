@@ -8,6 +8,7 @@ import {
   type ConfigDirectory,
   type ConfigFile,
   fileIdentity,
+  isOutsideTheFile,
   readConfigDirectory,
   readConfigFile,
 } from '../system/config-files.ts';
@@ -77,7 +78,7 @@ class Reader {
       const file = this.note(path, readConfigFile(path, root));
       if (file.worldReadable) return utf8(file);
     } catch (error) {
-      if (error instanceof BerthError && error.code === 'config-unreadable') this.transient = true;
+      if (isOutsideTheFile(error)) this.transient = true;
       throw error;
     }
     // Root could go on; the user's own process could not, and both must see the same.

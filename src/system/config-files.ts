@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
+import { assertFoldersOf } from './config-folders.ts';
 
 /** A configuration file that nobody but its owner could have written. */
 export interface ConfigFile {
@@ -31,9 +32,19 @@ const largest = 1024n * 1024n;
  * @param uid The running process's effective UID. The file must be root's or, for a process that is
  *   not root, its own.
  * @throws BerthError `config-missing`, `config-empty`, `config-unreadable`, `config-not-a-file`,
- *   `config-foreign-owner`, `config-writable-by-others`, `config-too-large`; all with `file`
+ *   `config-foreign-owner`, `config-writable-by-others`, `config-folder-writable`, `config-too-large`;
+ *   all with `file`
  */
 export function readConfigFile(path: string, uid: number): ConfigFile {
+  assertFoldersOf(path, uid);
+  return peekConfigFile(path, uid);
+}
+
+/**
+ * The same without a look at the folders: for a hint, where who uses the contents reads them with
+ * `readConfigFile`, or knows the file by its identity.
+ */
+export function peekConfigFile(path: string, uid: number): ConfigFile {
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
@@ -60,6 +71,14 @@ export function readConfigFile(path: string, uid: number): ConfigFile {
   });
 }
 
+/** True for what is mended without a change of the file itself: its identity then stays as it is. */
+export function isOutsideTheFile(thrown: unknown): boolean {
+  return (
+    thrown instanceof BerthError &&
+    (thrown.code === 'config-unreadable' || thrown.code === 'config-folder-writable')
+  );
+}
+
 export interface ConfigDirectory {
   /** Names of the entries, sorted. */
   readonly names: readonly string[];
@@ -74,6 +93,7 @@ export interface ConfigDirectory {
  * @throws BerthError as `readConfigFile`, and `config-not-a-directory`
  */
 export function readConfigDirectory(path: string, uid: number): ConfigDirectory {
+  assertFoldersOf(path, uid);
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {

@@ -155,6 +155,8 @@ describe('the words of a server', () => {
       const outputs = [hook];
       for (const format of ['text', 'yaml', 'json'])
         outputs.push(await timed(plan('--output', format)));
+      const checked = await timed(portal.berth('doctor', '--output', 'json'));
+      outputs.push(checked, await timed(portal.berth('doctor')));
       behave = pass;
       await portal.prePun(user);
       const annotate = `note=${forged}`;
@@ -175,6 +177,7 @@ describe('the words of a server', () => {
       expect(hook.errors).toHaveLength(1);
       expect(hook.errors[0]?.msg).toContain('\\u{1b}[2J');
       expect(hook.stderr).not.toMatch(/^level=info/m);
+      expect(checked.stdout).toContain('no\\u001b[2J\\u009b1m\\u202e');
       for (const { stdout, stderr } of outputs) {
         expect(stdout + stderr).not.toMatch(/[^\P{C}\n\t]/u);
       }

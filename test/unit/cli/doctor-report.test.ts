@@ -46,4 +46,12 @@ describe("doctor's report", () => {
       checks: results,
     });
   });
+
+  it('steers no terminal as JSON either, and says the same to a parser', () => {
+    const evil = '\u001b[2J\u009b1m\u007f\u202e\u2028\nok';
+    const text = doctorJson([{ id: 'guard', status: 'failed', message: evil, next: evil }]);
+    expect(text).not.toMatch(/[^\P{C}\n]/u);
+    expect(text).not.toMatch(/[\u2028\u2029]/);
+    expect(JSON.parse(text)).toMatchObject({ checks: [{ message: evil, next: evil }] });
+  });
 });

@@ -191,6 +191,26 @@ describe('settings kept for the next login', () => {
     expect(existsSync(cacheFile())).toBe(false);
   }, 10_000);
 
+  it('are not kept with a fault of a folder, which is mended without a change of the file', async () => {
+    mkdirSync(at('secrets'));
+    put('secrets/client', 'from-file\n');
+    put(
+      'berth.yml',
+      `state_dir: ${at('state')}\ndefaults: {credentials: {client_secret_file: ${at('secrets/client')}}}\n`,
+    );
+    const secret = async (): Promise<unknown> => {
+      const { settings } = await load(cached);
+      const [prod] = settings.clusters;
+      return prod?.credentials.mode === 'oidc' ? prod.credentials.clientSecret : undefined;
+    };
+    await settle();
+    chmodSync(at('secrets'), 0o777);
+    const { broken } = await load(cached);
+    expect(broken.map(({ error }) => error.code)).toEqual(['config-folder-writable']);
+    chmodSync(at('secrets'), 0o755);
+    expect(await secret()).toBe('from-file');
+  });
+
   it('cost no login where they cannot be kept', async () => {
     put('state', 'a file in the place of the folder');
     await settle();
