@@ -1,23 +1,32 @@
 import { writeSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import { asBerthError } from '../src/errors.ts';
 import { openSession } from '../src/flows/open-session.ts';
-import { escapeControl } from '../src/log.ts';
+import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { become } from '../src/system/become.ts';
+import { syslog } from '../src/system/syslog.ts';
 
-async function main(args: readonly string[]): Promise<never> {
+/** What ssh(1) itself exits with where there is no session: no command's own code. */
+const noSession = 255;
+
+async function main(args: readonly string[], log: Logger): Promise<never> {
   // A connection starts in the home, which may hang or be somebody else's link by now.
   process.chdir('/');
   const request = sessionRequest(args, process.env.SSH_ORIGINAL_COMMAND, isatty(0));
   const filesFolder = join(dirname(dirname(process.argv[1] ?? '/')), 'files');
-  return become(await openSession({ request, env: process.env, filesFolder }));
+  return become(await openSession({ request, env: process.env, filesFolder, log }));
 }
 
-main(process.argv.slice(2)).catch((thrown: unknown) => {
-  const { message, code, hint } = asBerthError(thrown, 'starting your session');
-  writeSync(2, `login: ${escapeControl(message)} [${code}]. ${escapeControl(hint)}\n`);
-  // ssh(1): what the client itself exits with when there is no session; no command's own code.
-  process.exitCode = 255;
+/** In the user's line and in syslog: by it the admin finds the whole story. */
+const session = Math.trunc(Math.random() * 2 ** 32).toString(16);
+const log = logfmtLogger((line) => void syslog(line), { session, user: userInfo().username });
+main(process.argv.slice(2), log).catch((thrown: unknown) => {
+  const error = asBerthError(thrown, 'starting your session');
+  log.error(error);
+  const said = `${escapeControl(error.message)} [${error.code}, session ${session}]`;
+  writeSync(2, `login: ${said}. ${escapeControl(error.hint)}\n`);
+  process.exitCode = noSession;
 });

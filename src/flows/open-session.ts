@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
+import type { Logger } from '../log.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { containerName } from '../session/container-run.ts';
@@ -15,11 +16,14 @@ import { sessionWords } from '../session/session-words.ts';
 import { fillTemplate } from '../session/template.ts';
 import { ownConnection } from '../system/ssh-connection.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
-import type { StartInput, startContainer as StartContainer } from './start-container.ts';
+import type { startByPolicy as StartByPolicy } from './start-by-policy.ts';
+import type { StartInput } from './start-container.ts';
 import { warmContainer } from './warm-container.ts';
 
 export interface OpenInput {
   readonly request: SessionRequest;
+  /** For syslog; what the user sees holds the same id. */
+  readonly log: Logger;
   /** As sshd made it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder of the bundled file-transfer programs on the host. */
@@ -41,13 +45,17 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
   const user = lookupUser(userInfo().username, { minimumUid: 1 });
   const choice = await choose(settings, user, request, env);
   if (choice.kind === 'refuse') throw refused(choice);
-  if (choice.kind === 'host-shell') return hostShell(user, request, env);
+  if (choice.kind === 'host-shell') {
+    input.log.warning('a shell on the host instead of a session', { why: choice.reason });
+    return hostShell(user, request, env);
+  }
   const { profile } = choice;
   const host = sessionHost(settings, user);
   const name = containerName(profile, host.connection);
+  const warm = warmContainer(host.runFolder, name);
   const container =
-    warmContainer(host.runFolder, name) ??
-    (await startAnew({ host, profile, name, filesFolder: input.filesFolder }));
+    warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
+  if (container === 'host-shell') return hostShell(user, request, env);
   return runtimeExec(host, container, {
     words: sessionWords(request, container),
     tty: request.tty,
@@ -63,9 +71,9 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
 }
 
 /** Loaded only where no container waits: what starts one costs more to load than all of the above. */
-async function startAnew(input: StartInput): ReturnType<typeof StartContainer> {
-  const { startContainer } = await import('./start-container.ts');
-  return startContainer(input);
+async function startAnew(input: StartInput, log: Logger): ReturnType<typeof StartByPolicy> {
+  const { startByPolicy } = await import('./start-by-policy.ts');
+  return startByPolicy(input, log);
 }
 
 /** The site's words on who gets what. */

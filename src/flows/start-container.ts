@@ -7,6 +7,7 @@ import { containerRun, pidFile, type ReadyMount } from '../session/container-run
 import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
+import { profileMounts } from '../session/profile-mounts.ts';
 import { filesInside } from '../session/session-words.ts';
 import { fillTemplate } from '../session/template.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
@@ -111,7 +112,7 @@ function assertOwnFolder(host: SessionHost): void {
 
 /** Where a source is not there and may be missing, the mount is left out. */
 function readyMounts(profile: Profile, { user, storage, runFolder }: SessionHost): ReadyMount[] {
-  return profile.mounts.flatMap((mount) => {
+  return profileMounts(profile).flatMap((mount) => {
     const source = fillTemplate(mount.source, user);
     const target = fillTemplate(mount.target ?? mount.source, user);
     for (const kept of [storage, runFolder])

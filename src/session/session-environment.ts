@@ -1,5 +1,6 @@
 import type { Profile } from '../config/profile.ts';
 import type { User } from '../identity/user.ts';
+import { agentInside, slurmInside } from './profile-mounts.ts';
 
 /** What every client may hand in; sshd's AcceptEnv decides what arrives. */
 const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];
@@ -30,8 +31,10 @@ export function sessionEnvironment(
     ...(profile.x11 ? ['DISPLAY'] : []),
     ...profile.environment.pass,
   ];
-  const passed = Object.entries(given).flatMap(([name, value]) =>
-    value !== undefined && allowed.some((pattern) => fits(name, pattern)) ? [[name, value]] : [],
+  const passed = Object.entries(given).flatMap(([name, value]): [string, string][] =>
+    value !== undefined && allowed.some((pattern) => fits(name, pattern))
+      ? [[name, name === 'SSH_AUTH_SOCK' ? agentInside(value) : value]]
+      : [],
   );
   return {
     ...Object.fromEntries(image.map(pair)),
@@ -39,7 +42,8 @@ export function sessionEnvironment(
     USER: user.name,
     LOGNAME: user.name,
     SHELL: shell,
-    ...Object.fromEntries(passed as [string, string][]),
+    ...Object.fromEntries(passed),
+    ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmInside}/slurm.conf` }),
     ...set,
     ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
   };
