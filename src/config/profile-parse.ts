@@ -3,6 +3,7 @@ import { configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
 import { contradictions } from './profile-contradictions.ts';
+import { isProfileName } from './profile-name.ts';
 import { accountName, type ProfileDocument, profileSchema, someOf } from './profile-schema.ts';
 import { schemaProblems } from './schema-problems.ts';
 
@@ -39,11 +40,6 @@ export function parseProfile(document: unknown, name: string, file: string): Pro
   const problems = contradictions(parsed.data);
   if (problems.length > 0) throw invalid(name, file, problems);
   return deepFreeze(profileOf(name, parsed.data));
-}
-
-/** Part of a container's name, and of what is typed after `--profile`. */
-export function isProfileName(name: string): boolean {
-  return /^[a-z0-9][a-z0-9-]{0,39}$/.test(name);
 }
 
 /** What is kept of a profile that was refused: whom it was for, if that much can be read. */

@@ -3,6 +3,7 @@ import { capabilityNames } from './capability-names.ts';
 import { duration } from './duration.ts';
 import { imageProblem } from './image-reference.ts';
 import { nearestKey } from './nearest-key.ts';
+import { pathProblem, withoutSlash } from './plain-path.ts';
 import { mountProblem } from './protected-folders.ts';
 import { templateProblem } from './template-text.ts';
 
@@ -16,33 +17,17 @@ function textWithout(problem: (text: string) => string | undefined): z.ZodMiniTy
   });
 }
 
-/** Podman separates a mount's fields with `:` and `,`, and reads quotes and newlines. */
-const beyondPaths = /[:,"'\\\p{Cc}]/u;
-
-function folderProblem(text: string): string | undefined {
-  if (!text.startsWith('/')) return 'must be an absolute path';
-  if (beyondPaths.test(text)) return 'must have no `:`, `,`, quotes or control characters';
-  if (/\/\.{0,2}(?:\/|$)/.test(text.replace(/(?<=.)\/$/, ''))) {
-    return 'must be a path without `..`, `.` and `//`';
-  }
-  return undefined;
-}
-
 /** An absolute path, taken as it stands; no `..`, and nothing that podman's options read. */
 export const folder = z.pipe(
-  textWithout((text) => (text === '/' ? 'must not be /' : folderProblem(text))),
+  textWithout((text) => (text === '/' ? 'must not be /' : pathProblem(text))),
   z.transform(withoutSlash),
 );
-
-function withoutSlash(path: string): string {
-  return path.replace(/(?<=.)\/$/, '');
-}
 
 /** As `folder`, and may begin with `$HOME` and hold the other variables. */
 function pathTemplateProblem(text: string): string | undefined {
   const problem = templateProblem(text);
   if (problem !== undefined) return problem;
-  return folderProblem(text.replace(/^\$(?:HOME|\{HOME\})(?=\/|$)/, '/HOME'));
+  return pathProblem(text.replace(/^\$(?:HOME|\{HOME\})(?=\/|$)/, '/HOME'));
 }
 const source = z.pipe(
   textWithout((text) => {
@@ -96,7 +81,7 @@ const cpus = z.custom<number>(
 
 const device = z.string().check(
   z.refine((text) => {
-    if (text.startsWith('/dev/')) return folderProblem(text) === undefined;
+    if (text.startsWith('/dev/')) return pathProblem(text) === undefined;
     return /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*=[\w.:-]+$/.test(text);
   }, 'must be a path below /dev, or a CDI name such as nvidia.com/gpu=all'),
 );

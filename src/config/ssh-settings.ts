@@ -4,6 +4,7 @@ import { configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile.ts';
+import { isProfileName } from './profile-name.ts';
 import { accountName, folder, someOf } from './profile-schema.ts';
 import { isWithin, mountProblem } from './protected-folders.ts';
 import { schemaProblems } from './schema-problems.ts';
@@ -13,7 +14,7 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
   readonly profilesDir: string;
 }
 
-const profileName = z.string().check(z.regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must name a profile'));
+const profileName = z.string().check(z.refine(isProfileName, 'must name a profile'));
 const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
 
 const schema = z.strictObject({

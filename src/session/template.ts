@@ -1,3 +1,4 @@
+import { pathProblem, withoutSlash } from '../config/plain-path.ts';
 import { type TemplateVariable, templateParts } from '../config/template-text.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -43,15 +44,9 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':
-      if (isPlainFolder(user.home)) return user.home.replace(/\/$/, '');
+      if (user.home !== '/' && pathProblem(user.home) === undefined) return withoutSlash(user.home);
       throw unsafe('home', user.home);
   }
-}
-
-/** Absolute, not `/` itself, without `.` and `..`, and with no character that podman's options read. */
-function isPlainFolder(path: string): boolean {
-  if (/[:,"'\\\u0000-\u001f\u007f]/.test(path)) return false;
-  return /^(?:\/(?!\.{1,2}(?:\/|$))[^/]+)+\/?$/.test(path);
 }
 
 function unsafe(what: 'name' | 'home', value: string): BerthError {

@@ -1,0 +1,191 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { brokenProfile, parseProfile } from '../../../src/config/profile-parse.ts';
+import { profileSchema } from '../../../src/config/profile-schema.ts';
+import type { BrokenProfile, Profile } from '../../../src/config/profile.ts';
+import { parseSshSettings, sshSettings } from '../../../src/config/ssh-settings.ts';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { BerthError } from '../../../src/errors.ts';
+
+const file = '/etc/berth/ssh.yml';
+const read = (text: string): ReturnType<typeof parseSshSettings> =>
+  parseSshSettings(parseYaml(text, file, 'core'), file);
+const profile = (name: string, document: object = {}): Profile =>
+  parseProfile({ image: 'a', ...document }, name, `/etc/berth/profiles/${name}.yml`);
+
+const etc = new URL('../../../etc/berth/', import.meta.url);
+const shipped = readdirSync(new URL('profiles', etc)).map((name) => ({
+  name: name.replace(/\.yml$/, ''),
+  text: readFileSync(new URL(`profiles/${name}`, etc), 'utf8'),
+}));
+
+describe('ssh.yml', () => {
+  it('may set nothing: nobody gets a session but by --profile', () => {
+    expect(read('# nothing yet\n')).toEqual({
+      rules: [],
+      otherwise: 'refuse',
+      hostShellGroups: [],
+      storage: '/var/lib/berth-ssh',
+      profilesDir: '/etc/berth/profiles',
+      podman: {
+        podman: '/usr/bin/podman',
+        runtime: '/usr/bin/crun',
+        nsenter: '/usr/bin/nsenter',
+        cgroupManager: 'systemd',
+        mountProgram: '/usr/bin/fuse-overlayfs',
+      },
+    });
+  });
+
+  it('has rules in their order, and what a rule does not name is not there', () => {
+    const { rules } = read(
+      'rules: [{profile: a, users: [u]}, {profile: b, groups: [domain users], ports: [22]}]',
+    );
+    expect(rules).toEqual([
+      { profile: 'a', users: ['u'] },
+      { profile: 'b', groups: ['domain users'], ports: [22] },
+    ]);
+    expect(Object.isFrozen(rules[0])).toBe(true);
+  });
+
+  it('takes the kernel’s own overlay for an answer', () => {
+    expect(read('podman: {mount_program: null}').podman).not.toHaveProperty('mountProgram');
+  });
+
+  it.each([
+    ['rule: []', 'rule is unknown: is rules meant?'],
+    ['rules: [{profile: a, user: [x]}]', 'rules.0.user is unknown: is users meant?'],
+    ['rules: [{profile: a, users: []}]', 'rules.0.users is empty'],
+    ['rules: [{users: [x]}]', 'rules.0.profile is missing'],
+    ['rules: [{profile: A}]', 'rules.0.profile must name a profile'],
+    ['rules: [{profile: a, ports: [ssh]}]', 'rules.0.ports.0 must be a whole number'],
+    ['rules: [{profile: a, ports: [65536]}]', 'rules.0.ports.0 must be a port'],
+    ['otherwise: shell', 'otherwise must be one of refuse, host-shell'],
+    ['otherwise: host-shell', 'otherwise: host-shell needs host_shell_groups'],
+    ['storage: var', 'storage must be an absolute path'],
+    ['storage: /', 'storage must not be /'],
+    ['storage: /run/berth/x', 'storage must be a folder of its own'],
+    ['storage: /etc', 'storage must be a folder of its own'],
+    ['{storage: /srv/b, profiles_dir: /srv/b/profiles}', 'profiles_dir is in storage'],
+    ['podman: {podman: podman}', 'podman.podman must be an absolute path'],
+    ['podman: {cgroup_manager: none}', 'podman.cgroup_manager must be one of systemd, cgroupfs'],
+  ])('is refused for %s', (text, message) => {
+    let caught: unknown;
+    try {
+      read(text);
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toMatchObject({ code: 'ssh-yml-invalid', exit: 'config', fields: { file } });
+    expect((caught as BerthError).message).toContain(message);
+  });
+});
+
+describe('ssh.yml and the profiles together', () => {
+  const options = read('{storage: /srv/berth, rules: [{profile: login}, {profile: logni}]}');
+
+  it('find the profile that mounts the storage, and the one that nobody wrote', () => {
+    const settings = sshSettings(
+      options,
+      new Map<string, Profile | BrokenProfile>([
+        ['login', profile('login', { mounts: [{ source: '/srv/data' }] })],
+        ['inside', profile('inside', { mounts: [{ source: '/srv/berth/users/$UID' }] })],
+        ['around', profile('around', { groups: ['g'], mounts: [{ source: '/srv' }] })],
+        ['wrong', brokenProfile(new BerthError('x', { code: 'x', exit: 'config', hint: 'x' }))],
+      ]),
+      file,
+    );
+    expect([...settings.profiles.keys()]).toEqual(['login']);
+    expect([...settings.broken].map(([name, { error }]) => [name, error.code])).toEqual([
+      ['inside', 'profile-invalid'],
+      ['around', 'profile-invalid'],
+      ['wrong', 'x'],
+      ['logni', 'profile-missing'],
+    ]);
+    expect(settings.broken.get('around')).toMatchObject({
+      groups: ['g'],
+      error: { message: expect.stringContaining('gives away /srv/berth') as unknown },
+    });
+    expect(settings.broken.get('logni')?.error.hint).toBe('Is login meant?');
+    expect(settings).not.toHaveProperty('profilesDir');
+  });
+});
+
+describe('the examples that are shipped', () => {
+  const example = readFileSync(new URL('ssh.yml.example', etc), 'utf8');
+
+  it.each(shipped)('$name is a profile', ({ name, text }) => {
+    const path = `${name}.yml`;
+    expect(parseProfile(parseYaml(text, path, 'core'), name, path).name).toBe(name);
+  });
+
+  it('work together: ssh.yml names no profile that is not there', () => {
+    const profiles = shipped.map(({ name, text }) => {
+      return [name, parseProfile(parseYaml(text, name, 'core'), name, name)] as const;
+    });
+    const { broken } = sshSettings(read(example), new Map(profiles), file);
+    expect([...broken.keys()]).toEqual([]);
+  });
+
+  it('have each key of a profile somewhere', () => {
+    const shown = new Set(
+      shipped.flatMap(({ name, text }) => paths(parseYaml(text, name, 'core'))),
+    );
+    const keys = paths(shapeOf(profileSchema));
+    expect(keys.length).toBeGreaterThan(30);
+    expect(keys.filter((key) => !shown.has(key))).toEqual([]);
+  });
+
+  it.each([
+    ...[
+      'rules',
+      'profile',
+      'users',
+      'groups',
+      'ports',
+      'otherwise',
+      'host_shell_groups',
+      'storage',
+    ],
+    ...['profiles_dir', 'podman', 'runtime', 'nsenter', 'cgroup_manager', 'mount_program'],
+  ])('have the key %s in ssh.yml', (key) => {
+    expect(example).toMatch(new RegExp(`^ *(?:- )?${key}:`, 'm'));
+  });
+
+  it('say what is built in, where they do not call it an example', () => {
+    const { rules, hostShellGroups, ...rest } = read(example);
+    expect(rules).not.toEqual([]);
+    expect(hostShellGroups).toEqual(['wheel']);
+    expect(read('{}')).toMatchObject(rest);
+  });
+});
+
+/** `mounts.source`, `limits.cpus`: the keys of a document, without the indices of lists. */
+function paths(value: unknown, prefix = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((one) => paths(one, prefix));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => [
+    `${prefix}${key}`,
+    ...paths(one, `${prefix}${key}.`),
+  ]);
+}
+
+interface Definition {
+  readonly shape?: Readonly<Record<string, Schema>>;
+  readonly innerType?: Schema;
+  readonly element?: Schema;
+}
+interface Schema {
+  readonly _zod: { readonly def: unknown };
+}
+
+/** A document with every key that the schema has. */
+function shapeOf(schema: Schema): unknown {
+  const def = schema._zod.def as Definition;
+  const inner = def.innerType ?? def.element;
+  if (inner !== undefined) return shapeOf(inner);
+  if (def.shape === undefined) return null;
+  return Object.fromEntries(
+    Object.entries(def.shape).map(([key, one]) => [key, shapeOf(one)] as const),
+  );
+}
