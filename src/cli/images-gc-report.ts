@@ -1,0 +1,34 @@
+import type { GcImage, GcResult } from '../flows/images-gc.ts';
+import { spoken } from './duration.ts';
+import { shown } from './terminal.ts';
+
+/** One line for each image: what becomes of it, and why. */
+export function gcText(
+  { images, warnings }: GcResult,
+  { dryRun, now }: { readonly dryRun: boolean; readonly now: number },
+): string {
+  const lines = images.map((image) => {
+    const name = image.names.length === 0 ? 'without a name' : shown(image.names.join(', '));
+    return `${image.id.slice(0, 12)}  ${name}: ${fate(image, dryRun, now)}`;
+  });
+  return [...lines, ...warnings.map((text) => `warning: ${shown(text)}`)]
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+function fate({ verdict, until = 0 }: GcImage, dryRun: boolean, now: number): string {
+  switch (verdict) {
+    case 'named':
+      return 'stays, a profile names it';
+    case 'used':
+      return "stays, a user's container uses it";
+    case 'grace':
+      return `stays for another ${spoken(until - now)}`;
+    case 'remove':
+      return dryRun ? 'would be removed' : 'removed';
+  }
+}
+
+export function gcJson(result: GcResult): string {
+  return `${JSON.stringify({ version: 1, ...result }, null, 2)}\n`;
+}

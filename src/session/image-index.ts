@@ -1,0 +1,136 @@
+import { BerthError } from '../errors.ts';
+
+/** What an image store says of itself: `overlay-images/images.json` and `overlay-layers/layers.json`. */
+export interface ImageIndex {
+  readonly images: readonly StoredImage[];
+  /** By ID. */
+  readonly layers: ReadonlyMap<string, StoredLayer>;
+}
+
+export interface StoredImage {
+  /** 64 hexadecimal digits. */
+  readonly id: string;
+  /** With registry: `docker.io/library/debian:12`, `registry.example/site@sha256:…`. */
+  readonly names: readonly string[];
+  /** Of every manifest that led to this image, `sha256:…`. */
+  readonly digests: ReadonlySet<string>;
+  /** ID of the topmost layer; none for an image FROM scratch without files. */
+  readonly layer?: string;
+}
+
+export interface StoredLayer {
+  readonly id: string;
+  readonly parent?: string;
+}
+
+const idPattern = /^[0-9a-f]{64}$/;
+
+/**
+ * @throws BerthError `image-store-broken` where a text is not what podman writes (containers/storage,
+ *   images.go and layers.go)
+ */
+export function parseImageIndex(images: string, layers: string, folder: string): ImageIndex {
+  const stored = records(images, 'overlay-images/images.json', folder).map(imageOf);
+  const all = records(layers, 'overlay-layers/layers.json', folder).map(layerOf);
+  return { images: stored, layers: new Map(all.map((layer) => [layer.id, layer])) };
+}
+
+/** Of every image; those with the same layer share it. */
+export function layersOf({ layers }: ImageIndex, image: StoredImage): readonly string[] {
+  const chain: string[] = [];
+  let id = image.layer;
+  // A chain that bites its tail ends where it was.
+  while (id !== undefined && !chain.includes(id)) {
+    chain.push(id);
+    id = layers.get(id)?.parent;
+  }
+  return chain;
+}
+
+/**
+ * The image that podman would start for a reference. With a digest, its name and one of its digests
+ * must be those; a tag beside a digest does not count (github.com/containers/image, docker/reference).
+ */
+export function findImage({ images }: ImageIndex, reference: string): StoredImage | undefined {
+  const { repository, tag, digest } = splitReference(reference);
+  return images.find(({ names, digests }) =>
+    names.some((name) => {
+      const one = splitReference(name);
+      if (!isSameRepository(one.repository, repository)) return false;
+      return digest === undefined
+        ? one.tag === tag && one.digest === undefined
+        : digests.has(digest);
+    }),
+  );
+}
+
+/** The parts of a reference; the tag is `latest` where there is neither tag nor digest. */
+export function splitReference(reference: string): {
+  readonly repository: string;
+  readonly tag?: string;
+  readonly digest?: string;
+} {
+  const [name = '', digest] = reference.split('@');
+  const [, repository = name, tag] = /^(.*?)(?::([^:/]+))?$/.exec(name) ?? [];
+  if (digest !== undefined) return { repository, digest, ...(tag === undefined ? {} : { tag }) };
+  return { repository, tag: tag ?? 'latest' };
+}
+
+/** A short name (`debian`, `site/base`) is any registry's: which one, registries.conf told the pull. */
+function isSameRepository(stored: string, wanted: string): boolean {
+  if (stored === wanted) return true;
+  const [first = ''] = wanted.split('/');
+  const hasRegistry = wanted.includes('/') && /[.:]|^localhost$/.test(first);
+  if (hasRegistry)
+    return stored === wanted.replace(/^docker\.io\/(?=[^/]+$)/, 'docker.io/library/');
+  const [, afterRegistry = ''] = /^[^/]+\/(.*)$/.exec(stored) ?? [];
+  return afterRegistry === wanted || afterRegistry === `library/${wanted}`;
+}
+
+function imageOf(record: Readonly<Record<string, unknown>>): StoredImage {
+  const { id, names, digest, layer } = record;
+  const data = record['big-data-digests'];
+  const digests = typeof data === 'object' && data !== null ? Object.entries(data) : [];
+  return {
+    id: String(id),
+    names: Array.isArray(names) ? names.map(String) : [],
+    digests: new Set([
+      ...(typeof digest === 'string' ? [digest] : []),
+      ...digests.flatMap(([name, value]) => (name.startsWith('manifest') ? [String(value)] : [])),
+    ]),
+    ...(typeof layer === 'string' && layer !== '' ? { layer } : {}),
+  };
+}
+
+function layerOf({ id, parent }: Readonly<Record<string, unknown>>): StoredLayer {
+  const below = typeof parent === 'string' && parent !== '' ? { parent } : {};
+  return { id: String(id), ...below };
+}
+
+function records(
+  text: string,
+  file: string,
+  folder: string,
+): readonly Readonly<Record<string, unknown>>[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw broken(`${folder}/${file} is no JSON`, folder);
+  }
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [undefined];
+  return list.map((one) => {
+    const record = (one ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof record.id === 'string' && idPattern.test(record.id)) return record;
+    throw broken(`${folder}/${file} is not what podman writes`, folder);
+  });
+}
+
+function broken(message: string, folder: string): BerthError {
+  return new BerthError(message, {
+    code: 'image-store-broken',
+    exit: 'io',
+    hint: `Move ${folder} away when nobody is logged in, then: berth images pull.`,
+    fields: { file: folder },
+  });
+}
