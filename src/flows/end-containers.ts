@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { Lifetime } from '../config/profile.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
-import { asUser } from '../system/as-user.ts';
+import { brieflyAsUser } from './briefly-as-user.ts';
 import { endProcesses } from '../system/end-processes.ts';
 import { isSupportOf, userProcesses } from './connection-processes.ts';
 import { podmanAsUser } from './podman-as-user.ts';
@@ -67,7 +67,7 @@ export async function removeContainers(
   const notes = containers.flatMap(({ name }) =>
     ['json', 'pid', 'lock'].map((kind) => `${host.runFolder}/berth/${name}.${kind}`),
   );
-  await asUser(user, () => Promise.all(notes.map((file) => rm(file, { force: true }))));
+  await brieflyAsUser(user, () => Promise.all(notes.map((file) => rm(file, { force: true }))));
   return { removed: failed.length === 0 ? containers.length : 0, failed };
 }
 
@@ -84,6 +84,6 @@ export async function endSupport({ owner, host, user }: UserSite): Promise<numbe
       ['SIGKILL', 2_000],
     ],
   );
-  if (host !== undefined) await asUser(user, () => rm(pauseFile(host), { force: true }));
+  if (host !== undefined) await brieflyAsUser(user, () => rm(pauseFile(host), { force: true }));
   return ended;
 }

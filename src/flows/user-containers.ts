@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { BerthError, isErrno } from '../errors.ts';
-import { asUser, type Credentials } from '../system/as-user.ts';
+import type { Credentials } from '../system/as-user.ts';
+import { brieflyAsUser } from './briefly-as-user.ts';
 
 /** A container as the user's store lists it, running or not. */
 export interface StoredContainer {
@@ -28,7 +29,7 @@ export async function storedContainers(
   user: Credentials,
 ): Promise<readonly StoredContainer[]> {
   const path = `${folder}/storage/overlay-containers/containers.json`;
-  const text = await asUser(user, () => readBounded(path));
+  const text = await brieflyAsUser(user, () => readBounded(path));
   if (text === undefined || text.trim() === '') return [];
   let list: unknown;
   try {

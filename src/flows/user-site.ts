@@ -3,7 +3,7 @@ import type { User } from '../identity/user.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { userFolder } from '../session/session-host.ts';
-import { asUser } from '../system/as-user.ts';
+import { brieflyAsUser } from './briefly-as-user.ts';
 import type { ProcessOwner } from './connection-processes.ts';
 import { findRunFolder } from './run-folder.ts';
 import type { SessionSite } from './session-site.ts';
@@ -39,7 +39,7 @@ export function pauseFile({ runFolder }: Pick<SessionHost, 'runFolder'>): string
 }
 
 async function pausePidOf({ user, runFolder }: SessionHost): Promise<number | undefined> {
-  const text = await asUser(user, () =>
+  const text = await brieflyAsUser(user, () =>
     readFile(pauseFile({ runFolder }), 'latin1').catch(() => ''),
   );
   const pid = Number(text.trim());
