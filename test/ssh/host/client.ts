@@ -12,6 +12,7 @@ export interface ClientOptions {
   readonly input?: string | Buffer;
   /** Milliseconds until the process is killed (SIGKILL); 30 s where not said. */
   readonly timeout?: number;
+  /** The whole environment; ours where not said. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
@@ -25,7 +26,7 @@ export function run(
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
-      ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
+      ...(env === undefined ? {} : { env }),
       ...(cwd === undefined ? {} : { cwd }),
     });
     const out: Buffer[] = [];

@@ -1,0 +1,3 @@
+import { conformance } from './conformance/on-host.ts';
+
+conformance('a plain sshd', { mode: 'plain' });

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { matches, same, succeeded, type Case } from './case.ts';
+
+/** `ssh host COMMAND`: bytes in, bytes out, in the order and form of a plain sshd. */
+export const commands: readonly Case[] = [
+  {
+    name: 'stdout and stderr have exactly the bytes of the command',
+    run: async (client) => {
+      const { exitCode, stdout, stderr } = await client.ssh([
+        String.raw`printf 'out\0\377\r\n'; printf 'err\n' >&2`,
+      ]);
+      same('exit code', exitCode, 0);
+      same(
+        'stdout',
+        stdout.toString('hex'),
+        Buffer.from('out\0\xff\r\n', 'latin1').toString('hex'),
+      );
+      same('stderr', stderr, 'err\n');
+    },
+  },
+  {
+    name: 'a command without output leaves stdout and stderr empty',
+    run: async (client) => {
+      const { stdout, stderr } = await client.ssh(['true']);
+      same('output', stdout.toString() + stderr, '');
+    },
+  },
+  {
+    name: '10 MB of binary stdin come back unchanged',
+    run: async (client) => {
+      const input = randomBytes(10_000_000);
+      const { stdout } = succeeded('cat', await client.ssh(['cat'], { input }));
+      same('equal', stdout.equals(input), true);
+    },
+  },
+  {
+    name: '20 MB on stderr and stdout at once arrive whole',
+    run: async (client) => {
+      const { stdout, stderr } = await client.ssh([
+        'head -c 10000000 /dev/zero | tr "\\0" o & head -c 10000000 /dev/zero | tr "\\0" e >&2; wait',
+      ]);
+      same('bytes', [stdout.length, stderr.length], [10_000_000, 10_000_000]);
+    },
+  },
+  {
+    name: 'half-close: the command sees the end of stdin and goes on to write',
+    run: async (client) => {
+      const { stdout } = await client.ssh(['cat; sleep 0.3; echo after the end'], { input: 'x\n' });
+      same('stdout', stdout.toString(), 'x\nafter the end\n');
+    },
+  },
+  {
+    name: 'half-close: the command closes stdout and goes on to read',
+    run: async (client) => {
+      const file = `${client.remote}/half-close`;
+      const input = randomBytes(2_000_000);
+      succeeded('ssh', await client.ssh([`exec >&- 2>&-; sleep 0.3; cat >${file}`], { input }));
+      same('bytes', (await client.output(`wc -c <${file}`)).trim(), '2000000');
+    },
+  },
+  {
+    name: 'a command that does not read its stdin ends at once',
+    run: async (client) => {
+      const started = performance.now();
+      const { stdout } = await client.ssh(['head -c 3'], { input: Buffer.alloc(5_000_000, 'a') });
+      same('stdout', stdout.toString(), 'aaa');
+      same('within 10 s', performance.now() - started < 10_000, true);
+    },
+  },
+  {
+    name: 'a writer whose reader leaves dies of SIGPIPE',
+    run: async (client) => {
+      const { stdout } = await client.ssh(['yes | head -n 1; echo "${PIPESTATUS[0]}"']);
+      same('stdout', stdout.toString(), 'y\n141\n');
+    },
+  },
+  {
+    name: 'stdin is not waited for with -n',
+    run: async (client) => {
+      const { stdout } = await client.ssh(['-n', 'cat; echo end']);
+      same('stdout', stdout.toString(), 'end\n');
+    },
+  },
+  {
+    name: 'the command is one string for the shell: quotes, newlines, $, globs, a leading -',
+    run: async (client) => {
+      const { stdout } = await client.ssh([
+        'a="1  2"\nprintf "%s|" "$a" \'$HOME\' `echo b` "x\ty"\necho; -nothing 2>/dev/null; echo $?',
+      ]);
+      same('stdout', stdout.toString(), '1  2|$HOME|b|x\ty|\n127\n');
+      // A plain sshd gives it to the user's shell as its option; it must be no option of anybody else.
+      const dash = await client.ssh(['--', '-e']);
+      same('-e', [dash.exitCode === 0, dash.stdout.toString()], [false, '']);
+    },
+  },
+  {
+    name: 'bytes that are no UTF-8 reach the command as they are',
+    run: async (client) => {
+      const script = await client.keep(
+        'latin1.sh',
+        Buffer.from(`exec "$@" "printf '\xe9\xff'"\n`, 'latin1'),
+      );
+      const { stdout } = await client.run('sh', [script, ...client.sshWords]);
+      same('stdout', stdout.toString('hex'), 'e9ff');
+    },
+  },
+  {
+    name: 'a command of 100 KB arrives whole',
+    run: async (client) => {
+      const { stdout, stderr } = await client.ssh([`x='${'y'.repeat(100_000)}'; echo "\${#x}"`]);
+      same('output', stdout.toString() + stderr, '100000\n');
+    },
+  },
+  {
+    name: 'the command runs in the home, with HOME, USER, LOGNAME, SHELL, PATH and SSH_CONNECTION',
+    run: async (client) => {
+      const text = await client.output(
+        '[ "$PWD" -ef ~ ] && [ "$HOME" -ef . ] && echo "$USER $LOGNAME $(id -un)"; "$SHELL" -c "echo shell"; echo "${PATH:+path} $SSH_CONNECTION $SSH_CLIENT"',
+      );
+      const { user } = client.target;
+      const address = '[0-9a-f.:]+';
+      matches(
+        'text',
+        text,
+        new RegExp(
+          `^${user} ${user} ${user}\nshell\npath ${address} \\d+ ${address} \\d+ ${address} \\d+ \\d+\n$`,
+        ),
+      );
+    },
+  },
+  {
+    name: 'LANG and LC_* of the client arrive, where sshd accepts them',
+    run: async (client) => {
+      const { stdout } = await client.ssh(
+        ['-o', 'SendEnv=LC_CONFORMANCE', '-o', 'SendEnv=LANG', 'echo "$LC_CONFORMANCE"'],
+        { env: { LC_CONFORMANCE: 'été' } },
+      );
+      same('stdout', stdout.toString(), 'été\n');
+    },
+  },
+  {
+    name: 'there is no terminal without -t',
+    run: async (client) => {
+      const { stdout } = await client.ssh([
+        'tty; test -t 0 || test -t 1 || test -t 2 || echo none',
+      ]);
+      same('stdout', stdout.toString(), 'not a tty\nnone\n');
+    },
+  },
+  {
+    name: 'a background process that keeps no pipe does not hold the connection',
+    run: async (client) => {
+      const started = performance.now();
+      await client.ssh(['sleep 20 </dev/null >/dev/null 2>&1 & echo started']);
+      same('within 10 s', performance.now() - started < 10_000, true);
+    },
+  },
+];

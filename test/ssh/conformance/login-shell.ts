@@ -1,0 +1,97 @@
+import { same, succeeded, Skip, type Case } from './case.ts';
+import type { Client } from './client.ts';
+import { atPrompt } from './interactive.ts';
+
+/** What a shell reads and says at its start. */
+export const loginShell: readonly Case[] = [
+  {
+    name: 'an interactive shell is a login shell and reads the profile',
+    run: (client) =>
+      withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
+        atPrompt(client, async (terminal) => {
+          terminal.type('echo "<$0 $FROM_PROFILE>"; shopt login_shell\r');
+          await terminal.shows(/\n<-\S+ yes>\r\nlogin_shell\s+on\r/);
+        }),
+      ),
+  },
+  {
+    name: 'a single command gets no login shell; bash reads .bashrc for sshd',
+    run: (client) =>
+      withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
+        withFirstLine(client, '.bashrc', 'export FROM_BASHRC=yes', async () => {
+          const text = await client.output(
+            'echo "<$FROM_PROFILE><$FROM_BASHRC>"; shopt login_shell; true',
+          );
+          same('text', text.replaceAll(/\s+/g, ' '), '<><yes> login_shell off ');
+        }),
+      ),
+  },
+  {
+    name: 'no command and no terminal: a login shell on pipes, with its exit code',
+    run: (client) =>
+      withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', async () => {
+        const input = 'echo "<$FROM_PROFILE>"; tty; echo err >&2; exit 3\n';
+        const { exitCode, stdout, stderr } = await client.ssh(['-T'], { input });
+        same('stdout', stdout.toString().split('\n').slice(-3), ['<yes>', 'not a tty', '']);
+        same('stderr', stderr, 'err\n');
+        same('exit code', exitCode, 3);
+      }),
+  },
+  {
+    name: 'a shell on pipes ends with its input, and hands the rest of it to a command that reads',
+    run: async (client) => {
+      const { stdout } = await client.ssh(['-T'], { input: 'cat\nfirst\nsecond\n' });
+      same('stdout', stdout.toString().split('\n').slice(-3), ['first', 'second', '']);
+    },
+  },
+  {
+    name: 'the message of the day is shown once',
+    run: async (client) => {
+      const line = await firstLineOfMotd(client);
+      await atPrompt(client, (terminal) => {
+        same('times', terminal.text.split(line).length - 1, 1);
+        return Promise.resolve();
+      });
+    },
+  },
+  {
+    name: 'no message of the day with ~/.hushlogin',
+    run: async (client) => {
+      const line = await firstLineOfMotd(client);
+      await client.output('touch .hushlogin');
+      try {
+        await atPrompt(client, (terminal) => {
+          same('times', terminal.text.split(line).length - 1, 0);
+          return Promise.resolve();
+        });
+      } finally {
+        await client.output('rm -f .hushlogin');
+      }
+    },
+  },
+];
+
+async function firstLineOfMotd(client: Client): Promise<string> {
+  const text = await client.output('cat /etc/motd 2>/dev/null; true');
+  const line = text.split('\n').find((each) => each.trim() !== '');
+  if (line === undefined) throw new Skip('there is no message of the day');
+  return line.trim();
+}
+
+/** Does the work while a file of the home begins with another line. */
+async function withFirstLine(
+  client: Client,
+  file: string,
+  line: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  const kept = `${client.remote}/kept${file}`;
+  await client.output(
+    `touch ${file} && cp -p ${file} ${kept} && { echo '${line}'; cat ${kept}; } >${file}`,
+  );
+  try {
+    await work();
+  } finally {
+    succeeded('mv', await client.ssh([`cat ${kept} >${file}`]));
+  }
+}

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SshHost, type SshHostOptions } from '../host/ssh-host.ts';
+import { Client } from './client.ts';
+import { runCase, suite } from './suite.ts';
+
+/**
+ * The whole suite against a login node of its own.
+ *
+ * @param explained names of cases that must fail there, each with the reason: what is not Berth's to change
+ */
+export function conformance(
+  title: string,
+  options: SshHostOptions,
+  explained: Readonly<Record<string, string>> = {},
+): void {
+  describe(title, () => {
+    let host: SshHost;
+    let client: Client;
+
+    beforeAll(async () => {
+      host = await SshHost.start(options);
+      const { port } = host;
+      client = await Client.at({ host: '127.0.0.1', port, user: 'ada', key: host.key('ada') });
+    });
+    afterAll(async () => {
+      await client.end();
+      await host.stop();
+    });
+
+    for (const [theme, cases] of Object.entries(suite)) {
+      describe(theme, () => {
+        for (const each of cases) {
+          const reason = explained[each.name];
+          const name = reason === undefined ? each.name : `not: ${each.name} (${reason})`;
+          it(name, { timeout: 300_000 }, async ({ skip }) => {
+            const { result, detail } = await runCase(client, each);
+            if (result === 'skip') skip(detail);
+            if (reason === undefined) expect(detail).toBe('');
+            else expect(result).toBe('fail');
+          });
+        }
+      });
+    }
+  });
+}
