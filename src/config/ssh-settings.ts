@@ -17,7 +17,8 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
 const profileName = z.string().check(z.refine(isProfileName, 'must name a profile'));
 const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
 
-const schema = z.strictObject({
+/** `ssh.yml` as it is written; what it means is told at the keys of `SshSettings`. */
+export const sshSchema = z.strictObject({
   rules: z.optional(
     z.array(
       z.strictObject({
@@ -43,7 +44,7 @@ const schema = z.strictObject({
     }),
   ),
 });
-type SshDocument = z.output<typeof schema>;
+type SshDocument = z.output<typeof sshSchema>;
 
 /**
  * Checks a parsed `ssh.yml`. Left out, a key means: no rules (only `--profile` leads to a session);
@@ -53,8 +54,8 @@ type SshDocument = z.output<typeof schema>;
  * @throws BerthError `ssh-yml-invalid`, naming each key with its path; exit 78
  */
 export function parseSshSettings(document: unknown, file: string): SshOptions {
-  const parsed = schema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, schema, []));
+  const parsed = sshSchema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, sshSchema, []));
   const { data } = parsed;
   const { podman = {} } = data;
   const mountProgram =
