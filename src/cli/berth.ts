@@ -1,10 +1,14 @@
+import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import yargs from 'yargs';
 import packageJson from '../../package.json' with { type: 'json' };
 import { asBerthError, BerthError } from '../errors.ts';
 import { leave } from '../system/leave.ts';
 import { doctorCommand } from './doctor.ts';
+import { lintCommand } from './lint.ts';
+import { imagesCommand } from './images.ts';
 import { planCommand } from './plan.ts';
+import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
 import { subidCommand } from './subid.ts';
 import { fail, type Terminal } from './terminal.ts';
@@ -20,8 +24,11 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(planCommand(terminal))
     .command(renderCommand(terminal))
     .command(doctorCommand(terminal))
+    .command(lintCommand(terminal))
     .command(tokenCommand(terminal))
     .command(subidCommand(terminal))
+    .command(imagesCommand(terminal))
+    .command(reapCommand(terminal))
     .demandCommand(1, 1, 'which command?')
     .strict()
     .strictCommands()
@@ -76,6 +83,7 @@ void main(process.argv.slice(2), {
   stderr: process.stderr,
   stdinIsTTY: isatty(0),
   version: packageJson.version,
+  filesFolder: join(dirname(process.argv[1] ?? '/'), 'files'),
   now: Date.now,
   finish: (wanted) => {
     status = Math.max(status, wanted);

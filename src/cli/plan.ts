@@ -9,6 +9,11 @@ interface PlanArguments extends SiteArguments {
   readonly user: string;
   readonly cluster?: string | undefined;
   readonly output: string;
+  readonly ssh?: boolean | undefined;
+  readonly profile?: string | undefined;
+  readonly command?: string | undefined;
+  readonly tty?: boolean | undefined;
+  readonly port?: number | undefined;
 }
 
 /** `berth plan`: what a login would change, asked of the live clusters and the live home. */
@@ -30,12 +35,41 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           choices: ['text', 'yaml', 'json'],
           default: 'text',
         })
+        .option('ssh', {
+          type: 'boolean',
+          describe: 'Plan an SSH session instead of a portal login',
+        })
+        .option('profile', {
+          type: 'string',
+          requiresArg: true,
+          implies: 'ssh',
+          describe: 'As login --profile in sshd_config',
+        })
+        .option('command', {
+          type: 'string',
+          requiresArg: true,
+          implies: 'ssh',
+          describe: 'What the client asks for; a shell where not said',
+        })
+        .option('tty', { type: 'boolean', implies: 'ssh', describe: 'As ssh -t' })
+        .option('port', {
+          type: 'number',
+          requiresArg: true,
+          implies: 'ssh',
+          describe: "sshd's port, for rules that name one",
+        })
         .example('berth plan --user alice', 'a diff against every cluster and the kubeconfig')
         .example('berth plan --user alice --cluster prod -o json', 'one cluster, for a script')
+        .example('berth plan --ssh --user alice --command "squeue"', 'the exact command lines')
         .epilogue(
           'Exit status: 0 nothing to do, 1 changes, more than 1 an error (as kubectl diff).',
         ),
-    handler: async ({ user, cluster, config, output }) => {
+    handler: async (args) => {
+      if (args.ssh === true) {
+        await planSsh(args, terminal);
+        return;
+      }
+      const { user, cluster, config, output } = args;
       const [{ planLogin }, { writePlan }] = await Promise.all([
         import('../flows/plan-login.ts'),
         import('./plan-output.ts'),
@@ -58,4 +92,28 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
       }
     },
   };
+}
+
+async function planSsh(
+  { user, profile, command, tty = false, port, config, output }: PlanArguments,
+  terminal: Terminal,
+): Promise<void> {
+  const [{ planSession }, { writeSessionPlan }] = await Promise.all([
+    import('../flows/plan-session.ts'),
+    import('./session-plan-output.ts'),
+  ]);
+  try {
+    const plan = await planSession({
+      username: user,
+      tty,
+      filesFolder: terminal.filesFolder,
+      ...(config === undefined ? {} : { configFile: config }),
+      ...(profile === undefined ? {} : { profile }),
+      ...(command === undefined ? {} : { command }),
+      ...(port === undefined ? {} : { port }),
+    });
+    terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));
+  } catch (thrown) {
+    fail(terminal, asBerthError(thrown, 'berth plan --ssh'));
+  }
 }

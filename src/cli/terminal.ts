@@ -10,6 +10,8 @@ export interface Terminal {
   readonly stdinIsTTY: boolean;
   /** The program's version, as `--version` prints it. */
   readonly version: string;
+  /** Of the bundled file-transfer programs, beside the command. */
+  readonly filesFolder: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The exit status that the process will end with; the highest of several counts. */

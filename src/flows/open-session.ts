@@ -1,8 +1,7 @@
-import { lstatSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { basename } from 'node:path';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
-import type { Profile, SshSettings } from '../config/profile.ts';
+import type { SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { lookupUser } from '../identity/nss.ts';
@@ -13,10 +12,10 @@ import { sessionEnvironment } from '../session/session-environment.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import { sessionWords } from '../session/session-words.ts';
-import { fillTemplate } from '../session/template.ts';
 import { ownConnection } from '../system/ssh-connection.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import type { startByPolicy as StartByPolicy } from './start-by-policy.ts';
+import { runFolderOf } from './run-folder.ts';
 import type { StartInput } from './start-container.ts';
 import { warmContainer } from './warm-container.ts';
 
@@ -60,13 +59,7 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
     words: sessionWords(request, container),
     tty: request.tty,
     cwd: user.home,
-    env: sessionEnvironment(container.env, env, {
-      profile,
-      user,
-      shell: container.shell,
-      set: filledIn(profile, user),
-      ...(host.connection === undefined ? {} : { connection: host.connection }),
-    }),
+    env: sessionEnvironment(container, env, { profile, host }),
   });
 }
 
@@ -102,8 +95,8 @@ function namesGroups({ rules, profiles, hostShellGroups }: SshSettings): boolean
 }
 
 async function groupNames(): Promise<string[]> {
-  const { ownGroupNames } = await import('../system/group-names.ts');
-  return ownGroupNames();
+  const { groupNamesOf } = await import('../system/group-names.ts');
+  return groupNamesOf();
 }
 
 function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost {
@@ -115,34 +108,6 @@ function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost 
     runFolder: runFolderOf(user),
     ...(connection === undefined ? {} : { connection }),
   };
-}
-
-/**
- * systemd's folder of the user, else the one that PAM's hook made. Not what XDG_RUNTIME_DIR says: that
- * came with the connection.
- *
- * @throws {BerthError} `run-folder-missing`
- */
-export function runFolderOf({ uid }: Pick<User, 'uid'>): string {
-  const folders = [`/run/user/${uid}`, `/run/berth/users/${uid}`];
-  const found = folders.find((folder) => isOwnFolder(folder, uid));
-  if (found !== undefined) return found;
-  throw new BerthError(`there is no folder for what runs of yours: ${folders.join(', ')}`, {
-    code: 'run-folder-missing',
-    exit: 'config',
-    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd.',
-  });
-}
-
-function isOwnFolder(folder: string, uid: number): boolean {
-  const status = lstatSync(folder, { throwIfNoEntry: false });
-  return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
-}
-
-function filledIn({ environment }: Profile, user: User): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(environment.set).map(([name, value]) => [name, fillTemplate(value, user)]),
-  );
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {

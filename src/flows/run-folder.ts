@@ -1,15 +1,35 @@
 import { lstatSync } from 'node:fs';
+import { BerthError } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+
+/** Where it can be: systemd's folder of the user, else the one that PAM's hook makes. */
+export function runFoldersOf({ uid }: Pick<User, 'uid'>): readonly [string, string] {
+  return [`/run/user/${uid}`, `/run/berth/users/${uid}`];
+}
 
 /**
- * systemd's folder of the user, else the one that PAM's hook made. Not what XDG_RUNTIME_DIR says: that
- * came with the connection.
+ * The user's folder for what is gone after a reboot. Not what XDG_RUNTIME_DIR says: that came with the
+ * connection.
  *
- * @param run `/run/berth`
- * @returns Nothing where neither is there, or it is open to others.
+ * @throws {BerthError} `run-folder-missing`
  */
-export function findRunFolder(uid: number, run = '/run/berth'): string | undefined {
-  return [`/run/user/${uid}`, `${run}/users/${uid}`].find((folder) => {
-    const status = lstatSync(folder, { throwIfNoEntry: false });
-    return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
+export function runFolderOf(user: Pick<User, 'uid'>): string {
+  const found = findRunFolder(user);
+  if (found !== undefined) return found;
+  const folders = runFoldersOf(user).join(', ');
+  throw new BerthError(`there is no folder for what runs of yours: ${folders}`, {
+    code: 'run-folder-missing',
+    exit: 'config',
+    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd.',
   });
+}
+
+/** The same; nothing where neither is there, or it is open to others. */
+export function findRunFolder(user: Pick<User, 'uid'>): string | undefined {
+  return runFoldersOf(user).find((folder) => isOwnFolder(folder, user.uid));
+}
+
+function isOwnFolder(folder: string, uid: number): boolean {
+  const status = lstatSync(folder, { throwIfNoEntry: false });
+  return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
 }

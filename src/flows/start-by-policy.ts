@@ -1,6 +1,6 @@
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { ownGroupNames } from '../system/group-names.ts';
+import { groupNamesOf } from '../system/group-names.ts';
 import { startContainer, type StartInput } from './start-container.ts';
 
 type Started = Awaited<ReturnType<typeof startContainer>>;
@@ -34,7 +34,7 @@ async function instead(
     log.error(error, { ...fields, instead: image });
     return startContainer({ ...input, image });
   }
-  if (action === 'host-shell' && ownGroupNames().some((group) => groups.includes(group))) {
+  if (action === 'host-shell' && groupNamesOf().some((group) => groups.includes(group))) {
     log.error(error, { ...fields, instead: 'a shell on the host' });
     return 'host-shell';
   }

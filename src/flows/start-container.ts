@@ -1,18 +1,17 @@
 import { execFile } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
-import { containerRun, pidFile, type ReadyMount } from '../session/container-run.ts';
+import { containerRun, pidFile } from '../session/container-run.ts';
 import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
-import { profileMounts } from '../session/profile-mounts.ts';
 import { filesInside } from '../session/session-words.ts';
-import { fillTemplate } from '../session/template.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
+import { readyMounts } from './ready-mounts.ts';
 import { startError } from './start-errors.ts';
 import {
   noteFile,
@@ -72,13 +71,9 @@ export async function startContainer(
 async function start(input: StartInput): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
   assertOwnFolder(host);
-  const bundled = existsSync(filesFolder);
-  const mounts = [...readyMounts(profile, host), ...(bundled ? [bundledMount(filesFolder)] : [])];
+  const { mounts } = readyMounts(profile, host, filesFolder);
   const { call } = containerRun(host, profile, {
     mounts,
-    ...(profile.hostname === undefined
-      ? {}
-      : { hostname: fillTemplate(profile.hostname, host.user) }),
     ...(image === undefined ? {} : { image }),
   });
   // --replace first prints what it removed.
@@ -90,7 +85,7 @@ async function start(input: StartInput): Promise<void> {
     start: startOf(pid) ?? '',
     env: await imageEnvironment(pid),
     shell: await shellInside(input, { id, pausePid: pausePid(host.runFolder) }),
-    bundledFiles: bundled,
+    bundledFiles: mounts.some(({ target }) => target === filesInside),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
@@ -108,37 +103,6 @@ function assertOwnFolder(host: SessionHost): void {
     hint: 'hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
     fields: { file: folder },
   });
-}
-
-/** Where a source is not there and may be missing, the mount is left out. */
-function readyMounts(profile: Profile, { user, storage, runFolder }: SessionHost): ReadyMount[] {
-  return profileMounts(profile).flatMap((mount) => {
-    const source = fillTemplate(mount.source, user);
-    const target = fillTemplate(mount.target ?? mount.source, user);
-    for (const kept of [storage, runFolder])
-      if (within(source, kept) || within(kept, source))
-        throw new BerthError(`profile ${profile.name} mounts ${source}, which shows ${kept}`, {
-          code: 'session-mount-forbidden',
-          exit: 'config',
-          hint: 'What lies there steers podman on the host: mount a folder beside it.',
-        });
-    if (existsSync(source)) return [{ source, target, readOnly: mount.readOnly }];
-    if (mount.missing === 'skip') return [];
-    throw new BerthError(`profile ${profile.name} mounts ${source}, which is not there`, {
-      code: 'session-mount-missing',
-      exit: 'unavailable',
-      hint: 'Is the file system mounted on this host? `missing: skip` in the profile goes on without it.',
-      fields: { file: source },
-    });
-  });
-}
-
-function within(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
-}
-
-function bundledMount(source: string): ReadyMount {
-  return { source, target: filesInside, readOnly: true };
 }
 
 /** What `ENV` of the image says, as the container's first process has it. */

@@ -1,6 +1,7 @@
 import type { Lifetime, Profile } from '../config/profile.ts';
 import { podmanCall } from './podman-call.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
+import { fillTemplate } from './template.ts';
 
 /** A mount with its templates filled and its source known to be there. */
 export interface ReadyMount {
@@ -32,7 +33,7 @@ export function containerRun(
   profile: Profile,
   ready: {
     readonly mounts: readonly ReadyMount[];
-    readonly hostname?: string;
+    /** In place of the profile's. */
     readonly image?: string;
   },
 ): ContainerRun {
@@ -49,7 +50,7 @@ export function containerRun(
     ...['--group-add', 'keep-groups'],
     ...['--passwd-entry', passwdEntry(host)],
     ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
-    ...(ready.hostname === undefined ? [] : ['--hostname', ready.hostname]),
+    ...(profile.hostname === undefined ? [] : ['--hostname', fillTemplate(profile.hostname, user)]),
     ...['--pull', profile.pull],
     ...['--log-driver', 'none'],
     ...['--stop-timeout', '1'],
@@ -75,7 +76,7 @@ export function containerRun(
 }
 
 /** Where podman writes the host's PID of the container's first process. */
-export function pidFile({ runFolder }: SessionHost, name: string): string {
+export function pidFile({ runFolder }: Pick<SessionHost, 'runFolder'>, name: string): string {
   return `${runFolder}/berth/${name}.pid`;
 }
 

@@ -1,6 +1,7 @@
 import type { Profile } from '../config/profile.ts';
-import type { User } from '../identity/user.ts';
 import { agentInside, slurmInside } from './profile-mounts.ts';
+import type { SessionHost } from './session-host.ts';
+import { fillTemplate } from './template.ts';
 
 /** What every client may hand in; sshd's AcceptEnv decides what arrives. */
 const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];
@@ -9,22 +10,16 @@ const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY
  * The environment inside: the image's own, then the user's name and home, then what the client may
  * hand in, then what the profile sets.
  *
- * @param image `NAME=VALUE` of the container.
+ * @param inside `NAME=VALUE` of the image, and the shell that the image has.
  * @param given The environment that sshd made.
- * @param set Filled templates of the profile.
+ * @throws {BerthError} as `fillTemplate`
  */
 export function sessionEnvironment(
-  image: readonly string[],
+  inside: { readonly env: readonly string[]; readonly shell: string },
   given: Readonly<Record<string, string | undefined>>,
-  input: {
-    readonly profile: Profile;
-    readonly user: User;
-    readonly shell: string;
-    readonly set: Readonly<Record<string, string>>;
-    readonly connection?: string;
-  },
+  { profile, host }: { readonly profile: Profile; readonly host: SessionHost },
 ): Readonly<Record<string, string>> {
-  const { profile, user, shell, set, connection } = input;
+  const { user, connection } = host;
   const allowed = [
     ...always,
     ...(profile.agent ? ['SSH_AUTH_SOCK'] : []),
@@ -36,15 +31,19 @@ export function sessionEnvironment(
       ? [[name, name === 'SSH_AUTH_SOCK' ? agentInside(value) : value]]
       : [],
   );
+  const set = Object.entries(profile.environment.set).map(([name, value]): [string, string] => [
+    name,
+    fillTemplate(value, user),
+  ]);
   return {
-    ...Object.fromEntries(image.map(pair)),
+    ...Object.fromEntries(inside.env.map(pair)),
     HOME: user.home,
     USER: user.name,
     LOGNAME: user.name,
-    SHELL: shell,
+    SHELL: inside.shell,
     ...Object.fromEntries(passed),
     ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmInside}/slurm.conf` }),
-    ...set,
+    ...Object.fromEntries(set),
     ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
   };
 }

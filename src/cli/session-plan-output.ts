@@ -1,0 +1,23 @@
+import { stringify } from 'yaml';
+import type { SessionPlan } from '../flows/plan-session.ts';
+import type { PlanFormat } from './plan-output.ts';
+import { sessionPlanText } from './session-plan-text.ts';
+import { escapeUnseen, type Terminal } from './terminal.ts';
+
+/**
+ * Writes the plan of a session to standard output.
+ *
+ * @returns The exit status: 0 where there is a session, 77 (EX_NOPERM) where there is none.
+ */
+export function writeSessionPlan(
+  plan: SessionPlan,
+  format: PlanFormat,
+  { stdout }: Pick<Terminal, 'stdout'>,
+): number {
+  if (format === 'text') stdout.write(`${sessionPlanText(plan)}\n`);
+  else
+    stdout.write(
+      escapeUnseen(format === 'json' ? `${JSON.stringify(plan, null, 2)}\n` : stringify(plan)),
+    );
+  return plan.outcome === 'refused' ? 77 : 0;
+}

@@ -1,0 +1,45 @@
+import type { SessionPlan } from '../flows/plan-session.ts';
+import type { ProgramCall } from '../session/session-host.ts';
+import { shown } from './terminal.ts';
+
+/** A planned session for a person: what is decided and why, then the exact command lines. */
+export function sessionPlanText({ user, outcome, reason, session }: SessionPlan): string {
+  if (session === undefined) {
+    const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
+    return `${shown(user)} ${what}: ${shown(reason)}`;
+  }
+  const { profile, container, mounts, skipped, becomes, environment } = session;
+  const state = container.runs ? 'runs, and is joined' : 'does not run, and is started first';
+  return [
+    `${shown(user)} gets profile ${profile}: ${shown(reason)}`,
+    `container ${container.name} ${state}`,
+    '',
+    'mounts',
+    ...mounts.map(
+      ({ source, target, readOnly }) =>
+        `  ${shown(target)} from ${shown(source)}${readOnly ? ', read-only' : ''}`,
+    ),
+    ...skipped.map((source) => `  ${shown(source)} is not there and is left out`),
+    '',
+    'environment inside',
+    ...Object.entries(environment).map(([name, value]) => `  ${shown(name)}=${shown(value)}`),
+    ...(container.runs ? [] : ['', 'starts', callText(container.start)]),
+    '',
+    'becomes',
+    callText(becomes),
+  ].join('\n');
+}
+
+/** As it could be typed into a POSIX shell. */
+function callText({ file, args, env }: ProgramCall): string {
+  const words = [
+    ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],
+    ...[file, ...args.slice(1)],
+  ];
+  return `  ${words.map(quoted).join(' ')}`;
+}
+
+function quoted(word: string): string {
+  const plain = /^[\w@%+=:,./-]+$/.test(word);
+  return shown(plain ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+}

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import type { Profile } from '../config/profile.ts';
+import { BerthError } from '../errors.ts';
+import type { ReadyMount } from '../session/container-run.ts';
+import { profileMounts } from '../session/profile-mounts.ts';
+import type { SessionHost } from '../session/session-host.ts';
+import { filesInside } from '../session/session-words.ts';
+import { fillTemplate } from '../session/template.ts';
+
+export interface ReadyMounts {
+  readonly mounts: readonly ReadyMount[];
+  /** Sources that are not there, and that the profile can do without. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * The mounts of a profile for this user, on this host, as it is now.
+ *
+ * @param filesFolder Of the bundled file-transfer programs; mounted where it is there.
+ * @throws {BerthError} `session-mount-missing`, `session-mount-forbidden`, and as `fillTemplate`
+ */
+export function readyMounts(
+  profile: Profile,
+  host: Pick<SessionHost, 'user' | 'storage' | 'runFolder'>,
+  filesFolder: string,
+): ReadyMounts {
+  const mounts: ReadyMount[] = [];
+  const skipped: string[] = [];
+  for (const mount of profileMounts(profile)) {
+    const source = fillTemplate(mount.source, host.user);
+    const target = fillTemplate(mount.target ?? mount.source, host.user);
+    assertHarmless(source, profile, host);
+    if (existsSync(source)) mounts.push({ source, target, readOnly: mount.readOnly });
+    else if (mount.missing === 'skip') skipped.push(source);
+    else throw missing(source, profile);
+  }
+  if (existsSync(filesFolder))
+    mounts.push({ source: filesFolder, target: filesInside, readOnly: true });
+  return { mounts, skipped };
+}
+
+/** A session that could write there could make podman run things on the host. */
+function assertHarmless(
+  source: string,
+  { name }: Profile,
+  { storage, runFolder }: Pick<SessionHost, 'storage' | 'runFolder'>,
+): void {
+  const shown = [storage, runFolder].find((kept) => within(source, kept) || within(kept, source));
+  if (shown === undefined) return;
+  throw new BerthError(`profile ${name} mounts ${source}, which shows ${shown}`, {
+    code: 'session-mount-forbidden',
+    exit: 'config',
+    hint: 'What lies there steers podman on the host: mount a folder beside it.',
+  });
+}
+
+function within(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
+}
+
+function missing(source: string, { name }: Profile): BerthError {
+  return new BerthError(`profile ${name} mounts ${source}, which is not there`, {
+    code: 'session-mount-missing',
+    exit: 'unavailable',
+    hint: 'Is the file system mounted on this host? `missing: skip` in the profile goes on without it.',
+    fields: { file: source },
+  });
+}
