@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { Lifetime } from '../config/profile.ts';
 import { isErrno, type BerthError } from '../errors.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { isRunning } from '../system/processes.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
-import { userProcesses } from './connection-processes.ts';
+import { userProcesses, type BerthProcess } from './connection-processes.ts';
 import { monitorOf } from './connection-record.ts';
 import {
   berthContainers,
@@ -34,11 +35,7 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
   ensureRootFolder(`${site.run}/ending`);
   const lock = await takeLock(endingLock(site, uid), { waitMs: 20_000, foreignStaleMs: 60_000 });
   try {
-    const open = openConnections(site, uid);
-    const all = await berthContainers(site, part);
-    const busy = all.some(lingers) ? busyContainers(part) : none;
-    const idleSince = open.size > 0 ? undefined : noteIdle(site, uid, busy.size > 0);
-    const over = all.filter((one) => isOver(one, { open, busy, idleSince, now: site.now() }));
+    const { open, all, over } = await overdue(site, part, { note: true });
     const ended = await removeContainers(part, over);
     if (open.size > 0 || ended.failed.length > 0 || all.length > over.length) return ended;
     await endSupport(part);
@@ -47,6 +44,40 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
   } finally {
     await lock?.release();
   }
+}
+
+export interface Overdue {
+  readonly open: ReadonlySet<string>;
+  /** All containers of Berth's in the user's store. */
+  readonly all: readonly BerthContainer[];
+  readonly over: readonly BerthContainer[];
+}
+
+/**
+ * Which of the user's containers have no more reason to be.
+ *
+ * @param options.note Whether to note that the user is idle from now on, where that was not known.
+ */
+export async function overdue(
+  site: SessionSite,
+  part: UserSite,
+  { note }: { readonly note: boolean },
+): Promise<Overdue> {
+  const { uid } = part.user;
+  const open = openConnections(site, uid);
+  const all = await berthContainers(site, part);
+  const processes = all.length > 0 ? userProcesses(part.owner) : [];
+  const busy = namesOf(processes.filter((one) => one.part === 'inside'));
+  const lingering = all.some(({ name, lifetime }) => lingers(lifetime) && busy.has(name));
+  const known = lingering ? undefined : readIdle(idleFile(site, uid));
+  const idleSince = open.size > 0 ? undefined : (known ?? site.now());
+  if (note && idleSince !== undefined && known === undefined && all.length > 0)
+    writeIdle(site, uid, idleSince);
+  const circumstances = {
+    ...{ open, busy, idleSince, now: site.now(), running: namesOf(processes) },
+    starting: processes.some((one) => one.part === 'podman'),
+  };
+  return { open, all, over: all.filter((one) => isOver(one, circumstances)) };
 }
 
 /** IDs of the user's connections that sshd serves and nobody closes. */
@@ -60,34 +91,35 @@ export function openConnections(site: SessionSite, uid: number): ReadonlySet<str
   );
 }
 
-const none: ReadonlySet<string> = new Set();
-
-function lingers({ lifetime }: BerthContainer): boolean {
+function lingers(lifetime: Lifetime): boolean {
   return lifetime.kind === 'user' && lifetime.linger;
 }
 
-/** Names of containers where somebody's work goes on. */
-function busyContainers({ owner }: UserSite): ReadonlySet<string> {
-  return new Set(
-    userProcesses(owner).flatMap(({ part, container }) =>
-      part === 'inside' && container !== undefined ? [container] : [],
-    ),
-  );
+function namesOf(processes: readonly BerthProcess[]): ReadonlySet<string> {
+  return new Set(processes.flatMap(({ container }) => container ?? []));
 }
 
 interface Circumstances {
   readonly open: ReadonlySet<string>;
+  /** Names of containers where somebody's work goes on, and of those that run at all. */
   readonly busy: ReadonlySet<string>;
+  readonly running: ReadonlySet<string>;
+  /** Podman is at work for this user: a container that does not run may be about to. */
+  readonly starting: boolean;
   /** Milliseconds since the epoch; absent while there is a connection. */
   readonly idleSince: number | undefined;
   readonly now: number;
 }
 
-function isOver(
-  { name, lifetime, created, connection }: BerthContainer,
-  { open, busy, idleSince, now }: Circumstances,
-): boolean {
+/** What a container that does not run waits for: podman, which lists it before it runs. Milliseconds. */
+const startMs = 60_000;
+
+function isOver(container: BerthContainer, circumstances: Circumstances): boolean {
+  const { name, lifetime, created, connection } = container;
+  const { open, busy, running, starting, idleSince, now } = circumstances;
   if (connection !== undefined) return !open.has(connection);
+  // It ended by itself, or the machine was booted since.
+  if (!running.has(name) && !starting && created + startMs <= now) return true;
   switch (lifetime.kind) {
     case 'duration':
       return created + lifetime.durationMs <= now;
@@ -99,15 +131,9 @@ function isOver(
   }
 }
 
-/** @returns Since when the user has had neither a connection nor work that lingers. */
-function noteIdle(site: SessionSite, uid: number, busy: boolean): number {
-  const file = idleFile(site, uid);
-  const noted = busy ? undefined : readIdle(file);
-  if (noted !== undefined) return noted;
-  const now = site.now();
+function writeIdle(site: SessionSite, uid: number, since: number): void {
   ensureRootFolder(`${site.run}/idle`);
-  writePrivateFile(file, `${now}\n`);
-  return now;
+  writePrivateFile(idleFile(site, uid), `${since}\n`);
 }
 
 function readIdle(file: string): number | undefined {

@@ -18,7 +18,7 @@ export interface UserSite {
 
 export async function userSite(site: SessionSite, user: User): Promise<UserSite> {
   const { storage, podman } = site.settings;
-  const runFolder = findRunFolder(user.uid, site.run);
+  const runFolder = findRunFolder(user);
   const host = runFolder === undefined ? undefined : { user, runFolder, storage, podman };
   return {
     user,

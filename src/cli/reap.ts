@@ -1,0 +1,109 @@
+import type { CommandModule } from 'yargs';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { ReapReport } from '../flows/reap-sessions.ts';
+import { logfmtLogger } from '../log.ts';
+import { errorText, fail, shown, type Terminal } from './terminal.ts';
+
+interface ReapArguments {
+  readonly config: string;
+  readonly 'dry-run': boolean;
+  readonly textfile?: string | undefined;
+  readonly output: string;
+}
+
+/** `berth reap`: what SSH connections left that PAM did not see end. */
+export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
+  return {
+    command: 'reap',
+    describe: 'End what SSH connections left behind, and what is past its grace or time',
+    builder: (yargs) =>
+      yargs
+        .option('config', {
+          type: 'string',
+          requiresArg: true,
+          default: '/etc/berth/ssh.yml',
+          describe: 'Which profiles there are, and where the storage is',
+        })
+        .option('dry-run', {
+          type: 'boolean',
+          default: false,
+          describe: 'Show what would be ended, and end nothing',
+        })
+        .option('textfile', {
+          type: 'string',
+          requiresArg: true,
+          describe: "Write metrics here, for node_exporter's textfile collector",
+        })
+        .option('output', {
+          alias: 'o',
+          choices: ['text', 'json'],
+          default: 'text',
+          describe: 'json: for scripts',
+        })
+        .example('berth reap', 'berth-reap.timer does this each minute')
+        .example('berth reap --dry-run', 'What the next run would end')
+        .epilogue(
+          'Exit status: 0 nothing is left; 75 something is, and the next run tries again. Two at once are safe: the second does nothing.',
+        ),
+    handler: async (args) => {
+      try {
+        await reap(args, terminal);
+      } catch (thrown) {
+        fail(terminal, asBerthError(thrown, 'berth reap'));
+      }
+    },
+  };
+}
+
+async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
+  const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
+    import('../flows/reap-sessions.ts'),
+    import('../flows/load-ssh-settings.ts'),
+    import('../system/as-user.ts'),
+  ]);
+  assertRoot();
+  const settings = await loadSshSettings({ configFile: args.config });
+  const run = '/run/berth';
+  const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
+  const site = { settings, run, log, now: terminal.now };
+  const dryRun = args['dry-run'];
+  const report = await reapSessions(site, { dryRun, waitMs: 0 });
+  terminal.stdout.write(
+    args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun),
+  );
+  if (args.textfile !== undefined && !dryRun && !report.busy) {
+    const { writeReapMetrics } = await import('../flows/reap-metrics.ts');
+    await writeReapMetrics(args.textfile, report, { run, seconds: terminal.now() / 1000 });
+  }
+  for (const error of report.failed) terminal.stderr.write(errorText(error));
+  if (report.failed.length > 0) terminal.finish(exitCodeOf(report.failed));
+}
+
+/** Whatever it was, the next run tries again. */
+function exitCodeOf(failed: readonly BerthError[]): number {
+  return new BerthError('', { code: 'reap-incomplete', exit: 'temporary', hint: '', cause: failed })
+    .exitCode;
+}
+
+/** A line for each thing that was ended; nothing where there was nothing. */
+function reapText(report: ReapReport, dryRun: boolean): string {
+  if (report.busy) return 'another reaper is at work\n';
+  const did = dryRun ? 'would end' : 'ended';
+  const lines = [
+    ...report.connections.map(({ user, id }) => `${did} connection ${id} of ${shown(user)}`),
+    ...report.containers.map(
+      ({ user, name }) => `${did} container ${shown(name)} of ${shown(user)}`,
+    ),
+    ...report.ownerless.map((uid) => `UID ${uid} has storage and no account: nothing was touched`),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The same for scripts: stable names. */
+function reapJson(report: ReapReport, dryRun: boolean): string {
+  const { failed, ...rest } = report;
+  const failures = failed.map(({ code, message, hint }) => ({
+    ...{ code, message: shown(message), next: shown(hint) },
+  }));
+  return `${JSON.stringify({ version: 1, dryRun, ...rest, failures }, null, 2)}\n`;
+}
