@@ -47,8 +47,7 @@ export async function registerConnection(registration: Registration): Promise<st
   writeConnection(connectionFile({ run }, user.uid, id), recordOf(registration));
   rmSync(idleFile({ run }, user.uid), { force: true });
   ensureUserFolder(`${storage}/users/${user.uid}`, user);
-  if (findRunFolder(user) === undefined)
-    ensureUserFolder(`${run}/users/${user.uid}`, user);
+  if (findRunFolder(user) === undefined) ensureUserFolder(`${run}/users/${user.uid}`, user);
   // What was seen before the record was written may be taken away at this moment.
   if (existsSync(endingLock({ run }, user.uid))) await waitForEnding(endingLock({ run }, user.uid));
   return id;
