@@ -82,7 +82,13 @@ const atOnce = 4;
 export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   assertRoot();
   const { blocks, files } = await readMatchBlocks(input.config);
-  const base = await effectiveOptions(input);
+  // Of a connection, as sshd refuses a test that leaves open what a Match asks for.
+  const base = await effectiveOptions(input, {
+    ...anywhere,
+    localPort: 22,
+    user: stranger.name,
+    groups: [],
+  });
   const login = await loginProgram(input.login);
   const settings = await settingsView(input.settings);
   const whole = await chooseConnections(input, base, blocks);

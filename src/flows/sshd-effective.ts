@@ -20,22 +20,15 @@ const patience = 20_000;
  * What sshd itself says of its configuration: `sshd -T`, as root, for it reads the host keys, and
  * with nothing of our environment.
  *
- * @param connection for this connection; the global part only where there is none
  * @throws `sshd-missing`, `sshd-refused`, `sshd-output`
  */
 export async function effectiveOptions(
   { sshd, config }: SshdProgram,
-  connection?: SshdConnection,
+  connection: SshdConnection,
 ): Promise<SshdOptions> {
-  const args = ['-T', '-f', config];
-  if (connection !== undefined) {
-    const { user, host, address, localAddress, localPort } = connection;
-    // sshd refuses a configuration that asks for what the test does not say.
-    args.push(
-      '-C',
-      `user=${user},host=${host},addr=${address},laddr=${localAddress},lport=${localPort}`,
-    );
-  }
+  const { user, host, address, localAddress, localPort } = connection;
+  const test = `user=${user},host=${host},addr=${address},laddr=${localAddress},lport=${localPort}`;
+  const args = ['-T', '-f', config, '-C', test];
   const options = parseSshdOptions(await run(sshd, args, config));
   if (options !== undefined) return options;
   throw new BerthError(`${sshd} -T printed no options`, {

@@ -1,0 +1,189 @@
+import { chmod, chown } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { LintHost, pam, sessionLine } from './lint-host.ts';
+import { mistakes } from './mistakes.ts';
+
+let forced: LintHost;
+let shell: LintHost;
+
+beforeAll(async () => {
+  const berth = ['berth'];
+  forced = await LintHost.make([
+    { name: 'ann', shell: '/bin/sh', groups: berth },
+    { name: 'gus', shell: '/bin/dash', groups: ['berth', 'berth-gpu'] },
+    { name: 'out', shell: '/bin/bash' },
+    { name: 'basil', shell: '/bin/bash', groups: ['late'] },
+    { name: 'zed', shell: '/usr/bin/zsh', groups: ['late'] },
+    { name: 'tess', shell: '/bin/tcsh', groups: ['late'] },
+    { name: 'newt', shell: '/opt/nu', groups: ['late'] },
+  ]);
+  shell = await LintHost.make([
+    { name: 'ann', shell: 'LOGIN', groups: berth },
+    { name: 'out', shell: '/bin/bash' },
+  ]);
+});
+afterAll(async () => {
+  await forced.remove();
+  await shell.remove();
+});
+
+describe('the examples of etc/sshd', () => {
+  it.each([
+    ['forced-command', () => forced],
+    ['login-shell', () => shell],
+  ] as const)('%s: nothing is open, exit 0', async (name, host) => {
+    const answer = await host().lint(await host().example(name));
+    expect(answer.stderr).toBe('');
+    expect(answer.codes).toEqual([]);
+    expect(answer.exitCode).toBe(0);
+    const refused = answer.report?.samples.filter(({ refusedBy }) => refusedBy !== undefined);
+    expect(refused?.map(({ user, refusedBy }) => `${user} ${refusedBy ?? ''}`)).toContain(
+      'root AllowGroups',
+    );
+  });
+});
+
+describe('one mistake in forced-command.conf is found by its code', () => {
+  it.each(mistakes)('$what: $code', async ({ seed, code, severity = 'door', args, also = [] }) => {
+    const text = seed(
+      (await forced.example('forced-command')).replaceAll(
+        forced.path('login'),
+        '/usr/lib/berth/shell/login',
+      ),
+    );
+    const answer = await forced.lint(forced.withLogin(text), ...(args ?? []));
+    expect(answer.stderr).toBe('');
+    expect(answer.exitCode).toBe(1);
+    expect(answer.codes).toEqual([...new Set([code, ...also])].sort());
+    expect(answer.severities[code]).toBe(severity);
+  });
+});
+
+describe('one mistake in login-shell.conf', () => {
+  const withoutForce = (text: string) => text.replace(/^ForceCommand .*$/m, '');
+
+  it("command= of a user's key makes sshd serve the host's files without ForceCommand", async () => {
+    const answer = await shell.lint(withoutForce(await shell.example('login-shell')));
+    expect(answer.severities).toEqual({ 'sftp-by-key-option': 'door' });
+    const keys = `AuthorizedKeysFile /etc/ssh/authorized_keys/%u\n`;
+    const kept = await shell.lint(keys + withoutForce(await shell.example('login-shell')));
+    expect(kept.codes).toEqual([]);
+  });
+
+  it('internal-sftp asks no login shell', async () => {
+    const text = withoutForce(await shell.example('login-shell'));
+    const answer = await shell.lint(
+      text.replace(/^Subsystem sftp .*$/m, 'Subsystem sftp internal-sftp'),
+    );
+    expect(answer.severities['sftp-on-host']).toBe('door');
+  });
+
+  it('~/.ssh/rc runs inside, before each session', async () => {
+    const text = withoutForce(await shell.example('login-shell'));
+    const answer = await shell.lint(`PermitUserRC yes\n${text}`);
+    expect(answer.severities['user-rc']).toBe('weakness');
+  });
+
+  it('options in ForceCommand reach a login shell as text', async () => {
+    const text = (await shell.example('login-shell')).replace(
+      /^ForceCommand .*$/m,
+      '$& --profile gpu',
+    );
+    expect((await shell.lint(text)).codes).toEqual(['forced-command-words']);
+  });
+
+  it('who has another shell is found', async () => {
+    const text = withoutForce(await shell.example('login-shell')).replace('AllowGroups', '#');
+    const answer = await shell.lint(text, '--user', 'out');
+    expect(answer.severities['no-forced-command']).toBe('door');
+  });
+});
+
+describe('one mistake on the host', () => {
+  let example: string;
+  beforeEach(async () => {
+    example = await forced.example('forced-command');
+  });
+
+  it('others can write the login, or its folder', async () => {
+    const folder = await forced.write('open/login', '#!/bin/sh\n', 0o755);
+    const text = example.replaceAll(forced.path('login'), folder);
+    const codes = async () => (await forced.lint(text, '--login', folder)).severities;
+    expect(await codes()).toEqual({});
+    await chmod(folder, 0o775);
+    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    await chmod(folder, 0o755);
+    await chmod(forced.path('open'), 0o777);
+    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    await chmod(forced.path('open'), 0o755);
+    await chown(folder, forced.userOf('ann').uid, 0);
+    expect(await codes()).toEqual({ 'login-writable': 'door' });
+    await chown(folder, 0, 0);
+    await chmod(folder, 0o744);
+    expect(await codes()).toEqual({ 'login-not-executable': 'weakness' });
+  });
+
+  it('others can write what runs the login', async () => {
+    const program = await forced.write('runs/node', '#!/bin/sh\n', 0o777);
+    const login = await forced.write('runs/login', `#!/usr/bin/env -S ${program} --x\n`, 0o755);
+    const text = example.replaceAll(forced.path('login'), login);
+    expect((await forced.lint(text, '--login', login)).codes).toEqual(['login-writable']);
+  });
+
+  it('there is no login', async () => {
+    const login = forced.path('nowhere/login');
+    const answer = await forced.lint(
+      example.replaceAll(forced.path('login'), login),
+      ...['--login', login],
+    );
+    expect(answer.codes).toEqual(['login-missing']);
+  });
+
+  it('others can write a profile', async () => {
+    const path = forced.path('profiles/normal.yml');
+    await chmod(path, 0o666);
+    const answer = await forced.lint(example);
+    await chmod(path, 0o644);
+    expect(answer.severities['settings-writable']).toBe('door');
+  });
+
+  it('a profile has a network of its own: forwards lead past it', async () => {
+    const profile = 'image: registry.invalid/site:1\nnetwork: private\n';
+    await forced.write('profiles/apart.yml', profile);
+    const open = await forced.lint(example);
+    const closed = await forced.lint(`AllowTcpForwarding no\n${example}`);
+    await forced.write('profiles/apart.yml', profile.replace('private', 'host'));
+    expect(open.severities).toEqual({ 'tcp-forwarding': 'weakness' });
+    expect(closed.codes).toEqual([]);
+  });
+
+  it('others can write sshd_config, or what it includes', async () => {
+    const included = await forced.write('more.d/10-x11.conf', 'X11Forwarding no\n', 0o666);
+    const answer = await forced.lint(`Include ${forced.path('more.d')}/*.conf\n${example}`);
+    await chmod(included, 0o644);
+    expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
+  });
+
+  it('an included file takes the forced command away', async () => {
+    await forced.write('inc.d/50.conf', 'Match User ann\n  ForceCommand none\n');
+    const answer = await forced.lint(`Include ${forced.path('inc.d')}/*.conf\n${example}`);
+    expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
+  });
+
+  it('the line in PAM is missing, or lets users set their environment', async () => {
+    const codes = async (text: string) => {
+      await forced.write('pam.d/sshd', text);
+      return (await forced.lint(example)).severities;
+    };
+    expect(await codes(pam('', ''))).toEqual({ 'pam-session-missing': 'weakness' });
+    expect(await codes(pam('session required pam_env.so user_readenv=1'))).toEqual({
+      'pam-user-environment': 'door',
+    });
+    await forced.write('pam.d/common', 'auth required pam_env.so user_readenv=1\n');
+    expect(await codes(pam('@include common'))).toEqual({ 'pam-user-environment': 'door' });
+    expect(await codes(pam('auth include common'))).toEqual({ 'pam-user-environment': 'door' });
+    expect(await codes(pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
+    expect(await codes(pam(`# ${sessionLine}`, ''))).toEqual({ 'pam-session-missing': 'weakness' });
+    expect(await codes(pam(''))).toEqual({});
+  });
+});
