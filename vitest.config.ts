@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 /** What needs a login node (test/ssh/host), or its images, and no cluster. */
-const ssh = ['ssh', 'images', 'lint'].map((folder) => `test/${folder}/**/*.test.ts`);
+const ssh = [
+  ...['ssh', 'images', 'lint'].map((folder) => `test/${folder}/**/*.test.ts`),
+  'test/cli/subid*.test.ts',
+];
 
 /**
  * `unit` needs nothing but Node and bash and takes seconds. `site` runs the compiled outputs against

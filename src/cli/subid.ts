@@ -5,6 +5,8 @@ import type { SubidInput } from '../flows/subid-plan.ts';
 import { fail, type Terminal } from './terminal.ts';
 
 interface SubidArguments {
+  /** The words of the command, and what stands behind `--`. */
+  readonly _?: readonly (string | number)[];
   readonly user?: readonly string[] | undefined;
   readonly 'users-from'?: string | undefined;
   readonly 'min-uid': string;
@@ -109,6 +111,15 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
 function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
   const text = { type: 'string', requiresArg: true } as const;
   return yargs
+    .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
+    .check((argv) => {
+      // Several users come as an array only where everything else can, too.
+      const twice = Object.keys(argv).find(
+        (key) => key !== 'user' && key !== '_' && Array.isArray(argv[key]),
+      );
+      if (twice !== undefined) throw usage(`--${twice} is given twice`);
+      return true;
+    })
     .positional('user', {
       type: 'string',
       array: true,
@@ -158,11 +169,13 @@ function inputOf(args: SubidArguments): SubidInput {
   };
 }
 
-function wantedUsers({ user = [], 'users-from': file }: SubidArguments): string[] | undefined {
-  if (file === undefined) return user.length === 0 ? undefined : [...user];
+function wantedUsers(args: SubidArguments): string[] | undefined {
+  const { user = [], 'users-from': file, _: [, , ...behind] = [] } = args;
+  const named = [...user, ...behind.map(String)];
+  if (file === undefined) return named.length === 0 ? undefined : named;
   const lines = readFileSync(file === '-' ? 0 : file, 'utf8').split('\n');
-  const named = lines.map((line) => line.trim()).filter((line) => !/^(?:#|$)/.test(line));
-  return [...user, ...named];
+  const listed = lines.map((line) => line.trim()).filter((line) => !/^(?:#|$)/.test(line));
+  return [...named, ...listed];
 }
 
 function idOf(
@@ -173,7 +186,11 @@ function idOf(
   const text = args[option];
   const id = Number(text);
   if (/^\d{1,10}$/.test(text) && id >= lowest && id <= 4_294_967_294) return id;
-  throw new BerthError(`--${option} ${text}: a number from ${lowest} to 4294967294 is wanted`, {
+  throw usage(`--${option} ${text}: a number from ${lowest} to 4294967294 is wanted`);
+}
+
+function usage(message: string): BerthError {
+  return new BerthError(message, {
     code: 'usage',
     exit: 'usage',
     hint: 'See `berth subid plan --help`.',
