@@ -131,8 +131,7 @@ async function stubs(from: string, to: string): Promise<void> {
 
 async function publish(folder: string, work: string, removing: boolean): Promise<void> {
   const { layers, images } = readIndex(work);
-  const before = readIndex(folder).layers;
-  for (const id of layers.keys()) if (!before.has(id)) await showLayer(join(folder, 'overlay', id));
+  if (!removing) for (const id of layers.keys()) await showLayer(join(folder, 'overlay', id));
   await synced(folder);
   // A description never names what is not there yet, or not there any more.
   for (const name of metadata) await publishFiles(join(work, name), join(folder, name));

@@ -72,7 +72,8 @@ export function removeWords(ids: readonly string[]): string[] {
 
 /**
  * podman on the store. setpriv(1) ends it with us: a podman that outlives a killed `berth` would write
- * into what the next one believes to be its own.
+ * into what the next one believes to be its own. What it mounts and forgets when it fails (its folder
+ * of layers, onto itself) is gone with a mount namespace of its own.
  *
  * @param passed the admin's variables: proxies, certificates, locale
  */
@@ -83,8 +84,9 @@ export function storeCall(
   passed: Readonly<Record<string, string | undefined>>,
 ): ProgramCall {
   return {
-    file: '/usr/bin/setpriv',
+    file: '/usr/bin/unshare',
     args: [
+      ...['unshare', '--mount', '--propagation', 'private', '--'],
       ...['setpriv', '--pdeathsig', 'KILL', '--', podman.podman],
       ...['--tmpdir', `${store.folder}/tmp`, '--events-backend', 'none', '--log-level', 'error'],
       ...words,
