@@ -63,7 +63,7 @@ export class Client {
   /** `-o` and other options that all of OpenSSH's clients understand; the port is none of them. */
   get options(): string[] {
     return [
-      ...['-F', '/dev/null', '-i', this.path('key'), '-o', 'IdentitiesOnly=yes'],
+      ...['-F', '/dev/null', '-o', `IdentityFile=${this.path('key')}`, '-o', 'IdentitiesOnly=yes'],
       ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${this.path('.ssh/known_hosts')}`],
     ];
   }

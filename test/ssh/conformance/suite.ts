@@ -3,6 +3,11 @@ import { ensurePackages } from '../../site/packages.ts';
 import { Skip, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { commands } from './commands.ts';
+import { desktop } from './desktop.ts';
+import { forwards } from './forwards.ts';
+import { otherClients } from './other-clients.ts';
+import { programs } from './programs.ts';
+import { transfer } from './transfer.ts';
 import { exits } from './exits.ts';
 import { interactive } from './interactive.ts';
 import { loginShell } from './login-shell.ts';
@@ -15,6 +20,11 @@ export const suite: Readonly<Record<string, readonly Case[]>> = {
   'interactive shells': interactive,
   'login shells': loginShell,
   'one connection for many': multiplexing,
+  'sftp and scp': transfer,
+  'programs over ssh': programs,
+  'other clients': otherClients,
+  tunnels: forwards,
+  'agent, display, editor': desktop,
 };
 
 export interface Outcome {
