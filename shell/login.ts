@@ -7,23 +7,25 @@ import { openSession } from '../src/flows/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { become } from '../src/system/become.ts';
+import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
 import { syslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) itself exits with where there is no session: no command's own code. */
 const noSession = 255;
 
-async function main(args: readonly string[], log: Logger): Promise<never> {
+async function main(own: OwnWords, log: Logger): Promise<never> {
   // A connection starts in the home, which may hang or be somebody else's link by now.
   process.chdir('/');
-  const request = sessionRequest(args, process.env.SSH_ORIGINAL_COMMAND, isatty(0));
+  const { args, env } = withRawBytes(own);
+  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isatty(0));
   const filesFolder = join(dirname(dirname(process.argv[1] ?? '/')), 'files');
-  return become(await openSession({ request, env: process.env, filesFolder, log }));
+  return become(await openSession({ request, env, filesFolder, log }));
 }
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */
 const session = Math.trunc(Math.random() * 2 ** 32).toString(16);
 const log = logfmtLogger((line) => void syslog(line), { session, user: userInfo().username });
-main(process.argv.slice(2), log).catch((thrown: unknown) => {
+main({ args: process.argv.slice(2), env: process.env }, log).catch((thrown: unknown) => {
   const error = asBerthError(thrown, 'starting your session');
   log.error(error);
   const said = `${escapeControl(error.message)} [${error.code}, session ${session}]`;
