@@ -44,7 +44,7 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':
-      if (user.home !== '/' && pathProblem(user.home) === undefined) return withoutSlash(user.home);
+      if (pathProblem(user.home) === undefined) return withoutSlash(user.home);
       throw unsafe('home', user.home);
   }
 }

@@ -160,6 +160,14 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(cacheText()).not.toContain('from/cache:1');
   });
 
+  it('does not count when a file that was refused was mended', async () => {
+    chmodSync(at('profiles/gpu.yml'), 0o666);
+    await compile();
+    chmodSync(at('profiles/gpu.yml'), 0o644);
+    const { broken } = await loadSshSettings(files());
+    expect(broken.get('gpu')?.error.code).toBe('profile-invalid');
+  });
+
   it.each([
     ['it is somebody else’s', (): void => chownSync(at('cache/ssh.json'), nobody, nobody)],
     ['others can write it', (): void => chmodSync(at('cache/ssh.json'), 0o666)],
