@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { BerthError } from '../errors.ts';
 
 /** A request as it goes over the wire. */
@@ -34,7 +35,28 @@ export function connectionLost(cause: unknown): BerthError {
   });
 }
 
-export function answerTooLarge({ method, path, largestBody }: Exchange): BerthError {
+/**
+ * Collects the body of an answer.
+ *
+ * @param giveUp Told where it is longer than the exchange allows: `api-answer-too-large`.
+ * @returns What has come so far, as text.
+ */
+export function collectBody(
+  stream: Readable,
+  exchange: Exchange,
+  giveUp: (error: BerthError) => void,
+): () => string {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  stream.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= exchange.largestBody) chunks.push(chunk);
+    else giveUp(answerTooLarge(exchange));
+  });
+  return () => Buffer.concat(chunks).toString();
+}
+
+function answerTooLarge({ method, path, largestBody }: Exchange): BerthError {
   return new BerthError(`${method} ${path}: the answer is longer than ${largestBody} bytes`, {
     code: 'api-answer-too-large',
     exit: 'unavailable',

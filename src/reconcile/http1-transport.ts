@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:https';
 import type { ConnectionOptions } from 'node:tls';
 import {
-  answerTooLarge,
+  collectBody,
   connectionLost,
   type Answer,
   type Connection,
@@ -33,22 +33,18 @@ function roundTrip(
   exchange: Exchange,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { method, path, body } = exchange;
+  const { method, path } = exchange;
   const headers = {
     ...exchange.headers,
-    ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+    ...(exchange.body === undefined
+      ? {}
+      : { 'content-length': String(Buffer.byteLength(exchange.body)) }),
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(base, { agent, method, path, headers, signal }, (incoming) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      incoming.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size <= exchange.largestBody) chunks.push(chunk);
-        else {
-          reject(answerTooLarge(exchange));
-          incoming.destroy();
-        }
+      const body = collectBody(incoming, exchange, (error) => {
+        reject(error);
+        incoming.destroy();
       });
       // A body that ends early is an error here: `aborted`.
       incoming.on('error', (cause) => reject(connectionLost(cause)));
@@ -56,11 +52,11 @@ function roundTrip(
         resolve({
           status: incoming.statusCode ?? 0,
           retryAfter: incoming.headers['retry-after'],
-          text: Buffer.concat(chunks).toString(),
+          text: body(),
         }),
       );
     });
     outgoing.on('error', (cause) => reject(connectionLost(cause)));
-    outgoing.end(body);
+    outgoing.end(exchange.body);
   });
 }

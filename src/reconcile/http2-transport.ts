@@ -1,7 +1,7 @@
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import {
-  answerTooLarge,
+  collectBody,
   connectionLost,
   type Answer,
   type Connection,
@@ -37,19 +37,13 @@ function roundTrip(
       reject(connectionLost(cause));
       return;
     }
-    const chunks: Buffer[] = [];
-    let size = 0;
     let answered: Omit<Answer, 'text'> | undefined;
-    stream.on('response', (received) => {
-      answered = { status: received[':status'] ?? 0, retryAfter: received['retry-after'] };
+    stream.on('response', (head) => {
+      answered = { status: head[':status'] ?? 0, retryAfter: head['retry-after'] };
     });
-    stream.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= exchange.largestBody) chunks.push(chunk);
-      else {
-        reject(answerTooLarge(exchange));
-        stream.close(constants.NGHTTP2_CANCEL);
-      }
+    const received = collectBody(stream, exchange, (error) => {
+      reject(error);
+      stream.close(constants.NGHTTP2_CANCEL);
     });
     stream.on('error', (cause) => reject(connectionLost(cause)));
     stream.on('close', () => {
@@ -57,7 +51,7 @@ function roundTrip(
       const cut = session.destroyed || stream.aborted;
       if (answered === undefined || stream.rstCode !== constants.NGHTTP2_NO_ERROR || cut)
         reject(connectionLost(undefined));
-      else resolve({ ...answered, text: Buffer.concat(chunks).toString() });
+      else resolve({ ...answered, text: received() });
     });
     if (body !== undefined) stream.end(body);
   });

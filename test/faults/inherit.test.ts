@@ -3,34 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureAccount, type Account } from '../site/accounts.ts';
-import { installed, type PortalTokens } from '../site/portal.ts';
-import { openSite, type Site } from '../site/site.ts';
+import { describe, expect, it } from 'vitest';
+import { installed } from '../site/portal.ts';
 import { waitFor } from '../site/wait.ts';
-import { emptyHome } from './homes.ts';
-import { type FreshPortal, freshPortal, removePortals, timed } from './hooks.ts';
+import { type FreshPortal, freshPortal, timed } from './hooks.ts';
+import { portalUser } from './portal-user.ts';
 import { pass } from './spoils.ts';
 import { type Behaviour, refuse, StandIn } from './stand-in.ts';
 
 const user = 'faults-inherit';
-let site: Site;
-let account: Account;
-let tokens: PortalTokens;
-let portal: FreshPortal;
-
-beforeAll(async () => {
-  site = await openSite();
-  account = await ensureAccount(user);
-  await site.keycloak.addUser(user);
-  tokens = await (await freshPortal(site)).login(user);
-});
-beforeEach(async () => {
-  await emptyHome(account);
-  portal = await freshPortal(site, { deadline: '10s', cluster: { auth: { type: 'oidc' } } });
-});
-afterEach(() => removePortals(site));
-afterAll(() => emptyHome(account));
+const here = portalUser(user);
 
 interface Start {
   readonly env?: Readonly<Record<string, string>>;
@@ -42,8 +24,8 @@ interface Start {
 /** The hook as a child of ours, which nobody waits for yet. */
 function start({ env = {}, stdio = 'ignore', redirect }: Start): ChildProcess {
   const hook = join(installed, 'hooks/pre-pun');
-  const words = [hook, '--user', user, '--config', portal.files.berth];
-  const options = { cwd: '/', env: { ...portal.environment(tokens), ...env }, stdio };
+  const words = [hook, '--user', user, '--config', here.portal.files.berth];
+  const options = { cwd: '/', env: { ...here.portal.environment(here.tokens), ...env }, stdio };
   return redirect === undefined
     ? spawn(hook, words.slice(1), options)
     : spawn('/bin/sh', ['-c', `exec "$@" ${redirect}`, 'sh', ...words], options);
@@ -54,24 +36,26 @@ async function exitOf(child: ChildProcess): Promise<unknown> {
   return code;
 }
 
-const config = (): Promise<string> => readFile(join(account.home, '.kube/config'), 'utf8');
+const config = (): Promise<string> => readFile(join(here.account.home, '.kube/config'), 'utf8');
 
 describe('what the hook leaves running', () => {
   it('is nothing: no child outlives it, whoever the credential is for', async () => {
     const mark = randomUUID();
-    await portal.writeHookEnv({ CLIENT_ID: 'ondemand', CLIENT_SECRET: 'ondemand-secret' });
-    await portal.writeBerth({
+    await here.portal.writeHookEnv({ CLIENT_ID: 'ondemand', CLIENT_SECRET: 'ondemand-secret' });
+    await here.portal.writeBerth({
       deadline: '10s',
-      defaults: { credentials: { ca_file: site.ca.file, audience: 'ondemand', token: 'access' } },
+      defaults: {
+        credentials: { ca_file: here.site.ca.file, audience: 'ondemand', token: 'access' },
+      },
     });
-    tokens = await site.keycloak.login(user);
+    here.tokens = await here.site.keycloak.login(user);
     const child = start({ env: { BERTH_TEST_MARK: mark } });
 
     await exitOf(child);
 
     expect(await processesWith(mark)).toEqual([]);
     expect(await processesWith(String(process.env.PATH))).not.toEqual([]);
-    tokens = await portal.login(user);
+    here.tokens = await here.portal.login(user);
   });
 });
 
@@ -94,7 +78,7 @@ describe('a hostile environment', () => {
 
   it('NODE_OPTIONS is Node’s own and read before our first line: sudo is what removes it', async () => {
     // This is what a root hook cannot do anything about, here so that nobody believes otherwise.
-    const evil = join(portal.folder, 'evil.cjs');
+    const evil = join(here.portal.folder, 'evil.cjs');
     await writeFile(evil, 'process.exit(42);');
 
     expect(await exitOf(start({ env: { NODE_OPTIONS: `--require=${evil}` } }))).toBe(42);
@@ -119,14 +103,14 @@ describe('descriptors that are closed or lead nowhere', () => {
     { what: 'standard error', descriptor: 2, pipe: '2>&1 >/dev/null' },
   ])('$what a full pipe that nobody reads', async ({ descriptor, pipe }) => {
     // The shell's pipe: what Node gives a child is a socket. It holds 64 KiB; its reader sleeps.
-    const status = join(portal.folder, 'status');
+    const status = join(here.portal.folder, 'status');
     const script = `{ head -c 65536 /dev/zero >&${descriptor}
       timeout --signal=KILL 15 "$@"; echo $? >&3; } ${pipe} 3>${status} | sleep 16`;
     const hook = join(installed, 'hooks/pre-pun');
-    const words = ['sh', hook, '--user', user, '--config', portal.files.berth];
+    const words = ['sh', hook, '--user', user, '--config', here.portal.files.berth];
     const shell = spawn('/bin/sh', ['-c', script, ...words], {
       cwd: '/',
-      env: portal.environment(tokens),
+      env: here.portal.environment(here.tokens),
       stdio: 'ignore',
       detached: true,
     });
@@ -148,31 +132,31 @@ describe('the words of a server', () => {
 
   it('never steer a terminal or forge a line, neither in the log nor in a plan', async () => {
     let behave: Behaviour = refuse(500, { message: forged });
-    const standIn = await StandIn.open(site, (seen) => behave(seen));
+    const standIn = await StandIn.open(here.site, (seen) => behave(seen));
     try {
-      portal = await freshPortal(site, { url: standIn.url });
-      const hook = await timed(portal.prePun(user));
+      here.portal = await freshPortal(here.site, { url: standIn.url });
+      const hook = await timed(here.portal.prePun(user));
       const outputs = [hook];
       for (const format of ['text', 'yaml', 'json'])
         outputs.push(await timed(plan('--output', format)));
-      const checked = await timed(portal.berth('doctor', '--output', 'json'));
-      outputs.push(checked, await timed(portal.berth('doctor')));
+      const checked = await timed(here.portal.berth('doctor', '--output', 'json'));
+      outputs.push(checked, await timed(here.portal.berth('doctor')));
       behave = pass;
-      await portal.prePun(user);
+      await here.portal.prePun(user);
       const annotate = `note=${forged}`;
-      await site.kubectl([
+      await here.site.kubectl([
         'annotate',
         'networkpolicies',
         '--all',
         annotate,
         '-n',
-        portal.namespaceOf(user),
+        here.portal.namespaceOf(user),
       ]);
-      await site.kubectl([
-        ...['patch', 'networkpolicies', '--all', '-n', portal.namespaceOf(user)],
+      await here.site.kubectl([
+        ...['patch', 'networkpolicies', '--all', '-n', here.portal.namespaceOf(user)],
         ...['--type=merge', '-p', '{"spec":{"policyTypes":["Egress"]}}'],
       ]);
-      outputs.push(await timed(portal.prePun(user, {}, '--dry-run')));
+      outputs.push(await timed(here.portal.prePun(user, {}, '--dry-run')));
 
       expect(hook.errors).toHaveLength(1);
       expect(hook.errors[0]?.msg).toContain('\\u{1b}[2J');
@@ -187,7 +171,7 @@ describe('the words of a server', () => {
   });
 
   const plan = (...words: string[]): ReturnType<FreshPortal['berth']> =>
-    portal.berth('plan', '--user', user, ...words);
+    here.portal.berth('plan', '--user', user, ...words);
 });
 
 /** Command lines of the processes whose environment holds this. */

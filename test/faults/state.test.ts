@@ -1,35 +1,15 @@
 import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureAccount, type Account } from '../site/accounts.ts';
-import type { PortalTokens } from '../site/portal.ts';
-import { openSite, type Site } from '../site/site.ts';
-import { emptyHome } from './homes.ts';
-import { type FreshPortal, freshPortal, removePortals, timed } from './hooks.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { timed } from './hooks.ts';
 import { warningCodes } from './log-lines.ts';
 import { Mounts } from './mounts.ts';
+import { portalUser } from './portal-user.ts';
 
 const user = 'faults-state';
 const mounts = new Mounts();
-let site: Site;
-let account: Account;
-let tokens: PortalTokens;
-let portal: FreshPortal;
+const here = portalUser(user);
 
-beforeAll(async () => {
-  site = await openSite();
-  account = await ensureAccount(user);
-  await site.keycloak.addUser(user);
-  tokens = await (await freshPortal(site)).login(user);
-});
-beforeEach(async () => {
-  await emptyHome(account);
-  portal = await freshPortal(site, { deadline: '10s', cluster: { auth: { type: 'oidc' } } });
-});
 afterEach(() => mounts.remove());
-afterAll(async () => {
-  await removePortals(site);
-  await emptyHome(account);
-});
 
 describe('the registry credentials of the pull secret', () => {
   it.each([
@@ -45,12 +25,12 @@ describe('the registry credentials of the pull secret', () => {
       mode: 0o666,
     },
   ])('$what: exit 78, $code, and the file is named but not quoted', async (given) => {
-    const file = portal.files.dockerConfig;
+    const file = here.portal.files.dockerConfig;
     await rm(file);
     if (given.text !== undefined) await writeFile(file, given.text);
     if (given.mode !== undefined) await chmod(file, given.mode);
 
-    const { exitCode, stderr, errors } = await timed(portal.prePun(user, tokens));
+    const { exitCode, stderr, errors } = await timed(here.portal.prePun(user, here.tokens));
 
     expect(exitCode).toBe(78);
     expect(errors, stderr).toEqual([expect.objectContaining({ code: given.code, file })]);
@@ -61,14 +41,17 @@ describe('the registry credentials of the pull secret', () => {
 
 describe("the hook's own folder", () => {
   it('missing: it is made, root’s alone', async () => {
-    await portal.prePun(user, tokens);
+    await here.portal.prePun(user, here.tokens);
 
-    expect((await stat(portal.files.stateDir)).mode & 0o777).toBe(0o700);
+    expect((await stat(here.portal.files.stateDir)).mode & 0o777).toBe(0o700);
   });
 
   it('empty, and two hooks at once: both work', async () => {
-    await mkdir(portal.files.stateDir, { mode: 0o700 });
-    const both = await Promise.all([portal.prePun(user, tokens), portal.prePun(user, tokens)]);
+    await mkdir(here.portal.files.stateDir, { mode: 0o700 });
+    const both = await Promise.all([
+      here.portal.prePun(user, here.tokens),
+      here.portal.prePun(user, here.tokens),
+    ]);
 
     expect(
       both.map(({ exitCode }) => exitCode),
@@ -81,29 +64,29 @@ describe("the hook's own folder", () => {
     {
       what: 'on a full disk',
       arrange: async () => {
-        await mounts.tmpfs({ home: portal.files.stateDir, uid: 0, gid: 0 }, '64k');
-        await mounts.fill(`${portal.files.stateDir}/fill`);
+        await mounts.tmpfs({ home: here.portal.files.stateDir, uid: 0, gid: 0 }, '64k');
+        await mounts.fill(`${here.portal.files.stateDir}/fill`);
       },
     },
     {
       what: 'on a file system that is read-only',
       arrange: async () => {
-        await mounts.tmpfs({ home: portal.files.stateDir, uid: 0, gid: 0 }, '64k');
-        await mounts.readOnly(portal.files.stateDir);
+        await mounts.tmpfs({ home: here.portal.files.stateDir, uid: 0, gid: 0 }, '64k');
+        await mounts.readOnly(here.portal.files.stateDir);
       },
     },
   ])('$what: every login works, with a warning', async ({ arrange }) => {
-    await mkdir(portal.files.stateDir, { mode: 0o700 });
+    await mkdir(here.portal.files.stateDir, { mode: 0o700 });
     await arrange();
 
     for (const which of ['first', 'later']) {
-      const { exitCode, stderr } = await portal.prePun(user, tokens);
+      const { exitCode, stderr } = await here.portal.prePun(user, here.tokens);
       expect(exitCode, stderr).toBe(0);
       expect(warningCodes(stderr).length, which).toBeGreaterThan(0);
     }
-    const { exitCode } = await site.kubectl(['get', 'pods'], {
+    const { exitCode } = await here.site.kubectl(['get', 'pods'], {
       account: user,
-      kubeconfig: `${account.home}/.kube/config`,
+      kubeconfig: `${here.account.home}/.kube/config`,
     });
     expect(exitCode).toBe(0);
   });
@@ -113,12 +96,12 @@ describe("the hook's own folder", () => {
     { what: 'that everybody can write', uid: 0, mode: 0o777 },
     { what: 'that a group can write', uid: 0, mode: 0o770 },
   ])('$what: nothing is read from it or written into it', async ({ uid, mode }) => {
-    const { stateDir } = portal.files;
+    const { stateDir } = here.portal.files;
     await mkdir(stateDir);
     await chmod(stateDir, mode);
     await chown(stateDir, uid, 0);
 
-    const { exitCode, errors } = await timed(portal.prePun(user, tokens));
+    const { exitCode, errors } = await timed(here.portal.prePun(user, here.tokens));
 
     expect(exitCode).toBe(78);
     expect(errors).toEqual([expect.objectContaining({ code: 'state-dir-unsafe', file: stateDir })]);
@@ -129,9 +112,9 @@ describe("the hook's own folder", () => {
 
 describe('a token that is somebody else’s', () => {
   it('exit 77, token-wrong-user, no kubeconfig; the namespace is made', async () => {
-    await site.keycloak.addUser('faults-other');
+    await here.site.keycloak.addUser('faults-other');
     const { exitCode, stderr, errors } = await timed(
-      portal.prePun(user, await portal.login('faults-other')),
+      here.portal.prePun(user, await here.portal.login('faults-other')),
     );
 
     expect(exitCode).toBe(77);
@@ -139,6 +122,6 @@ describe('a token that is somebody else’s', () => {
     expect(errors[0]?.code).toMatch(/^token-/);
     expect(errors[0]?.cluster).toBe('prod');
     expect(stderr).toContain('namespace created');
-    expect(await readdir(account.home)).toEqual([]);
+    expect(await readdir(here.account.home)).toEqual([]);
   });
 });
