@@ -223,6 +223,25 @@ describe('of several clusters', () => {
       await portal.remove();
     });
 
+    it('is not asked for a ServiceAccount’s token either', async () => {
+      const { portal, user, away } = await setUp('cl-mint', ['dead']);
+      const endpoint = String(away.dead);
+      await portal.writeCluster('dead', managed);
+      await portal.writeBerth();
+      expect(await portal.prePun(user)).toMatchObject({ exitCode: 0 });
+      await portal.writeCluster('dead', { ...managed, server: { endpoint } });
+      const admin = { kubeconfig: await kubeconfigFor(portal, endpoint) };
+      const credentials = { mode: 'service-account' };
+      await portal.writeBerth({ clusters: { dead: { admin, credentials } } });
+
+      const first = await portal.prePun(user);
+      const next = await portal.prePun(user);
+
+      const codes = [first, next].map(({ stderr }) => errorLines(stderr).map(({ code }) => code));
+      expect(codes).toEqual([['api-unreachable', 'api-unreachable'], ['cluster-skipped']]);
+      await portal.remove();
+    });
+
     it('is asked again after 30 seconds, and is forgotten once it is there', async () => {
       const { portal, user, age, known } = await setUp('cl-back', ['dead']);
       await portal.prePun(user);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { errorLines } from '../faults/log-lines.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers } from '../site/newcomers.ts';
 import {
@@ -14,6 +15,10 @@ import {
   type PortalTokens,
 } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
+
+/** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
+const tokensOfUsers = new URL('../../etc/kubernetes/service-account-tokens.yaml', import.meta.url)
+  .pathname;
 
 let site: Site;
 let cluster: LiveCluster;
@@ -132,6 +137,70 @@ describe("in the place of OSC's set-k8s-creds.sh", () => {
     expect(await site.kubectl(own, { account: name, kubeconfig })).toMatchObject({
       stdout: `oidc:${name}`,
     });
+  });
+});
+
+describe('both, on a site without an identity provider', () => {
+  beforeAll(async () => {
+    await site.kubectl(['apply', '-f', tokensOfUsers]);
+    const berth = parse(await readFile(portal.files.berth, 'utf8')) as { defaults: object };
+    const defaults = { ...berth.defaults, credentials: { mode: 'service-account' } };
+    await mkdir(join(host, 'etc/berth'), { recursive: true });
+    await writeFile(join(host, 'etc/berth/berth.yml'), JSON.stringify({ ...berth, defaults }));
+  });
+
+  afterAll(async () => {
+    await site.kubectl(['delete', '-f', tokensOfUsers]);
+  });
+
+  it('set-k8s-creds alone says that k8s-bootstrap comes first, and writes nothing', async () => {
+    const { name, home } = await newcomers.come('di-dan');
+
+    const { exitCode, stderr } = await asOnHost('hooks/set-k8s-creds', [
+      name,
+      portal.files.hookEnv,
+    ]);
+
+    expect(errorLines(stderr)).toMatchObject([
+      {
+        code: 'namespace-missing',
+        cluster: 'prod',
+        hint: expect.stringContaining('k8s-bootstrap') as unknown,
+      },
+    ]);
+    expect(exitCode).toBe(69);
+    expect(existsSync(join(home, '.kube/config'))).toBe(false);
+  });
+
+  it('then give the user a token of the own ServiceAccount', async () => {
+    const { name, namespace, home } = await newcomers.come('di-eve');
+    const words = [name, portal.files.hookEnv];
+
+    const made = await asOnHost('hooks/k8s-bootstrap', words);
+    const given = await asOnHost('hooks/set-k8s-creds', words);
+
+    expect([made.exitCode, given.exitCode], made.stderr + given.stderr).toEqual([0, 0]);
+    expect(given.stderr).toContain('msg="kubeconfig written"');
+    const kubeconfig = join(home, '.kube/config');
+    const own = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+    expect(await site.kubectl(own, { account: name, kubeconfig })).toMatchObject({
+      stdout: `system:serviceaccount:${namespace}:berth-user`,
+    });
+  });
+
+  it('and no token to who shares the namespace’s name but not the namespace', async () => {
+    const [first, second] = await newcomers.comeAll(['di-f.o', 'di-f-o']);
+    const files = portal.files.hookEnv;
+    await asOnHost('hooks/k8s-bootstrap', [String(first?.name), files]);
+
+    const { exitCode, stderr } = await asOnHost('hooks/set-k8s-creds', [
+      String(second?.name),
+      files,
+    ]);
+
+    expect(errorLines(stderr)).toMatchObject([{ code: 'namespace-owned-by-another-user' }]);
+    expect(exitCode).toBe(77);
+    expect(existsSync(join(String(second?.home), '.kube/config'))).toBe(false);
   });
 });
 
