@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -44,20 +44,34 @@ describe('the lock', () => {
   it.runIf(isRoot)(
     'is that of usermod: of many at once no line is lost (as root)',
     async () => {
-      await etc.write('subuid', '');
-      await etc.write('subgid', '');
-      await writeFile(etc.path('etc/shadow'), 'alice:!:1::::::\nbob:!:1::::::\n', { mode: 0o600 });
-      const range = (nth: number): string => `${10_000_000 + nth * 10}-${10_000_009 + nth * 10}`;
-      const usermods = Array.from({ length: 12 }, (_, nth) =>
-        execa('usermod', ['--prefix', etc.root, '--add-subuids', range(nth), 'bob']),
+      // Files so long that each writer needs a while from reading to writing.
+      const foreign = Array.from(
+        { length: 60_000 },
+        (_, nth) => `x${nth}:${1_000_000 + nth * 2}:2\n`,
       );
-      const applies = ['alice', 'alice', 'bob', 'bob'].map((name) => etc.subid('apply', name));
-      await Promise.all([...usermods, ...applies]);
-      const lines = (await etc.read('subuid')).trim().split('\n');
-      expect(lines.filter((line) => line.startsWith('bob:100'))).toHaveLength(12);
-      expect(lines.filter((line) => line.startsWith('alice:'))).toEqual(['alice:524288:65536']);
-      expect(await etc.read('subgid')).toContain('alice:524288:65536\n');
-      expect(await etc.leftovers()).toEqual(['shadow']);
+      const people = Array.from({ length: 6 }, (_, nth) => ({ name: `u${nth}`, uid: 1000 + nth }));
+      await etc.people(people);
+      await etc.write('subuid', foreign.join(''));
+      await etc.write('subgid', '');
+      await etc.write('shadow', people.map(({ name }) => `${name}:!:1::::::\n`).join(''));
+      const layout = ['--base', '2000000'];
+      await Promise.all(
+        people.map(async ({ name }, nth) => {
+          await etc.subid('apply', name, ...layout);
+          const range = `${500_000_000 + nth * 10}-${500_000_009 + nth * 10}`;
+          await execa('usermod', ['--prefix', etc.root, '--add-subuids', range, name]);
+        }),
+      );
+      const added = (await etc.read('subuid')).split('\n').slice(foreign.length, -1);
+      expect(added.sort()).toEqual(
+        people
+          .flatMap(({ name }, nth) => [
+            `${name}:${2_000_000 + nth * 65_536}:65536`,
+            `${name}:${500_000_000 + nth * 10}:10`,
+          ])
+          .sort(),
+      );
+      expect((await etc.leftovers()).filter((name) => !name.startsWith('shadow'))).toEqual([]);
     },
     120_000,
   );
