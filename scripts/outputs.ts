@@ -24,7 +24,7 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   const bundled = new Set<string>();
   for (const entry of entries) {
     const { text, sources } = await singleFile(entry, {
-      banner: banner(node),
+      banner: banner(node, entry),
       define: { BERTH_BUILD: JSON.stringify(buildId) },
     });
     for (const source of sources) bundled.add(source);
@@ -49,9 +49,22 @@ const nodeOptions = [
  * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
  * line is a string and a comment.
  */
-function banner(node: string): string {
+function banner(node: string, entry: string): string {
   const options = nodeOptions.join(' ');
-  return `#!/usr/bin/env -S ${node} ${options}\n':' //; exec '${node}' ${options} "$0" "$@"`;
+  const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
+  // BINPRM_BUF_SIZE: the kernel cuts what is longer, without a word.
+  if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
+  return `${line}\n':' //; exec '${node}' ${options} "$0" "$@"`;
+}
+
+/**
+ * pam_exec hands on what pam_env read, from ~/.pam_environment too: Node, as root, is to see nothing of
+ * it but what PAM itself says.
+ */
+function environmentOf(entry: string): string {
+  if (entry !== 'hooks/pam-session.ts') return '';
+  const items = ['TYPE', 'USER', 'SERVICE', 'RHOST', 'TTY'];
+  return `-i ${items.map((item) => `PAM_${item}=\${PAM_${item}}`).join(' ')} `;
 }
 
 async function scripts(folder: string): Promise<string[]> {
