@@ -17,7 +17,7 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
   // A connection starts in the home, which may hang or be somebody else's link by now.
   process.chdir('/');
   const { args, env } = withRawBytes(own);
-  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isatty(0));
+  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isatty(0), process.argv[1]);
   const filesFolder = join(dirname(dirname(process.argv[1] ?? '/')), 'files');
   return become(await openSession({ request, env, filesFolder, log }));
 }

@@ -19,14 +19,21 @@ const sftpServer = /^(?:\S*\/)?(?:sftp-server|internal-sftp)(?:\s|$)/;
  * the client's command in SSH_ORIGINAL_COMMAND), and as the login shell of passwd (`-c COMMAND`, or
  * nothing). What follows `-c` is one string and never an option of ours.
  *
+ * @param self Path of the login: where it is both, sshd has the login shell run it as the command.
+ * @param itself the login's own path, as passwd and ForceCommand have it
  * @throws {BerthError} `usage`
  */
 export function sessionRequest(
   args: readonly string[],
   originalCommand: string | undefined,
   tty: boolean,
+  itself?: string,
 ): SessionRequest {
-  if (args[0] === '-c' && args.length === 2) return wanted(args[1], tty);
+  if (args[0] === '-c' && args.length === 2) {
+    // ForceCommand and passwd's shell together: sshd has the shell run ForceCommand. Its bare path has
+    // no words of root's, and so gives nobody anything who sends it.
+    return wanted(args[1] === itself ? originalCommand : args[1], tty);
+  }
   const options: { profile?: string; configFile?: string } = {};
   const words = [...args];
   // Of a login shell that is called as `login -l`, as su and terminals do.
