@@ -3,14 +3,16 @@ import { statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
-import { containerRun, pidFile } from '../session/container-run.ts';
+import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts';
 import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/session-words.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
+import { groupLines } from '../system/group-names.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
+import { groupMaps } from './group-maps.ts';
 import { readyMounts } from './ready-mounts.ts';
 import { startError } from './start-errors.ts';
 import {
@@ -72,9 +74,11 @@ async function start(input: StartInput): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
   assertOwnFolder(host);
   const { mounts } = readyMounts(profile, host, filesFolder);
+  const maps = await groupMaps(host, (call) => run(call, profile.deadlineMs));
   const { call } = containerRun(host, profile, {
     mounts,
     ...(image === undefined ? {} : { image }),
+    ...(maps === undefined ? {} : { maps }),
   });
   // --replace first prints what it removed.
   const id = (await run(call, profile.deadlineMs)).trim().split('\n').at(-1) ?? '';
@@ -84,7 +88,11 @@ async function start(input: StartInput): Promise<void> {
     pid,
     start: startOf(pid) ?? '',
     env: await imageEnvironment(pid),
-    shell: await shellInside(input, { id, pausePid: pausePid(host.runFolder) }),
+    shell: await prepareInside(
+      input,
+      { id, pausePid: pausePid(host.runFolder) },
+      maps !== undefined,
+    ),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
@@ -112,26 +120,44 @@ async function imageEnvironment(pid: number): Promise<string[]> {
 }
 
 /**
- * The profile's shell, else the user's own where the image has it: asked of the image by running it,
- * since no other way leads through the user's file system of layers.
+ * What only the image can tell or take, in one go: names for the user's groups, and which of the
+ * shells it has. An image without a shell of its own keeps nameless groups.
+ *
+ * @returns The profile's shell, else the user's own where the image has it.
  */
-async function shellInside(
+async function prepareInside(
   { host, profile }: StartInput,
   container: WarmContainer,
+  ownMaps: boolean,
 ): Promise<string> {
-  if (profile.shell !== undefined) return profile.shell;
-  for (const shell of new Set([host.user.shell, '/bin/bash'])) {
-    if (!shell.startsWith('/') || shell.endsWith('/shell/login')) continue;
-    const probe = { words: [shell, '-c', ':'], tty: false, cwd: '/', env: {} };
-    try {
-      await run(runtimeExec(host, container, probe), profile.deadlineMs);
-      return shell;
-    } catch {
-      // The image has none: the next one is tried.
-    }
-  }
-  return '/bin/sh';
+  const { user } = host;
+  // With keep-id, podman has named the user and the user's own group already.
+  const passwd = ownMaps ? [passwdEntry(user)] : [];
+  const groups = await groupLines(user.groups.filter((gid) => ownMaps || gid !== user.gid));
+  if (profile.shell !== undefined && groups.length === 0) return profile.shell;
+  const shells = [user.shell, '/bin/bash'].filter((shell) => !shell.endsWith('/shell/login'));
+  const call = runtimeExec(host, container, {
+    words: [
+      ...['/bin/sh', '-c', preparation, 'sh'],
+      ...[String(passwd.length), ...passwd],
+      ...[String(groups.length), ...groups],
+      ...shells,
+    ],
+    ...{ tty: false, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
+    user: '0:0',
+  });
+  const found = await run(call, profile.deadlineMs).catch(() => '');
+  return profile.shell ?? (found.trim() === '' ? '/bin/sh' : found.trim());
 }
+
+/** Builtins of every POSIX shell. A group that the image has keeps the image's name. */
+const preparation = [
+  'for file in /etc/passwd /etc/group; do',
+  '  n=$1; shift',
+  '  while [ "$n" -gt 0 ]; do printf "%s\\n" "$1" >>"$file"; n=$((n-1)); shift; done',
+  'done',
+  'for s; do if [ -x "$s" ]; then printf "%s\\n" "$s"; exit; fi; done',
+].join('\n');
 
 function run(call: ProgramCall, timeout: number): Promise<string> {
   const [, ...args] = call.args;

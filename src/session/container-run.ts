@@ -1,4 +1,5 @@
 import type { Lifetime, Profile } from '../config/profile.ts';
+import type { IdExtent } from './group-map.ts';
 import { podmanCall } from './podman-call.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
 import { fillTemplate } from './template.ts';
@@ -35,6 +36,8 @@ export function containerRun(
     readonly mounts: readonly ReadyMount[];
     /** In place of the profile's. */
     readonly image?: string;
+    /** Where supplementary groups have their own numbers inside. */
+    readonly maps?: IdMaps;
   },
 ): ContainerRun {
   const { user, connection } = host;
@@ -46,9 +49,9 @@ export function containerRun(
     '--replace',
     ...['--name', name],
     ...labels(profile, connection),
-    ...['--userns', 'keep-id'],
+    ...userNamespace(ready.maps),
     ...['--group-add', 'keep-groups'],
-    ...['--passwd-entry', passwdEntry(host)],
+    ...(ready.maps === undefined ? ['--passwd-entry', passwdEntry(host.user)] : []),
     ...['--network', profile.network === 'private' ? 'slirp4netns' : profile.network],
     ...(profile.hostname === undefined ? [] : ['--hostname', fillTemplate(profile.hostname, user)]),
     ...['--pull', profile.pull],
@@ -99,8 +102,33 @@ function lifetimeLabel(lifetime: Lifetime): string {
     : `duration:${lifetime.durationMs}${linger}`;
 }
 
-/** passwd(5); podman fills the variables. The shell inside is chosen when the image is known. */
-function passwdEntry({ user }: SessionHost): string {
+export interface IdMaps {
+  readonly uids: readonly IdExtent[];
+  readonly gids: readonly IdExtent[];
+}
+
+function userNamespace(maps: IdMaps | undefined): string[] {
+  if (maps === undefined) return ['--userns', 'keep-id'];
+  const words = (option: string, extents: readonly IdExtent[]): string[] =>
+    extents.flatMap(({ inside, outside, count }) => [option, `${inside}:${outside}:${count}`]);
+  return [
+    ...words('--uidmap', maps.uids),
+    ...words('--gidmap', maps.gids),
+    // With maps, podman would run as the container's root, and call the user's group by its number.
+    ...['--user', userInside(maps)],
+    '--passwd=false',
+  ];
+}
+
+/** Who is ID 0 of the first step: the user. */
+function userInside({ uids, gids }: IdMaps): string {
+  return [uids, gids]
+    .map((extents) => extents.find(({ outside }) => outside === 0)?.inside ?? 0)
+    .join(':');
+}
+
+/** passwd(5), for inside. */
+export function passwdEntry(user: SessionHost['user']): string {
   return `${user.name}:*:${user.uid}:${user.gid}::${user.home}:${user.shell}`;
 }
 

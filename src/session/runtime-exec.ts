@@ -27,6 +27,8 @@ export function runtimeExec(
     readonly tty: boolean;
     readonly cwd: string;
     readonly env: Readonly<Record<string, string>>;
+    /** `UID:GID` inside; the user's own where not said. */
+    readonly user?: string;
   },
 ): ProgramCall {
   const { user, podman, runFolder } = host;
@@ -45,7 +47,7 @@ export function runtimeExec(
       ...['--root', `${runFolder}/${basename(podman.runtime)}`],
       'exec',
       ...(session.tty ? ['--tty'] : []),
-      ...['--user', `${user.uid}:${user.gid}`],
+      ...['--user', session.user ?? `${user.uid}:${user.gid}`],
       ...['--cwd', session.cwd],
       ...environment,
       container.id,

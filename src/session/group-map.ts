@@ -1,0 +1,103 @@
+/** One line of /proc/PID/gid_map: `count` IDs from `inside` on are those from `outside` on. */
+export interface IdExtent {
+  readonly inside: number;
+  readonly outside: number;
+  readonly count: number;
+}
+
+/** newgidmap(1) and the kernel take so many lines for one user namespace. */
+const mostExtents = 340;
+
+/**
+ * The container's groups so that the user's GID and supplementary GIDs are the same numbers inside,
+ * and all other numbers are subordinate ones: what keep-id does, for more than one group. Without it
+ * a supplementary group has its rights inside (keep-groups), but shows as nogroup.
+ *
+ * Podman maps in two steps: first the user's namespace, which holds the GID as 0 and then the
+ * subordinate GIDs; then the container's, whose `outside` is that first step's `inside`.
+ *
+ * @param first gid_map of the user's namespace, as podman made it of /etc/subgid.
+ * @returns Nothing where no supplementary group is among the subordinate ones: keep-id does then.
+ */
+export function groupMap(
+  first: readonly IdExtent[],
+  user: { readonly gid: number; readonly groups: readonly number[] },
+): IdExtent[] | undefined {
+  const own = first.find(({ outside, count }) => outside === user.gid && count === 1);
+  const groups = user.groups.flatMap((gid) => {
+    if (gid === user.gid) return [];
+    const extent = first.find((one) => one.outside <= gid && gid < one.outside + one.count);
+    return extent === undefined
+      ? []
+      : [{ inside: gid, outside: extent.inside + gid - extent.outside, count: 1 }];
+  });
+  if (own === undefined || groups.length === 0) return undefined;
+  const fixed = [{ inside: user.gid, outside: own.inside, count: 1 }, ...groups];
+  const free = without(
+    first.map(({ inside, count }) => ({ start: inside, count })),
+    fixed.map(({ outside }) => outside),
+  );
+  const extents = [...fixed, ...spread(free, new Set(fixed.map(({ inside }) => inside)))];
+  return extents.length > mostExtents
+    ? undefined
+    : extents.toSorted((one, other) => one.inside - other.inside);
+}
+
+interface Span {
+  readonly start: number;
+  readonly count: number;
+}
+
+/** The spans with single IDs taken out. */
+function without(spans: readonly Span[], taken: readonly number[]): Span[] {
+  return taken.reduce<Span[]>(
+    (rest, id) =>
+      rest.flatMap(({ start, count }) => {
+        if (id < start || id >= start + count) return [{ start, count }];
+        return [
+          { start, count: id - start },
+          { start: id + 1, count: start + count - id - 1 },
+        ].filter((span) => span.count > 0);
+      }),
+    [...spans],
+  );
+}
+
+/** Free IDs for the numbers inside that are not taken, from 0 on. */
+function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
+  const extents: IdExtent[] = [];
+  const stops = [...taken].toSorted((one, other) => one - other);
+  let inside = 0;
+  for (let { start, count } of free) {
+    while (count > 0) {
+      while (taken.has(inside)) inside += 1;
+      const stop = stops.find((one) => one > inside) ?? Number.POSITIVE_INFINITY;
+      const length = Math.min(count, stop - inside);
+      extents.push({ inside, outside: start, count: length });
+      inside += length;
+      start += length;
+      count -= length;
+    }
+  }
+  return extents;
+}
+
+/** The same for user IDs: the user's own, and subordinate ones around it, as keep-id has it. */
+export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
+  const own = { inside: uid, outside: 0, count: 1 };
+  const free = without(
+    first.map(({ inside, count }) => ({ start: inside, count })),
+    [0],
+  );
+  return [own, ...spread(free, new Set([uid]))].toSorted((one, other) => one.inside - other.inside);
+}
+
+/** Reads /proc/PID/gid_map or uid_map. */
+export function parseIdMap(text: string): IdExtent[] {
+  return text.split('\n').flatMap((line) => {
+    const [inside, outside, count] = line.trim().split(/\s+/).map(Number);
+    return inside === undefined || outside === undefined || count === undefined
+      ? []
+      : [{ inside, outside, count }];
+  });
+}
