@@ -85,8 +85,9 @@ async function choose(
   });
 }
 
-function namesGroups({ rules, profiles, hostShellGroups }: SshSettings): boolean {
-  const profilesWithGroups = [...profiles.values()].some(({ groups }) => groups !== undefined);
+function namesGroups({ rules, profiles, broken, hostShellGroups }: SshSettings): boolean {
+  const all = [...profiles.values(), ...broken.values()];
+  const profilesWithGroups = all.some(({ groups }) => groups !== undefined);
   return (
     profilesWithGroups ||
     hostShellGroups.length > 0 ||

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import type { Profile } from '../config/profile.ts';
+import { isWithin, mountProblem } from '../config/protected-folders.ts';
 import { BerthError } from '../errors.ts';
 import type { ReadyMount } from '../session/container-run.ts';
 import { profileMounts } from '../session/profile-mounts.ts';
@@ -39,23 +40,29 @@ export function readyMounts(
   return { mounts, skipped };
 }
 
-/** A session that could write there could make podman run things on the host. */
+/**
+ * A session that could write there could make podman run things on the host. A symlink counts as what
+ * it leads to: a profile may name a folder that is the user's own to replace.
+ */
 function assertHarmless(
   source: string,
   { name }: Profile,
   { storage, runFolder }: Pick<SessionHost, 'storage' | 'runFolder'>,
 ): void {
-  const shown = [storage, runFolder].find((kept) => within(source, kept) || within(kept, source));
-  if (shown === undefined) return;
-  throw new BerthError(`profile ${name} mounts ${source}, which shows ${shown}`, {
+  const real = resolved(source);
+  const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
+  const run = resolved(runFolder);
+  if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return;
+  const what = problem ?? `gives away ${runFolder}, which stays outside`;
+  throw new BerthError(`profile ${name} mounts ${source}: it ${what}`, {
     code: 'session-mount-forbidden',
     exit: 'config',
     hint: 'What lies there steers podman on the host: mount a folder beside it.',
   });
 }
 
-function within(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
+function resolved(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 function missing(source: string, { name }: Profile): BerthError {
