@@ -2,12 +2,13 @@ import type { GcImage, GcResult } from '../flows/images-gc.ts';
 import { spoken } from './duration.ts';
 import { shown } from './terminal.ts';
 
-/** One line for each image: what becomes of it, and why. */
+/** One line for each image: what becomes of it, and why; not `all`: for those that went. */
 export function gcText(
   { images, warnings }: GcResult,
-  { dryRun, now }: { readonly dryRun: boolean; readonly now: number },
+  { all, dryRun, now }: { readonly all: boolean; readonly dryRun: boolean; readonly now: number },
 ): string {
-  const lines = images.map((image) => {
+  const told = images.filter(({ verdict }) => all || verdict === 'remove');
+  const lines = told.map((image) => {
     const name = image.names.length === 0 ? 'without a name' : shown(image.names.join(', '));
     return `${image.id.slice(0, 12)}  ${name}: ${fate(image, dryRun, now)}`;
   });

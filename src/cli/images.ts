@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
+import type { SshSettings } from '../config/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { PullOutcome } from '../flows/images-pull.ts';
-import type { ImageSite } from '../flows/images-store.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { fail, type Terminal } from './terminal.ts';
@@ -151,7 +151,8 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
         const { installFiles } = await import('../flows/images-files.ts');
         const { folder, changed, removed } = await installFiles(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
-        terminal.stdout.write(`${folder}: ${what === '' ? 'nothing to do' : what}\n`);
+        if (what !== '' || terminal.stdout.isTTY === true)
+          terminal.stdout.write(`${folder}: ${what === '' ? 'nothing to do' : what}\n`);
       }),
   };
 }
@@ -171,11 +172,11 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     import('../flows/images-pull.ts'),
     import('../session/image-store.ts'),
   ]);
-  const { site, registryAuth } = await siteOf(args);
+  const site = await siteOf(args);
   const wanted = wantedImages(site.profiles);
   const images = named.length > 0 ? named : wanted.map(({ image }) => image);
   await assertReferences(images);
-  const authFile = args['auth-file'] ?? registryAuth;
+  const authFile = args['auth-file'] ?? site.registryAuth;
   const options = {
     env: terminal.env,
     timeoutMs: seconds(timeout, 'timeout') * 1000,
@@ -224,7 +225,7 @@ async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
       import('./doctor-report.ts'),
       import('./terminal.ts'),
     ]);
-  const results = checkImages((await siteOf(args)).site);
+  const results = checkImages(await siteOf(args));
   const style = {
     colour: wantsColour(terminal.stdout, terminal.env),
     unicode: wantsUnicode(terminal.env),
@@ -240,7 +241,7 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
     import('./images-gc-report.ts'),
   ]);
   const now = Math.floor(terminal.now() / 1000);
-  const { site } = await siteOf(args);
+  const site = await siteOf(args);
   const result = await withProgress(
     terminal,
     () => 'looking what is used',
@@ -254,16 +255,15 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
       }),
   );
   if (args.output === 'json') terminal.stdout.write(gcJson(result));
-  else terminal.stdout.write(gcText(result, { dryRun: args['dry-run'], now }));
+  else {
+    const all = args['dry-run'] || terminal.stdout.isTTY === true;
+    terminal.stdout.write(gcText(result, { all, dryRun: args['dry-run'], now }));
+  }
 }
 
-async function siteOf({ config }: ImagesArguments): Promise<{
-  readonly site: ImageSite;
-  readonly registryAuth?: string;
-}> {
+async function siteOf({ config }: ImagesArguments): Promise<SshSettings> {
   const { loadSshSettings } = await import('../flows/load-ssh-settings.ts');
-  const site = await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
-  return { site };
+  return await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
 }
 
 /** A transport (`dir:`, `docker-archive:`) or an option is no image. */

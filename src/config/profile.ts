@@ -105,6 +105,8 @@ export interface SshSettings {
   readonly hostShellGroups: readonly string[];
   /** Folder of the shared images and of the users' container storage. */
   readonly storage: string;
+  /** docker's config.json or podman's auth.json of root's, for `berth images pull`. */
+  readonly registryAuth?: string;
   readonly podman: PodmanPaths;
   readonly profiles: ReadonlyMap<string, Profile>;
   /** Profiles that cannot be used until somebody mends them; none of them is in `profiles`. */

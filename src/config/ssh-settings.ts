@@ -32,6 +32,7 @@ export const sshSchema = z.strictObject({
   otherwise: z.optional(z.enum(['refuse', 'host-shell'])),
   host_shell_groups: z.optional(z.array(accountName)),
   storage: z.optional(folder),
+  registry_auth: z.optional(folder),
   profiles_dir: z.optional(folder),
   podman: z.optional(
     z.strictObject({
@@ -65,6 +66,7 @@ export function parseSshSettings(document: unknown, file: string): SshOptions {
     otherwise: data.otherwise ?? 'refuse',
     hostShellGroups: data.host_shell_groups ?? [],
     storage: data.storage ?? '/var/lib/berth-ssh',
+    ...(data.registry_auth === undefined ? {} : { registryAuth: data.registry_auth }),
     profilesDir: data.profiles_dir ?? '/etc/berth/profiles',
     podman: {
       podman: podman.podman ?? '/usr/bin/podman',

@@ -16,7 +16,8 @@ export interface PodmanOptions {
  *
  * @param attempted for the error: `image registry.example/site:1`
  * @throws `podman-missing`, `deadline`, `image-digest-wrong`, `image-unknown`, `registry-denied`,
- *   `registry-unreachable`, `registry-certificate`, `image-store-full`, `image-policy`, `podman-failed`
+ *   `registry-unreachable`, `registry-certificate`, `image-store-full`, `image-short-name`,
+ *   `image-policy`, `archive-unreadable`, `podman-failed`
  */
 export function podmanOnStore(
   podman: PodmanPaths,
@@ -56,6 +57,12 @@ const known: readonly Known[] = [
     code: 'image-digest-wrong',
     exit: 'unavailable',
     hint: 'The registry gave something else than the profile names. Do not take the digest over before you know why.',
+  },
+  {
+    pattern: /does not match any of the supported image formats/i,
+    code: 'archive-unreadable',
+    exit: 'unavailable',
+    hint: 'An archive is what `podman save`, `docker save` or `skopeo copy` makes; is it whole?',
   },
   {
     pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,

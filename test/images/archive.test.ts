@@ -71,7 +71,7 @@ describe('berth images pull --from-archive', () => {
     expect(codes).toEqual([
       [69, 'image-digest-wrong'],
       [78, 'archive-not-wanted'],
-      [69, 'podman-failed'],
+      [69, 'archive-unreadable'],
     ]);
     expect(existsSync(join(site.store, 'overlay-images/images.json'))).toBe(false);
   });

@@ -153,9 +153,10 @@ describe('the examples that are shipped', () => {
   });
 
   it('say what is built in, where they do not call it an example', () => {
-    const { rules, hostShellGroups, ...rest } = read(example);
+    const { rules, hostShellGroups, registryAuth, ...rest } = read(example);
     expect(rules).not.toEqual([]);
     expect(hostShellGroups).toEqual(['wheel']);
+    expect(registryAuth).toMatch(/^\/etc\/berth\//);
     expect(read('{}')).toMatchObject(rest);
   });
 });
