@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { SubidInput } from '../flows/subid-plan.ts';
@@ -16,7 +16,7 @@ interface SubidArguments {
   readonly size: string;
   readonly groups: boolean;
   readonly folders: boolean;
-  readonly storage: string;
+  readonly storage?: string | undefined;
   readonly prefix?: string | undefined;
   readonly output: string;
 }
@@ -58,7 +58,9 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
           import('../flows/subid-plan.ts'),
           import('./subid-text.ts'),
         ]);
-        terminal.finish(writeSubidPlan(await planSubids(inputOf(args)), args.output, terminal));
+        terminal.finish(
+          writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal),
+        );
       } catch (thrown) {
         fail(terminal, asBerthError(thrown, 'berth subid plan'));
       }
@@ -96,7 +98,7 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
           import('./subid-text.ts'),
         ]);
         const result = await applySubids({
-          ...inputOf(args),
+          ...(await inputOf(args)),
           keepGoing: args['keep-going'],
           lockWaitMs: seconds(args['lock-timeout'], 'lock-timeout') * 1000,
         });
@@ -144,7 +146,10 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
       default: false,
       describe: "The users' folders below STORAGE/users, too",
     })
-    .option('storage', { ...text, default: '/var/lib/berth-ssh', describe: 'As in ssh.yml' })
+    .option('storage', {
+      ...text,
+      describe: 'Where [default: as /etc/berth/ssh.yml has it, or /var/lib/berth-ssh]',
+    })
     .option('prefix', {
       ...text,
       describe: 'Files of etc below this folder, accounts too, as useradd --prefix',
@@ -152,7 +157,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
     .option('output', { alias: 'o', choices: ['text', 'json'], default: 'text' });
 }
 
-function inputOf(args: SubidArguments): SubidInput {
+async function inputOf(args: SubidArguments): Promise<SubidInput> {
   const wanted = wantedUsers(args);
   return {
     ...(wanted === undefined ? {} : { wanted }),
@@ -164,9 +169,16 @@ function inputOf(args: SubidArguments): SubidInput {
       base: idOf(args, 'base', 1),
       size: idOf(args, 'size', 1),
     },
-    ...(args.folders ? { storage: args.storage } : {}),
+    ...(args.folders ? { storage: args.storage ?? (await storageOfSite()) } : {}),
     ...(args.prefix === undefined ? {} : { prefix: args.prefix }),
   };
+}
+
+/** @throws what `loadSshSettings` throws */
+async function storageOfSite(): Promise<string> {
+  if (!existsSync('/etc/berth/ssh.yml')) return '/var/lib/berth-ssh';
+  const { loadSshSettings } = await import('../flows/load-ssh-settings.ts');
+  return (await loadSshSettings()).storage;
 }
 
 function wantedUsers(args: SubidArguments): string[] | undefined {

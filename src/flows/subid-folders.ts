@@ -1,7 +1,7 @@
-import { chmodSync, lchownSync, lstatSync, mkdirSync, type Stats } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { isErrno } from '../errors.ts';
 import { writeError } from '../system/atomic-file.ts';
+import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 
 export interface FolderPlan {
   readonly storage: string;
@@ -40,31 +40,18 @@ export function planFolders(
 }
 
 /**
- * Makes the folders. Their parents are root's, so nobody can put a link in the place of one.
+ * Makes the folders, as the login's hook would.
  *
- * @throws `disk-full`, `read-only`, … as `writeError`
+ * @throws `folder-unsafe` where others could write above them; `disk-full`, … as `writeError`
  */
 export function makeFolders({ storage, make }: FolderPlan): void {
+  const users = join(storage, 'users');
   try {
-    mkdirSync(storage, { recursive: true, mode: 0o755 });
-    ensure(join(storage, 'users'), 0o711);
-    for (const { path, uid, gid } of make) {
-      ensure(path, 0o700);
-      lchownSync(path, uid, gid);
-    }
+    ensureRootFolder(users);
+    for (const { path, uid, gid } of make) ensureUserFolder(path, { uid, gid });
   } catch (cause) {
-    throw writeError(join(storage, 'users'), cause);
+    throw writeError(users, cause);
   }
-}
-
-/** With this mode whatever the umask is, and whatever it had. */
-function ensure(path: string, mode: number): void {
-  try {
-    mkdirSync(path, { mode });
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  }
-  chmodSync(path, mode);
 }
 
 function statusOf(path: string): Stats | undefined {
