@@ -11,7 +11,7 @@ import {
   type WantedConnection,
 } from './connection-processes.ts';
 import { closingFile, markClosing, type ConnectionRecord } from './connection-record.ts';
-import { berthContainers, removeContainers } from './end-containers.ts';
+import { berthContainers, removeContainers, removeNotes } from './end-containers.ts';
 import { endOver } from './end-over.ts';
 import { connectionFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
@@ -54,6 +54,7 @@ export async function endConnection(
     const removed = await removeContainers(part, own);
     containers += removed.removed;
     failed.push(...removed.failed);
+    await removeNotes(part, (file) => file.includes(`-${id}.`));
     const shared = await endOver(site, part);
     containers += shared.removed;
     failed.push(...shared.failed);

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import type { Lifetime } from '../config/profile.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
@@ -8,6 +8,7 @@ import { podmanAsUser } from './podman-as-user.ts';
 import type { SessionSite } from './session-site.ts';
 import { storedContainers, type StoredContainer } from './user-containers.ts';
 import { pauseFile, type UserSite } from './user-site.ts';
+import { noteFolder } from './warm-container.ts';
 
 /** One container of Berth's in a user's store. */
 export interface BerthContainer extends StoredContainer {
@@ -64,18 +65,34 @@ export async function removeContainers(
       [['SIGKILL', 2_000]],
     );
   }
-  const notes = containers.flatMap(({ name }) =>
-    ['json', 'pid', 'lock'].map((kind) => `${host.runFolder}/berth/${name}.${kind}`),
+  await removeNotes({ host, user }, (file) =>
+    containers.some(({ name }) => file.startsWith(`${name}.`)),
   );
-  await brieflyAsUser(user, () => Promise.all(notes.map((file) => rm(file, { force: true }))));
   return { removed: failed.length === 0 ? containers.length : 0, failed };
+}
+
+/**
+ * Removes notes and locks of `login` for containers: who is killed leaves a lock that nobody of another
+ * connection will ever ask for.
+ */
+export async function removeNotes(
+  { host, user }: Pick<UserSite, 'host' | 'user'>,
+  isOver: (file: string) => boolean,
+): Promise<void> {
+  if (host === undefined) return;
+  const folder = noteFolder(host.runFolder);
+  await brieflyAsUser(user, async () => {
+    const files = await readdir(folder).catch(() => []);
+    for (const file of files.filter(isOver)) await rm(`${folder}/${file}`, { force: true });
+  });
 }
 
 /**
  * Ends what keeps the namespaces of a user who has no container any more: the pause process, and what
  * a killed podman left. pause.pid goes with it: podman would join whoever gets that number next.
  */
-export async function endSupport({ owner, host, user }: UserSite): Promise<number> {
+export async function endSupport(part: UserSite): Promise<number> {
+  const { owner, host, user } = part;
   const { ended } = await endProcesses(
     () =>
       userProcesses(owner).filter(({ part, pid }) => part === 'support' && isSupportOf(owner, pid)),
@@ -85,5 +102,6 @@ export async function endSupport({ owner, host, user }: UserSite): Promise<numbe
     ],
   );
   if (host !== undefined) await brieflyAsUser(user, () => rm(pauseFile(host), { force: true }));
+  await removeNotes(part, () => true);
   return ended;
 }

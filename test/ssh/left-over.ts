@@ -1,0 +1,85 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseSubordinateFile } from '../../src/identity/subordinate-file.ts';
+import type { SshHost } from './host/ssh-host.ts';
+
+/** What of a user is on a host; all of it empty is what nobody was here leaves. */
+export interface LeftOver {
+  /** `PID COMMAND` of processes with the user's UID or one of its subordinate UIDs. */
+  readonly processes: readonly string[];
+  /** Mounts below the user's container storage, in the host's namespace or any of a process there. */
+  readonly mounts: readonly string[];
+  /** Names in the store's own list, of containers that podman knows and of those it does not. */
+  readonly containers: readonly string[];
+  /** Layers that belong to no container any more. */
+  readonly layers: readonly string[];
+  /** Records of connections, locks and notes. */
+  readonly files: readonly string[];
+  /** How many of podman's locks are taken. */
+  readonly podmanLocks: number;
+}
+
+export const nothingLeft: LeftOver = {
+  ...{ processes: [], mounts: [], containers: [], layers: [], files: [], podmanLocks: 0 },
+};
+
+export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
+  const { uid } = host.account(user);
+  const storage = host.path(`/var/lib/berth-ssh/users/${uid}/storage`);
+  const names = (list: string): Promise<readonly string[]> => namesIn(join(storage, list));
+  return {
+    processes: await processesOf(host, user, uid),
+    mounts: (await readFile(`/proc/${host.init}/mountinfo`, 'utf8'))
+      .split('\n')
+      .filter((line) => line.includes(`/users/${uid}/storage`)),
+    containers: await names('overlay-containers/containers.json'),
+    layers: await names('overlay-layers/layers.json'),
+    files: [
+      ...(await filesIn(host, `/run/berth/connections/${uid}`)),
+      ...(await filesIn(host, `/run/user/${uid}/berth`)),
+      ...(await filesIn(host, `/run/berth/ending`)),
+    ],
+    podmanLocks: await podmanLocks(host.path(`/dev/shm/libpod_rootless_lock_${uid}`)),
+  };
+}
+
+async function processesOf(host: SshHost, user: string, uid: number): Promise<string[]> {
+  const { entries } = parseSubordinateFile(await readFile('/etc/subuid', 'latin1'));
+  const own = entries.filter(({ owner }) => owner === user || owner === String(uid));
+  const { stdout } = await host.inside(['ps', '-eo', 'uid=,pid=,stat=,args=']);
+  return stdout
+    .toString()
+    .split('\n')
+    .flatMap((line) => {
+      const [, of = '', pid = '', state = '', command = ''] =
+        /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
+      const id = Number(of);
+      const theirs =
+        id === uid || own.some(({ start, count }) => id >= start && id < start + count);
+      return of !== '' && theirs && !state.startsWith('Z') ? [`${pid} ${command}`] : [];
+    });
+}
+
+async function namesIn(file: string): Promise<readonly string[]> {
+  const text = await readFile(file, 'utf8').catch(() => '[]');
+  return (JSON.parse(text) as { id: string; names?: string[] }[]).map(
+    ({ id, names }) => names?.[0] ?? id,
+  );
+}
+
+async function filesIn(host: SshHost, folder: string): Promise<string[]> {
+  const found = await readdir(host.path(folder)).catch(() => []);
+  return found.map((name) => `${folder}/${name}`);
+}
+
+/**
+ * The bitmaps of podman's shared locks (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for each
+ * 32 locks a bitmap in 8 bytes and 32 mutexes of 40.
+ */
+async function podmanLocks(file: string): Promise<number> {
+  const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+  let taken = 0;
+  for (let at = 56; at + 8 <= bytes.length; at += 8 + 32 * 40)
+    taken += bytes.readUInt32LE(at).toString(2).replaceAll('0', '').length;
+  return taken;
+}
