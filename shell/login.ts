@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isatty } from 'node:tty';
 import { asBerthError } from '../src/errors.ts';
 import { openSession } from '../src/flows/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { become } from '../src/system/become.ts';
 import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
+import { isTerminal } from '../src/system/is-terminal.ts';
 import { syslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) itself exits with where there is no session: no command's own code. */
@@ -17,7 +17,7 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
   // A connection starts in the home, which may hang or be somebody else's link by now.
   process.chdir('/');
   const { args, env } = withRawBytes(own);
-  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isatty(0), process.argv[1]);
+  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), process.argv[1]);
   const filesFolder = join(dirname(dirname(process.argv[1] ?? '/')), 'files');
   return become(await openSession({ request, env, filesFolder, log }));
 }
