@@ -38,21 +38,30 @@ export function pamFindings(lines: readonly PamLine[], file: string): SshdFindin
     findings.push({
       code: 'pam-user-environment',
       severity: 'door',
-      message: `~/.pam_environment sets LD_PRELOAD, NODE_OPTIONS or BASH_ENV on the host: ${userFiles.file}:${userFiles.line} has user_readenv=1`,
+      message: `~/.pam_environment sets LD_PRELOAD, NODE_OPTIONS or BASH_ENV on the host, for root too where pam_exec runs: ${userFiles.file}:${userFiles.line} has user_readenv=1`,
       closedBy: `user_readenv=0 in line ${userFiles.line} of ${userFiles.file}`,
     });
-  const ours = lines.some(
-    ({ type, module, args }) =>
-      type === 'session' &&
-      /(?:^|\/)pam_exec\.so$/.test(module) &&
-      args.some((word) => /^\/.*\/pam-session$/.test(word)),
+  const sessions = lines.filter(({ type }) => type === 'session');
+  const ours = sessions.findIndex(
+    ({ module, args }) =>
+      /(?:^|\/)pam_exec\.so$/.test(module) && args.some((word) => /^\/.*\/pam-session$/.test(word)),
   );
-  if (!ours)
+  if (ours === -1)
     findings.push({
       code: 'pam-session-missing',
       severity: 'weakness',
       message: `nothing in ${file} ends what a connection started`,
-      closedBy: 'session required pam_exec.so quiet /usr/lib/berth/hooks/pam-session',
+      closedBy: 'the lines of etc/pam.d/berth-session at its end',
+    });
+  const late = sessions
+    .slice(ours + 1)
+    .find(({ module }) => ours !== -1 && /(?:^|\/)pam_(?:systemd|loginuid)\.so$/.test(module));
+  if (late !== undefined)
+    findings.push({
+      code: 'pam-session-early',
+      severity: 'weakness',
+      message: `${late.module} comes after pam-session, which needs what it makes`,
+      closedBy: `pam-session at the end of ${file}`,
     });
   return findings;
 }

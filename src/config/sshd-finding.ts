@@ -79,6 +79,7 @@ export type SshdFindingCode =
   | 'program-writable'
   | 'pam-unreadable'
   | 'pam-session-missing'
+  | 'pam-session-early'
   | 'pam-user-environment'
   // The Match blocks.
   | 'match-overridden'

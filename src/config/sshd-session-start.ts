@@ -76,7 +76,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
       },
     ];
   }
-  const faults = forcedCommandFaults(forceCommand, start, login);
+  const faults = forcedCommandFaults(forceCommand, start, sample);
   // With our login as the shell nothing of ForceCommand is read by another one.
   return start.loginShell ? faults : [...faults, ...shellFindings(shell, login)];
 }
@@ -84,8 +84,9 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
 function forcedCommandFaults(
   command: string,
   { forced, loginShell }: SessionStart,
-  login: LoginProgram,
+  { login, shell }: Pick<SshdSample, 'login' | 'shell'>,
 ): SshdFinding[] {
+  if (loginShell) return forcedAndShell(command, shell ?? login.path);
   const program = forcedProgram(command) ?? '';
   const closedBy = `ForceCommand ${login.path} [--profile NAME]`;
   const rest = command.replace(/^\s*(?:exec\s+)?\S+/, '');
@@ -108,17 +109,14 @@ function forcedCommandFaults(
       },
     ];
   if (!forced)
-    return loginShell
-      ? // Our login runs it inside, whatever it is.
-        []
-      : [
-          {
-            code: 'forced-command-other',
-            severity: 'door',
-            message: `ForceCommand is ${program}, which is not the installed login ${login.path}`,
-            closedBy,
-          },
-        ];
+    return [
+      {
+        code: 'forced-command-other',
+        severity: 'door',
+        message: `ForceCommand is ${program}, which is not the installed login ${login.path}`,
+        closedBy,
+      },
+    ];
   if (/%[a-zA-Z]/.test(rest))
     return [
       {
@@ -137,18 +135,29 @@ function forcedCommandFaults(
         closedBy,
       },
     ];
-  if (!/^(?:\s+--(?:profile|config)(?:\s+|=)\S+)*\s*$/.test(rest) || (loginShell && rest !== ''))
+  if (!/^(?:\s+--(?:profile|config)\s+\S+)*\s*$/.test(rest))
     return [
       {
         code: 'forced-command-words',
         severity: 'weakness',
-        message: loginShell
-          ? `as the login shell it takes no options from ForceCommand:${rest}`
-          : `the login knows no such words:${rest}`,
-        closedBy: loginShell ? `ForceCommand ${login.path}` : closedBy,
+        message: `the login knows no such words:${rest}`,
+        closedBy,
       },
     ];
   return [];
+}
+
+/** As the shell it runs what is forced inside, whatever it is; its own path alone stands for nothing. */
+function forcedAndShell(command: string, shell: string): SshdFinding[] {
+  if (command.trim() === shell) return [];
+  return [
+    {
+      code: 'forced-command-words',
+      severity: 'weakness',
+      message: `the login is the shell, and runs ForceCommand ${command} inside in the place of what the user asks for`,
+      closedBy: `ForceCommand ${shell}`,
+    },
+  ];
 }
 
 function shellFindings(shell: string | undefined, login: LoginProgram): SshdFinding[] {

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
@@ -73,7 +73,9 @@ export class LintHost {
     await host.write('ssh.yml', `profiles_dir: ${join(folder, 'profiles')}\n`);
     await host.write('profiles/normal.yml', 'image: registry.invalid/site:1\nnetwork: host\n');
     await host.write('pam.d/sshd', pam(''));
-    await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'host_key')]);
+    await mkdir(join(folder, 'keys'));
+    for (const key of ['host_key', ...users.map(({ name }) => `keys/${name}`)])
+      await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, key)]);
     return host;
   }
 
@@ -103,6 +105,26 @@ export class LintHost {
     for (let part = path; part.length > this.homeOf(user).length; part = dirname(part))
       await chown(part, uid, uid);
     return path;
+  }
+
+  /** Lets the user in, with options of authorized_keys(5) that the user wrote. */
+  async allowKey(user: string, options = ''): Promise<void> {
+    const key = (await readFile(this.path(`keys/${user}.pub`), 'utf8')).trim();
+    await this.writeInHome(user, '.ssh/authorized_keys', `${options} ${key}\n`.trimStart());
+  }
+
+  /** What code of the user's left in `~/proof`, if it ran on this host; it is taken away. */
+  async proof(user: string): Promise<string | undefined> {
+    const path = join(this.homeOf(user), 'proof');
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    await rm(path, { force: true });
+    return text;
+  }
+
+  async cleanHomes(): Promise<void> {
+    for (const { name } of this.users)
+      for (const file of await readdir(this.homeOf(name)))
+        await rm(join(this.homeOf(name), file), { recursive: true, force: true });
   }
 
   userOf(name: string): LintUser {

@@ -184,6 +184,9 @@ describe('one mistake on the host', () => {
     expect(await codes(pam('auth include common'))).toEqual({ 'pam-user-environment': 'door' });
     expect(await codes(pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
     expect(await codes(pam(`# ${sessionLine}`, ''))).toEqual({ 'pam-session-missing': 'weakness' });
+    expect(await codes(pam('session optional pam_systemd.so'))).toEqual({
+      'pam-session-early': 'weakness',
+    });
     expect(await codes(pam(''))).toEqual({});
   });
 });
