@@ -173,11 +173,14 @@ const standardSshYml = {
   },
 };
 
-const standardProfile = {
+/** What a session of the tests is, where a test does not say. */
+export const standardProfile = {
   image: 'localhost/berth-site:1',
   pull: 'never',
   network: 'host',
   lifetime: 'connection',
+  x11: true,
+  agent: true,
   mounts: [{ source: '$HOME' }],
 };
 
