@@ -13,6 +13,8 @@ import { loadSettings, type SettingsFiles } from './load-settings.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from './login-record.ts';
 import { mintUserToken } from './mint-token.ts';
 import {
+  claimSilentClusters,
+  clustersDue,
   clustersSkipped,
   clustersToSkip,
   readSilentClusters,
@@ -65,6 +67,11 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
   const asked = settings.clusters.filter(({ name }) => !skipped.has(name));
   const reached = new Set<string>();
   const connected = new Map(asked.map((cluster) => [cluster, Promise.withResolvers<boolean>()]));
+  const due = input.parts.bootstrap ? clustersDue(silent, names, input.now()) : [];
+  if (due.length > 0)
+    await keep('which clusters are asked', { log, deadline }, () =>
+      claimSilentClusters(settings.stateDir, silent, due, input.now()),
+    );
   const bootstraps = input.parts.bootstrap
     ? bootstrapUser({
         user,

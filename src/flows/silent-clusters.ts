@@ -43,6 +43,18 @@ export function clustersToSkip(
 }
 
 /**
+ * The clusters whose time is over: this login asks them. Those that begin meanwhile go on without, see
+ * `claimSilentClusters`.
+ */
+export function clustersDue(
+  silent: SilentClusters,
+  configured: readonly string[],
+  now: number,
+): readonly string[] {
+  return configured.filter((name) => silent.has(name) && !isRecent(silent.get(name), now));
+}
+
+/**
  * What is known after a login. Where nobody was reached, it is this host that is cut off, and that
  * says nothing about the clusters.
  */
@@ -53,8 +65,10 @@ export function silentAfter(
 ): SilentClusters {
   const after = configured.flatMap((name): [string, number][] => {
     if (reached.has(name)) return [];
-    const away = awayCodes.has(errors.get(name)?.code ?? '');
-    if (away && reached.size > 0) return [[name, now]];
+    const error = errors.get(name);
+    if (error !== undefined)
+      return awayCodes.has(error.code) && reached.size > 0 ? [[name, now]] : [];
+    // It was not asked.
     const since = before.get(name);
     return since !== undefined && isRecent(since, now) ? [[name, since]] : [];
   });
@@ -99,6 +113,21 @@ export function readSilentClusters(stateDir: string): SilentClusters {
 }
 
 /**
+ * Counts these clusters as away once more before they are asked: one that accepts and says nothing
+ * then costs this login the deadline, and not every one that begins in that time.
+ *
+ * @throws what `writePrivateFile` throws
+ */
+export function claimSilentClusters(
+  stateDir: string,
+  silent: SilentClusters,
+  due: readonly string[],
+  now: number,
+): void {
+  write(stateDir, new Map([...silent, ...due.map((name): [string, number] => [name, now])]));
+}
+
+/**
  * Brings the file up to date with what a login saw.
  *
  * @throws what `writePrivateFile` throws
@@ -108,11 +137,15 @@ export function rememberSilentClusters(stateDir: string, seen: SeenClusters, now
   const before = readSilentClusters(stateDir);
   const after = silentAfter(before, seen, now);
   if (same(before, after)) return;
-  writePrivateFile(pathOf(stateDir), JSON.stringify(Object.fromEntries(after)));
+  write(stateDir, after);
 }
 
 function same(one: SilentClusters, other: SilentClusters): boolean {
   return one.size === other.size && [...one].every(([name, at]) => other.get(name) === at);
+}
+
+function write(stateDir: string, silent: SilentClusters): void {
+  writePrivateFile(pathOf(stateDir), JSON.stringify(Object.fromEntries(silent)));
 }
 
 function pathOf(stateDir: string): string {

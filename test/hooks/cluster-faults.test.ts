@@ -10,6 +10,7 @@ import { Newcomers } from '../site/newcomers.ts';
 import { freePorts } from '../site/ports.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
 
 let site: Site;
 let cluster: LiveCluster;
@@ -174,7 +175,11 @@ describe('of several clusters', () => {
       readonly known: () => Promise<Record<string, number>>;
     }
 
-    async function setUp(user: string, kinds: readonly ('dead' | 'silent')[]): Promise<Setup> {
+    async function setUp(
+      user: string,
+      kinds: readonly ('dead' | 'silent')[],
+      deadline = '3s',
+    ): Promise<Setup> {
       await newcomers.come(user);
       const portal = await Portal.make(site, { clusters: { alive: managed } });
       const { dead } = await freePorts(['dead']);
@@ -187,7 +192,7 @@ describe('of several clusters', () => {
         await portal.writeCluster(name, { ...managed, server: { endpoint } });
         admin[name] = { admin: { kubeconfig: await kubeconfigFor(portal, endpoint) } };
       }
-      await portal.writeBerth({ deadline: '3s', clusters: admin });
+      await portal.writeBerth({ deadline, clusters: admin });
       const file = join(portal.files.stateDir, 'silent-clusters.json');
       const known = async (): Promise<Record<string, number>> =>
         JSON.parse(await readFile(file, 'utf8')) as Record<string, number>;
@@ -220,6 +225,26 @@ describe('of several clusters', () => {
       expect(took).toBeLessThan(2_000);
       const { mode, uid } = await stat(join(portal.files.stateDir, 'silent-clusters.json'));
       expect([mode & 0o777, uid]).toEqual([0o600, 0]);
+      await portal.remove();
+    });
+
+    it('is asked by one login at a time', async () => {
+      const { portal, user, age, known } = await setUp('cl-claim', ['silent'], '6s');
+      await portal.prePun(user);
+      await age();
+      const since = (await known()).silent ?? 0;
+
+      let ended = false;
+      const asking = portal.prePun(user).finally(() => (ended = true));
+      await waitFor({ what: 'the login to begin', timeoutMs: 10_000, everyMs: 20 }, async () =>
+        ((await known()).silent ?? 0) > since ? true : undefined,
+      );
+      const beside = await portal.prePun(user);
+
+      expect(ended).toBe(false);
+
+      const codes = [await asking, beside].map(({ stderr }) => errorLines(stderr)[0]?.code);
+      expect(codes).toEqual(['api-deadline', 'cluster-skipped']);
       await portal.remove();
     });
 

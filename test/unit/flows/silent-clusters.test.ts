@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  claimSilentClusters,
+  clustersDue,
   clustersSkipped,
   clustersToSkip,
   readSilentClusters,
@@ -60,6 +62,12 @@ describe('what a login leaves behind', () => {
       after: {},
     },
     {
+      what: 'nothing of who was asked in vain while nobody was there',
+      before: { dead: now - 1 },
+      seen: { reached: new Set<string>(), errors: new Map([['dead', away]]) },
+      after: {},
+    },
+    {
       what: 'who was skipped, with its own time',
       before: { dead: now - 10, mute: now - 40 },
       seen: { reached: alive, errors: new Map<string, { code: string }>() },
@@ -105,6 +113,20 @@ describe.skipIf(process.geteuid?.() !== 0)('the file (needs root)', () => {
     rememberSilentClusters(folder, seen, now);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect([...readSilentClusters(folder)]).toEqual([['dead', now]]);
+  });
+
+  it('keeps others away from who is asked at the moment', () => {
+    const silent = new Map([
+      ['dead', now - 40],
+      ['mute', now - 5],
+    ]);
+    const due = clustersDue(silent, configured, now);
+    claimSilentClusters(folder, silent, due, now);
+    expect(due).toEqual(['dead']);
+    expect(list(clustersToSkip(readSilentClusters(folder), configured, now + 1))).toEqual([
+      'dead',
+      'mute',
+    ]);
   });
 
   it('is not written again where nothing is new', () => {
