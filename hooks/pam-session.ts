@@ -5,17 +5,19 @@ import { leave } from '../src/system/leave.ts';
 import { leaveBySyslog, syslog } from '../src/system/syslog.ts';
 
 /** sshd waits for the hook, and so does whoever logs in. Milliseconds. */
-const patience = process.env.PAM_TYPE === 'open_session' ? 4_000 : 45_000;
+const patience =
+  process.argv[2] === 'close' || process.env.PAM_TYPE === 'close_session' ? 45_000 : 4_000;
 
-/** The last line is written in leaving, which costs least; it is nearly always the only one. */
+/** The last line is written in leaving, which costs least; it is nearly always the only one, of success. */
 let last: string | undefined;
 const log = logfmtLogger((line) => {
   if (last !== undefined) void syslog(last);
   last = line;
 });
 
-function end(code: number): void {
-  if (last !== undefined) leaveBySyslog(last);
+async function end(code: number): Promise<void> {
+  if (last !== undefined && code === 0) leaveBySyslog(last);
+  if (last !== undefined) await syslog(last);
   leave(code);
 }
 
@@ -27,7 +29,7 @@ setTimeout(() => {
     user: process.env.PAM_USER,
     milliseconds: patience,
   });
-  end(75);
+  void end(75);
 }, patience).unref();
 void pamSession({
   args: process.argv.slice(2),

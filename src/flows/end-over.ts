@@ -13,7 +13,7 @@ import {
   type BerthContainer,
 } from './end-containers.ts';
 import { connectionsFolder, endingLock, idleFile, type SessionSite } from './session-site.ts';
-import type { UserSite } from './user-site.ts';
+import { userSite, type UserSite } from './user-site.ts';
 import { writePrivateFile } from '../system/private-file.ts';
 
 export interface EndedOver {
@@ -37,13 +37,22 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
   try {
     const { open, all, over } = await overdue(site, part, { note: true });
     const ended = await removeContainers(part, over);
-    if (open.size > 0 || ended.failed.length > 0 || all.length > over.length) return ended;
+    if (open.size > 0 || all.length > over.length) return ended;
     await endSupport(part);
-    rmSync(idleFile(site, uid), { force: true });
-    return ended;
+    const again = ended.failed.length === 0 ? ended : await removeAgain(site, part);
+    if (again.failed.length === 0) rmSync(idleFile(site, uid), { force: true });
+    return again;
   } finally {
     await lock?.release();
   }
+}
+
+/** In namespaces made anew: podman could not join the former ones, because of what is in pause.pid. */
+async function removeAgain(site: SessionSite, { user }: UserSite): Promise<EndedOver> {
+  const part = await userSite(site, user);
+  const ended = await removeContainers(part, await berthContainers(site, part));
+  await endSupport(await userSite(site, user));
+  return ended;
 }
 
 export interface Overdue {

@@ -10,7 +10,7 @@ import { compileSshSettings } from './load-ssh-settings.ts';
 import { registerConnection, type PamItems } from './register-connection.ts';
 
 export interface PamInput {
-  /** `[--config FILE] [--host-processes]`, of root's line in /etc/pam.d/sshd. */
+  /** `[open|close] [--config FILE] [--host-processes]`, of root's lines in /etc/pam.d/sshd. */
   readonly args: readonly string[];
   /** As pam_exec(8) makes it. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -31,24 +31,27 @@ const run = '/run/berth';
  */
 export async function pamSession(input: PamInput): Promise<number> {
   const { env, log } = input;
-  const { PAM_TYPE: type, PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
+  const { PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
+  let step = env.PAM_TYPE?.replace('_session', '');
   try {
     if (process.geteuid?.() !== 0) throw notRoot();
-    const { config, 'host-processes': hostProcesses = false } = options(input.args);
+    const { values, positionals } = options(input.args);
+    const { config, 'host-processes': hostProcesses = false } = values;
+    // PAM_TYPE can be the user's word, where pam_env reads ~/.pam_environment.
+    step = positionals[0] ?? step;
     const configFile = config ?? '/etc/berth/ssh.yml';
     // A stack that others include as well: sudo and cron start no SSH connection.
     if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
     const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
-    if (type === 'open_session')
-      return await open({ ...input, name, pam, configFile, hostProcesses });
-    if (type === 'close_session') {
+    if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
+    if (step === 'close') {
       const { closeByPam } = await import('./close-by-pam.ts');
       return await closeByPam({ ...input, name, configFile, run });
     }
     return 0;
   } catch (thrown) {
     const error = asBerthError(thrown, 'pam-session');
-    log.error(error, { user: name, step: type });
+    log.error(error, { user: name, step });
     return error.exitCode;
   }
 }
@@ -86,17 +89,19 @@ function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
   );
 }
 
-function options(args: readonly string[]): { config?: string; 'host-processes'?: boolean } {
+const optionTypes = {
+  config: { type: 'string' },
+  'host-processes': { type: 'boolean' },
+} as const;
+
+function options(args: readonly string[]) {
   try {
-    return parseArgs({
-      args: [...args],
-      options: { config: { type: 'string' }, 'host-processes': { type: 'boolean' } },
-    }).values;
+    return parseArgs({ args: [...args], options: optionTypes, allowPositionals: true });
   } catch (cause) {
     throw new BerthError(cause instanceof Error ? cause.message : String(cause), {
       code: 'usage',
       exit: 'usage',
-      hint: 'In /etc/pam.d/sshd: pam_exec.so quiet …/pam-session [--config FILE] [--host-processes]',
+      hint: 'pam-session [open|close] [--config FILE] [--host-processes]; see etc/pam.d/berth-session.',
       cause,
     });
   }
@@ -106,6 +111,6 @@ function notRoot(): BerthError {
   return new BerthError('this is for PAM, which runs it as root', {
     code: 'not-root',
     exit: 'permission',
-    hint: 'See etc/pam.d/sshd.',
+    hint: 'See etc/pam.d/berth-session.',
   });
 }
