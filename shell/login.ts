@@ -14,12 +14,16 @@ import { syslog } from '../src/system/syslog.ts';
 const noSession = 255;
 
 async function main(own: OwnWords, log: Logger): Promise<never> {
+  // Whenever a child's pipe closes, Node looks whether it is `process.stderr`, and to look makes a stream
+  // of it: stderr would be non-blocking for the session that we become, which then loses what it writes.
+  Object.defineProperty(process, 'stderr', { value: undefined, configurable: true });
   // A connection starts in the home, which may hang or be somebody else's link by now.
   process.chdir('/');
   const { args, env } = withRawBytes(own);
-  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), process.argv[1]);
-  const filesFolder = join(dirname(dirname(process.argv[1] ?? '/')), 'files');
-  return become(await openSession({ request, env, filesFolder, log }));
+  const itself = process.argv[1] ?? '/';
+  const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
+  const filesFolder = join(dirname(dirname(itself)), 'files');
+  return become(await openSession({ request, env, filesFolder, itself, log }));
 }
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */

@@ -12,6 +12,8 @@ import { sessionEnvironment } from '../session/session-environment.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import { sessionWords } from '../session/session-words.ts';
+import { podmanExec } from '../session/terminal-by.ts';
+import { showMessageOfTheDay } from '../system/message-of-the-day.ts';
 import { ownConnection } from '../system/ssh-connection.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import type { startByPolicy as StartByPolicy } from './start-by-policy.ts';
@@ -27,6 +29,8 @@ export interface OpenInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder of the bundled file-transfer programs on the host. */
   readonly filesFolder: string;
+  /** Path of the login, as passwd has it where it is the login shell. */
+  readonly itself: string;
 }
 
 /**
@@ -55,12 +59,21 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
   const container =
     warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
-  return runtimeExec(host, container, {
+  if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
+  const session = {
     words: sessionWords(request, container),
     tty: request.tty,
     cwd: user.home,
     env: sessionEnvironment(container, env, { profile, host }),
-  });
+  };
+  return request.tty && container.terminalBy === 'podman'
+    ? podmanExec(host, container.id, session)
+    : runtimeExec(host, container, session);
+}
+
+/** An interactive login for which sshd says nothing, since it takes us for a command. */
+function isForcedLogin({ kind, tty }: SessionRequest, { shell }: User, itself: string): boolean {
+  return kind === 'shell' && tty && shell !== itself;
 }
 
 /** Loaded only where no container waits: what starts one costs more to load than all of the above. */

@@ -6,6 +6,7 @@ import { sessionEnvironment } from '../session/session-environment.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
 import { sessionWords } from '../session/session-words.ts';
+import { podmanExec } from '../session/terminal-by.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import { readyMounts } from './ready-mounts.ts';
@@ -90,12 +91,18 @@ function planned(
   const name = containerName(profile, host.connection);
   const warm = warmContainer(host.runFolder, name);
   const inside = warm ?? {
-    ...{ id: 'CONTAINER', pausePid: 0, env: [] },
+    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' as const },
     shell: profile.shell ?? host.user.shell,
     bundledFiles: mounts.some(({ source }) => source === filesFolder),
   };
   const environment = sessionEnvironment(inside, {}, { profile, host });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
+  const session = {
+    words: sessionWords(request, inside),
+    tty,
+    cwd: host.user.home,
+    env: environment,
+  };
   return {
     profile: profile.name,
     container: {
@@ -105,12 +112,10 @@ function planned(
     },
     mounts,
     skipped,
-    becomes: runtimeExec(host, inside, {
-      words: sessionWords(request, inside),
-      tty,
-      cwd: host.user.home,
-      env: environment,
-    }),
+    becomes:
+      tty && inside.terminalBy === 'podman'
+        ? podmanExec(host, inside.id, session)
+        : runtimeExec(host, inside, session),
     environment,
   };
 }

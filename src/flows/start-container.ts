@@ -8,6 +8,7 @@ import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/session-words.ts';
+import { terminalBy } from '../session/terminal-by.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { groupLines } from '../system/group-names.ts';
 import { takeLock } from '../system/owner-lock.ts';
@@ -72,6 +73,7 @@ export async function startContainer(
 
 async function start(input: StartInput): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
+  const { runtime } = host.podman;
   assertOwnFolder(host);
   const { mounts } = readyMounts(profile, host, filesFolder);
   const maps = await groupMaps(host, (call) => run(call, profile.deadlineMs));
@@ -94,11 +96,16 @@ async function start(input: StartInput): Promise<void> {
       maps !== undefined,
     ),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
+    terminalBy: terminalBy(runtime, await run(versionCall(runtime), profile.deadlineMs)),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
     replaceable: true,
   });
+}
+
+function versionCall(runtime: string): ProgramCall {
+  return { file: runtime, args: [runtime, '--version'], env: {} };
 }
 
 /** Root makes it: nobody else may make folders beside the other users'. */

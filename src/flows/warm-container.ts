@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 import type { WarmContainer } from '../session/runtime-exec.ts';
+import type { TerminalBy } from '../session/terminal-by.ts';
 import { startOf } from '../system/process-start.ts';
 
 /** What is known of a container since it was started, in the user's run folder. */
@@ -15,6 +16,7 @@ export interface ContainerNote {
   /** The user's shell inside. */
   readonly shell: string;
   readonly bundledFiles: boolean;
+  readonly terminalBy: TerminalBy;
 }
 
 /** Folder of locks and notes: the user's own, gone after a reboot as the containers are. */

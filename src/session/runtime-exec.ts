@@ -10,6 +10,16 @@ export interface WarmContainer {
   readonly pausePid: number;
 }
 
+/** What runs inside, and how. */
+export interface ExecSession {
+  readonly words: readonly string[];
+  readonly tty: boolean;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** `UID:GID` inside; the user's own where not said. */
+  readonly user?: string;
+}
+
 /**
  * A process in a warm container, as the OCI runtime itself starts it: with the container's seccomp
  * filter, capability bounds, cgroup and labels, which joining its namespaces alone would not give. What
@@ -22,14 +32,7 @@ export interface WarmContainer {
 export function runtimeExec(
   host: SessionHost,
   container: WarmContainer,
-  session: {
-    readonly words: readonly string[];
-    readonly tty: boolean;
-    readonly cwd: string;
-    readonly env: Readonly<Record<string, string>>;
-    /** `UID:GID` inside; the user's own where not said. */
-    readonly user?: string;
-  },
+  session: ExecSession,
 ): ProgramCall {
   const { user, podman, runFolder } = host;
   const environment = Object.entries(session.env).flatMap(([name, value]) => [

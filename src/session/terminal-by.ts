@@ -1,0 +1,45 @@
+import { basename } from 'node:path';
+import { podmanCall } from './podman-call.ts';
+import type { ExecSession } from './runtime-exec.ts';
+import type { ProgramCall, SessionHost } from './session-host.ts';
+
+/** Who relays a session's terminal: the OCI runtime, or podman with its conmon. */
+export type TerminalBy = 'runtime' | 'podman';
+
+/** `crun exec --tty` takes the size at the start only before this version (crun 907d0322). */
+const crunResizes = [1, 8, 7] as const;
+
+/**
+ * The runtime wherever it follows a window that changes its size; podman, a quarter of a second slower,
+ * where it does not.
+ *
+ * @param version What `RUNTIME --version` prints.
+ */
+export function terminalBy(runtime: string, version: string): TerminalBy {
+  if (basename(runtime) !== 'crun') return 'runtime';
+  const numbers = /\bversion (\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
+  for (const [place, wanted] of crunResizes.entries()) {
+    const found = Number(numbers[place] ?? 0);
+    if (found !== wanted) return found > wanted ? 'runtime' : 'podman';
+  }
+  return 'runtime';
+}
+
+/** The same session as `runtimeExec`, with a terminal that podman relays. */
+export function podmanExec(
+  host: SessionHost,
+  containerId: string,
+  session: ExecSession,
+): ProgramCall {
+  const { user } = host;
+  return podmanCall(host, [
+    ...['exec', '--interactive', '--tty'],
+    // Otherwise ctrl-p ctrl-q would leave the session running and lost.
+    ...['--detach-keys', ''],
+    ...['--user', `${user.uid}:${user.gid}`],
+    ...['--workdir', session.cwd],
+    ...Object.entries(session.env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+    containerId,
+    ...session.words,
+  ]);
+}
