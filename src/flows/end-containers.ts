@@ -52,7 +52,7 @@ export async function removeContainers(
   if (containers.length === 0 || host === undefined) return { removed: 0, failed: [] };
   const failed: BerthError[] = [];
   try {
-    const words = ['rm', '--force', '--ignore', '--time', '0'];
+    const words = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
     await podmanAsUser(host, [...words, ...containers.map(({ id }) => id)], removalMs);
   } catch (error) {
     failed.push(asBerthError(error, `removing containers of ${user.name}`));

@@ -183,5 +183,5 @@ function run(call: ProgramCall, timeout: number): Promise<string> {
 
 /** Ends a container that did not come up, so that the next try meets nothing of it. */
 export function removeCall(host: SessionHost, name: string): ProgramCall {
-  return podmanCall(host, ['rm', '--force', '--time', '0', '--ignore', name]);
+  return podmanCall(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
 }

@@ -59,6 +59,7 @@ export function containerRun(
     ...['--stop-timeout', '1'],
     '--http-proxy=false',
     ...ready.mounts.flatMap(mountWords),
+    ...scratchFolders(ready.mounts),
     ...['--workdir', '/'],
     ...['--env', `HOME=${user.home}`],
     ...(limits.cpus === undefined ? [] : ['--cpus', String(limits.cpus)]),
@@ -76,6 +77,16 @@ export function containerRun(
     ...['/run/podman-init', '-P'],
   ];
   return { name, call: podmanCall(host, words) };
+}
+
+/**
+ * On the disk and gone with the container. Not in the image's layers: fuse-overlayfs, when it copies a
+ * folder of the shared store up, gives it its mode there, 0755, and the second file cannot be made.
+ */
+function scratchFolders(mounts: readonly ReadyMount[]): string[] {
+  return ['/tmp', '/var/tmp']
+    .filter((folder) => mounts.every(({ target }) => target !== folder))
+    .flatMap((folder) => ['--volume', folder]);
 }
 
 /** Where podman writes the host's PID of the container's first process. */
