@@ -1,0 +1,103 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { endProcesses, signalProcess } from '../../../src/system/end-processes.ts';
+import { startOf } from '../../../src/system/process-start.ts';
+import {
+  argumentsOf,
+  fileOf,
+  isRunning,
+  parentOf,
+  programOf,
+  runningProcesses,
+  wasStartedWith,
+  type ProcessId,
+} from '../../../src/system/processes.ts';
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+async function shell(script: string): Promise<ProcessId> {
+  const child = spawn('/bin/sh', ['-c', script.replace('READY', 'echo ready')], {
+    env: { MARK: 'one two', PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  children.push(child);
+  await once(child.stdout, 'data');
+  const pid = child.pid ?? 0;
+  return { pid, start: startOf(pid) ?? '' };
+}
+
+describe('a look at /proc', () => {
+  it('tells whose child it is, what it runs and what it was started with', async () => {
+    const { pid } = await shell('READY; exec sleep 100');
+    await expect.poll(() => argumentsOf(pid)).toEqual(['sleep', '100']);
+    expect(parentOf(pid)).toBe(process.pid);
+    expect(programOf(pid)).toBe(fileOf('/usr/bin/sleep'));
+    expect(wasStartedWith(pid, 'MARK=one two')).toBe(true);
+    expect(wasStartedWith(pid, 'MARK=one')).toBe(false);
+    const found = [...runningProcesses()].find((one) => one.pid === pid);
+    expect(found).toMatchObject({ pid, uid: process.getuid?.(), parent: process.pid });
+    expect(found?.pids[0]).toBe(pid);
+  });
+
+  it('knows a process from a later one of the same number', async () => {
+    const id = await shell('READY; exec sleep 100');
+    expect(isRunning(id)).toBe(true);
+    expect(isRunning({ ...id, start: '1' })).toBe(false);
+    signalProcess({ ...id, start: '1' }, 'SIGKILL');
+    expect(isRunning(id)).toBe(true);
+  });
+
+  it('says nothing of one that is gone', () => {
+    expect(parentOf(2 ** 22 + 1)).toBeUndefined();
+    expect(programOf(2 ** 22 + 1)).toBeUndefined();
+    expect(argumentsOf(2 ** 22 + 1)).toEqual([]);
+  });
+});
+
+describe('ending processes', () => {
+  const steps = [
+    ['SIGHUP', 100],
+    ['SIGTERM', 100],
+    ['SIGKILL', 2_000],
+  ] as const;
+  const whileRunning =
+    (...ids: ProcessId[]) =>
+    (): ProcessId[] =>
+      ids.filter(isRunning);
+
+  it('is done at once where a hangup is enough', async () => {
+    const id = await shell('READY; exec sleep 100');
+    const before = performance.now();
+    expect(await endProcesses(whileRunning(id), [['SIGHUP', 5_000]])).toEqual({
+      ended: 1,
+      left: 0,
+    });
+    expect(performance.now() - before).toBeLessThan(4_000);
+  });
+
+  it('ends what ignores all but SIGKILL, and a stopped one', async () => {
+    const stubborn = await shell(`trap '' HUP TERM; READY; while :; do sleep 0.05; done`);
+    const stopped = await shell('READY; kill -STOP $$; sleep 100');
+    const ended = await endProcesses(whileRunning(stubborn, stopped), steps);
+    expect(ended).toEqual({ ended: 2, left: 0 });
+  });
+
+  it('meets those that come while it is at work', async () => {
+    const first = await shell('READY; exec sleep 100');
+    let second: ProcessId | undefined;
+    const coming = shell('READY; exec sleep 100').then((id) => (second = id));
+    const find = (): ProcessId[] =>
+      whileRunning(first, ...(second === undefined ? [] : [second]))();
+    await coming;
+    expect(await endProcesses(find, steps)).toEqual({ ended: 2, left: 0 });
+  });
+
+  it('gives up in time, and says so', async () => {
+    const id = await shell(`trap '' HUP; READY; while :; do sleep 0.05; done`);
+    expect(await endProcesses(whileRunning(id), [['SIGHUP', 100]])).toEqual({ ended: 0, left: 1 });
+  });
+});

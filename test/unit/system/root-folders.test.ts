@@ -1,0 +1,69 @@
+import { chmod, chown, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ensureRootFolder, ensureUserFolder } from '../../../src/system/root-folders.ts';
+
+const ann = { uid: 64_401, gid: 64_402 };
+
+describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'berth-folders-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const facts = async (path: string): Promise<unknown> => {
+    const { uid, gid, mode } = await lstat(path);
+    return { uid, gid, mode: (mode & 0o7777).toString(8) };
+  };
+  const unsafe = expect.objectContaining({ code: 'folder-unsafe' }) as unknown;
+  const thrown = (work: () => void): unknown => {
+    try {
+      work();
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+
+  it("are root's down to the user's own, whatever the umask is", async () => {
+    const before = process.umask(0o077);
+    try {
+      ensureUserFolder(join(folder, 'a/b/c'), ann);
+      ensureUserFolder(join(folder, 'a/b/c'), ann);
+    } finally {
+      process.umask(before);
+    }
+    expect(await facts(join(folder, 'a/b'))).toEqual({ uid: 0, gid: 0, mode: '755' });
+    expect(await facts(join(folder, 'a/b/c'))).toEqual({ ...ann, mode: '700' });
+  });
+
+  it('are given away later where a killed run did not come to it, and closed where others could look', async () => {
+    await mkdir(join(folder, 'half'), { mode: 0o700 });
+    ensureUserFolder(join(folder, 'half'), ann);
+    expect(await facts(join(folder, 'half'))).toEqual({ ...ann, mode: '700' });
+    await chmod(join(folder, 'half'), 0o777);
+    ensureUserFolder(join(folder, 'half'), ann);
+    expect(await facts(join(folder, 'half'))).toEqual({ ...ann, mode: '700' });
+  });
+
+  it("are never somebody else's, a link or a file", async () => {
+    await mkdir(join(folder, 'others'));
+    await chown(join(folder, 'others'), 64_411, 64_411);
+    await symlink('/root', join(folder, 'link'));
+    await writeFile(join(folder, 'file'), '');
+    for (const name of ['others', 'link', 'file'])
+      expect(thrown(() => ensureUserFolder(join(folder, name), ann))).toEqual(unsafe);
+    expect(await facts(join(folder, 'link'))).toMatchObject({ uid: 0 });
+  });
+
+  it('are not made where others could put something into their place', async () => {
+    await mkdir(join(folder, 'open'));
+    await chmod(join(folder, 'open'), 0o777);
+    await mkdir(join(folder, 'others'));
+    await chown(join(folder, 'others'), 64_411, 64_411);
+    for (const name of ['open', 'others'])
+      expect(thrown(() => ensureRootFolder(join(folder, name, 'x')))).toEqual(unsafe);
+  });
+});
