@@ -10,6 +10,13 @@ import { installed } from '../../site/portal.ts';
 import { freePorts } from '../../site/ports.ts';
 import { waitFor } from '../../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from './client.ts';
+import {
+  Directory,
+  directoryAccounts,
+  directoryPackages,
+  writeDirectory,
+  type DirectoryOptions,
+} from './directory.ts';
 import { keyOf, writeHostFiles } from './host-files.ts';
 import { testImages } from './images.ts';
 import type { LoginMode } from './sshd-config.ts';
@@ -28,6 +35,8 @@ export interface SshHostOptions {
   readonly users?: Readonly<Record<string, readonly string[]>>;
   /** The image store to find at /var/lib/berth-ssh/images, `testImages()` where not said; false: none. */
   readonly images?: string | false;
+  /** Users and groups that only LDAP knows; they can log in, too. */
+  readonly directory?: DirectoryOptions;
 }
 
 const packages = [
@@ -48,6 +57,7 @@ export class SshHost {
   readonly mode: LoginMode;
   /** PID of the host's first process, as the test sees it: /proc/INIT/root is the host's tree. */
   readonly init: number;
+  #directory: Directory | undefined;
   readonly #unshare: ChildProcess;
 
   private constructor(
@@ -69,6 +79,11 @@ export class SshHost {
     const users: Account[] = [];
     for (const [name, groups] of Object.entries(options.users ?? { ada: [], bob: [] }))
       users.push(await ensureAccount(name, { groups }));
+    const { directory } = options;
+    if (directory !== undefined) {
+      await ensurePackages(directoryPackages);
+      users.push(...directoryAccounts(directory));
+    }
     const { port } = await freePorts(['port']);
     await mkdir(publicFolder, { recursive: true });
     const folder = await mkdtemp(join(publicFolder, 'ssh-host-'));
@@ -85,11 +100,15 @@ export class SshHost {
       pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
       ...(mode === 'login-shell' ? { shell } : {}),
     });
+    if (directory !== undefined)
+      await writeDirectory(folder, directory, mode === 'login-shell' ? shell : undefined);
     const images = options.images === false ? '' : (options.images ?? (await testImages()).store);
     const unshare = await startInit(folder, images);
     try {
       const init = await initOf(unshare, folder, port);
-      return new SshHost({ port, folder, users, mode }, init, unshare);
+      const host = new SshHost({ port, folder, users, mode }, init, unshare);
+      if (directory !== undefined) host.#directory = await Directory.start(host);
+      return host;
     } catch (error) {
       unshare.kill('SIGKILL');
       throw error;
@@ -137,6 +156,12 @@ export class SshHost {
     const found = this.users.find(({ name }) => name === user);
     if (found === undefined) throw new Error(`${user} is no user of this host`);
     return found;
+  }
+
+  /** slapd and nslcd of this host, where the options have `directory`. */
+  get directory(): Directory {
+    if (this.#directory === undefined) throw new Error('this host has no directory');
+    return this.#directory;
   }
 
   /** The path by which the test reaches a file of the host, e.g. one in a home or in /run. */
