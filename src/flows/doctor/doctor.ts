@@ -4,16 +4,28 @@ import type { OidcSettings } from '../../config/settings.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import { loadSettings, type SettingsFiles } from '../load-settings.ts';
-import { type CheckResult, failed, failedBy, ok, runCheck, skipped, warning } from './check.ts';
+import {
+  type CheckResult,
+  failed,
+  failedBy,
+  type Finding,
+  ok,
+  runCheck,
+  skipped,
+  warning,
+} from './check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
+import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 
 export interface DoctorInput {
   readonly files: SettingsFiles;
   /** This cluster only. */
   readonly cluster?: string;
+  /** `ssh.yml`: where it is there, this host is checked for SSH sessions, too. */
+  readonly sshConfigFile?: string;
   /** Checks this account, too. */
   readonly username?: string;
   readonly nodeVersion: string;
@@ -30,13 +42,16 @@ export interface DoctorInput {
  * result, and hides no other.
  */
 export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
-  const { timeoutMs } = input;
+  const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
+  const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile);
   let loaded: LoadedSettings | undefined;
   const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
   const config = await runCheck(
     {
       id: 'config',
       run: async () => {
+        if (onlySsh)
+          return skipped('this host is for SSH sessions only: there is no Open OnDemand');
         loaded = await loadSettings(input.files, { cache: 'off' });
         return configFinding(loaded);
       },
@@ -45,7 +60,14 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
   );
   let user: User | undefined;
   const account = await accountCheck(input, loaded, (found) => (user = found));
-  if (loaded === undefined) return [node, config, ...account, unread];
+  const ssh = isSshHost(sshConfigFile)
+    ? await checkSsh({
+        configFile: sshConfigFile,
+        timeoutMs,
+        ...(user === undefined ? {} : { user }),
+      })
+    : [];
+  if (loaded === undefined) return [node, config, ...account, ...ssh, ...(onlySsh ? [] : [unread])];
 
   const known: LoadedSettings = loaded;
   const { settings, broken } = known;
@@ -67,6 +89,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     config,
     ...settings.warnings.map(configWarning),
     ...account,
+    ...ssh,
     ...host.filter(({ cluster }) => cluster === undefined),
     ...home,
     ...faults,
@@ -93,7 +116,7 @@ function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] 
   return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
 }
 
-function configFinding({ settings, broken }: LoadedSettings): ReturnType<typeof ok> {
+function configFinding({ settings, broken }: LoadedSettings): Finding {
   const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
   if (settings.clusters.length === 0 && broken.length === 0)
     return failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');

@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import type { SshSettings } from '../../config/profile.ts';
+import type { User } from '../../identity/user.ts';
+import { checkImages } from '../images-check.ts';
+import { pamFileFindings } from '../lint-host.ts';
+import { loadSshSettings } from '../load-ssh-settings.ts';
+import { planSubids, type SubidPlan } from '../subid-plan.ts';
+import {
+  type CheckResult,
+  failed,
+  failedBy,
+  type Finding,
+  ok,
+  runCheck,
+  warning,
+} from './check.ts';
+import {
+  cgroupFinding,
+  delegationFinding,
+  devicesFinding,
+  idMapToolsFinding,
+  podmanFinding,
+  runtimeFinding,
+} from './ssh-host-checks.ts';
+import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
+import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
+
+export interface SshCheckInput {
+  /** ssh.yml. */
+  readonly configFile: string;
+  /** Checks this account, too. */
+  readonly user?: User;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+const pamFile = '/etc/pam.d/sshd';
+
+/** True where this host takes SSH users into containers. */
+export function isSshHost(configFile: string): boolean {
+  return existsSync(configFile);
+}
+
+/** True where it does nothing else: no Open OnDemand, and nothing said of one. */
+export function isOnlySshHost(configFile: string): boolean {
+  return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync('/etc/berth/berth.yml');
+}
+
+/** What a session of an SSH user needs of this host. Changes nothing. */
+export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
+  const { configFile, user, timeoutMs } = input;
+  let settings: SshSettings | undefined;
+  const config = await runCheck(
+    {
+      id: 'ssh-config',
+      run: async () => {
+        settings = await loadSshSettings({ configFile });
+        return configFinding(settings);
+      },
+    },
+    timeoutMs,
+  );
+  const run = (id: string, work: (signal: AbortSignal) => Promise<Finding> | Finding) =>
+    runCheck({ id, run: work }, timeoutMs);
+  if (settings === undefined) return [config];
+  const known: SshSettings = settings;
+  const { podman, storage, broken } = known;
+  // Asked once, for the files and for the user: NSS may be slow.
+  const subids = planSubids(subidInput(user));
+  subids.catch(() => undefined);
+  const results = await Promise.all([
+    run('podman', (signal) => podmanFinding(podman, signal)),
+    run('podman-runtime', () => runtimeFinding(podman)),
+    run('newuidmap', (signal) => idMapToolsFinding(signal)),
+    run('subid-files', async () => subidFilesFinding(await subids)),
+    run('cgroups', () => cgroupFinding(podman)),
+    run('cgroup-delegation', () => delegationFinding(known, user?.uid)),
+    run('devices', () => devicesFinding(known)),
+    run('storage', () => storageFinding(storage)),
+    run('storage-file-system', () => fileSystemFinding(storage)),
+    run('pam-session', pamFinding),
+    ...(user === undefined ? [] : userChecks(user, known, subids, run)),
+  ]);
+  const profiles = [...broken.values()].map(({ error }) => ({
+    id: 'ssh-profile',
+    ...failedBy(error),
+  }));
+  return [config, ...profiles, ...results, ...imageChecks(known)];
+}
+
+type Run = (id: string, work: () => Promise<Finding> | Finding) => Promise<CheckResult>;
+
+function userChecks(
+  user: User,
+  settings: SshSettings,
+  subids: Promise<SubidPlan>,
+  run: Run,
+): Promise<CheckResult>[] {
+  return [
+    run('user-subids', async () => userSubidFinding(await subids, user)),
+    run('user-storage', () => userFolderFinding(settings.storage, user)),
+    run('user-run-folder', async () => runFolderFinding(user, settings, await pamMakesFolders())),
+  ];
+}
+
+/** The files as they are, and whether this one user is complete; where a range would be is not asked. */
+function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
+  return {
+    wanted: user === undefined ? [] : [`${user.name}:x:${user.uid}:${user.gid}`],
+    minimumUid: 0,
+    maximumUid: 0xffff_fffe,
+    groups: false,
+    layout: { firstUid: 0, base: 1, size: 1 },
+  };
+}
+
+function configFinding({ profiles }: SshSettings): Finding {
+  const names = [...profiles.keys()].sort().join(', ') || 'none';
+  if (profiles.size === 0)
+    return failed('there is no profile that can be used', 'See docs/ssh-profiles.md.');
+  return ok(`ssh.yml can be read; profiles: ${names}`);
+}
+
+async function pamFinding(): Promise<Finding> {
+  const [first, ...more] = await pamFileFindings(pamFile);
+  if (first === undefined) return ok('the session stack of sshd ends what a connection started');
+  const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
+  return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
+}
+
+async function pamMakesFolders(): Promise<boolean> {
+  const lacks = ['pam-session-missing', 'pam-unreadable'];
+  return !(await pamFileFindings(pamFile)).some(({ code }) => lacks.includes(code));
+}
+
+function imageChecks(settings: SshSettings): CheckResult[] {
+  // Broken profiles have a result of their own.
+  return checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
+    id,
+    status,
+    message,
+    ...(next === undefined ? {} : { next }),
+  }));
+}

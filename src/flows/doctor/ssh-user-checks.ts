@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import type { SshSettings } from '../../config/profile.ts';
+import type { User } from '../../identity/user.ts';
+import { findRunFolder, runFoldersOf } from '../run-folder.ts';
+import type { SubidPlan } from '../subid-plan.ts';
+import { failed, type Finding, ok, skipped, warning } from './check.ts';
+
+/** Faults of /etc/subuid and /etc/subgid that open one's files to another, or that podman stops at. */
+export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
+  const [first, ...more] = warnings;
+  if (first !== undefined)
+    return (first.code === 'entry-malformed' ? warning : failed)(
+      `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more)`}`,
+      'Mend it by hand: see `berth subid plan` for all of them. Containers of whom a range was taken must be removed.',
+    );
+  const [note] = notes;
+  return note === undefined
+    ? ok('the ranges in /etc/subuid and /etc/subgid overlap nothing')
+    : warning(note, 'Give users their ranges there, or say `subid: files` in nsswitch.conf.');
+}
+
+/** The user has a range in both files. */
+export function userSubidFinding({ complete, notes }: SubidPlan, { name }: User): Finding {
+  if (complete > 0) return ok(`${name} has subordinate UIDs and GIDs`);
+  const [note] = notes;
+  if (note !== undefined) return skipped(note);
+  return failed(
+    `${name} has no range in /etc/subuid or none in /etc/subgid`,
+    `berth subid plan ${name}; then berth subid apply ${name}`,
+  );
+}
+
+/**
+ * The folder for what is gone after a reboot, and whether a container that is to stay may stay:
+ * systemd ends a user's service manager with the last login of one who does not linger.
+ */
+export function runFolderFinding(
+  user: User,
+  { profiles, podman }: SshSettings,
+  pamIsThere: boolean,
+): Finding {
+  const found = findRunFolder(user);
+  if (found === undefined && !pamIsThere)
+    return failed(
+      `${user.name} has no folder for what runs: ${runFoldersOf(user).join(', ')}`,
+      'pam_systemd or hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
+    );
+  const stays = [...profiles.values()].some(({ lifetime }) => lifetime.kind !== 'connection');
+  if (
+    stays &&
+    podman.cgroupManager === 'systemd' &&
+    !existsSync(`/var/lib/systemd/linger/${user.name}`)
+  )
+    return warning(
+      `${user.name} does not linger: systemd ends a container that is to stay with the last login`,
+      `loginctl enable-linger ${user.name}`,
+    );
+  return ok(found ?? `the next login of ${user.name} makes ${runFoldersOf(user)[1]}`);
+}
