@@ -12,6 +12,8 @@ export interface Target {
   readonly user: string;
   /** A private key in OpenSSH's format, without a passphrase. */
   readonly key: string;
+  /** A line of the message of the day; the first of /etc/motd behind the host where not said. */
+  readonly motd?: string;
 }
 
 /** A user at a machine of their own, with a folder there and one in the home that they log in to. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { motd } from '../host/host-files.ts';
 import { SshHost, type SshHostOptions } from '../host/ssh-host.ts';
 import { Client } from './client.ts';
 import { runCase, suite } from './suite.ts';
@@ -19,8 +20,10 @@ export function conformance(
 
     beforeAll(async () => {
       host = await SshHost.start(options);
-      const { port } = host;
-      client = await Client.at({ host: '127.0.0.1', port, user: 'ada', key: host.key('ada') });
+      client = await Client.at({
+        ...{ host: '127.0.0.1', port: host.port, user: 'ada', key: host.key('ada') },
+        motd: motd.trim(),
+      });
     });
     afterAll(async () => {
       await client.end();

@@ -1,5 +1,5 @@
 /**
- * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--only TEXT]` says case by
+ * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` says case by
  * case what real clients can do there. Exit code 1 when a case fails.
  */
 import { parseArgs } from 'node:util';
@@ -12,13 +12,17 @@ const { values } = parseArgs({
     port: { type: 'string', default: '22' },
     user: { type: 'string' },
     key: { type: 'string' },
+    motd: { type: 'string' },
     only: { type: 'string', default: '' },
   },
 });
-const { host, port, user, key, only } = values;
+const { host, port, user, key, motd, only } = values;
 if (user === undefined || key === undefined) throw new Error('--user and --key are wanted');
 
-const client = await Client.at({ host, port: Number(port), user, key });
+const client = await Client.at({
+  ...{ host, port: Number(port), user, key },
+  ...(motd === undefined ? {} : { motd }),
+});
 const counts = { pass: 0, fail: 0, skip: 0 };
 try {
   for (const [theme, cases] of Object.entries(suite)) {
