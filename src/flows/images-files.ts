@@ -43,7 +43,7 @@ export async function installFiles(folder: string): Promise<FilesResult> {
   );
   const loader = programs.find(({ needs }) => needs.loader !== undefined)?.needs.loader;
   const libraries = new Set(programs.flatMap(({ needs }) => needs.libraries));
-  for (const library of [...libraries].filter((path) => path.endsWith("/libc.so.6")))
+  for (const library of [...libraries].filter((path) => path.endsWith('/libc.so.6')))
     for (const name of loadedLater)
       if (existsSync(join(dirname(library), name))) libraries.add(join(dirname(library), name));
   if (loader === undefined) throw missing('ld.so');
@@ -73,7 +73,7 @@ async function install(
   folder: string,
   parts: readonly Part[],
 ): Promise<Pick<FilesResult, 'changed' | 'removed'>> {
-  ensureRootFolder(join(folder, 'lib'));
+  for (const path of [folder, join(folder, 'lib')]) ensureRootFolder(path);
   const stale: Part[] = [];
   for (const part of parts) {
     const old = await readFile(join(folder, part.name)).catch(() => undefined);
