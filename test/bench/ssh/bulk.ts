@@ -1,0 +1,54 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { publicFolder } from '../../site/folders.ts';
+import type { SshHost } from '../../ssh/host/ssh-host.ts';
+import { inTurn, measure, medians, type Command } from '../measure.ts';
+import { ratio, table } from '../report.ts';
+import { sshCommand, user, type Nodes } from './nodes.ts';
+
+const runs = 5;
+const megabytes = 1024;
+
+/** Transfers of a gigabyte and a long listing, through a warm session and through plain sshd. */
+export async function bulk({ plain, warm }: Nodes): Promise<void> {
+  for (const node of [plain, warm]) await measure(sshCommand(node, prepare));
+  const target = join(publicFolder, 'bench-ssh.out');
+  const kinds: Readonly<Record<string, (node: SshHost) => Command>> = {
+    scp: (node) => copyCommand(node, 'scp', ['-q', `${user}@127.0.0.1:big`, target]),
+    sftp: (node) => copyCommand(node, 'sftp', ['-q', `${user}@127.0.0.1:big`, target]),
+    'tar pipe': (node) => shell(node, 'tar cf - big', '| cat > /dev/null'),
+    'a million lines': (node) => shell(node, 'find many', '| wc -l'),
+  };
+  for (const [kind, command] of Object.entries(kinds)) {
+    const samples = await inTurn<'berth' | 'plain'>(runs, {
+      berth: () => Promise.resolve(command(warm)),
+      plain: () => Promise.resolve(command(plain)),
+    });
+    table(samples);
+    const speed = medians(samples.plain).wall / medians(samples.berth).wall;
+    ratio(`${kind}, of plain sshd's throughput`, speed, { atLeast: 0.95 });
+  }
+  await rm(target, { force: true });
+  await measure(sshCommand(plain, 'rm -rf big many'));
+}
+
+/** A million names of one link each: find prints them without a disk full of files. */
+const prepare = [
+  `[ -s big ] || head -c ${megabytes}M /dev/zero > big`,
+  '[ -d many ] || { mkdir many && cd many && seq 1000 | xargs mkdir',
+  'cd 1 && seq 999 | xargs touch && cd .. && for d in $(seq 2 1000); do cp -al 1/. $d; done; }',
+].join(' && ');
+
+function copyCommand(node: SshHost, program: string, words: readonly string[]): Command {
+  return {
+    file: `/usr/bin/${program}`,
+    args: [...node.clientOptions(user), '-P', String(node.port), ...words],
+    env: { PATH: '/usr/bin:/bin', HOME: '/root' },
+  };
+}
+
+function shell(node: SshHost, remote: string, rest: string): Command {
+  const { file, args, env } = sshCommand(node, remote);
+  const words = [file, ...args].map((word) => `'${word}'`).join(' ');
+  return { file: '/bin/sh', args: ['-c', `${words} ${rest}`], env };
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { installed } from '../../site/portal.ts';
+import { inTurn, measure, medians, type Command } from '../measure.ts';
+import { ratio, table } from '../report.ts';
+import { sshCommand, user, type Nodes } from './nodes.ts';
+
+const runs = 15;
+
+/** `ssh host true` into the user's warm container, beside plain sshd. */
+export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
+  await measure(sshCommand(berth, 'true'));
+  const samples = await inTurn<'berth' | 'plain'>(runs, {
+    berth: () => Promise.resolve(sshCommand(berth, 'true')),
+    plain: () => Promise.resolve(sshCommand(plain, 'true')),
+  });
+  table(samples);
+  ratio('wall, of plain sshd', medians(samples.berth).wall / medians(samples.plain).wall, {
+    atMost: 1.6,
+  });
+}
+
+/** `ssh host true` with a container of its own, beside a forced `podman run --rm`. */
+export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
+  for (const node of [podmanRun, berth]) await measure(sshCommand(node, 'true'));
+  const samples = await inTurn<'berth' | 'podman run'>(runs, {
+    berth: () => Promise.resolve(sshCommand(berth, 'true')),
+    'podman run': () => Promise.resolve(sshCommand(podmanRun, 'true')),
+  });
+  table(samples);
+  ratio(
+    'wall, of a forced podman run',
+    medians(samples.berth).wall / medians(samples['podman run']).wall,
+    { atMost: 1.15 },
+  );
+}
+
+/** The login up to the moment when it becomes another program: here `true` in nsenter's place. */
+export async function share({ warm: berth }: Nodes): Promise<void> {
+  const { uid } = berth.account(user);
+  const settings = '/etc/berth/ssh-share.yml';
+  const swap = `sed 's#^podman:#podman:\\n  nsenter: /bin/true#' /etc/berth/ssh.yml > ${settings}`;
+  await berth.inside(['sh', '-c', swap]);
+  await measure(sshCommand(berth, 'true'));
+  const login = join(installed, 'shell/login');
+  const environment = { PATH: '/usr/bin:/bin', HOME: '/', USER: user };
+  const asUser = (...words: string[]): Command => ({
+    file: '/usr/bin/nsenter',
+    args: [
+      ...['--target', String(berth.init), '--mount', '--pid', '--uts', '--wd=/'],
+      ...['setpriv', '--reuid', String(uid), '--regid', String(uid), '--init-groups', ...words],
+    ],
+    env: environment,
+  });
+  // Root compiles what sessions read, as PAM's hook does at each login.
+  await berth.inside([
+    join(installed, 'berth'),
+    'plan',
+    '--ssh',
+    '--user',
+    user,
+    '--config',
+    settings,
+  ]);
+  const samples = await inTurn<'login' | 'node' | 'nothing'>(runs, {
+    login: () => Promise.resolve(asUser(login, '--config', settings)),
+    node: () => Promise.resolve(asUser(join(installed, 'node'), '--eval', '0')),
+    nothing: () => Promise.resolve(asUser('/bin/true')),
+  });
+  table(samples);
+  const wall = (name: keyof typeof samples): number =>
+    medians(samples[name]).wall - medians(samples.nothing).wall;
+  ratio('wall, of a bare Node start', wall('login') / wall('node'), { atMost: 1.5 });
+}

@@ -1,0 +1,120 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Profile } from '../../../src/config/profile.ts';
+import { containerRun } from '../../../src/session/container-run.ts';
+import type { SessionHost } from '../../../src/session/session-host.ts';
+import type { Account } from '../../site/accounts.ts';
+import { installBerth } from '../../site/portal.ts';
+import { SshHost } from '../../ssh/host/ssh-host.ts';
+import type { Command } from '../measure.ts';
+
+export const user = 'bench-ssh';
+const image = 'localhost/berth-site:1';
+
+/** Login nodes side by side: sshd alone, Berth in two lifetimes, and the line that Berth replaces. */
+export interface Nodes {
+  readonly plain: SshHost;
+  readonly warm: SshHost;
+  readonly fresh: SshHost;
+  /** `ForceCommand podman run --rm …` with the options of `fresh`. */
+  readonly podmanRun: SshHost;
+  stop(): Promise<void>;
+}
+
+const profile = (lifetime: string): object => ({
+  ...{ image, pull: 'never', network: 'host', agent: false, lifetime, shell: '/bin/bash' },
+  ...(lifetime === 'user' ? { grace: '1h' } : {}),
+  mounts: [{ source: '$HOME' }],
+});
+
+export async function openNodes(): Promise<Nodes> {
+  await installBerth();
+  const users = { [user]: [] };
+  const berth = (lifetime: string): Promise<SshHost> =>
+    SshHost.start({ mode: 'forced', users, profiles: { base: profile(lifetime) } });
+  const plain = await SshHost.start({ mode: 'plain', users });
+  const peer = '/etc/berth/podman-run';
+  const nodes = {
+    plain,
+    warm: await berth('user'),
+    fresh: await berth('connection'),
+    podmanRun: await SshHost.start({
+      ...{ mode: 'plain', users },
+      sshd: `Match User ${user}\n  ForceCommand ${peer}`,
+    }),
+  };
+  await makePeer(nodes.podmanRun, peer);
+  return {
+    ...nodes,
+    stop: async () => {
+      for (const node of Object.values(nodes)) await node.stop();
+    },
+  };
+}
+
+/** The options are Berth's own, from the same code; only what keeps the container waiting is left out. */
+async function makePeer(node: SshHost, path: string): Promise<void> {
+  const account = node.account(user);
+  const folder = `/var/lib/berth-ssh/users/${account.uid}`;
+  const owner = ['-o', String(account.uid), '-g', String(account.gid)];
+  await node.inside(['install', '-d', ...owner, '-m', '0700', folder]);
+  const { call } = containerRun(sessionHost(account), plainProfile, {
+    mounts: [{ source: account.home, target: account.home, readOnly: false }],
+  });
+  const left = new Set(['--detach', '--replace', '--init']);
+  const named = call.args.findIndex((word) => word === '--name');
+  const pidFile = call.args.findIndex((word) => word === '--pidfile');
+  const options = call.args
+    .slice(1, call.args.indexOf('--entrypoint'))
+    .filter((_, index) => ![named, named + 1, pidFile, pidFile + 1].includes(index + 1))
+    .filter((word) => !left.has(word));
+  const words = [call.file, ...options, '--rm', '-i', image, 'sh', '-c'].map((word) => `'${word}'`);
+  const variables = Object.entries(call.env).map(([name, value]) => `export ${name}='${value}'`);
+  const script = ['#!/bin/sh', ...variables, `exec ${words.join(' ')} "$SSH_ORIGINAL_COMMAND"`, ''];
+  const file = join(node.folder, 'podman-run');
+  await writeFile(file, script.join('\n'));
+  await chmod(file, 0o755);
+  await node.inside(['cp', '--preserve=mode', file, path]);
+}
+
+function sessionHost({ name, uid, gid, home }: Account): SessionHost {
+  return {
+    user: { ...{ name, uid, gid, home }, shell: '/bin/bash', groups: [gid] },
+    storage: '/var/lib/berth-ssh',
+    runFolder: `/run/user/${uid}`,
+    podman: {
+      podman: '/usr/bin/podman',
+      runtime: '/usr/bin/crun',
+      nsenter: '/usr/bin/nsenter',
+      cgroupManager: 'cgroupfs',
+      mountProgram: '/usr/bin/fuse-overlayfs',
+    },
+  };
+}
+
+const plainProfile: Profile = {
+  name: 'base',
+  image,
+  pull: 'never',
+  lifetime: { kind: 'connection' },
+  mounts: [],
+  network: 'host',
+  environment: { pass: [], set: {} },
+  limits: {},
+  x11: false,
+  agent: false,
+  failure: { action: 'refuse', groups: [] },
+  deadlineMs: 30_000,
+  podman: { devices: [], capabilities: { add: [], drop: [] } },
+  pod: {},
+};
+
+/** OpenSSH's client, as a measured process. */
+export function sshCommand(node: SshHost, ...words: string[]): Command {
+  const destination = ['-p', String(node.port), `${user}@127.0.0.1`];
+  return {
+    file: '/usr/bin/ssh',
+    args: [...node.clientOptions(user), ...destination, ...words],
+    env: { PATH: '/usr/bin:/bin', HOME: '/root' },
+  };
+}
