@@ -24,8 +24,9 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       message: '-R of a Unix socket makes and removes files of the host outside of any session',
       closedBy: 'AllowStreamLocalForwarding no',
     });
-  const tcp = on(options.allowTcpForwarding, 'local') || on(options.allowTcpForwarding, 'remote');
-  if (tcp && sample.sessionNetwork !== 'host')
+  const local = options.permitOpen && on(options.allowTcpForwarding, 'local');
+  const remote = options.permitListen && on(options.allowTcpForwarding, 'remote');
+  if ((local || remote) && sample.sessionNetwork !== 'host')
     findings.push({
       code: 'tcp-forwarding',
       severity: 'weakness',
@@ -35,7 +36,7 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
           : '-L, -R, -D and -W use the network of the host; whether the sessions have it, too, is not known: no profile could be read',
       closedBy: 'AllowTcpForwarding no, or `network: host` in each profile',
     });
-  if (on(options.allowTcpForwarding, 'remote') && options.gatewayPorts)
+  if (remote && options.gatewayPorts)
     findings.push({
       code: 'gateway-ports',
       severity: 'weakness',

@@ -12,6 +12,9 @@ export interface SshdOptions {
   readonly allowTcpForwarding: ForwardDirection;
   readonly allowStreamLocalForwarding: ForwardDirection;
   readonly disableForwarding: boolean;
+  /** `PermitOpen none` and `PermitListen none`: no TCP forward of that direction. */
+  readonly permitOpen: boolean;
+  readonly permitListen: boolean;
   readonly gatewayPorts: boolean;
   /** `no`, `yes`, `point-to-point` or `ethernet`. */
   readonly permitTunnel: string;
@@ -86,6 +89,8 @@ export function parseSshdOptions(text: string): SshdOptions | undefined {
     allowTcpForwarding: direction(first('allowtcpforwarding')),
     allowStreamLocalForwarding: direction(first('allowstreamlocalforwarding')),
     disableForwarding: flag('disableforwarding', false),
+    permitOpen: first('permitopen') !== 'none',
+    permitListen: first('permitlisten') !== 'none',
     gatewayPorts: (first('gatewayports') ?? 'no') !== 'no',
     permitTunnel: first('permittunnel') ?? 'no',
     x11Forwarding: flag('x11forwarding', false),

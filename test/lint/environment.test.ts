@@ -16,7 +16,7 @@ afterEach(async () => {
   await running?.stop();
   running = undefined;
   await forced.cleanHomes();
-  await forced.write('pam.d/sshd', pam(''));
+  await forced.write('etc/pam.d/sshd', pam(''));
 });
 afterAll(() => forced.remove());
 
@@ -82,10 +82,10 @@ describe("the environment of the host's programs", () => {
     await forced.allowKey('ann');
     await forced.writeInHome('ann', '.pam_environment', `NODE_OPTIONS DEFAULT=${await evil()}\n`);
     const line = 'session required pam_env.so user_readenv=1 envfile=/etc/default/locale';
-    await forced.write('pam.d/sshd', pam(line));
+    await forced.write('etc/pam.d/sshd', pam(line));
     await (await start(await withNode(), 'pam-user-environment')).ssh('ann', ['true']);
     expect(await forced.proof('ann')).toBe('ran');
-    await forced.write('pam.d/sshd', pam(line.replace('user_readenv=1 ', '')));
+    await forced.write('etc/pam.d/sshd', pam(line.replace('user_readenv=1 ', '')));
     await (await start(await withNode())).ssh('ann', ['true']);
     expect(await forced.proof('ann')).toBeUndefined();
   });

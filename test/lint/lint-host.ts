@@ -72,7 +72,7 @@ export class LintHost {
     await host.write('login', standIn, 0o755);
     await host.write('ssh.yml', `profiles_dir: ${join(folder, 'profiles')}\n`);
     await host.write('profiles/normal.yml', 'image: registry.invalid/site:1\nnetwork: host\n');
-    await host.write('pam.d/sshd', pam(''));
+    await host.write('etc/pam.d/sshd', pam(''));
     await mkdir(join(folder, 'keys'));
     for (const key of ['host_key', ...users.map(({ name }) => `keys/${name}`)])
       await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, key)]);
@@ -175,8 +175,8 @@ export class LintHost {
   /** A command line that runs it on this host. */
   inside(argv: readonly string[]): { readonly command: string; readonly words: string[] } {
     const script = [
-      ...['passwd', 'group', 'shadow'].map((one) => `mount --bind "$0/etc/${one}" "/etc/${one}"`),
-      'mount --bind "$0/pam.d" /etc/pam.d',
+      // The whole folder: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
+      'mount --bind "$0/etc" /etc',
       'mount -t tmpfs -o mode=0755 tmpfs /run',
       'mkdir -m 0755 /run/sshd',
       'exec "$@"',
@@ -192,6 +192,10 @@ export class LintHost {
   }
 
   private async writeEtc(): Promise<void> {
+    await execa('cp', ['-a', '/etc', this.path('etc')]);
+    await rm(this.path('etc/pam.d'), { recursive: true });
+    for (const key of await readdir(this.path('etc/ssh')))
+      if (key.startsWith('ssh_host_')) await rm(this.path(`etc/ssh/${key}`));
     const lines = this.users.map(
       ({ name, uid, shell }) => `${name}:x:${uid}:${uid}::${this.homeOf(name)}:${shell}`,
     );

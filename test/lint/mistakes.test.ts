@@ -152,9 +152,10 @@ describe('one mistake on the host', () => {
     await forced.write('profiles/apart.yml', profile);
     const open = await forced.lint(example);
     const closed = await forced.lint(`AllowTcpForwarding no\n${example}`);
+    const listed = await forced.lint(`PermitOpen none\nPermitListen none\n${example}`);
     await forced.write('profiles/apart.yml', profile.replace('private', 'host'));
     expect(open.severities).toEqual({ 'tcp-forwarding': 'weakness' });
-    expect(closed.codes).toEqual([]);
+    expect([...closed.codes, ...listed.codes]).toEqual([]);
   });
 
   it('others can write sshd_config, or what it includes', async () => {
@@ -172,14 +173,14 @@ describe('one mistake on the host', () => {
 
   it('the line in PAM is missing, or lets users set their environment', async () => {
     const codes = async (text: string) => {
-      await forced.write('pam.d/sshd', text);
+      await forced.write('etc/pam.d/sshd', text);
       return (await forced.lint(example)).severities;
     };
     expect(await codes(pam('', ''))).toEqual({ 'pam-session-missing': 'weakness' });
     expect(await codes(pam('session required pam_env.so user_readenv=1'))).toEqual({
       'pam-user-environment': 'door',
     });
-    await forced.write('pam.d/common', 'auth required pam_env.so user_readenv=1\n');
+    await forced.write('etc/pam.d/common', 'auth required pam_env.so user_readenv=1\n');
     expect(await codes(pam('@include common'))).toEqual({ 'pam-user-environment': 'door' });
     expect(await codes(pam('auth include common'))).toEqual({ 'pam-user-environment': 'door' });
     expect(await codes(pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
