@@ -65,7 +65,7 @@ const sshdPrograms = [
 
 /** All processes of the user that a look at /proc finds, sorted into parts. */
 export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
-  const own = [...runningProcesses()].filter(({ uid }) => belongs(uid, owner));
+  const own = [...runningProcesses((uid) => belongs(uid, owner))];
   if (own.length === 0) return [];
   const support = filesOf(supportPrograms);
   const sshd = filesOf(sshdPrograms);

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import type { SshSettings } from '../config/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { groupId } from '../identity/group-id.ts';
@@ -35,11 +34,10 @@ export async function pamSession(input: PamInput): Promise<number> {
   let step = env.PAM_TYPE?.replace('_session', '');
   try {
     if (process.geteuid?.() !== 0) throw notRoot();
-    const { values, positionals } = options(input.args);
-    const { config, 'host-processes': hostProcesses = false } = values;
+    const words = wordsOf(input.args);
     // PAM_TYPE can be the user's word, where pam_env reads ~/.pam_environment.
-    step = positionals[0] ?? step;
-    const configFile = config ?? '/etc/berth/ssh.yml';
+    step = words.step ?? step;
+    const { config: configFile = '/etc/berth/ssh.yml', hostProcesses } = words;
     // A stack that others include as well: sudo and cron start no SSH connection.
     if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
     const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
@@ -89,22 +87,33 @@ function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
   );
 }
 
-const optionTypes = {
-  config: { type: 'string' },
-  'host-processes': { type: 'boolean' },
-} as const;
+interface Words {
+  readonly step?: string;
+  readonly config?: string;
+  readonly hostProcesses: boolean;
+}
 
-function options(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: optionTypes, allowPositionals: true });
-  } catch (cause) {
-    throw new BerthError(cause instanceof Error ? cause.message : String(cause), {
-      code: 'usage',
-      exit: 'usage',
-      hint: 'pam-session [open|close] [--config FILE] [--host-processes]; see etc/pam.d/berth-session.',
-      cause,
-    });
+/** By hand: node:util costs every login a millisecond. */
+function wordsOf(args: readonly string[]): Words {
+  let words: Words = { hostProcesses: false };
+  for (let at = 0; at < args.length; at += 1) {
+    const [word = '', value] = args.slice(at);
+    if (word === 'open' || word === 'close') words = { ...words, step: word };
+    else if (word === '--host-processes') words = { ...words, hostProcesses: true };
+    else if (word === '--config' && value?.startsWith('/') === true) {
+      words = { ...words, config: value };
+      at += 1;
+    } else throw usage(word);
   }
+  return words;
+}
+
+function usage(word: string): BerthError {
+  return new BerthError(`pam-session does not know ${word}`, {
+    code: 'usage',
+    exit: 'usage',
+    hint: 'pam-session [open|close] [--config /FILE] [--host-processes]; see etc/pam.d/berth-session.',
+  });
 }
 
 function notRoot(): BerthError {

@@ -104,6 +104,10 @@ async function reapUser(site: SessionSite, user: User, dryRun: boolean): Promise
     const ended = await endConnection(site, user, { id, record, gone: true });
     processes += ended.processes;
     failed.push(...ended.failed);
+    site.log.info('session closed', {
+      ...{ user: user.name, connection: id, by: 'reaper', rhost: record.rhost },
+      ...{ processes: ended.processes, containers: ended.containers },
+    });
   }
   const part = await userSite(site, user);
   if (!dryRun) failed.push(...(await endOver(site, part)).failed);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { startOf } from './process-start.ts';
 
 /** A number that the kernel gives again, and the start that tells its owners apart. */
@@ -41,28 +41,35 @@ export function sessionOf(pid: number): number | undefined {
   return session === noSession ? undefined : session;
 }
 
-/** Every process that runs now; who comes or goes meanwhile may be missed. */
-export function* runningProcesses(): Generator<ProcessFacts> {
+/**
+ * Every process that runs now with one of these real UIDs; who comes or goes meanwhile may be missed.
+ * A host has hundreds of processes, so those of others cost one small read each.
+ */
+export function* runningProcesses(
+  wanted: (uid: number) => boolean = () => true,
+): Generator<ProcessFacts> {
   for (const name of readdirSync('/proc')) {
     if (!/^[0-9]+$/.test(name)) continue;
-    const facts = factsOf(Number(name));
+    const pid = Number(name);
+    const status = readProc(pid, 'status');
+    const uid = Number(/^Uid:\t([0-9]+)/m.exec(status ?? '')?.[1] ?? Number.NaN);
+    if (status === undefined || !wanted(uid)) continue;
+    const facts = factsOf(pid, uid, status);
     if (facts !== undefined) yield facts;
   }
 }
 
 /** @returns Nothing for a process that is gone, or has ended and is only not waited for. */
-function factsOf(pid: number): ProcessFacts | undefined {
+function factsOf(pid: number, uid: number, status: string): ProcessFacts | undefined {
   const fields = statFields(pid);
-  const status = readProc(pid, 'status');
-  if (fields === undefined || status === undefined || isEnded(fields)) return undefined;
-  const uid = /^Uid:\t([0-9]+)/m.exec(status)?.[1];
+  if (fields === undefined || isEnded(fields)) return undefined;
   const pids = /^NSpid:\t([0-9\t]+)/m.exec(status)?.[1];
   return {
     pid,
     start: fields[19] ?? '',
     parent: Number(fields[1]),
     leader: Number(fields[3]),
-    uid: Number(uid),
+    uid,
     session: sessionOf(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),
   };
@@ -116,11 +123,26 @@ function statFields(pid: number): readonly string[] | undefined {
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
+/** What of /proc is read here is smaller, but for environments and arguments. */
+const buffer = Buffer.alloc(16_384);
+const longest = 4 * 1024 * 1024;
+
 /** A process may go at any moment, and what is not allowed to be read is not there for us. */
 function readProc(pid: number, file: string): string | undefined {
+  let descriptor: number | undefined;
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+    descriptor = openSync(`/proc/${pid}/${file}`, 'r');
+    let text = '';
+    // A file of /proc has no size before it is read.
+    for (let read = -1; read !== 0 && text.length < longest;) {
+      read = readSync(descriptor, buffer, 0, buffer.length, null);
+      text += buffer.toString('latin1', 0, read);
+      if (read < buffer.length && file === 'status') break;
+    }
+    return text;
   } catch {
     return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
