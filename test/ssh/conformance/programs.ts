@@ -202,9 +202,11 @@ async function ansible(client: Client, pipelining: 'True' | 'False'): Promise<vo
     - ansible.builtin.copy: { content: "{{ said.stdout }} of {{ ansible_user_id }}", dest: "~/${file}" }
 `,
   );
+  const control = ['-o', 'ControlMaster=auto', '-o', `ControlPath=${client.path('ansible.mux')}`];
   const env = {
     ANSIBLE_PIPELINING: pipelining,
-    ANSIBLE_SSH_ARGS: client.options.join(' '),
+    // Its own default, so that a task is no connection of its own.
+    ANSIBLE_SSH_ARGS: [...client.options, ...control, '-o', 'ControlPersist=60s'].join(' '),
     ANSIBLE_HOST_KEY_CHECKING: 'True',
     ANSIBLE_LOCAL_TEMP: client.path('ansible'),
   };
@@ -212,6 +214,7 @@ async function ansible(client: Client, pipelining: 'True' | 'False'): Promise<vo
     env,
     timeout: 80_000,
   });
+  await client.ssh([...control, '-O', 'exit']);
   succeeded('ansible-playbook', played);
   same('content', await client.output(`cat ${file}`), `said by a command of ${user}`);
 }
