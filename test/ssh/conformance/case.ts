@@ -8,7 +8,7 @@ export interface Case {
   readonly packages?: readonly string[];
   /** What a plain sshd does otherwise, and why that is right there. */
   readonly differs?: string;
-  /** Milliseconds that the whole case may take; 40 s where not said. */
+  /** Milliseconds that the whole case may take; 90 s where not said. */
   readonly timeoutMs?: number;
   /** @throws Error that says what was wanted and what came, or `Skip` */
   readonly run: (client: Client) => Promise<void>;

@@ -6,7 +6,7 @@ import { throughOneConnection } from './multiplexing.ts';
 export const exits: readonly Case[] = [
   {
     name: 'every exit code from 0 to 255',
-    timeoutMs: 120_000,
+    timeoutMs: 240_000,
     run: (client) =>
       throughOneConnection(client, async (ssh) => {
         const codes = Array.from({ length: 256 }, (_, code) => code);

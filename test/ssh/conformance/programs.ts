@@ -146,12 +146,12 @@ export const programs: readonly Case[] = [
   {
     name: 'Ansible with pipelining: facts, a command, a file',
     packages: ['ansible-core'],
-    timeoutMs: 90_000,
+    timeoutMs: 180_000,
     run: (client) => ansible(client, 'True'),
   },
   {
     name: 'Ansible without pipelining: modules come by sftp',
-    timeoutMs: 90_000,
+    timeoutMs: 180_000,
     packages: ['ansible-core'],
     run: (client) => ansible(client, 'False'),
   },
@@ -212,7 +212,7 @@ async function ansible(client: Client, pipelining: 'True' | 'False'): Promise<vo
   };
   const played = await client.run('ansible-playbook', ['-i', inventory, playbook], {
     env,
-    timeout: 80_000,
+    timeout: 170_000,
   });
   await client.ssh([...control, '-O', 'exit']);
   succeeded('ansible-playbook', played);

@@ -37,7 +37,7 @@ export interface Outcome {
 /** Runs one case, within its time. */
 export async function runCase(
   client: Client,
-  { run, packages = [], timeoutMs = 40_000 }: Case,
+  { run, packages = [], timeoutMs = 90_000 }: Case,
 ): Promise<Outcome> {
   await ensurePackages(packages);
   const started = performance.now();
