@@ -16,6 +16,9 @@ const deadAfter = 30_000;
 /** Between two tries, in milliseconds. */
 const pause = 15;
 
+/** Milliseconds before the deadline: on a busy host, to find out who holds it takes a while. */
+const toExplain = 100;
+
 /**
  * Runs the work while holding kubectl's lock on a kubeconfig.
  *
@@ -39,7 +42,7 @@ export async function withKubeconfigLock<T>(
   const self = describeSelf();
   while (!(await tryToTake(lock, self))) {
     if (await removeDead(lock, self, limits.log)) continue;
-    if (limits.deadline.remaining() <= pause) throw await locked(file, lock);
+    if (limits.deadline.remaining() <= toExplain) throw await locked(file, lock);
     await sleep(pause);
   }
   try {
