@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
@@ -14,6 +14,7 @@ import { groupLines } from '../system/group-names.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
 import { groupMaps } from './group-maps.ts';
+import { assertLimits } from './limits-in-effect.ts';
 import { readyMounts } from './ready-mounts.ts';
 import { startError } from './start-errors.ts';
 import {
@@ -50,6 +51,7 @@ export async function startContainer(
   const { host, profile, name } = input;
   const { runFolder } = host;
   const warm = (): ReturnType<typeof warmContainer> => warmContainer(runFolder, name);
+  const deadline = performance.now() + profile.deadlineMs;
   await mkdir(noteFolder(runFolder), { recursive: true, mode: 0o700 });
   const lock = await takeLock(`${noteFolder(runFolder)}/${name}.lock`, {
     waitMs: profile.deadlineMs,
@@ -57,7 +59,7 @@ export async function startContainer(
     enough: () => warm() !== undefined,
   });
   try {
-    if (lock !== undefined) await start(input);
+    if (lock !== undefined) await start(input, deadline);
   } finally {
     await lock?.release();
   }
@@ -71,32 +73,32 @@ export async function startContainer(
   return container;
 }
 
-async function start(input: StartInput): Promise<void> {
+async function start(input: StartInput, deadline: number): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
+  const run = (call: ProgramCall): Promise<string> => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
   assertOwnFolder(host);
   const { mounts } = readyMounts(profile, host, filesFolder);
-  const maps = await groupMaps(host, (call) => run(call, profile.deadlineMs));
+  const maps = await groupMaps(host, run);
   const { call } = containerRun(host, profile, {
     mounts,
     ...(image === undefined ? {} : { image }),
     ...(maps === undefined ? {} : { maps }),
   });
+  // What --replace removes would leave its volumes.
+  if (existsSync(noteFile(host.runFolder, name))) await run(removeCall(host, name));
   // --replace first prints what it removed.
-  const id = (await run(call, profile.deadlineMs)).trim().split('\n').at(-1) ?? '';
+  const id = (await run(call)).trim().split('\n').at(-1) ?? '';
   const pid = Number(await readFile(pidFile(host, name), 'utf8'));
+  assertLimits(pid, profile);
   const note: ContainerNote = {
     id,
     pid,
     start: startOf(pid) ?? '',
     env: await imageEnvironment(pid),
-    shell: await prepareInside(
-      input,
-      { id, pausePid: pausePid(host.runFolder) },
-      maps !== undefined,
-    ),
+    shell: await prepareInside(input, { id, pausePid: pausePid(host.runFolder) }, run),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
-    terminalBy: terminalBy(runtime, await run(versionCall(runtime), profile.deadlineMs)),
+    terminalBy: terminalBy(runtime, await run(versionCall(runtime))),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
@@ -127,47 +129,65 @@ async function imageEnvironment(pid: number): Promise<string[]> {
 }
 
 /**
- * What only the image can tell or take, in one go: names for the user's groups, and which of the
- * shells it has. An image without a shell of its own keeps nameless groups.
+ * What only the image can tell or take, in one go: the names of the user and the user's groups, and
+ * which of the shells it has. An image without a shell of its own keeps what podman wrote.
  *
  * @returns The profile's shell, else the user's own where the image has it.
  */
 async function prepareInside(
   { host, profile }: StartInput,
   container: WarmContainer,
-  ownMaps: boolean,
+  run: (call: ProgramCall) => Promise<string>,
 ): Promise<string> {
   const { user } = host;
-  // With keep-id, podman has named the user and the user's own group already.
-  const passwd = ownMaps ? [passwdEntry(user)] : [];
-  const groups = await groupLines(user.groups.filter((gid) => ownMaps || gid !== user.gid));
-  if (profile.shell !== undefined && groups.length === 0) return profile.shell;
+  const groups = await groupLines([...new Set([user.gid, ...user.groups])]);
   const shells = [user.shell, '/bin/bash'].filter((shell) => !shell.endsWith('/shell/login'));
   const call = runtimeExec(host, container, {
     words: [
       ...['/bin/sh', '-c', preparation, 'sh'],
-      ...[String(passwd.length), ...passwd],
-      ...[String(groups.length), ...groups],
-      ...shells,
+      ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
+      ...(profile.shell === undefined ? shells : [profile.shell]),
     ],
     ...{ tty: false, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
     user: '0:0',
   });
-  const found = await run(call, profile.deadlineMs).catch(() => '');
+  const found = await run(call).catch(async (error: unknown) => {
+    const ownShell = profile.shell;
+    const late = error instanceof BerthError && error.code === 'container-start-deadline';
+    if (ownShell === undefined || late) throw error;
+    // No /bin/sh, and the profile needs none.
+    const tried = { words: [ownShell, '-c', ':'], tty: false, cwd: '/', env: {} };
+    return run(runtimeExec(host, container, tried));
+  });
   return profile.shell ?? (found.trim() === '' ? '/bin/sh' : found.trim());
 }
 
-/** Builtins of every POSIX shell. A group that the image has keeps the image's name. */
+/**
+ * Builtins of every POSIX shell. Of two lines with the same number or name the first counts, so ours
+ * come first: the site's names are those of the mounted file systems, whatever the image calls them.
+ */
 const preparation = [
-  'for file in /etc/passwd /etc/group; do',
-  '  n=$1; shift',
-  '  while [ "$n" -gt 0 ]; do printf "%s\\n" "$1" >>"$file"; n=$((n-1)); shift; done',
-  'done',
-  'for s; do if [ -x "$s" ]; then printf "%s\\n" "$s"; exit; fi; done',
+  'entry=$1 n=$2 groups=; shift 2',
+  'while [ "$n" -gt 0 ]; do groups="$groups$1\n"; n=$((n-1)); shift; done',
+  'for s; do if [ -x "$s" ]; then break; fi; s=/bin/sh; done',
+  'put() {',
+  '  old=',
+  '  if [ -r "$1" ]; then',
+  '    while IFS= read -r line || [ "$line" ]; do',
+  '      case $line in "$2":*) ;; *) old="$old$line\n" ;; esac',
+  '    done <"$1"',
+  '  fi',
+  '  printf "%s" "$3$old" >"$1"',
+  '}',
+  'put /etc/passwd "${entry%%:*}" "$entry$s\n"',
+  'put /etc/group "" "$groups"',
+  'printf "%s\\n" "$s"',
 ].join('\n');
 
-function run(call: ProgramCall, timeout: number): Promise<string> {
+/** @param deadline of the whole start, by performance.now() */
+function runWithin(call: ProgramCall, deadline: number, { deadlineMs }: Profile): Promise<string> {
   const [, ...args] = call.args;
+  const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
   return new Promise((resolve, reject) => {
     execFile(
       call.file,
@@ -175,13 +195,13 @@ function run(call: ProgramCall, timeout: number): Promise<string> {
       { env: { ...call.env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
       (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
-        else reject(startError(error, stderr, timeout));
+        else reject(startError(error, stderr, deadlineMs));
       },
     );
   });
 }
 
-/** Ends a container that did not come up, so that the next try meets nothing of it. */
-export function removeCall(host: SessionHost, name: string): ProgramCall {
+/** What is left of a container that ended, or did not come up. */
+function removeCall(host: SessionHost, name: string): ProgramCall {
   return podmanCall(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
 }
