@@ -24,13 +24,16 @@ export async function groupMaps(
   return map && { uids: userMap(parseIdMap(uids), user.uid), gids: map };
 }
 
-/** subgid(5): `USER:GID:1`, the user by name or number. */
-function isGivenGroups({ name, uid, gid, groups }: SessionHost['user']): boolean {
-  const others = groups.filter((group) => group !== gid);
-  if (others.length === 0) return false;
+/** subgid(5): `USER:GID:1`, the user by name or number; also of a group that the user has left. */
+function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
   try {
-    const lines = new Set(readFileSync('/etc/subgid', 'utf8').split('\n'));
-    return others.some((group) => [name, uid].some((owner) => lines.has(`${owner}:${group}:1`)));
+    const owners = new Set([name, String(uid)]);
+    return readFileSync('/etc/subgid', 'utf8')
+      .split('\n')
+      .some((line) => {
+        const [owner = '', , count] = line.split(':');
+        return count === '1' && owners.has(owner);
+      });
   } catch (error) {
     if (isErrno(error)) return false;
     throw error;

@@ -16,27 +16,30 @@ const mostExtents = 340;
  * Podman maps in two steps: first the user's namespace, which holds the GID as 0 and then the
  * subordinate GIDs; then the container's, whose `outside` is that first step's `inside`.
  *
+ * Real groups that cannot keep their number come last, where no file of an image has its group:
+ * keep-id would put them first, and a setgid program of the image would get such a group's rights.
+ * These are groups that the user has left, and numbers that would leave a hole in the map: podman
+ * copies the whole image for a map with holes (containers/storage, IsContiguous).
+ *
  * @param first gid_map of the user's namespace, as podman made it of /etc/subgid.
- * @returns Nothing where no supplementary group is among the subordinate ones: keep-id does then.
+ * @returns Nothing where /etc/subgid gives the user no real group: keep-id does then.
  */
 export function groupMap(
   first: readonly IdExtent[],
   user: { readonly gid: number; readonly groups: readonly number[] },
 ): IdExtent[] | undefined {
   const own = first.find(({ outside, count }) => outside === user.gid && count === 1);
-  const groups = user.groups.flatMap((gid) => {
-    if (gid === user.gid) return [];
-    const extent = first.find((one) => one.outside <= gid && gid < one.outside + one.count);
-    return extent === undefined
-      ? []
-      : [{ inside: gid, outside: extent.inside + gid - extent.outside, count: 1 }];
-  });
-  if (own === undefined || groups.length === 0) return undefined;
-  const fixed = [{ inside: user.gid, outside: own.inside, count: 1 }, ...groups];
-  const free = without(
-    first.map(({ inside, count }) => ({ start: inside, count })),
-    fixed.map(({ outside }) => outside),
-  );
+  const real = first.filter((extent) => extent !== own && extent.count === 1);
+  if (own === undefined || real.length === 0) return undefined;
+  const mapped = first.reduce((sum, { count }) => sum + count, 0);
+  const kept = real.filter(({ outside }) => user.groups.includes(outside) && outside < mapped);
+  const fixed = [own, ...kept].map(({ inside, outside }) => ({
+    ...{ inside: outside, outside: inside, count: 1 },
+  }));
+  const free = [
+    ...first.filter((extent) => extent !== own && !real.includes(extent)),
+    ...real.filter((extent) => !kept.includes(extent)),
+  ].map(({ inside, count }) => ({ start: inside, count }));
   const extents = [...fixed, ...spread(free, new Set(fixed.map(({ inside }) => inside)))];
   return extents.length > mostExtents
     ? undefined

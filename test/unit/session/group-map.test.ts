@@ -22,6 +22,8 @@ function firstStep(gid: number, ranges: readonly (readonly [number, number])[]):
   return extents;
 }
 
+const numbersOfAnImage = Array.from({ length: 65536 }, (_, id) => id);
+
 describe('groupMap', () => {
   const first = firstStep(5502, [
     [165536, 65536],
@@ -44,7 +46,28 @@ describe('groupMap', () => {
     expect(groupMap(firstStep(5502, [[165536, 65536]]), { gid: 5502, groups: [7001] })).toBe(
       undefined,
     );
-    expect(groupMap(first, { gid: 5502, groups: [5502] })).toBe(undefined);
+  });
+
+  it('puts groups that the user has left behind all numbers of an image', () => {
+    const map = groupMap(first, { gid: 5502, groups: [5502, 7002] }) ?? [];
+    expect(onHost(7002, first, map)).toBe(7002);
+    expect(numbersOfAnImage.some((id) => onHost(id, first, map) === 7001)).toBe(false);
+  });
+
+  it('leaves no hole, for which podman would copy the image: a greater number is not kept', () => {
+    const wide = firstStep(5502, [
+      [165536, 65536],
+      [7001, 1],
+      [90001, 1],
+    ]);
+    const map = groupMap(wide, { gid: 5502, groups: [7001, 90001] }) ?? [];
+    expect(onHost(7001, wide, map)).toBe(7001);
+    for (const side of ['inside', 'outside'] as const) {
+      const sorted = map.toSorted((a, b) => a[side] - b[side]);
+      const ends = sorted.map((extent) => extent[side] + extent.count);
+      expect(sorted.slice(1).map((extent) => extent[side])).toEqual(ends.slice(0, -1));
+    }
+    expect(numbersOfAnImage.some((id) => onHost(id, wide, map) === 90001)).toBe(false);
   });
 
   it('uses no number twice, on either side, for any groups', () => {
@@ -53,7 +76,7 @@ describe('groupMap', () => {
         Math.floor(Math.abs(Math.sin(seed * 7919 + salt * 104729)) * below);
       const gid = 1000 + random(60000, 1);
       const groups = [
-        ...new Set(Array.from({ length: 1 + random(20, 2) }, (_, n) => 100 + random(90000, n + 3))),
+        ...new Set(Array.from({ length: 1 + random(20, 2) }, (_, n) => 100 + random(64000, n + 3))),
       ].filter((one) => one !== gid && one < 100000);
       const ranges = [
         [100000 + random(1e6, 40), 65536] as const,
