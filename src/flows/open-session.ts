@@ -1,10 +1,9 @@
-import { userInfo } from 'node:os';
 import { basename } from 'node:path';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
 import type { SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { lookupUser } from '../identity/nss.ts';
+import { lookupUser, ownName } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { containerName } from '../session/container-run.ts';
 import { runtimeExec } from '../session/runtime-exec.ts';
@@ -38,14 +37,14 @@ export interface OpenInput {
  * command, in the user's container. Where the container runs already, some small files are read and
  * nothing is started before.
  *
- * @throws {BerthError} `session-refused`, what `loadSshSettings` and `startContainer` throw
+ * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, what `loadSshSettings` and `startContainer` throw
  */
 export async function openSession(input: OpenInput): Promise<ProgramCall> {
   const { request, env } = input;
   const settings = await loadSshSettings(
     request.configFile === undefined ? {} : { configFile: request.configFile },
   );
-  const user = lookupUser(userInfo().username, { minimumUid: 1 });
+  const user = lookupUser(ownName(), { minimumUid: 1 });
   const choice = await choose(settings, user, request, env);
   if (choice.kind === 'refuse') throw refused(choice);
   if (choice.kind === 'host-shell') {
@@ -61,7 +60,7 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
   const session = {
-    words: sessionWords(request, container),
+    words: sessionWords(request, container, process.umask()),
     tty: request.tty,
     cwd: user.home,
     env: sessionEnvironment(container, env, { profile, host }),

@@ -98,6 +98,15 @@ function supplementaryGroups(): number[] {
   return groups.trim().split(/\s+/).filter(Boolean).map(Number);
 }
 
+/**
+ * Name of the effective user.
+ *
+ * @throws `nss-failed`
+ */
+export function ownName(): string {
+  return passwdEntry().name;
+}
+
 function becomeByName(name: string): void {
   try {
     process.seteuid?.(name);

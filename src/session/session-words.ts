@@ -3,21 +3,34 @@ import type { SessionRequest } from './session-request.ts';
 /** Mounted into each container: what transfers files where the image has nothing for it. */
 export const filesInside = '/run/berth/files';
 
+/** What the OCI runtime gives to each process that it starts in a container. */
+const umaskInside = 0o022;
+
 /**
  * What runs inside, as sshd would run it: the user's shell as a login shell, or with the client's
  * command as its one argument (session.c, do_child). All shells of passwd know `-l`.
+ *
+ * @param umask That of the login (pam_umask); the runtime would set its own, whatever it inherits.
  */
 export function sessionWords(
   { kind, command }: SessionRequest,
   inside: { readonly shell: string; readonly bundledFiles: boolean },
+  umask = umaskInside,
 ): string[] {
-  if (kind === 'shell' || command === undefined) return [inside.shell, '-l'];
-  if (kind === 'sftp') return sftpWords(command, inside.bundledFiles);
-  return [inside.shell, '-c', command];
+  const octal = umask === umaskInside ? undefined : umask.toString(8).padStart(3, '0');
+  if (kind === 'sftp' && command !== undefined)
+    return sftpWords(command, inside.bundledFiles, octal);
+  const words =
+    kind === 'shell' || command === undefined
+      ? [inside.shell, '-l']
+      : [inside.shell, '-c', command];
+  return octal === undefined
+    ? words
+    : ['/bin/sh', '-c', `umask ${octal}; exec "$0" "$@"`, ...words];
 }
 
 /** The bundled server runs with its own loader and libraries, whatever the image has. */
-function sftpWords(command: string, bundled: boolean): string[] {
+function sftpWords(command: string, bundled: boolean, umask: string | undefined): string[] {
   const [, ...options] = command.trim().split(/\s+/);
   const server = bundled
     ? [
@@ -25,5 +38,6 @@ function sftpWords(command: string, bundled: boolean): string[] {
         `${filesInside}/sftp-server.bin`,
       ]
     : ['/usr/lib/openssh/sftp-server'];
-  return [...server, ...options];
+  // Of two -u the last counts: what the admin wrote in sshd_config.
+  return [...server, ...(umask === undefined ? [] : ['-u', umask]), ...options];
 }

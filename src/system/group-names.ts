@@ -1,15 +1,29 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { BerthError } from '../errors.ts';
+
+/** What may depend on these names is not begun without them, nor waited for longer, in milliseconds. */
+const decisionMs = 10_000;
 
 /**
  * Names of all groups of a user, the primary one too, as NSS has them (id(1)); of whoever runs this
  * process where no name is given.
+ *
+ * @throws {BerthError} `group-names-missing` where one of the groups has no name, or NSS hangs: who
+ *   gets what is not decided by half of the groups
  */
 export function groupNamesOf(...user: [name?: string]): string[] {
-  const names = execFileSync('/usr/bin/id', ['-Gn', '-z', '--', ...user.filter(isText)], {
-    env: { PATH: '/usr/bin:/bin' },
-    encoding: 'utf8',
+  const { status, stdout, stderr, error } = spawnSync(
+    '/usr/bin/id',
+    ['-Gn', '-z', '--', ...user.filter(isText)],
+    { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8', timeout: decisionMs },
+  );
+  if (status === 0) return stdout.split('\0').filter((name) => name !== '');
+  throw new BerthError('the names of your groups are not known at the moment', {
+    code: 'group-names-missing',
+    exit: 'temporary',
+    hint: 'See `id USER`: does each group have a name, and does the directory service answer?',
+    fields: { why: error?.message ?? stderr.trim() },
   });
-  return names.split('\0').filter((name) => name !== '');
 }
 
 function isText(value: string | undefined): value is string {
