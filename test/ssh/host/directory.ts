@@ -124,7 +124,12 @@ const nslcdConf = [
 function slapdConf(own: string): string {
   return [
     ...['core', 'cosine', 'nis'].map((name) => `include /etc/ldap/schema/${name}.schema`),
-    ...['modulepath /usr/lib/ldap', 'loglevel none', 'moduleload back_mdb', 'pidfile /run/slapd/slapd.pid'],
+    ...[
+      'modulepath /usr/lib/ldap',
+      'loglevel none',
+      'moduleload back_mdb',
+      'pidfile /run/slapd/slapd.pid',
+    ],
     ...['database mdb', `suffix "${base}"`, `rootdn "${admin}"`, `rootpw ${password}`],
     ...[`directory ${own}/data`, 'index objectClass,uid,uidNumber,gidNumber,memberUid,cn eq', ''],
   ].join('\n');
