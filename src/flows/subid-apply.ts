@@ -100,7 +100,7 @@ async function stage(plan: SubidPlan, file: FileName): Promise<StagedFile[]> {
 }
 
 /** What is there, byte for byte, and the new lines behind it. */
-export function afterText(text: string, { add }: SubidPlan, file: FileName): string {
+function afterText(text: string, { add }: SubidPlan, file: FileName): string {
   const separator = text === '' || text.endsWith('\n') ? '' : '\n';
   return `${text}${separator}${add[file].map((entry) => `${entryLine(entry)}\n`).join('')}`;
 }

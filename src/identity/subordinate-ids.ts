@@ -109,12 +109,12 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
 }
 
 /** Where the user's IDs begin, whether there is room for them or not. */
-export function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): number {
+function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): number {
   return base + (uid - firstUid) * size;
 }
 
 /** The highest UID whose range lies within 32 bits. */
-export function highestUid({ firstUid, base, size }: SubordinateLayout): number {
+function highestUid({ firstUid, base, size }: SubordinateLayout): number {
   return firstUid + Math.floor((idSpace - base) / size) - 1;
 }
 
