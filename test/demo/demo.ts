@@ -7,10 +7,11 @@ import { ownNamespaces } from './own-namespace.ts';
 import { namespaceOf, newcomers, people } from './people.ts';
 import { planAfter, planBefore } from './plans.ts';
 import { portalLogins } from './portal-login.ts';
+import { sshSession } from './ssh-session.ts';
 import { Story } from './story.ts';
 import { timing } from './timing.ts';
 
-/** `npm run demo`: two users log in at a portal and work on a real cluster. */
+/** `npm run demo`: two users log in at a portal and work on a real cluster; one comes with ssh, too. */
 async function demo(story: Story): Promise<void> {
   const site = await openSite();
   const portal = await step('installing Berth', async () => {
@@ -24,6 +25,7 @@ async function demo(story: Story): Promise<void> {
   await ownNamespaces(story, site);
   await planAfter(story, portal);
   await timing(story);
+  await sshSession(story);
   if (process.env.CI === 'true') await step('the site to end', stopSite);
   else lookAround(story, site, portal);
 }

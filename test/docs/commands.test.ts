@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureAccount } from '../site/accounts.ts';
 import type { HookResult } from '../site/portal.ts';
 import { openSite } from '../site/site.ts';
-import { codeBlocks, pages, tableRows } from './markdown.ts';
+import { codeBlocks, pages, pageText, tableRows } from './markdown.ts';
 import { PortalHost } from './portal-host.ts';
 
 interface Way {
@@ -19,6 +19,16 @@ const packageJson = new URL('../../package.json', import.meta.url);
 /** How each command of the documentation is tested; one that is not here fails. */
 const ways: readonly Way[] = [
   // The modules that this test runs on came by it. What can go wrong is a lock file that does not fit.
+  // test/ssh/readme.test.ts types them on a login node.
+  {
+    command:
+      /^(?:apt-get install|cat etc\/pam|groupadd|\S+\/berth (?:images|subid|lint|plan --ssh)) ?/,
+    prove: isOfLoginNode,
+  },
+  {
+    command: /^install -D -m 0644 (?:-t \/etc\/\S+ )?etc\/(?:security|sshd|berth)\/\S+/,
+    prove: isOfLoginNode,
+  },
   { command: /^npm ci$/, prove: () => ends(0, 'npm ci --dry-run') },
   { command: /^npm ci && npm run demo$/, prove: demo },
   // A test does not run all tests; .ci/run does, and this one is among them.
@@ -102,6 +112,7 @@ async function demo(): Promise<void> {
   const { stdout } = await ends(0, 'npm run demo', { CI: '' });
   expect(stdout).toContain('alice$ kubectl get secrets');
   expect(stdout).toMatch(/User "oidc:alice" cannot list resource "secrets".* namespace "u-bob"/);
+  expect(stdout).toMatch(/ssh login 'id'\n\s+uid=\d+\(alice\) .*projects/);
   expect(stdout).toContain('npm run site:down');
 }
 
@@ -109,6 +120,14 @@ async function plan(command: string): Promise<void> {
   const { exitCode, stdout } = await host.run(command);
   expect([0, 1]).toContain(exitCode);
   expect(stdout).toContain('Namespace u-alice');
+}
+
+function isOfLoginNode(command: string): Promise<void> {
+  const section = pageText('README.md')
+    .split('\n## ')
+    .find((part) => part.startsWith('Install it on a login node'));
+  expect(section).toContain(command);
+  return Promise.resolve();
 }
 
 async function isScript(command: string): Promise<void> {
