@@ -15,6 +15,20 @@ interface Known {
 /** Podman's and the runtime's words for what goes wrong on real machines. */
 const known: readonly Known[] = [
   {
+    pattern: /no valid executable found for OCI runtime|invalid runtime/i,
+    code: 'runtime-missing',
+    exit: 'config',
+    message: 'sessions cannot be started on this machine: the OCI runtime is missing',
+    hint: 'Install crun, or correct `podman.runtime` in ssh.yml.',
+  },
+  {
+    pattern: /can't stat program/i,
+    code: 'mount-program-missing',
+    exit: 'config',
+    message: 'sessions cannot be started on this machine: the mount program is missing',
+    hint: 'Install fuse-overlayfs, or correct `podman.mount_program` in ssh.yml.',
+  },
+  {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'container-disk-full',
     exit: 'temporary',
@@ -52,7 +66,7 @@ const known: readonly Known[] = [
   },
   {
     pattern:
-      /exec format error|exec user process|OCI runtime error|no such file or directory.*podman-init/i,
+      /exec format error|exec user process|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
     code: 'container-broken-image',
     exit: 'unavailable',
     message: 'the image of this session cannot be run',
