@@ -28,7 +28,17 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */
 const session = Math.trunc(Math.random() * 2 ** 32).toString(16);
-const log = logfmtLogger((line) => void syslog(line), { session, user: userInfo().username });
+const log = logfmtLogger((line) => void syslog(line), { session, user: ownNameOrUid() });
+
+/** That NSS does not know the user, because the directory is down, is said by `openSession`. */
+function ownNameOrUid(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
+}
+
 main({ args: process.argv.slice(2), env: process.env }, log).catch((thrown: unknown) => {
   const error = asBerthError(thrown, 'starting your session');
   log.error(error);
