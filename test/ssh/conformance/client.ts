@@ -92,7 +92,11 @@ export class Client {
     args: readonly string[],
     options: ClientOptions = {},
   ): Promise<ClientResult> {
-    return run(command, args, { timeout: 60_000, ...options, env: { ...this.env, ...options.env } });
+    return run(command, args, {
+      timeout: 60_000,
+      ...options,
+      env: { ...this.env, ...options.env },
+    });
   }
 
   /** A program's output on our own machine. @throws Error when it fails */

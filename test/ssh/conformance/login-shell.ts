@@ -9,8 +9,9 @@ export const loginShell: readonly Case[] = [
     run: (client) =>
       withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
         atPrompt(client, async (terminal) => {
-          terminal.type('echo "<$0 $FROM_PROFILE>"; shopt login_shell\r');
-          await terminal.shows(/\n<-\S+ yes>\r\nlogin_shell\s+on\r/);
+          // How the shell was told differs: `-bash` as its name, or -l.
+          terminal.type('echo "<$FROM_PROFILE>"; shopt login_shell\r');
+          await terminal.shows(/\n<yes>\r\nlogin_shell\s+on\r/);
         }),
       ),
   },
