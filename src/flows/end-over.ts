@@ -12,6 +12,7 @@ import {
   removeContainers,
   type BerthContainer,
 } from './end-containers.ts';
+import { removeLeakedLayers } from './leaked-layers.ts';
 import { connectionsFolder, endingLock, idleFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
 import { writePrivateFile } from '../system/private-file.ts';
@@ -40,8 +41,10 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
     if (open.size > 0 || all.length > over.length) return ended;
     await endSupport(part);
     const again = ended.failed.length === 0 ? ended : await removeAgain(site, part);
-    if (again.failed.length === 0) rmSync(idleFile(site, uid), { force: true });
-    return again;
+    const failed = [...again.failed, ...(await removeLeakedLayers(part))];
+    await endSupport(await userSite(site, part.user));
+    if (failed.length === 0) rmSync(idleFile(site, uid), { force: true });
+    return { removed: again.removed, failed };
   } finally {
     await lock?.release();
   }
@@ -50,9 +53,7 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
 /** In namespaces made anew: podman could not join the former ones, because of what is in pause.pid. */
 async function removeAgain(site: SessionSite, { user }: UserSite): Promise<EndedOver> {
   const part = await userSite(site, user);
-  const ended = await removeContainers(part, await berthContainers(site, part));
-  await endSupport(await userSite(site, user));
-  return ended;
+  return await removeContainers(part, await berthContainers(site, part));
 }
 
 export interface Overdue {
