@@ -60,9 +60,10 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
   const session = {
-    words: sessionWords(request, container, process.umask()),
+    // Says what it was; the runtime, which we become, sets its own.
+    words: sessionWords(request, container, process.umask(0o022)),
     tty: request.tty,
-    cwd: user.home,
+    cwd: container.cwd,
     env: sessionEnvironment(container, env, { profile, host }),
   };
   return request.tty && container.terminalBy === 'podman'
