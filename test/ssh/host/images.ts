@@ -33,17 +33,23 @@ export async function testImages(): Promise<TestImages> {
     if (await isThere(store)) return images;
     await ensurePackages(['podman', 'fuse-overlayfs']);
     const archives = { [site]: await siteArchive(), [busybox]: await busyboxArchive() };
-    await step(`importing the test images into ${store}`, () => build(store, archives));
+    await step(`importing the test images into ${store}`, () => buildStore(store, archives));
     return images;
   });
 }
 
-/** Beside its place first: a store that has its name is complete. */
-async function build(store: string, archives: Readonly<Record<string, string>>): Promise<void> {
-  const fresh = join(imagesFolder, 'new');
+/**
+ * Makes a shared store of tars of root file systems, by image name; beside its place first: a store that
+ * has its name is complete.
+ */
+export async function buildStore(
+  store: string,
+  archives: Readonly<Record<string, string>>,
+): Promise<void> {
+  const fresh = `${store}.new`;
   await rm(fresh, { recursive: true, force: true });
   await mkdir(fresh, { recursive: true, mode: 0o755 });
-  const conf = join(imagesFolder, 'new.conf');
+  const conf = `${fresh}.conf`;
   await writeFile(conf, storageConf(fresh));
   for (const [image, archive] of Object.entries(archives))
     await execa('podman', ['import', '--quiet', archive, image], {

@@ -1,0 +1,136 @@
+/**
+ * `tsx test/bench/ssh-first.ts [RUNS]`, as root: what a user's first container from an image costs beside
+ * the later ones, and whether that grows with the image. First means: a user's store with nothing in it.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { imagesFolder } from '../site/folders.ts';
+import { step } from '../site/progress.ts';
+import { siteArchive } from '../ssh/host/image-archives.ts';
+import { buildStore } from '../ssh/host/images.ts';
+import { SshHost } from '../ssh/host/ssh-host.ts';
+import { machine } from './measure.ts';
+import { heading, ratio, say } from './report.ts';
+
+/** Megabytes of random bytes on top of the site image. */
+const images = { 'localhost/bench-860:1': 400, 'localhost/bench-1720:1': 1260 } as const;
+type Image = keyof typeof images;
+const [small, large] = Object.keys(images) as [Image, Image];
+
+const runs = Number(process.argv[2] ?? 7);
+const store = join(imagesFolder, 'store-of-bench');
+
+await makeStore();
+const host = await SshHost.start({ mode: 'plain', images: store, users: { 'bench-first': [] } });
+try {
+  await bench();
+} finally {
+  await host.stop();
+  await rm(store, { recursive: true, force: true });
+}
+
+async function bench(): Promise<void> {
+  say(`First and later containers: ${machine}; medians of ${runs} runs in turn`);
+  const rows = [small, large].map((image) => ({
+    image,
+    first: [] as number[],
+    later: [] as number[],
+    size: '',
+  }));
+  for (let run = 0; run <= runs; run += 1)
+    for (const row of rows) {
+      const folder = `/run/user/${host.account('bench-first').uid}/${run}`;
+      const [one, other] = [await podmanRun(folder, row.image), await podmanRun(folder, row.image)];
+      row.size = await usedKiB(folder);
+      await removed(folder);
+      // The first turn only warms the page cache: it is the disk's and not ours.
+      if (run === 0) continue;
+      row.first.push(one.ms);
+      row.later.push(other.ms);
+      if (!other.root.startsWith('fuse')) throw new Error(`its root is ${other.root}`);
+    }
+  heading(
+    'podman run --rm --userns keep-id IMAGE, from the shared store, IDs mapped by fuse-overlayfs',
+  );
+  for (const { image, first, later, size } of rows)
+    say(
+      `${image.padEnd(24)} first ${median(first)} ms, later ${median(later)} ms; the user's store has ${size} KiB`,
+    );
+  const [one, twice] = rows.map(({ first, later }) => ({
+    first: median(first),
+    later: median(later),
+  }));
+  if (one === undefined || twice === undefined) return;
+  ratio('first of later', one.first / one.later, { atMost: 1.5 });
+  ratio('first with twice the image', twice.first / one.first, { atMost: 1.15 });
+
+  heading('the same with the kernel’s own overlay: podman copies the layers and chowns them');
+  const folder = '/var/lib/berth-ssh/users/bench';
+  const { uid } = host.account('bench-first');
+  await host.inside(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', folder]);
+  for (const turn of ['first', 'later'])
+    try {
+      say(`${small.padEnd(24)} ${turn} ${(await podmanRun(folder, small, [])).ms} ms`);
+    } catch (error) {
+      say(`${small.padEnd(24)} ${turn}: ${String(error).trim()}`);
+    }
+  say(`the user's store has ${await usedKiB(folder)} KiB`);
+  await removed(folder);
+}
+
+/** @returns Milliseconds, and the type of the file system that is the container's root */
+async function podmanRun(
+  folder: string,
+  image: Image,
+  mounted: readonly string[] = ['--storage-opt', 'overlay.mount_program=/usr/bin/fuse-overlayfs'],
+): Promise<{ readonly ms: number; readonly root: string }> {
+  const started = performance.now();
+  const { exitCode, stdout, stderr } = await host.asUser(
+    'bench-first',
+    [
+      ...['podman', '--root', `${folder}/storage`, '--runroot', `${folder}/run`],
+      ...['--tmpdir', `${folder}/tmp`, '--runtime', 'crun', '--cgroup-manager', 'cgroupfs'],
+      ...['--events-backend', 'none', '--log-level', 'error', '--storage-driver', 'overlay'],
+      ...mounted,
+      ...['--storage-opt', 'additionalimagestore=/var/lib/berth-ssh/images'],
+      ...['run', '--rm', '--userns', 'keep-id', '--network', 'host', '--log-driver', 'none'],
+      ...['--pull', 'never', image, 'sed', '-n', 's,^[^ ]* / \\([^ ]*\\) .*,\\1,p', '/proc/mounts'],
+    ],
+    { timeout: 300_000 },
+  );
+  if (exitCode !== 0) throw new Error(stderr);
+  return { ms: Math.round(performance.now() - started), root: stdout.toString().trim() };
+}
+
+async function usedKiB(folder: string): Promise<string> {
+  const { stdout } = await host.inside(['du', '-sk', folder]);
+  return stdout.toString().split('\t')[0] ?? '';
+}
+
+async function removed(folder: string): Promise<void> {
+  await host.inside(['rm', '-rf', folder]);
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
+}
+
+async function makeStore(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-first-'));
+  try {
+    const archives: Record<string, string> = {};
+    for (const [image, megabytes] of Object.entries(images)) {
+      const tar = join(folder, `${megabytes}.tar`);
+      await execa('cp', ['--reflink=auto', await siteArchive(), tar]);
+      const bytes = join(folder, 'bytes');
+      await execa('dd', ['if=/dev/urandom', `of=${bytes}`, 'bs=1M', `count=${megabytes}`]);
+      await execa('tar', ['-rf', tar, '-C', folder, './bytes']);
+      archives[image] = tar;
+    }
+    await step('making the images', () => buildStore(store, archives));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
