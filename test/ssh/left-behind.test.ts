@@ -96,7 +96,7 @@ describe('what a connection started', () => {
     const first = await LiveSession.ready(host, 'bob', 'sleep 1000');
     const second = await LiveSession.ready(host, 'bob', 'sleep 2000 & cat');
     const firstSleeps = async (): Promise<boolean> =>
-      (await leftOver(host, 'bob')).processes.some((line) => line.endsWith(" sleep 1000"));
+      (await leftOver(host, 'bob')).processes.some((line) => line.endsWith(' sleep 1000'));
     await first.cut();
     await expect.poll(firstSleeps, { timeout: 10_000 }).toBe(false);
     await expect.poll(() => records('bob'), { timeout: 10_000 }).toHaveLength(1);
