@@ -7,7 +7,10 @@ import type { SshHost } from './host/ssh-host.ts';
 export interface LeftOver {
   /** `PID COMMAND` of processes with the user's UID or one of its subordinate UIDs. */
   readonly processes: readonly string[];
-  /** Mounts below the user's container storage, in the host's namespace or any of a process there. */
+  /**
+   * Mounts below the user's container storage that the host sees. Those in a namespace of the user's
+   * own are gone with its last process.
+   */
   readonly mounts: readonly string[];
   /** Names in the store's own list, of containers that podman knows and of those it does not. */
   readonly containers: readonly string[];
