@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
+import { isWithin } from '../config/protected-folders.ts';
 import { BerthError } from '../errors.ts';
 import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts';
 import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
@@ -91,12 +92,16 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   const id = (await run(call)).trim().split('\n').at(-1) ?? '';
   const pid = Number(await readFile(pidFile(host, name), 'utf8'));
   assertLimits(pid, profile);
+  const container = { id, pausePid: pausePid(host.runFolder) };
+  const shell = await prepareInside(input, container, run);
+  const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
   const note: ContainerNote = {
     id,
     pid,
     start: startOf(pid) ?? '',
     env: await imageEnvironment(pid),
-    shell: await prepareInside(input, { id, pausePid: pausePid(host.runFolder) }, run),
+    shell,
+    cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
     terminalBy: terminalBy(runtime, await run(versionCall(runtime))),
   };
@@ -104,6 +109,20 @@ async function start(input: StartInput, deadline: number): Promise<void> {
     mode: 0o600,
     replaceable: true,
   });
+}
+
+/** The home, where the image has it; else / as with sshd, where it is not there. */
+async function homeInside(
+  { host }: StartInput,
+  container: WarmContainer & Pick<ContainerNote, 'shell'>,
+  run: (call: ProgramCall) => Promise<string>,
+): Promise<string> {
+  const { home } = host.user;
+  const tried = { words: [container.shell, '-c', ':'], tty: false, cwd: home, env: {} };
+  return run(runtimeExec(host, container, tried)).then(
+    () => home,
+    () => '/',
+  );
 }
 
 function versionCall(runtime: string): ProgramCall {

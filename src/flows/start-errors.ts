@@ -90,10 +90,10 @@ export function startError(
       cause,
     });
   if (error.code === 'ENOENT' || error.code === 'EACCES')
-    return new BerthError('sessions cannot be started on this machine: podman is missing', {
-      code: 'podman-missing',
+    return new BerthError(`sessions cannot be started on this machine: no ${error.path ?? ''}`, {
+      code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
       exit: 'config',
-      hint: 'Install podman, or correct its path in ssh.yml.',
+      hint: 'Install it, or correct its path in ssh.yml.',
       cause,
     });
   const match = known.find(({ pattern }) => pattern.test(stderr));

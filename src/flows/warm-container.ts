@@ -16,6 +16,8 @@ export interface ContainerNote {
   /** The user's shell inside. */
   readonly shell: string;
   readonly bundledFiles: boolean;
+  /** Where a session starts: the home, or / where there is none inside. */
+  readonly cwd: string;
   readonly terminalBy: TerminalBy;
 }
 
