@@ -33,7 +33,7 @@ export interface Issuer {
   readonly tokenEndpoint: string;
   /**
    * As `verifyToken`, with the issuer's keys. A key that is not known is asked for once, at most
-   * once a minute, so a made-up `kid` cannot turn each login into a request to the issuer.
+   * once in ten seconds, so a made-up `kid` cannot turn each login into a request to the issuer.
    */
   verify(jwt: string, expected: Omit<TokenExpectation, 'keys'>): Promise<TokenClaims>;
   /**
@@ -51,7 +51,7 @@ interface IssuerRecord extends IssuerDocuments {
 }
 
 const staleAfterSeconds = 3600;
-const quietSeconds = 60;
+const quietSeconds = 10;
 const maximumBytes = 512 * 1024;
 
 /**

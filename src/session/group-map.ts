@@ -5,8 +5,9 @@ export interface IdExtent {
   readonly count: number;
 }
 
-/** newgidmap(1) and the kernel take so many lines for one user namespace. */
+/** The kernel takes so many lines for one user namespace, in one write of so many bytes. */
 const mostExtents = 340;
+const mostBytes = 4096;
 
 /**
  * The container's groups so that the user's GID and supplementary GIDs are the same numbers inside,
@@ -41,9 +42,16 @@ export function groupMap(
     ...real.filter((extent) => !kept.includes(extent)),
   ].map(({ inside, count }) => ({ start: inside, count }));
   const extents = [...fixed, ...spread(free, new Set(fixed.map(({ inside }) => inside)))];
-  return extents.length > mostExtents
+  return extents.length > mostExtents || bytesOf(extents) >= mostBytes
     ? undefined
     : extents.toSorted((one, other) => one.inside - other.inside);
+}
+
+function bytesOf(extents: readonly IdExtent[]): number {
+  return extents.reduce(
+    (sum, { inside, outside, count }) => sum + `${inside} ${outside} ${count}\n`.length,
+    0,
+  );
 }
 
 interface Span {

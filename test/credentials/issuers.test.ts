@@ -37,7 +37,7 @@ afterAll(async () => {
   await portal.remove();
 });
 
-/** New keys are asked for once a minute at most: the hook's note of its last request becomes older. */
+/** New keys are asked for once in ten seconds at most: the hook's note of its last request becomes older. */
 async function aMinuteLater(): Promise<void> {
   const folder = join(portal.files.stateDir, 'issuers');
   for (const name of await readdir(folder).catch(() => [])) {
