@@ -179,7 +179,10 @@ export class SshHost {
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
       const gone = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();
+      // A bound: a process that a debugger holds does not die, and the host waits for it.
+      const timer = setTimeout(() => this.#unshare.kill('SIGKILL'), 20_000);
       await gone;
+      clearTimeout(timer);
     }
     await rm(this.folder, { recursive: true, force: true });
   }
