@@ -181,12 +181,22 @@ describe('berth images pull', () => {
       const { stdout } = await execa('du', ['-sm', join(site.store, 'overlay')], { reject: false });
       return Number.parseInt(stdout) > 20 ? true : undefined;
     });
+    // Stopped, it cannot come to its end by itself.
+    const podman = Number(
+      await execa('pgrep', ['--parent', String(child.pid)]).then((done) => done.stdout),
+    );
+    process.kill(podman, 'SIGSTOP');
     child.kill('SIGKILL');
     await once(child, 'exit');
-    await waitFor({ what: 'podman to end', timeoutMs: 10_000 }, async () => {
-      const { stdout } = await execa('ps', ['-eo', 'args']);
-      return stdout.includes(join(site.store, '.work')) ? undefined : true;
-    });
+    try {
+      await waitFor({ what: 'podman to end', timeoutMs: 10_000 }, async () => {
+        const { stdout } = await execa('ps', ['-eo', 'args']);
+        return stdout.includes(join(site.store, '.work')) ? undefined : true;
+      });
+    } catch (error) {
+      process.kill(podman, 'SIGKILL');
+      throw error;
+    }
     expect((await checks())[0]?.status).toBe('ok');
     expect((await pull(large.tag)).exitCode).toBe(0);
     expect(await leftovers()).toEqual([]);
