@@ -91,7 +91,7 @@ export async function overdue(
 }
 
 /** IDs of the user's connections that sshd serves and nobody closes. */
-export function openConnections(site: SessionSite, uid: number): ReadonlySet<string> {
+function openConnections(site: SessionSite, uid: number): ReadonlySet<string> {
   const names = namesIn(`${connectionsFolder(site)}/${uid}`);
   return new Set(
     names.filter((name) => {

@@ -41,7 +41,7 @@ export async function writeReapMetrics(
 }
 
 /** Prometheus' text format, version 0.0.4. */
-export function metricsText(report: ReapReport, totals: Totals, seconds: number): string {
+function metricsText(report: ReapReport, totals: Totals, seconds: number): string {
   const metric = (name: string, type: 'counter' | 'gauge', help: string, value: number): string =>
     `# HELP berth_ssh_${name} ${help}\n# TYPE berth_ssh_${name} ${type}\nberth_ssh_${name} ${value}\n`;
   return [

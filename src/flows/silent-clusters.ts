@@ -19,7 +19,7 @@ export interface SeenClusters {
 }
 
 /** How long logins leave a cluster alone, in seconds. */
-export const skipSeconds = 30;
+const skipSeconds = 30;
 
 /** Without a connection, `api-deadline` is a server that accepts and says nothing. */
 const awayCodes: ReadonlySet<string> = new Set(['api-unreachable', 'api-deadline']);

@@ -3,7 +3,7 @@ import { isErrno } from '../errors.ts';
 import { startOf } from './process-start.ts';
 
 /** Where PAM's hook notes the open connections: `UID/PID.STARTTIME`, of sshd's monitor process. */
-export const connectionsFolder = '/run/berth/connections';
+const connectionsFolder = '/run/berth/connections';
 
 /** sshd, its child, the shell that runs a forced command, and then some. */
 const furthest = 16;
