@@ -59,7 +59,7 @@ export function escapedParts(text: string): string[] {
 }
 
 /** Text, with each byte that is none as a lone surrogate. */
-function textOf(bytes: Buffer): string {
+export function textOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8');
   let text = '';
   for (let at = 0; at < bytes.length;) {

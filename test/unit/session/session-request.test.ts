@@ -30,4 +30,29 @@ describe('what sshd calls the login with', () => {
       });
     },
   );
+
+  it('is sftp where the subsystem was asked for, and a command where only its name occurs', () => {
+    const kind = (command: string) => sessionRequest(['-c', command], undefined, false, login).kind;
+    for (const command of ['/usr/lib/openssh/sftp-server -l INFO', 'internal-sftp', 'sftp-server'])
+      expect(kind(command)).toBe('sftp');
+    for (const command of ['echo sftp-server', 'sftp-servers', '/bin/x sftp-server'])
+      expect(kind(command)).toBe('command');
+  });
+
+  it('keeps every character of a command that looks like something else', () => {
+    const command = '-c $(id)\n--config /tmp/x ';
+    for (const request of [
+      sessionRequest([], command, false, login),
+      sessionRequest(['-c', command], undefined, false, login),
+    ])
+      expect(request).toEqual({ kind: 'command', command, tty: false });
+  });
+
+  it.each([[['--what', 'x']], [['--profile']], [['--profile', '']], [['-c']], [['-c', 'a', 'b']]])(
+    'refuses %j',
+    (args) => {
+      const usage = expect.objectContaining({ code: 'usage' }) as Error;
+      expect(() => sessionRequest(args, undefined, false, login)).toThrow(usage);
+    },
+  );
 });

@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { escapedParts, holdsRawBytes, textOf } from '../../../src/system/raw-bytes.ts';
+
+function throughShell(text: string): Buffer {
+  return execFileSync('/bin/sh', ['-c', 'printf %b "$@"', 'sh', ...escapedParts(text)]);
+}
+
+describe('words that are no UTF-8', () => {
+  it('are plain text where they are', () => {
+    const text = 'a é \\0351 %s 😀 \ufffd';
+    expect(textOf(Buffer.from(text))).toBe(text);
+    expect(holdsRawBytes(text)).toBe(false);
+  });
+
+  it.each([
+    ['Latin-1', Buffer.from('caf\xe9\xe9 \\', 'latin1')],
+    ['cut characters', Buffer.from('f09f98c3e2', 'hex')],
+    ['surrogates and overlong forms', Buffer.from('eda080c0afedb280', 'hex')],
+    ['text around a byte', Buffer.concat([Buffer.from('é\\n%s\\c😀'), Buffer.from([0xff, 0x31])])],
+  ])('come back byte for byte: %s', (_, bytes) => {
+    const text = textOf(bytes);
+    expect(holdsRawBytes(text)).toBe(true);
+    expect(throughShell(text)).toEqual(bytes);
+  });
+
+  it('come back in parts that a command line can hold', () => {
+    const bytes = Buffer.concat([
+      Buffer.from('😀'.repeat(12_345)),
+      randomBytes(60_000).map((byte) => (byte === 0 ? 1 : byte)),
+    ]);
+    const text = textOf(bytes);
+    for (const part of escapedParts(text)) expect(Buffer.byteLength(part)).toBeLessThan(128 * 1024);
+    expect(throughShell(text)).toEqual(bytes);
+  });
+});
