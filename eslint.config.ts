@@ -19,7 +19,7 @@ const layers = [
 ] as const;
 
 /** Layers that compute data only: no process, no file, no socket, no clock. */
-const pure = ['desired', 'config'] as const;
+const pure = ['session', 'desired', 'config'] as const;
 
 const nothingAbove = layers.flatMap((layer, height) =>
   layers.slice(0, height).map((above) => ({

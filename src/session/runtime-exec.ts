@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { programName } from './program-name.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
 import { podmanEnvironment } from './podman-call.ts';
 
@@ -47,7 +47,7 @@ export function runtimeExec(
       ...['--target', String(container.pausePid)],
       '--',
       podman.runtime,
-      ...['--root', `${runFolder}/${basename(podman.runtime)}`],
+      ...['--root', `${runFolder}/${programName(podman.runtime)}`],
       'exec',
       ...(session.tty ? ['--tty'] : []),
       ...['--user', session.user ?? `${user.uid}:${user.gid}`],

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { programName } from './program-name.ts';
 import { podmanCall } from './podman-call.ts';
 import type { ExecSession } from './runtime-exec.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
@@ -16,7 +16,7 @@ const crunResizes = [1, 8, 7] as const;
  * @param version What `RUNTIME --version` prints.
  */
 export function terminalBy(runtime: string, version: string): TerminalBy {
-  if (basename(runtime) !== 'crun') return 'runtime';
+  if (programName(runtime) !== 'crun') return 'runtime';
   const numbers = /\bversion (\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
   for (const [place, wanted] of crunResizes.entries()) {
     const found = Number(numbers[place] ?? 0);
