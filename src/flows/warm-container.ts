@@ -21,6 +21,9 @@ export interface ContainerNote {
   readonly terminalBy: TerminalBy;
 }
 
+/** What a note does not say that another version of Berth wrote: its container goes on being joined. */
+const formerNotes = { bundledFiles: false, cwd: '/', terminalBy: 'podman' } as const;
+
 /** Folder of locks and notes: the user's own, gone after a reboot as the containers are. */
 export function noteFolder(runFolder: string): string {
   return `${runFolder}/berth`;
@@ -36,7 +39,8 @@ export function warmContainer(
   name: string,
 ): (ContainerNote & WarmContainer) | undefined {
   try {
-    const note = JSON.parse(readFileSync(noteFile(runFolder, name), 'utf8')) as ContainerNote;
+    const text = readFileSync(noteFile(runFolder, name), 'utf8');
+    const note = { ...formerNotes, ...(JSON.parse(text) as ContainerNote) };
     if (note.start === '' || startOf(note.pid) !== note.start) return undefined;
     const pause = pausePid(runFolder);
     return startOf(pause) === undefined ? undefined : { ...note, pausePid: pause };
