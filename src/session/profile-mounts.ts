@@ -1,4 +1,4 @@
-import type { Profile, ProfileMount } from '../config/profile.ts';
+import type { Profile, ProfileMount, ProfileSlurm } from '../config/profile.ts';
 
 /** Where Slurm's commands look when SLURM_CONF says so. */
 export const slurmInside = '/etc/slurm';
@@ -21,9 +21,21 @@ export function profileMounts({ mounts, agent, slurm }: Profile): ProfileMount[]
   return [
     ...mounts,
     ...(agent ? [readOnly(hostTmp, hostTmpInside)] : []),
-    ...(slurm === undefined
-      ? []
-      : [readOnly(slurm.config, slurmInside), readOnly(slurm.munge, mungeInside)]),
+    ...(slurm === undefined ? [] : slurmMounts(slurm, mounts)),
+  ];
+}
+
+/** A socket elsewhere on the host has its path in slurm.conf (AuthInfo), which counts inside as well. */
+function slurmMounts(
+  { config, munge }: ProfileSlurm,
+  mounts: readonly ProfileMount[],
+): ProfileMount[] {
+  const known =
+    munge === mungeInside || mounts.some(({ source, target = source }) => target === munge);
+  return [
+    readOnly(config, slurmInside),
+    readOnly(munge, mungeInside),
+    ...(known ? [] : [readOnly(munge, munge)]),
   ];
 }
 
