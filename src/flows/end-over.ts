@@ -12,6 +12,7 @@ import {
   removeContainers,
   type BerthContainer,
 } from './end-containers.ts';
+import { removeLeakedVolumes } from './leaked-volumes.ts';
 import { removeLeakedLayers } from './leaked-layers.ts';
 import { connectionsFolder, endingLock, idleFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
@@ -41,7 +42,11 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
     if (open.size > 0 || all.length > over.length) return ended;
     await endSupport(part);
     const again = ended.failed.length === 0 ? ended : await removeAgain(site, part);
-    const failed = [...again.failed, ...(await removeLeakedLayers(part))];
+    const failed = [
+      ...again.failed,
+      ...(await removeLeakedVolumes(part)),
+      ...(await removeLeakedLayers(part)),
+    ];
     await endSupport(await userSite(site, part.user));
     if (failed.length === 0) rmSync(idleFile(site, uid), { force: true });
     return { removed: again.removed, failed };

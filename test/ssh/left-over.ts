@@ -18,12 +18,21 @@ export interface LeftOver {
   readonly layers: readonly string[];
   /** Records of connections, locks and notes. */
   readonly files: readonly string[];
+  readonly volumes: readonly string[];
   /** How many of podman's locks are taken. */
   readonly podmanLocks: number;
 }
 
 export const nothingLeft: LeftOver = {
-  ...{ processes: [], mounts: [], containers: [], layers: [], files: [], podmanLocks: 0 },
+  ...{
+    processes: [],
+    mounts: [],
+    containers: [],
+    layers: [],
+    volumes: [],
+    files: [],
+    podmanLocks: 0,
+  },
 };
 
 export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
@@ -36,6 +45,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
       .split('\n')
       .filter((line) => line.includes(`/users/${uid}/storage`)),
     containers: await names('overlay-containers/containers.json'),
+    volumes: await readdir(join(storage, 'volumes')).catch(() => []),
     layers: await names('overlay-layers/layers.json'),
     files: [
       ...(await filesIn(host, `/run/berth/connections/${uid}`)),
