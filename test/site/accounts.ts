@@ -56,6 +56,7 @@ export async function ensureAccount(
     await ensureGroups(groups);
     const existing = (await passwd()).find((entry) => entry.name === name);
     if (existing === undefined) {
+      await removeFormerHomes([name]);
       await execa('useradd', [
         ...['--badname', '--create-home', '--home-dir', homeOf(name), '--key', 'HOME_MODE=0700'],
         ...['--comment', gecos, '--shell', shell, '--groups', groups.join(','), '--', name],
@@ -86,6 +87,7 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
       [name, randomUUID(), '', '', gecos, homeOf(name), shell].join(':'),
     );
     if (missing.length > 0) {
+      await removeFormerHomes(missing);
       await execa('newusers', ['--badname'], { input: `${lines.join('\n')}\n` });
       await execa('chmod', ['0700', ...missing.map(homeOf)]);
     }
@@ -103,6 +105,11 @@ export async function removeAccounts(): Promise<void> {
     for (const group of await groupsOfOurs()) await execa('groupdel', [group], { reject: false });
     await rm(groupsFile, { force: true });
   });
+}
+
+/** Of accounts that were made in another /etc, such as the one of a host of the tests: other UIDs. */
+async function removeFormerHomes(names: readonly string[]): Promise<void> {
+  for (const name of names) await rm(homeOf(name), { recursive: true, force: true });
 }
 
 async function remove(accounts: readonly Account[]): Promise<void> {
