@@ -22,6 +22,10 @@ export async function sshSession(story: Story): Promise<void> {
     const plan = ['plan', '--ssh', '--user', person, '--command', 'id'];
     const planned = ended(await host.inside([join(installed, 'berth'), ...plan]));
     story.output(planned.split('\n').slice(0, 6).join('\n'));
+    story.say('Her groups get to keep their numbers inside:');
+    const subid = ['subid', 'apply', '--groups', person];
+    story.command('root', `berth ${subid.join(' ')}`);
+    story.output(ended(await host.inside([join(installed, 'berth'), ...subid])));
     story.say('Who she is on the host, and inside:');
     story.command('root', `id ${person}`);
     story.output(ended(await host.inside(['id', person])));
