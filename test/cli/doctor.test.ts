@@ -173,7 +173,11 @@ describe('berth doctor, one thing taken away at a time', () => {
         ' ',
       ),
     );
-    const report = await doctor(portal);
+    // The API server's own authorizer learns of a binding a moment after it was made.
+    const report = await waitFor({ what: 'the binding to count', timeoutMs: 20_000 }, async () => {
+      const seen = await doctor(portal);
+      return complaints(seen).length > 0 ? seen : undefined;
+    });
     await site.kubectl('delete clusterrole/ondemand clusterrolebinding/ondemand'.split(' '));
     expect(complaints(report)).toEqual(['excess-rights warning']);
     expect(report.exitCode).toBe(0);
