@@ -92,9 +92,9 @@ describe('berth images gc', () => {
         users: { 'img-ada': [] },
       });
       try {
-        const { uid } = host.account('img-ada');
+        const { uid, gid } = host.account('img-ada');
         const own = join(site.storage, 'users', String(uid));
-        await execa('install', ['-d', '-m', '0700', '-o', String(uid), '-g', String(uid), own]);
+        await execa('install', ['-d', '-m', '0700', '-o', String(uid), '-g', String(gid), own]);
         const podman = (...words: string[]) =>
           host.asUser('img-ada', [
             ...['podman', '--root', join(own, 'storage'), '--runtime', 'crun'],
