@@ -1,4 +1,5 @@
 import type { CommandModule } from 'yargs';
+import { builtIn } from '../config/built-in.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../flows/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
@@ -63,7 +64,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   ]);
   assertRoot();
   const settings = await loadSshSettings({ configFile: args.config });
-  const run = '/run/berth';
+  const run = builtIn.runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now };
   const dryRun = args['dry-run'];

@@ -3,11 +3,12 @@ import type { Lifetime } from '../config/profile.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import { endProcesses } from '../system/end-processes.ts';
+import { pauseFile } from '../session/podman-call.ts';
 import { isSupportOf, userProcesses } from './connection-processes.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import type { SessionSite } from './session-site.ts';
 import { storedContainers, type StoredContainer } from './user-containers.ts';
-import { pauseFile, type UserSite } from './user-site.ts';
+import type { UserSite } from './user-site.ts';
 import { noteFolder } from './warm-container.ts';
 
 /** One container of Berth's in a user's store. */

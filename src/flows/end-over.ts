@@ -14,7 +14,7 @@ import {
 } from './end-containers.ts';
 import { removeLeakedVolumes } from './leaked-volumes.ts';
 import { removeLeakedLayers } from './leaked-layers.ts';
-import { connectionsFolder, endingLock, idleFile, type SessionSite } from './session-site.ts';
+import { connectionsOf, endingLock, idleFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
 import { writePrivateFile } from '../system/private-file.ts';
 
@@ -97,7 +97,7 @@ export async function overdue(
 
 /** IDs of the user's connections that sshd serves and nobody closes. */
 function openConnections(site: SessionSite, uid: number): ReadonlySet<string> {
-  const names = namesIn(`${connectionsFolder(site)}/${uid}`);
+  const names = namesIn(connectionsOf(site, uid));
   return new Set(
     names.filter((name) => {
       const monitor = monitorOf(name);

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -10,6 +9,7 @@ import {
   parseLdd,
 } from '../session/bundled-files.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface FilesResult {
   readonly folder: string;
@@ -95,27 +95,17 @@ async function install(
 }
 
 /** In the C locale and without the caller's library paths. */
-function ldd(file: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(
-      '/usr/bin/ldd',
-      [file],
-      { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } },
-      (error, stdout) => {
-        // A static program needs no loader; ldd says so by failing.
-        if (error === null || /not a dynamic executable|statically linked/.test(stdout))
-          resolve(stdout);
-        else
-          reject(
-            new BerthError(`ldd ${file} failed: ${error.message}`, {
-              code: 'ldd-failed',
-              exit: 'unavailable',
-              hint: 'ldd is part of the C library (libc-bin).',
-              cause: error,
-            }),
-          );
-      },
-    );
+async function ldd(file: string): Promise<string> {
+  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } };
+  const { error, stdout } = await runProgram('/usr/bin/ldd', [file], options);
+  // A static program needs no loader; ldd says so by failing.
+  if (error === undefined || /not a dynamic executable|statically linked/.test(stdout))
+    return stdout;
+  throw new BerthError(`ldd ${file} failed: ${error.message}`, {
+    code: 'ldd-failed',
+    exit: 'unavailable',
+    hint: 'ldd is part of the C library (libc-bin).',
+    cause: error,
   });
 }
 

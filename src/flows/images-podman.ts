@@ -1,8 +1,9 @@
-import { type ExecFileException, execFile } from 'node:child_process';
+import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/profile.ts';
 import { BerthError, type ExitClass } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { storeCall, type WorkStore } from '../session/image-store.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface PodmanOptions {
   /** The environment of `berth`; little of it is handed on. */
@@ -19,7 +20,7 @@ export interface PodmanOptions {
  *   `registry-unreachable`, `registry-certificate`, `image-store-full`, `image-short-name`,
  *   `image-policy`, `archive-unreadable`, `podman-failed`
  */
-export function podmanOnStore(
+export async function podmanOnStore(
   podman: PodmanPaths,
   store: WorkStore,
   words: readonly string[],
@@ -28,12 +29,9 @@ export function podmanOnStore(
 ): Promise<string> {
   const call = storeCall(podman, store, words, env);
   const options = { env: { ...call.env }, cwd: '/', signal, maxBuffer: 16 * 1024 * 1024 };
-  return new Promise((resolve, reject) => {
-    execFile(call.file, call.args.slice(1), options, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(podmanError(attempted, error, stderr, podman));
-    });
-  });
+  const { error, stdout, stderr } = await runProgram(call.file, call.args.slice(1), options);
+  if (error !== undefined) throw podmanError(attempted, error, stderr, podman);
+  return stdout;
 }
 
 interface Known {

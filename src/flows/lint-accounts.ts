@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
 import type { ProbeAccount } from '../config/sshd-probes.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface AccountQuery {
   /** Login names; with these or groups, nobody else is looked at. */
@@ -102,18 +102,21 @@ function primaryMembers(
     .map(([name = '']) => name);
 }
 
+const nssOptions = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 28 };
+
 /** id(1) asks NSS for this one user, so nothing has to be enumerated. */
 async function groupNames(user: string): Promise<string[]> {
-  const { stdout } = await run('/usr/bin/id', ['-Gnz', '--', user]);
+  const { stdout } = await runProgram('/usr/bin/id', ['-Gnz', '--', user], nssOptions);
   return stdout.split('\0').filter((name) => name !== '');
 }
 
 /** getent(1); keys that are not there are left out. */
 async function entries(database: string, keys: readonly string[]): Promise<Entry[]> {
-  const { stdout, code } = await run('/usr/bin/getent', ['--', database, ...keys]);
+  const words = ['--', database, ...keys];
+  const { error, stdout } = await runProgram('/usr/bin/getent', words, nssOptions);
   // 2: one or more keys were not found.
-  if (code !== 0 && !(code === 2 && keys.length > 0))
-    throw new BerthError(`getent ${database} ended with ${String(code)}`, {
+  if (error !== undefined && !(error.code === 2 && keys.length > 0))
+    throw new BerthError(`getent ${database} ended with ${String(error.code)}`, {
       code: 'nss-failed',
       exit: 'temporary',
       hint: 'See whether sssd or LDAP answers: `getent passwd`.',
@@ -122,15 +125,6 @@ async function entries(database: string, keys: readonly string[]): Promise<Entry
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => line.split(':'));
-}
-
-function run(file: string, args: string[]): Promise<{ stdout: string; code: unknown }> {
-  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 28 };
-  return new Promise((resolve) => {
-    execFile(file, args, options, (error, stdout) =>
-      resolve({ stdout, code: error === null ? 0 : error.code }),
-    );
-  });
 }
 
 function userUnknown(name: string): BerthError {

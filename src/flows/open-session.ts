@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { builtIn } from '../config/built-in.ts';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
 import type { SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
@@ -6,17 +7,15 @@ import type { Logger } from '../log.ts';
 import { lookupUser, ownName } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { containerName } from '../session/container-run.ts';
-import { runtimeExec } from '../session/runtime-exec.ts';
-import { sessionEnvironment } from '../session/session-environment.ts';
+import { containerSession, sessionCall } from '../session/session-call.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
-import { sessionWords } from '../session/session-words.ts';
-import { podmanExec } from '../session/terminal-by.ts';
 import { showMessageOfTheDay } from '../system/message-of-the-day.ts';
 import { ownConnection } from '../system/ssh-connection.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import type { startByPolicy as StartByPolicy } from './start-by-policy.ts';
 import { runFolderOf } from './run-folder.ts';
+import { connectionsOf } from './session-site.ts';
 import type { StartInput } from './start-container.ts';
 import { warmContainer } from './warm-container.ts';
 
@@ -59,16 +58,13 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
     warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
-  const session = {
-    // Says what it was; the runtime, which we become, sets its own.
-    words: sessionWords(request, container, process.umask(0o022)),
-    tty: request.tty,
-    cwd: container.cwd,
-    env: sessionEnvironment(container, env, { profile, host }),
-  };
-  return request.tty && container.terminalBy === 'podman'
-    ? podmanExec(host, container.id, session)
-    : runtimeExec(host, container, session);
+  // Says what it was; the runtime, which we become, sets its own.
+  const umask = process.umask(0o022);
+  return sessionCall(
+    host,
+    container,
+    containerSession(host, container, { request, profile, env, umask }),
+  );
 }
 
 /** An interactive login for which sshd says nothing, since it takes us for a command. */
@@ -114,7 +110,7 @@ async function groupNames(): Promise<string[]> {
 }
 
 function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost {
-  const connection = ownConnection(user.uid);
+  const connection = ownConnection(connectionsOf({ run: builtIn.runDir }, user.uid), user.uid);
   return {
     user,
     storage,

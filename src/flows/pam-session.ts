@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { builtIn } from '../config/built-in.ts';
 import type { SshSettings } from '../config/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { groupId } from '../identity/group-id.ts';
@@ -19,8 +20,6 @@ export interface PamInput {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
-
-const run = '/run/berth';
 
 /**
  * What PAM's session stack of sshd asks: at open the connection is noted, at close what it started is
@@ -44,7 +43,7 @@ export async function pamSession(input: PamInput): Promise<number> {
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
     if (step === 'close') {
       const { closeByPam } = await import('./close-by-pam.ts');
-      return await closeByPam({ ...input, name, configFile, run });
+      return await closeByPam({ ...input, name, configFile, run: builtIn.runDir });
     }
     return 0;
   } catch (thrown) {
@@ -68,7 +67,14 @@ async function open(input: OpenInput): Promise<number> {
   const { settings } = await compileSshSettings({ configFile }, input.now());
   if (!isConcerned(settings, user)) return 0;
   const id = await registerConnection({
-    ...{ pam, user, monitor: caller, run, hostProcesses, storage: settings.storage },
+    ...{
+      pam,
+      user,
+      monitor: caller,
+      run: builtIn.runDir,
+      hostProcesses,
+      storage: settings.storage,
+    },
     now: Math.floor(input.now() / 1000),
   });
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });

@@ -1,16 +1,13 @@
 import { chooseProfile } from '../config/choose-profile.ts';
 import { lookupUser } from '../identity/nss.ts';
 import { containerName, containerRun, type ReadyMount } from '../session/container-run.ts';
-import { runtimeExec } from '../session/runtime-exec.ts';
-import { sessionEnvironment } from '../session/session-environment.ts';
+import { containerSession, sessionCall, type SessionContainer } from '../session/session-call.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
-import { sessionWords } from '../session/session-words.ts';
-import { podmanExec } from '../session/terminal-by.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import { readyMounts } from './ready-mounts.ts';
-import { runFolderOf, runFoldersOf } from './run-folder.ts';
+import { findRunFolder, runFoldersOf } from './run-folder.ts';
 import { warmContainer } from './warm-container.ts';
 
 export interface PlanSessionInput {
@@ -71,7 +68,8 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     user,
     storage: settings.storage,
     podman: settings.podman,
-    runFolder: existingRunFolder(user),
+    // Else the one that PAM's hook would make.
+    runFolder: findRunFolder(user) ?? runFoldersOf(user)[1],
     connection: 'CONNECTION',
   };
   return {
@@ -90,41 +88,23 @@ function planned(
   const { mounts, skipped } = readyMounts(profile, host, filesFolder);
   const name = containerName(profile, host.connection);
   const warm = warmContainer(host.runFolder, name);
-  const inside = warm ?? {
-    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' as const },
-    shell: profile.shell ?? host.user.shell,
+  const container: SessionContainer = warm ?? {
+    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' },
+    ...{ shell: profile.shell ?? host.user.shell, cwd: host.user.home },
     bundledFiles: mounts.some(({ source }) => source === filesFolder),
   };
-  const environment = sessionEnvironment(inside, {}, { profile, host });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
-  const session = {
-    words: sessionWords(request, inside),
-    tty,
-    cwd: host.user.home,
-    env: environment,
-  };
+  const session = containerSession(host, container, { request, profile, env: {} });
   return {
     profile: profile.name,
     container: {
       name,
       runs: warm !== undefined,
-      start: containerRun(host, profile, { mounts }).call,
+      start: containerRun(host, profile, { mounts }),
     },
     mounts,
     skipped,
-    becomes:
-      tty && inside.terminalBy === 'podman'
-        ? podmanExec(host, inside.id, session)
-        : runtimeExec(host, inside, session),
-    environment,
+    becomes: sessionCall(host, container, session),
+    environment: session.env,
   };
-}
-
-/** The one that is there, else the one that PAM's hook would make. */
-function existingRunFolder(user: { readonly uid: number }): string {
-  try {
-    return runFolderOf(user);
-  } catch {
-    return runFoldersOf(user)[1];
-  }
 }

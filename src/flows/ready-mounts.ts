@@ -5,7 +5,7 @@ import { BerthError } from '../errors.ts';
 import type { ReadyMount } from '../session/container-run.ts';
 import { profileMounts } from '../session/profile-mounts.ts';
 import type { SessionHost } from '../session/session-host.ts';
-import { filesInside } from '../session/session-words.ts';
+import { filesInside } from '../session/bundled-files.ts';
 import { fillTemplate } from '../session/template.ts';
 
 export interface ReadyMounts {

@@ -9,7 +9,12 @@ import { writePrivateFile } from '../system/private-file.ts';
 import { endConnection } from './close-connection.ts';
 import { closingFile, monitorOf, readConnection } from './connection-record.ts';
 import { endOver, namesIn, overdue } from './end-over.ts';
-import { connectionFile, connectionsFolder, type SessionSite } from './session-site.ts';
+import {
+  connectionFile,
+  connectionsFolder,
+  connectionsOf,
+  type SessionSite,
+} from './session-site.ts';
 import { userSite } from './user-site.ts';
 
 export interface ReapReport {
@@ -132,7 +137,7 @@ const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
 /** Connections whose monitor is gone, and those whose end was begun and never done. */
 function goneConnections(site: SessionSite, uid: number): ReadonlySet<string> {
-  const folder = `${connectionsFolder(site)}/${uid}`;
+  const folder = connectionsOf(site, uid);
   const gone = new Set<string>();
   for (const name of namesIn(folder)) {
     const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];

@@ -5,7 +5,7 @@ import { parentOf, sessionOf } from '../system/processes.ts';
 import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 import { connectionId, writeConnection, type ConnectionRecord } from './connection-record.ts';
 import { findRunFolder } from './run-folder.ts';
-import { connectionFile, connectionsFolder, endingLock, idleFile } from './session-site.ts';
+import { connectionFile, connectionsOf, endingLock, idleFile } from './session-site.ts';
 
 /** What PAM says of a connection; only `rhost` is the client's. */
 export interface PamItems {
@@ -43,7 +43,7 @@ export async function registerConnection(registration: Registration): Promise<st
   const start = startOf(monitor);
   if (start === undefined) return undefined;
   const id = connectionId({ pid: monitor, start });
-  ensureRootFolder(`${connectionsFolder({ run })}/${user.uid}`);
+  ensureRootFolder(connectionsOf({ run }, user.uid));
   writeConnection(connectionFile({ run }, user.uid, id), recordOf(registration));
   rmSync(idleFile({ run }, user.uid), { force: true });
   ensureUserFolder(`${storage}/users/${user.uid}`, user);

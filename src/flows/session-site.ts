@@ -16,8 +16,13 @@ export function connectionsFolder({ run }: Pick<SessionSite, 'run'>): string {
   return `${run}/connections`;
 }
 
+/** One user's. */
+export function connectionsOf(site: Pick<SessionSite, 'run'>, uid: number): string {
+  return `${connectionsFolder(site)}/${uid}`;
+}
+
 export function connectionFile(site: Pick<SessionSite, 'run'>, uid: number, id: string): string {
-  return `${connectionsFolder(site)}/${uid}/${id}`;
+  return `${connectionsOf(site, uid)}/${id}`;
 }
 
 /** Since when the user has no connection: `idle/UID`, milliseconds since the epoch. */

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { glob, readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { configError } from '../config/config-error.ts';
@@ -6,6 +5,7 @@ import { parseSshdConfigLines, type SshdConfigLine } from '../config/sshd-config
 import { type MatchBlock, matchCriteria, type SshdConnection } from '../config/sshd-match.ts';
 import { parseSshdOptions, type SshdOptions } from '../config/sshd-options.ts';
 import { BerthError, isErrno } from '../errors.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface SshdProgram {
   /** Absolute path of sshd(8). */
@@ -38,14 +38,11 @@ export async function effectiveOptions(
   });
 }
 
-function run(sshd: string, args: string[], config: string): Promise<string> {
+async function run(sshd: string, args: string[], config: string): Promise<string> {
   const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, timeout: patience, cwd: '/' };
-  return new Promise((resolve, reject) => {
-    execFile(sshd, args, options, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(refused(sshd, config, stderr, error));
-    });
-  });
+  const { error, stdout, stderr } = await runProgram(sshd, args, options);
+  if (error !== undefined) throw refused(sshd, config, stderr, error);
+  return stdout;
 }
 
 function refused(sshd: string, config: string, stderr: string, cause: Error): BerthError {

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
@@ -8,12 +7,13 @@ import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts'
 import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
-import { filesInside } from '../session/session-words.ts';
+import { filesInside } from '../session/bundled-files.ts';
 import { terminalBy } from '../session/terminal-by.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { groupLines } from '../system/group-names.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
+import { runProgram } from '../system/run-program.ts';
 import { groupMaps } from './group-maps.ts';
 import { assertLimits } from './limits-in-effect.ts';
 import { readyMounts } from './ready-mounts.ts';
@@ -81,7 +81,7 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   assertOwnFolder(host);
   const { mounts } = readyMounts(profile, host, filesFolder);
   const maps = await groupMaps(host, run);
-  const { call } = containerRun(host, profile, {
+  const call = containerRun(host, profile, {
     mounts,
     ...(image === undefined ? {} : { image }),
     ...(maps === undefined ? {} : { maps }),
@@ -204,20 +204,17 @@ const preparation = [
 ].join('\n');
 
 /** @param deadline of the whole start, by performance.now() */
-function runWithin(call: ProgramCall, deadline: number, { deadlineMs }: Profile): Promise<string> {
-  const [, ...args] = call.args;
+async function runWithin(
+  { file, args, env }: ProgramCall,
+  deadline: number,
+  { deadlineMs }: Profile,
+): Promise<string> {
   const timeout = Math.max(1, Math.ceil(deadline - performance.now()));
-  return new Promise((resolve, reject) => {
-    execFile(
-      call.file,
-      args,
-      { env: { ...call.env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
-      (error, stdout, stderr) => {
-        if (error === null) resolve(stdout);
-        else reject(startError(error, stderr, deadlineMs));
-      },
-    );
+  const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
+    ...{ env: { ...env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
   });
+  if (error !== undefined) throw startError(error, stderr, deadlineMs);
+  return stdout;
 }
 
 /** What is left of a container that ended, or did not come up. */

@@ -1,10 +1,10 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
 import type { OwnedId } from '../identity/subordinate-faults.ts';
 import type { FileName, SubordinateUser } from '../identity/subordinate-ids.ts';
+import { runProgram } from '../system/run-program.ts';
 
 export interface AccountQuery {
   /** Login names, or lines of passwd(5), which need no lookup; every account where there is none. */
@@ -151,16 +151,13 @@ const nssOfMachine: Nss = async (database, keys) => {
   return lines;
 };
 
-function getent(database: string, keys: readonly string[]): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null, stdout: string): void => {
-      const code = error === null ? 0 : (error as { code?: unknown }).code;
-      // 2: a key was not found.
-      if (code === 0 || (code === 2 && keys.length > 0)) resolve(nonEmptyLines(stdout));
-      else reject(nssFailed(database, error));
-    };
-    execFile('getent', [database, ...keys], { maxBuffer: 2 ** 30, encoding: 'utf8' }, done);
-  });
+async function getent(database: string, keys: readonly string[]): Promise<string[]> {
+  const words = ['--', database, ...keys];
+  const { error, stdout } = await runProgram('/usr/bin/getent', words, { maxBuffer: 2 ** 30 });
+  // 2: a key was not found.
+  const answered = error === undefined || (error.code === 2 && keys.length > 0);
+  if (!answered) throw nssFailed(database, error);
+  return nonEmptyLines(stdout);
 }
 
 function nssOfFiles(prefix: string): Nss {

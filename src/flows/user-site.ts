@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { User } from '../identity/user.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
+import { pauseFile } from '../session/podman-call.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { userFolder } from '../session/session-host.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
@@ -31,11 +32,6 @@ export async function userSite(site: SessionSite, user: User): Promise<UserSite>
       pausePid: host === undefined ? undefined : await pausePidOf(host),
     },
   };
-}
-
-/** As podman of this user keeps it. */
-export function pauseFile({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
-  return `${runFolder}/libpod/tmp/pause.pid`;
 }
 
 async function pausePidOf({ user, runFolder }: SessionHost): Promise<number | undefined> {

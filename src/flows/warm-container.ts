@@ -1,24 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
-import type { WarmContainer } from '../session/runtime-exec.ts';
-import type { TerminalBy } from '../session/terminal-by.ts';
+import { pauseFile } from '../session/podman-call.ts';
+import type { SessionContainer } from '../session/session-call.ts';
 import { startOf } from '../system/process-start.ts';
 
 /** What is known of a container since it was started, in the user's run folder. */
-export interface ContainerNote {
-  /** Podman's ID. */
-  readonly id: string;
+export interface ContainerNote extends Omit<SessionContainer, 'pausePid'> {
   /** Host's PID of its first process, and when that was started (`startOf`). */
   readonly pid: number;
   readonly start: string;
-  /** `NAME=VALUE` of the image. */
-  readonly env: readonly string[];
-  /** The user's shell inside. */
-  readonly shell: string;
-  readonly bundledFiles: boolean;
-  /** Where a session starts: the home, or / where there is none inside. */
-  readonly cwd: string;
-  readonly terminalBy: TerminalBy;
 }
 
 /** What a note does not say that another version of Berth wrote: its container goes on being joined. */
@@ -37,7 +27,7 @@ export function noteFile(runFolder: string, name: string): string {
 export function warmContainer(
   runFolder: string,
   name: string,
-): (ContainerNote & WarmContainer) | undefined {
+): (ContainerNote & SessionContainer) | undefined {
   try {
     const text = readFileSync(noteFile(runFolder, name), 'utf8');
     const note = { ...formerNotes, ...(JSON.parse(text) as ContainerNote) };
@@ -53,5 +43,5 @@ export function warmContainer(
 
 /** The process that keeps the user's user namespace open, as podman notes it. */
 export function pausePid(runFolder: string): number {
-  return Number(readFileSync(`${runFolder}/libpod/tmp/pause.pid`, 'latin1'));
+  return Number(readFileSync(pauseFile({ runFolder }), 'latin1'));
 }

@@ -1,4 +1,5 @@
-import { filesInside } from './session-words.ts';
+/** Mounted into each container: what transfers files where the image has nothing for it. */
+export const filesInside = '/run/berth/files';
 
 /** What transfers files where the image has nothing for it. */
 export type BundledProgram = 'sftp-server' | 'scp';

@@ -1,4 +1,4 @@
-import type { Lifetime, Profile } from '../config/profile.ts';
+import type { Profile } from '../config/profile.ts';
 import type { IdExtent } from './group-map.ts';
 import { podmanCall } from './podman-call.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
@@ -9,11 +9,6 @@ export interface ReadyMount {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
-}
-
-export interface ContainerRun {
-  readonly name: string;
-  readonly call: ProgramCall;
 }
 
 /**
@@ -39,7 +34,7 @@ export function containerRun(
     /** Where supplementary groups have their own numbers inside. */
     readonly maps?: IdMaps;
   },
-): ContainerRun {
+): ProgramCall {
   const { user, connection } = host;
   const name = containerName(profile, connection);
   const { limits, podman } = profile;
@@ -48,7 +43,6 @@ export function containerRun(
     '--detach',
     '--replace',
     ...['--name', name],
-    ...labels(profile, connection),
     ...userNamespace(ready.maps),
     ...['--group-add', 'keep-groups'],
     ...(ready.maps === undefined ? ['--passwd-entry', passwdEntry(host.user)] : []),
@@ -76,7 +70,7 @@ export function containerRun(
     ready.image ?? profile.image,
     ...['/run/podman-init', '-P'],
   ];
-  return { name, call: podmanCall(host, words) };
+  return podmanCall(host, words);
 }
 
 /**
@@ -92,25 +86,6 @@ function scratchFolders(mounts: readonly ReadyMount[]): string[] {
 /** Where podman writes the host's PID of the container's first process. */
 export function pidFile({ runFolder }: Pick<SessionHost, 'runFolder'>, name: string): string {
   return `${runFolder}/berth/${name}.pid`;
-}
-
-function labels({ name, lifetime }: Profile, connection: string | undefined): string[] {
-  return [
-    ['berth.profile', name],
-    ['berth.lifetime', lifetimeLabel(lifetime)],
-    ...(lifetime.kind === 'connection' && connection !== undefined
-      ? [['berth.connection', connection]]
-      : []),
-  ].flatMap(([key, value]) => ['--label', `${key ?? ''}=${value ?? ''}`]);
-}
-
-/** `connection`, `user:GRACE` or `duration:LENGTH`, in milliseconds, for whoever ends it. */
-function lifetimeLabel(lifetime: Lifetime): string {
-  if (lifetime.kind === 'connection') return 'connection';
-  const linger = lifetime.linger ? ':linger' : '';
-  return lifetime.kind === 'user'
-    ? `user:${lifetime.graceMs}${linger}`
-    : `duration:${lifetime.durationMs}${linger}`;
 }
 
 export interface IdMaps {

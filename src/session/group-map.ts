@@ -59,21 +59,6 @@ interface Span {
   readonly count: number;
 }
 
-/** The spans with single IDs taken out. */
-function without(spans: readonly Span[], taken: readonly number[]): Span[] {
-  return taken.reduce<Span[]>(
-    (rest, id) =>
-      rest.flatMap(({ start, count }) => {
-        if (id < start || id >= start + count) return [{ start, count }];
-        return [
-          { start, count: id - start },
-          { start: id + 1, count: start + count - id - 1 },
-        ].filter((span) => span.count > 0);
-      }),
-    [...spans],
-  );
-}
-
 /** Free IDs for the numbers inside that are not taken, from 0 on. */
 function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
   const extents: IdExtent[] = [];
@@ -96,10 +81,9 @@ function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
 /** The same for user IDs: the user's own, and subordinate ones around it, as keep-id has it. */
 export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
   const own = { inside: uid, outside: 0, count: 1 };
-  const free = without(
-    first.map(({ inside, count }) => ({ start: inside, count })),
-    [0],
-  );
+  const free = first
+    .filter(({ inside }) => inside !== 0)
+    .map(({ inside, count }) => ({ start: inside, count }));
   return [own, ...spread(free, new Set([uid]))].toSorted((one, other) => one.inside - other.inside);
 }
 

@@ -15,7 +15,7 @@ export function podmanCall(host: SessionHost, words: readonly string[]): Program
       'podman',
       ...['--root', `${own}/storage`],
       ...['--runroot', `${runFolder}/containers`],
-      ...['--tmpdir', `${runFolder}/libpod/tmp`],
+      ...['--tmpdir', temporaryFolder(host)],
       ...['--runtime', podman.runtime],
       ...['--cgroup-manager', podman.cgroupManager],
       ...['--events-backend', 'none'],
@@ -29,6 +29,15 @@ export function podmanCall(host: SessionHost, words: readonly string[]): Program
     ],
     env: podmanEnvironment(host),
   };
+}
+
+function temporaryFolder({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
+  return `${runFolder}/libpod/tmp`;
+}
+
+/** Where podman notes the process that keeps the user's user namespace open. */
+export function pauseFile(host: Pick<SessionHost, 'runFolder'>): string {
+  return `${temporaryFolder(host)}/pause.pid`;
 }
 
 /** All that podman, the OCI runtime and nsenter get to see: nothing of the client's or the user's. */

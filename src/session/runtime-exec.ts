@@ -35,10 +35,6 @@ export function runtimeExec(
   session: ExecSession,
 ): ProgramCall {
   const { user, podman, runFolder } = host;
-  const environment = Object.entries(session.env).flatMap(([name, value]) => [
-    '--env',
-    `${name}=${value}`,
-  ]);
   return {
     file: podman.nsenter,
     args: [
@@ -52,10 +48,15 @@ export function runtimeExec(
       ...(session.tty ? ['--tty'] : []),
       ...['--user', session.user ?? `${user.uid}:${user.gid}`],
       ...['--cwd', session.cwd],
-      ...environment,
+      ...environmentWords(session.env),
       container.id,
       ...session.words,
     ],
     env: podmanEnvironment(host),
   };
+}
+
+/** The runtime and podman take the environment inside alike. */
+export function environmentWords(env: ExecSession['env']): string[] {
+  return Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
 }

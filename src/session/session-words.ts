@@ -1,7 +1,5 @@
+import { bundledArgv } from './bundled-files.ts';
 import type { SessionRequest } from './session-request.ts';
-
-/** Mounted into each container: what transfers files where the image has nothing for it. */
-export const filesInside = '/run/berth/files';
 
 /** What the OCI runtime gives to each process that it starts in a container. */
 const umaskInside = 0o022;
@@ -29,15 +27,11 @@ export function sessionWords(
     : ['/bin/sh', '-c', `umask ${octal}; exec "$0" "$@"`, ...words];
 }
 
-/** The bundled server runs with its own loader and libraries, whatever the image has. */
 function sftpWords(command: string, bundled: boolean, umask: string | undefined): string[] {
-  const [, ...options] = command.trim().split(/\s+/);
-  const server = bundled
-    ? [
-        ...[`${filesInside}/ld.so`, '--library-path', `${filesInside}/lib`],
-        `${filesInside}/sftp-server.bin`,
-      ]
-    : ['/usr/lib/openssh/sftp-server'];
+  const [, ...said] = command.trim().split(/\s+/);
   // Of two -u the last counts: what the admin wrote in sshd_config.
-  return [...server, ...(umask === undefined ? [] : ['-u', umask]), ...options];
+  const options = [...(umask === undefined ? [] : ['-u', umask]), ...said];
+  return bundled
+    ? bundledArgv('sftp-server', options)
+    : ['/usr/lib/openssh/sftp-server', ...options];
 }

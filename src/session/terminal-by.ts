@@ -1,6 +1,6 @@
 import { programName } from './program-name.ts';
 import { podmanCall } from './podman-call.ts';
-import type { ExecSession } from './runtime-exec.ts';
+import { environmentWords, type ExecSession } from './runtime-exec.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
 
 /** Who relays a session's terminal: the OCI runtime, or podman with its conmon. */
@@ -38,7 +38,7 @@ export function podmanExec(
     ...['--detach-keys', ''],
     ...['--user', `${user.uid}:${user.gid}`],
     ...['--workdir', session.cwd],
-    ...Object.entries(session.env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+    ...environmentWords(session.env),
     containerId,
     ...session.words,
   ]);

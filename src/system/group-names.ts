@@ -1,5 +1,6 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { BerthError } from '../errors.ts';
+import { runProgram } from './run-program.ts';
 
 /** What may depend on these names is not begun without them, nor waited for longer, in milliseconds. */
 const decisionMs = 10_000;
@@ -11,10 +12,10 @@ const decisionMs = 10_000;
  * @throws {BerthError} `group-names-missing` where one of the groups has no name, or NSS hangs: who
  *   gets what is not decided by half of the groups
  */
-export function groupNamesOf(...user: [name?: string]): string[] {
+export function groupNamesOf(user?: string): string[] {
   const { status, stdout, stderr, error } = spawnSync(
     '/usr/bin/id',
-    ['-Gn', '-z', '--', ...user.filter(isText)],
+    ['-Gn', '-z', '--', ...(user === undefined ? [] : [user])],
     { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8', timeout: decisionMs },
   );
   if (status === 0) return stdout.split('\0').filter((name) => name !== '');
@@ -26,10 +27,6 @@ export function groupNamesOf(...user: [name?: string]): string[] {
   });
 }
 
-function isText(value: string | undefined): value is string {
-  return value !== undefined;
-}
-
 /** Names are a comfort: a directory service that hangs costs so many milliseconds at most. */
 const nameServiceMs = 2_000;
 
@@ -37,18 +34,13 @@ const nameServiceMs = 2_000;
  * Lines of group(5) for these GIDs, without members: who is one, the kernel knows. A GID that NSS does
  * not know has none.
  */
-export function groupLines(gids: readonly number[]): Promise<string[]> {
-  if (gids.length === 0) return Promise.resolve([]);
-  const options = { env: {}, timeout: nameServiceMs, encoding: 'utf8' } as const;
-  return new Promise((resolve) => {
-    // It fails where one of them has no name, and prints the others.
-    execFile('/usr/bin/getent', ['group', ...gids.map(String)], options, (_error, stdout) =>
-      resolve(
-        stdout.split('\n').flatMap((line) => {
-          const [name, , id] = line.split(':');
-          return name === undefined || id === undefined ? [] : [`${name}:x:${id}:`];
-        }),
-      ),
-    );
+export async function groupLines(gids: readonly number[]): Promise<string[]> {
+  if (gids.length === 0) return [];
+  const options = { env: {}, timeout: nameServiceMs };
+  // It fails where one of them has no name, and prints the others.
+  const { stdout } = await runProgram('/usr/bin/getent', ['group', ...gids.map(String)], options);
+  return stdout.split('\n').flatMap((line) => {
+    const [name, , id] = line.split(':');
+    return name === undefined || id === undefined ? [] : [`${name}:x:${id}:`];
   });
 }

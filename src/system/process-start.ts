@@ -7,13 +7,22 @@ import { readFileSync } from 'node:fs';
  * @returns Nothing for a process that is gone.
  */
 export function startOf(pid: number): string | undefined {
+  const fields = statFields(pid);
+  return fields === undefined || isEnded(fields) ? undefined : fields[19];
+}
+
+/** The fields of /proc/PID/stat from the third (state) on; nothing for a process that is gone. */
+export function statFields(pid: number): readonly string[] | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in field 2 may hold blanks and brackets, so count from its last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // A zombie runs no more; its parent only has not looked yet.
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return undefined;
   }
+}
+
+/** A zombie runs no more; its parent only has not looked yet. */
+export function isEnded([state]: readonly string[]): boolean {
+  return state === 'Z' || state === 'X';
 }

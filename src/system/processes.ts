@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
-import { startOf } from './process-start.ts';
+import { isEnded, startOf, statFields } from './process-start.ts';
 
 /** A number that the kernel gives again, and the start that tells its owners apart. */
 export interface ProcessId {
@@ -110,17 +110,6 @@ export function namespaceOf(pid: number, kind: 'pid' | 'user'): number | undefin
   } catch {
     return undefined;
   }
-}
-
-function isEnded(fields: readonly string[]): boolean {
-  return fields[0] === 'Z' || fields[0] === 'X';
-}
-
-/** The fields of /proc/PID/stat from the third (state) on. */
-function statFields(pid: number): readonly string[] | undefined {
-  const stat = readProc(pid, 'stat');
-  // The name in field 2 may hold blanks and brackets, so count from its last one.
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 /** What of /proc is read here is smaller, but for environments and arguments. */

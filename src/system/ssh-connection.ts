@@ -2,9 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 import { startOf } from './process-start.ts';
 
-/** Where PAM's hook notes the open connections: `UID/PID.STARTTIME`, of sshd's monitor process. */
-const connectionsFolder = '/run/berth/connections';
-
 /** sshd, its child, the shell that runs a forced command, and then some. */
 const furthest = 16;
 
@@ -12,13 +9,15 @@ const furthest = 16;
  * The connection that this process belongs to: of its ancestors, the one that PAM's hook noted, else
  * the nearest one that is not the user's, which is sshd's monitor.
  *
+ * @param noted Folder where PAM's hook notes the user's open connections, as `PID.STARTTIME` of sshd's
+ *   monitor process.
  * @param uid Of the user, who runs this process.
  * @returns `PID.STARTTIME`; nothing where /proc does not tell.
  */
-export function ownConnection(uid: number, folder = connectionsFolder): string | undefined {
-  const noted = notedConnections(`${folder}/${uid}`);
+export function ownConnection(noted: string, uid: number): string | undefined {
+  const connections = notedConnections(noted);
   for (let pid = process.ppid, step = 0; pid > 1 && step < furthest; step += 1) {
-    const known = noted.find((name) => name.startsWith(`${pid}.`));
+    const known = connections.find((name) => name.startsWith(`${pid}.`));
     if (known !== undefined) return known;
     const { parent, owner } = statusOf(pid);
     if (owner !== uid) {

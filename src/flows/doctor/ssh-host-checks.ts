@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../../config/profile.ts';
 import { isErrno } from '../../errors.ts';
+import { runProgram } from '../../system/run-program.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
@@ -169,18 +169,15 @@ export async function devicesFinding({ podman, profiles }: SshSettings): Promise
 }
 
 /** What a program prints; nothing where there is no such program. */
-function output(
+async function output(
   file: string,
   args: readonly string[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    execFile(file, [...args], { signal, encoding: 'utf8', cwd: '/' }, (error, stdout) => {
-      if (error === null) resolve(stdout);
-      else if (isErrno(error, 'ENOENT')) resolve(undefined);
-      else reject(new Error(`${file}: ${error.message.trim()}`, { cause: error }));
-    });
-  });
+  const { error, stdout } = await runProgram(file, args, { signal, cwd: '/' });
+  if (error === undefined) return stdout;
+  if (isErrno(error, 'ENOENT')) return undefined;
+  throw new Error(`${file}: ${error.message.trim()}`, { cause: error });
 }
 
 /** Nothing where there is no such file. */

@@ -58,7 +58,7 @@ async function makePeer(node: SshHost, path: string): Promise<void> {
   const folder = `/var/lib/berth-ssh/users/${account.uid}`;
   const owner = ['-o', String(account.uid), '-g', String(account.gid)];
   await node.inside(['install', '-d', ...owner, '-m', '0700', folder]);
-  const { call } = containerRun(sessionHost(account), plainProfile, {
+  const call = containerRun(sessionHost(account), plainProfile, {
     mounts: [{ source: account.home, target: account.home, readOnly: false }],
   });
   const left = new Set(['--detach', '--replace', '--init']);

@@ -1,0 +1,54 @@
+import type { Profile } from '../config/profile.ts';
+import { runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
+import { sessionEnvironment } from './session-environment.ts';
+import type { ProgramCall, SessionHost } from './session-host.ts';
+import type { SessionRequest } from './session-request.ts';
+import { sessionWords } from './session-words.ts';
+import { podmanExec, type TerminalBy } from './terminal-by.ts';
+
+/** A container that runs, and what its image has. */
+export interface SessionContainer extends WarmContainer {
+  /** `NAME=VALUE` of the image. */
+  readonly env: readonly string[];
+  /** The user's shell inside. */
+  readonly shell: string;
+  /** Where a session starts: the home, or / where there is none inside. */
+  readonly cwd: string;
+  readonly bundledFiles: boolean;
+  readonly terminalBy: TerminalBy;
+}
+
+/** What the connection brings along. */
+export interface SessionInput {
+  readonly request: SessionRequest;
+  readonly profile: Profile;
+  /** The environment that sshd made. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** That of the login (pam_umask); absent where there is no login. */
+  readonly umask?: number;
+}
+
+/** What runs in the container, with which environment, and where. */
+export function containerSession(
+  host: SessionHost,
+  container: SessionContainer,
+  { request, profile, env, umask }: SessionInput,
+): ExecSession {
+  return {
+    words: sessionWords(request, container, umask),
+    tty: request.tty,
+    cwd: container.cwd,
+    env: sessionEnvironment(container, env, { profile, host }),
+  };
+}
+
+/** The program that a login becomes. */
+export function sessionCall(
+  host: SessionHost,
+  container: SessionContainer,
+  session: ExecSession,
+): ProgramCall {
+  return session.tty && container.terminalBy === 'podman'
+    ? podmanExec(host, container.id, session)
+    : runtimeExec(host, container, session);
+}
