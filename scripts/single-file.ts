@@ -71,7 +71,7 @@ function inOutputs(outputs: Metafile['outputs']): string[] {
 }
 
 /** What is larger is worth the time to inflate it, in bytes: V8 reads a third of it at each start. */
-const worthPacking = 8 * 1024;
+const worthPacking = 32 * 1024;
 
 /** Deflated and in base64 behind a `!`, with which no module begins; else as it is. */
 function packed(source: string): string {

@@ -8,6 +8,7 @@ import { sessionRequest } from '../src/session/session-request.ts';
 import { become } from '../src/system/become.ts';
 import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
 import { isTerminal } from '../src/system/is-terminal.ts';
+import { randomDigits } from '../src/system/random-digits.ts';
 import { syslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) itself exits with where there is no session: no command's own code. */
@@ -27,7 +28,7 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
 }
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */
-const session = Math.trunc(Math.random() * 2 ** 32).toString(16);
+const session = randomDigits(8);
 const log = logfmtLogger((line) => void syslog(line), { session, user: ownNameOrUid() });
 
 /** That NSS does not know the user, because the directory is down, is said by `openSession`. */

@@ -4,7 +4,7 @@ import type { Profile } from '../config/profile.ts';
 import { isWithin } from '../config/protected-folders.ts';
 import { BerthError } from '../errors.ts';
 import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts';
-import { runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
+import { inFilesOf, runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/bundled-files.ts';
@@ -88,12 +88,19 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   });
   // What --replace removes would leave its volumes.
   if (existsSync(noteFile(host.runFolder, name))) await run(removeCall(host, name));
+  // The names are asked for while podman works.
+  const [printed, groups, version] = await Promise.all([
+    run(call),
+    groupLines([...new Set([host.user.gid, ...host.user.groups])]),
+    // What is wrong with the runtime, podman says better.
+    run(versionCall(runtime)).catch(() => ''),
+  ]);
   // --replace first prints what it removed.
-  const id = (await run(call)).trim().split('\n').at(-1) ?? '';
+  const id = printed.trim().split('\n').at(-1) ?? '';
   const pid = Number(await readFile(pidFile(host, name), 'utf8'));
   assertLimits(pid, profile);
   const container = { id, pausePid: pausePid(host.runFolder) };
-  const shell = await prepareInside(input, container, run);
+  const shell = await prepareInside(input, { ...container, pid, groups }, run);
   const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
   const note: ContainerNote = {
     id,
@@ -103,7 +110,7 @@ async function start(input: StartInput, deadline: number): Promise<void> {
     shell,
     cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
-    terminalBy: terminalBy(runtime, await run(versionCall(runtime))),
+    terminalBy: terminalBy(runtime, version),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
@@ -155,21 +162,17 @@ async function imageEnvironment(pid: number): Promise<string[]> {
  */
 async function prepareInside(
   { host, profile }: StartInput,
-  container: WarmContainer,
+  container: WarmContainer & { readonly pid: number; readonly groups: readonly string[] },
   run: (call: ProgramCall) => Promise<string>,
 ): Promise<string> {
   const { user } = host;
-  const groups = await groupLines([...new Set([user.gid, ...user.groups])]);
+  const { groups } = container;
   const shells = [user.shell, '/bin/bash'].filter((shell) => !shell.endsWith('/shell/login'));
-  const call = runtimeExec(host, container, {
-    words: [
-      ...['/bin/sh', '-c', preparation, 'sh'],
-      ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
-      ...(profile.shell === undefined ? shells : [profile.shell]),
-    ],
-    ...{ tty: false, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } },
-    user: '0:0',
-  });
+  const call = inFilesOf(host, container.pid, [
+    ...['/bin/sh', '-c', preparation, 'sh'],
+    ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
+    ...(profile.shell === undefined ? shells : [profile.shell]),
+  ]);
   const found = await run(call).catch(async (error: unknown) => {
     const ownShell = profile.shell;
     const late = error instanceof BerthError && error.code === 'container-start-deadline';

@@ -66,7 +66,7 @@ const known: readonly Known[] = [
   },
   {
     pattern:
-      /exec format error|exec user process|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
+      /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
     code: 'container-broken-image',
     exit: 'unavailable',
     message: 'the image of this session cannot be run',

@@ -16,8 +16,6 @@ export interface ExecSession {
   readonly tty: boolean;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** `UID:GID` inside; the user's own where not said. */
-  readonly user?: string;
 }
 
 /**
@@ -46,13 +44,29 @@ export function runtimeExec(
       ...['--root', `${runFolder}/${programName(podman.runtime)}`],
       'exec',
       ...(session.tty ? ['--tty'] : []),
-      ...['--user', session.user ?? `${user.uid}:${user.gid}`],
+      ...['--user', `${user.uid}:${user.gid}`],
       ...['--cwd', session.cwd],
       ...environmentWords(session.env),
       container.id,
       ...session.words,
     ],
     env: podmanEnvironment(host),
+  };
+}
+
+/**
+ * A process that sees a container's files as its root, for the few that only that root may write. It
+ * takes a fifth of what the runtime needs, and is for words of ours alone: it joins no more than the
+ * user's own user and mount namespaces, so it has none of the container's filters, and nothing in the
+ * container sees it. Outside, that root is one of the user's subordinate IDs.
+ *
+ * @param pid Host's PID of a process in the container.
+ */
+export function inFilesOf(host: SessionHost, pid: number, words: readonly string[]): ProgramCall {
+  return {
+    file: host.podman.nsenter,
+    args: ['nsenter', '--user', '--mount', '--target', String(pid), '--', ...words],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
   };
 }
 

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readdir, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
+import { randomDigits } from './random-digits.ts';
 
 /** New contents that lie complete beside the file they will replace. */
 export interface StagedFile {
@@ -165,7 +165,7 @@ const knownErrors: Readonly<
  * to later writers, which remove it when the process of the mark is gone.
  */
 export function temporaryName(path: string): string {
-  const own = `${processMark()}-${randomBytes(8).toString('hex')}`;
+  const own = `${processMark()}-${randomDigits(16)}`;
   return join(dirname(path), temporaryStem(path) + own);
 }
 

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
+import { randomDigits } from './random-digits.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from './atomic-file.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
@@ -209,7 +209,7 @@ function describeSelf(): Owner {
     world: `${boot} ${readlinkSync('/proc/self/ns/pid')}`,
     pid: process.pid,
     start: startOf(process.pid) ?? '',
-    nonce: randomBytes(9).toString('hex'),
+    nonce: randomDigits(18),
   };
 }
 

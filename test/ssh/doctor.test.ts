@@ -80,6 +80,11 @@ describe('berth doctor on a login node', () => {
     ['newuidmap lost its bit', bound('/usr/bin/newuidmap', 'chmod 755 %'), ['newuidmap failed']],
     ['the user has no range', edit('/etc/subuid', '/^ada:/d'), ['user-subids failed']],
     [
+      'the ranges do not reach up to the user',
+      edit('/etc/subgid', 's/^\\(ada:[0-9]*\\):.*/\\1:9/'),
+      ['user-subids warning'],
+    ],
+    [
       'two users share a range',
       edit('/etc/subgid', '$a eve:4000000000:9\\nmax:4000000005:9'),
       ['subid-files failed'],

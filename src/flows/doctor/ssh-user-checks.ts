@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../../config/profile.ts';
+import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
 import type { User } from '../../identity/user.ts';
 import { findRunFolder, runFoldersOf } from '../run-folder.ts';
 import type { SubidPlan } from '../subid-plan.ts';
@@ -19,8 +20,16 @@ export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
     : warning(note, 'Give users their ranges there, or say `subid: files` in nsswitch.conf.');
 }
 
-/** The user has a range in both files. */
-export function userSubidFinding({ complete, notes }: SubidPlan, { name }: User): Finding {
+/** The user has a range in both files, and one without a hole where the user's own ID goes. */
+export function userSubidFinding(plan: SubidPlan, user: User): Finding {
+  const { complete, notes } = plan;
+  const { name } = user;
+  const [first] = complete > 0 ? tooFewIds(plan, user) : [];
+  if (first !== undefined)
+    return warning(
+      `${name} has ${first.what} ${first.id}, and ${first.count} in ${first.file}: podman copies the whole image for a number above that, at the first login`,
+      `berth subid apply --size with more than ${first.id}; containers of ${name} must be removed before.`,
+    );
   if (complete > 0) return ok(`${name} has subordinate UIDs and GIDs`);
   const [note] = notes;
   if (note !== undefined) return skipped(note);
@@ -28,6 +37,23 @@ export function userSubidFinding({ complete, notes }: SubidPlan, { name }: User)
     `${name} has no range in /etc/subuid or none in /etc/subgid`,
     `berth subid plan ${name}; then berth subid apply ${name}`,
   );
+}
+
+/**
+ * With keep-id the user's own number has a place among the subordinate ones; where they do not reach up
+ * to it, the map has a hole, and containers/storage shifts no image through one (IsContiguous).
+ */
+function tooFewIds({ files }: SubidPlan, { name, uid, gid }: User) {
+  const kinds = [
+    { what: 'UID', id: uid, file: files.subuid },
+    { what: 'GID', id: gid, file: files.subgid },
+  ];
+  return kinds.flatMap(({ what, id, file: { path, text } }) => {
+    const count = parseSubordinateFile(text)
+      .entries.filter(({ owner }) => owner === name || owner === String(uid))
+      .reduce((sum, entry) => sum + entry.count, 0);
+    return count < id ? [{ what, id, count, file: path }] : [];
+  });
 }
 
 /**

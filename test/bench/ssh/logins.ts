@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installed } from '../../site/portal.ts';
+import { waitFor } from '../../site/wait.ts';
 import { inTurn, measure, medians, type Command } from '../measure.ts';
 import { ratio, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';
@@ -35,34 +37,25 @@ export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
 }
 
 /** The login up to the moment when it becomes another program: here `true` in nsenter's place. */
-export async function share({ warm: berth }: Nodes): Promise<void> {
-  const { uid } = berth.account(user);
-  const settings = '/etc/berth/ssh-share.yml';
-  const swap = `sed 's#^podman:#podman:\\n  nsenter: /bin/true#' /etc/berth/ssh.yml > ${settings}`;
-  await berth.inside(['sh', '-c', swap]);
-  await measure(sshCommand(berth, 'true'));
-  const login = join(installed, 'shell/login');
+export async function share({ share: berth }: Nodes): Promise<void> {
+  const { uid, gid } = berth.account(user);
+  // Starts the container, and has PAM's hook compile what sessions read: once no file of it is new.
+  const compiled = `/proc/${berth.init}/root/var/cache/berth/ssh.json`;
+  await waitFor({ what: 'the compiled settings', timeoutMs: 20_000 }, async () => {
+    await measure(sshCommand(berth, 'true'));
+    return existsSync(compiled) || undefined;
+  });
   const environment = { PATH: '/usr/bin:/bin', HOME: '/', USER: user };
   const asUser = (...words: string[]): Command => ({
     file: '/usr/bin/nsenter',
     args: [
       ...['--target', String(berth.init), '--mount', '--pid', '--uts', '--wd=/'],
-      ...['setpriv', '--reuid', String(uid), '--regid', String(uid), '--init-groups', ...words],
+      ...['setpriv', '--reuid', String(uid), '--regid', String(gid), '--init-groups', ...words],
     ],
     env: environment,
   });
-  // Root compiles what sessions read, as PAM's hook does at each login.
-  await berth.inside([
-    join(installed, 'berth'),
-    'plan',
-    '--ssh',
-    '--user',
-    user,
-    '--config',
-    settings,
-  ]);
   const samples = await inTurn<'login' | 'node' | 'nothing'>(runs, {
-    login: () => Promise.resolve(asUser(login, '--config', settings)),
+    login: () => Promise.resolve(asUser(join(installed, 'shell/login'))),
     node: () => Promise.resolve(asUser(join(installed, 'node'), '--eval', '0')),
     nothing: () => Promise.resolve(asUser('/bin/true')),
   });

@@ -5,7 +5,7 @@ import { containerRun } from '../../../src/session/container-run.ts';
 import type { SessionHost } from '../../../src/session/session-host.ts';
 import type { Account } from '../../site/accounts.ts';
 import { installBerth } from '../../site/portal.ts';
-import { SshHost } from '../../ssh/host/ssh-host.ts';
+import { SshHost, standardSshYml } from '../../ssh/host/ssh-host.ts';
 import type { Command } from '../measure.ts';
 
 export const user = 'bench-ssh';
@@ -16,6 +16,8 @@ export interface Nodes {
   readonly plain: SshHost;
   readonly warm: SshHost;
   readonly fresh: SshHost;
+  /** Becomes /bin/true where it would become the session. */
+  readonly share: SshHost;
   /** `ForceCommand podman run --rm …` with the options of `fresh`. */
   readonly podmanRun: SshHost;
   stop(): Promise<void>;
@@ -30,14 +32,18 @@ const profile = (lifetime: string): object => ({
 export async function openNodes(): Promise<Nodes> {
   await installBerth();
   const users = { [user]: [] };
-  const berth = (lifetime: string): Promise<SshHost> =>
-    SshHost.start({ mode: 'forced', users, profiles: { base: profile(lifetime) } });
+  const berth = (lifetime: string, podman: object = {}): Promise<SshHost> =>
+    SshHost.start({
+      ...{ mode: 'forced', users, profiles: { base: profile(lifetime) } },
+      sshYml: { podman: { ...standardSshYml.podman, ...podman } },
+    });
   const plain = await SshHost.start({ mode: 'plain', users });
   const peer = '/etc/berth/podman-run';
   const nodes = {
     plain,
     warm: await berth('user'),
     fresh: await berth('connection'),
+    share: await berth('user', { nsenter: '/bin/true' }),
     podmanRun: await SshHost.start({
       ...{ mode: 'plain', users },
       sshd: `Match User ${user}\n  ForceCommand ${peer}`,

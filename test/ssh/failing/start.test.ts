@@ -179,23 +179,20 @@ describe('a session that cannot start', () => {
     expect((await host.ssh('fay', ['echo in'])).stdout.toString()).toBe('in\n');
   });
 
-  it.each(['create', 'start', 'exec'])(
-    'a runtime that hangs at %s costs the deadline',
-    async (step) => {
-      const script = `#!/bin/bash\nfor word; do [ "$word" = ${step} ] && sleep 40; done\nexec /usr/bin/crun "$@"\n`;
-      await put(host, '/etc/berth/slow-crun', script, 0o755);
-      await root(host, 'chmod 755 /etc/berth/slow-crun');
-      await settings({ podman: { ...podman, runtime: '/etc/berth/slow-crun' } });
-      await profile({ deadline: '4s' });
-      const { code, milliseconds } = await refusal(host, 'ada');
-      expect(code).toBe('container-start-deadline');
-      expect(milliseconds).toBeLessThan(4_000 + margin);
-      // And the next one is as if nothing had been.
-      await settings({});
-      await profile({});
-      expect((await host.ssh('ada', ['echo in'])).stdout.toString()).toBe('in\n');
-    },
-  );
+  it.each(['create', 'start'])('a runtime that hangs at %s costs the deadline', async (step) => {
+    const script = `#!/bin/bash\nfor word; do [ "$word" = ${step} ] && sleep 40; done\nexec /usr/bin/crun "$@"\n`;
+    await put(host, '/etc/berth/slow-crun', script, 0o755);
+    await root(host, 'chmod 755 /etc/berth/slow-crun');
+    await settings({ podman: { ...podman, runtime: '/etc/berth/slow-crun' } });
+    await profile({ deadline: '4s' });
+    const { code, milliseconds } = await refusal(host, 'ada');
+    expect(code).toBe('container-start-deadline');
+    expect(milliseconds).toBeLessThan(4_000 + margin);
+    // And the next one is as if nothing had been.
+    await settings({});
+    await profile({});
+    expect((await host.ssh('ada', ['echo in'])).stdout.toString()).toBe('in\n');
+  });
 });
 
 /** What sshd, PAM and Node take on a busy machine. Milliseconds. */

@@ -192,7 +192,8 @@ export class SshHost {
   }
 }
 
-const standardSshYml = {
+/** What every test wants of ssh.yml. */
+export const standardSshYml = {
   rules: [{ profile: 'base' }],
   podman: {
     runtime: '/usr/bin/crun',
