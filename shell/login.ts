@@ -29,7 +29,13 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */
 const session = randomDigits(8);
-const log = logfmtLogger((line) => void syslog(line), { session, user: ownNameOrUid() });
+const log = logfmtLogger((line) => void syslog(line), {
+  session,
+  // Asked for where there is something to say: NSS may be far away.
+  get user() {
+    return ownNameOrUid();
+  },
+});
 
 /** That NSS does not know the user, because the directory is down, is said by `openSession`. */
 function ownNameOrUid(): string {

@@ -4,7 +4,7 @@ import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
 import type { SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { lookupUser, ownName } from '../identity/nss.ts';
+import { ownUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { containerName } from '../session/container-run.ts';
 import { containerSession, sessionCall } from '../session/session-call.ts';
@@ -43,7 +43,7 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
   const settings = await loadSshSettings(
     request.configFile === undefined ? {} : { configFile: request.configFile },
   );
-  const user = lookupUser(ownName(), { minimumUid: 1 });
+  const user = ownUser({ minimumUid: 1 });
   const choice = await choose(settings, user, request, env);
   if (choice.kind === 'refuse') throw refused(choice);
   if (choice.kind === 'host-shell') {

@@ -32,7 +32,22 @@ const longestName = 255;
  */
 export function lookupUser(name: string, limits: { readonly minimumUid: number }): User {
   checkUserName(name);
-  const user = process.getuid?.() === 0 ? accountAsRoot(name) : ownAccount(name);
+  return atLeast(limits, process.getuid?.() === 0 ? accountAsRoot(name) : ownAccount(name));
+}
+
+/**
+ * The account that this process runs as; NSS is asked once.
+ *
+ * @throws `user-name-invalid`, `uid-below-minimum`, `nss-failed`
+ */
+export function ownUser(limits: { readonly minimumUid: number }): User {
+  const user = { ...passwdEntry(), groups: ascending(process.getgroups?.() ?? []) };
+  checkUserName(user.name);
+  return atLeast(limits, user);
+}
+
+function atLeast(limits: { readonly minimumUid: number }, user: User): User {
+  const { name } = user;
   if (user.uid < limits.minimumUid) {
     throw new BerthError(
       `user ${name} has UID ${user.uid}, the lowest allowed is ${limits.minimumUid}`,
@@ -96,15 +111,6 @@ function accountAsRoot(name: string): User {
 function supplementaryGroups(): number[] {
   const groups = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '';
   return groups.trim().split(/\s+/).filter(Boolean).map(Number);
-}
-
-/**
- * Name of the effective user.
- *
- * @throws `nss-failed`
- */
-export function ownName(): string {
-  return passwdEntry().name;
 }
 
 function becomeByName(name: string): void {

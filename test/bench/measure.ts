@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A process that is measured: what nginx_stage would start. */
 export interface Command {
@@ -53,16 +54,19 @@ export type Commands<Name extends string> = Readonly<
 /**
  * Runs several commands in turn, A B C A B C …, so that a machine's moods fall on all alike.
  *
+ * @param pauseMs Before each run: what the former one left to be done must not be the next one's cost.
  * @returns The samples of each; none for a command that was not given.
  */
 export async function inTurn<Name extends string>(
   runs: number,
   commands: Commands<Name>,
+  pauseMs = 0,
 ): Promise<Partial<Record<Name, Sample[]>>> {
   const samples: Partial<Record<Name, Sample[]>> = {};
   for (let run = 0; run < runs; run += 1)
     for (const name of Object.keys(commands) as Name[]) {
       const command = await commands[name]?.(run);
+      await sleep(pauseMs);
       if (command !== undefined) (samples[name] ??= []).push(await measure(command));
     }
   return samples;

@@ -8,13 +8,17 @@ import { sshCommand, user, type Nodes } from './nodes.ts';
 
 const runs = 15;
 
+/** PAM's close, and podman's removal of a container, go on when the client has gone. Milliseconds. */
+const pauseMs = 1_000;
+
 /** `ssh host true` into the user's warm container, beside plain sshd. */
 export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
   await measure(sshCommand(berth, 'true'));
-  const samples = await inTurn<'berth' | 'plain'>(runs, {
+  const commands = {
     berth: () => Promise.resolve(sshCommand(berth, 'true')),
     plain: () => Promise.resolve(sshCommand(plain, 'true')),
-  });
+  };
+  const samples = await inTurn<'berth' | 'plain'>(runs, commands, pauseMs);
   table(samples);
   ratio('wall, of plain sshd', medians(samples.berth).wall / medians(samples.plain).wall, {
     atMost: 1.6,
@@ -24,10 +28,11 @@ export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
 /** `ssh host true` with a container of its own, beside a forced `podman run --rm`. */
 export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
   for (const node of [podmanRun, berth]) await measure(sshCommand(node, 'true'));
-  const samples = await inTurn<'berth' | 'podman run'>(runs, {
+  const commands = {
     berth: () => Promise.resolve(sshCommand(berth, 'true')),
     'podman run': () => Promise.resolve(sshCommand(podmanRun, 'true')),
-  });
+  };
+  const samples = await inTurn<'berth' | 'podman run'>(runs, commands, pauseMs);
   table(samples);
   ratio(
     'wall, of a forced podman run',
