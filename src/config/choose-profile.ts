@@ -44,7 +44,7 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
     if (fits === undefined) continue;
     const because = `rule ${index + 1} (${fits}) gives ${rule.profile}`;
     const choice = choiceOf(settings, rule.profile, request, because);
-    if (choice !== undefined) return choice;
+    if (choice !== undefined) return onBackend(choice, rule);
   }
   const because =
     wanted === undefined ? 'no rule fits' : `not in the groups of ${wanted}, and no rule fits`;
@@ -55,6 +55,11 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
     }
   }
   return { kind: 'refuse', code: 'profile-none', reason: because };
+}
+
+function onBackend(choice: ProfileChoice, { backend }: ProfileRule): ProfileChoice {
+  if (choice.kind !== 'profile' || backend === undefined) return choice;
+  return { ...choice, profile: { ...choice.profile, backend } };
 }
 
 /** @returns Nothing where the profile is for others. */

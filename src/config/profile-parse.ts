@@ -1,6 +1,7 @@
 import type { BerthError } from '../errors.ts';
 import { configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
 import { contradictions } from './profile-contradictions.ts';
 import { isProfileName } from './profile-name.ts';
@@ -56,6 +57,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
   const network = document.network ?? 'host';
   return {
     name,
+    backend: document.backend ?? 'podman',
     image,
     pull: document.pull ?? 'never',
     lifetime: lifetimeOf(document),
@@ -84,7 +86,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
       },
       ...(podman?.selinux === undefined ? {} : { selinux: podman.selinux }),
     },
-    pod: document.pod ?? {},
+    pod: podFields(document.pod),
   };
 }
 

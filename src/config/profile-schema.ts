@@ -4,6 +4,7 @@ import { duration } from './duration.ts';
 import { imageProblem } from './image-reference.ts';
 import { nearestKey } from './nearest-key.ts';
 import { pathProblem, withoutSlash } from './plain-path.ts';
+import { podSchema } from './pod-fields.ts';
 import { mountProblem } from './protected-folders.ts';
 import { templateProblem } from './template-text.ts';
 
@@ -108,6 +109,7 @@ const selinux = z
 
 /** A profile as it is written; what it means is told at the keys of `Profile`. */
 export const profileSchema = z.strictObject({
+  backend: z.optional(z.enum(['podman', 'pod'])),
   image,
   pull: z.optional(z.enum(['never', 'missing', 'always'])),
   lifetime: z.optional(
@@ -176,7 +178,7 @@ export const profileSchema = z.strictObject({
       selinux: z.optional(selinux),
     }),
   ),
-  pod: z.optional(z.record(z.string(), z.json())),
+  pod: z.optional(podSchema),
 });
 
 export type ProfileDocument = z.output<typeof profileSchema>;

@@ -1,4 +1,5 @@
 import type { BerthError } from '../errors.ts';
+import type { PodFields } from './pod-fields.ts';
 
 /**
  * What a session is made of, whatever runs it. Checked and frozen (`parseProfile`); text that may hold
@@ -6,6 +7,8 @@ import type { BerthError } from '../errors.ts';
  */
 export interface Profile {
   readonly name: string;
+  /** What a session runs in; a rule may say otherwise. */
+  readonly backend: Backend;
   /** `NAME[:TAG][@sha256:…]`. */
   readonly image: string;
   readonly pull: 'never' | 'missing' | 'always';
@@ -31,8 +34,11 @@ export interface Profile {
   /** Only Podman understands these; a pod ignores them and the linter says so. */
   readonly podman: PodmanFields;
   /** Only pods understand these. */
-  readonly pod: Readonly<Record<string, unknown>>;
+  readonly pod: PodFields;
 }
+
+/** A container of Podman on this host, or a pod on a cluster. */
+export type Backend = 'podman' | 'pod';
 
 export type Lifetime =
   /** A container per connection, gone with it. */
@@ -121,6 +127,8 @@ export interface BrokenProfile {
 
 export interface ProfileRule {
   readonly profile: string;
+  /** In place of the profile's. */
+  readonly backend?: Backend;
   readonly users?: readonly string[];
   readonly groups?: readonly string[];
   /** Of sshd's side. */

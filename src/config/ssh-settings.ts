@@ -23,6 +23,7 @@ export const sshSchema = z.strictObject({
     z.array(
       z.strictObject({
         profile: profileName,
+        backend: z.optional(z.enum(['podman', 'pod'])),
         users: z.optional(someOf(accountName)),
         groups: z.optional(someOf(accountName)),
         ports: z.optional(someOf(port)),
@@ -82,9 +83,10 @@ export function parseSshSettings(document: unknown, file: string): SshOptions {
 }
 
 function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['rules'][number] {
-  const { profile, users, groups, ports } = rule;
+  const { profile, backend, users, groups, ports } = rule;
   return {
     profile,
+    ...(backend === undefined ? {} : { backend }),
     ...(users === undefined ? {} : { users }),
     ...(groups === undefined ? {} : { groups }),
     ...(ports === undefined ? {} : { ports }),

@@ -100,6 +100,7 @@ function sessionHost({ name, uid, gid, home }: Account): SessionHost {
 
 const plainProfile: Profile = {
   name: 'base',
+  backend: 'podman',
   image,
   pull: 'never',
   lifetime: { kind: 'connection' },
@@ -112,7 +113,7 @@ const plainProfile: Profile = {
   failure: { action: 'refuse', groups: [] },
   deadlineMs: 30_000,
   podman: { devices: [], capabilities: { add: [], drop: [] } },
-  pod: {},
+  pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {} },
 };
 
 /** OpenSSH's client, as a measured process. */

@@ -1,0 +1,83 @@
+import * as z from 'zod/mini';
+
+const name = z
+  .string()
+  .check(
+    z.regex(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be a name as Kubernetes takes it'),
+  );
+const label = z
+  .string()
+  .check(z.regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, 'must be the value of a label'));
+const resource = z
+  .string()
+  .check(z.regex(/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/, 'must be such as nvidia.com/gpu'));
+const path = z.string().check(z.regex(/^\/[^\0\n:,]*$/, 'must be an absolute path'));
+
+const toleration = z.strictObject({
+  key: z.optional(z.string()),
+  operator: z.optional(z.enum(['Exists', 'Equal'])),
+  value: z.optional(label),
+  effect: z.optional(z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
+});
+
+const volume = z.union(
+  [
+    z.strictObject({ claim: name, read_only: z.optional(z.boolean()) }),
+    z.strictObject({
+      nfs: z.strictObject({ server: z.string(), path }),
+      read_only: z.optional(z.boolean()),
+    }),
+  ],
+  { error: 'must be {claim: NAME} or {nfs: {server: HOST, path: PATH}}' },
+);
+
+/** `pod` of a profile as it is written. */
+export const podSchema = z.strictObject({
+  cluster: z.optional(z.string()),
+  node_selector: z.optional(z.record(z.string(), label)),
+  tolerations: z.optional(z.array(toleration)),
+  extended: z.optional(z.record(resource, z.int().check(z.minimum(1, 'must be 1 or more')))),
+  volumes: z.optional(z.record(path, volume)),
+  pull_secret: z.optional(name),
+  priority_class: z.optional(name),
+  runtime_class: z.optional(name),
+});
+
+/** What only pods understand. Names are those of the pod's own fields. */
+export interface PodFields {
+  /** OnDemand's name of the cluster; the only one of the site where absent. */
+  readonly cluster?: string;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly z.output<typeof toleration>[];
+  /** Extended resources such as GPUs, by name. */
+  readonly extended: Readonly<Record<string, number>>;
+  /** By path inside. */
+  readonly volumes: Readonly<Record<string, PodVolume>>;
+  /** Beside those of the ServiceAccount. */
+  readonly pullSecret?: string;
+  readonly priorityClass?: string;
+  readonly runtimeClass?: string;
+}
+
+export type PodVolume = { readonly readOnly: boolean } & (
+  { readonly claim: string } | { readonly nfs: { readonly server: string; readonly path: string } }
+);
+
+export function podFields(document: z.output<typeof podSchema> = {}): PodFields {
+  const { cluster, pull_secret, priority_class, runtime_class } = document;
+  return {
+    ...(cluster === undefined ? {} : { cluster }),
+    nodeSelector: document.node_selector ?? {},
+    tolerations: document.tolerations ?? [],
+    extended: document.extended ?? {},
+    volumes: Object.fromEntries(
+      Object.entries(document.volumes ?? {}).map(([target, { read_only, ...source }]) => [
+        target,
+        { ...source, readOnly: read_only ?? false },
+      ]),
+    ),
+    ...(pull_secret === undefined ? {} : { pullSecret: pull_secret }),
+    ...(priority_class === undefined ? {} : { priorityClass: priority_class }),
+    ...(runtime_class === undefined ? {} : { runtimeClass: runtime_class }),
+  };
+}
