@@ -68,6 +68,7 @@ export const clusterSchema = z.strictObject({
   ),
   limit_range: z.optional(z.nullable(z.strictObject({ limits: z.array(jsonObject) }))),
   credentials: z.optional(credentials),
+  ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
 
 export const siteSchema = z.strictObject({

@@ -48,6 +48,16 @@ export interface ClusterSettings {
   /** `spec` of the LimitRange, where the site wants one. */
   readonly limitRange?: JsonObject;
   readonly credentials: CredentialSettings;
+  /** Present where SSH sessions may be pods on this cluster. */
+  readonly sshSessions?: SshSessionsOfCluster;
+}
+
+export interface SshSessionsOfCluster {
+  /**
+   * Name of the Secret in the user's namespace to which this host's tokens are bound: they are dead
+   * when it is gone. Another one for each login node.
+   */
+  readonly secret: string;
 }
 
 /** Where root's credentials for a cluster come from. */

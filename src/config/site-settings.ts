@@ -15,6 +15,9 @@ import type {
   SiteSettings,
 } from './settings.ts';
 
+/** One login node; a site with more names another Secret on each. */
+const sessionSecret = 'berth-session';
+
 /** OSC's `hook.env.example`. */
 const shippedCidrs = ['127.0.0.1/32'];
 
@@ -85,6 +88,9 @@ function clusterSettings(
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
     ...(options.resource_quota ? { resourceQuota: options.resource_quota as JsonObject } : {}),
     ...(options.limit_range ? { limitRange: options.limit_range } : {}),
+    ...(options.ssh_sessions
+      ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
+      : {}),
     credentials: credentialSettings(
       definition,
       { ...berth.defaults?.credentials, ...own?.credentials },

@@ -17,11 +17,15 @@ export const annotations = {
 export const networkPolicyName = 'deny-from-other-namespaces';
 export const defaultServiceAccount = 'default';
 
+/** As which a user's SSH sessions make pods and run in them. */
+export const sessionServiceAccount = 'berth-session';
+
 /** ClusterRoles that `etc/kubernetes` installs and the hook may only bind. */
 export const clusterRoles = {
   initializer: 'ood-initializer',
   user: 'ood-user',
   jobPodReaper: 'job-pod-reaper',
+  session: 'berth-session',
 } as const;
 
 /** Raw user name: RBAC object names may hold `.` and `@`, a namespace's may not. */
@@ -29,6 +33,7 @@ export const roleBindingNames = {
   initializer: (user: string): string => `${user}-ood-initializer`,
   user: (user: string): string => `${user}-ood-user`,
   jobPodReaper: (user: string): string => `${user}-job-pod-reaper-rolebinding`,
+  session: (user: string): string => `${user}-berth-session`,
 } as const;
 
 /** The site's ResourceQuota and LimitRange. */

@@ -9,6 +9,7 @@ import {
   namespaceLabel,
   networkPolicyName,
   roleBindingNames,
+  sessionServiceAccount,
 } from './names.ts';
 
 /** Everything a user owns on one cluster. */
@@ -37,7 +38,7 @@ export interface DesiredInput {
  */
 export function userObjects(input: DesiredInput): UserObjects {
   const { user, cluster, namespace, dockerConfig } = input;
-  const { pullSecret, credentials, resourceQuota, limitRange } = cluster;
+  const { pullSecret, credentials, resourceQuota, limitRange, sshSessions } = cluster;
   const ownAccount = credentials.mode === 'service-account' ? credentials.name : undefined;
   return {
     namespace: {
@@ -73,6 +74,7 @@ export function userObjects(input: DesiredInput): UserObjects {
         ? pullSecretObjects(namespace, pullSecret.name, dockerConfig)
         : []),
       ...(ownAccount === undefined ? [] : [serviceAccount(namespace, ownAccount)]),
+      ...(sshSessions === undefined ? [] : sessionObjects(namespace, user)),
       ...(resourceQuota === undefined ? [] : [limits('ResourceQuota', namespace, resourceQuota)]),
       ...(limitRange === undefined ? [] : [limits('LimitRange', namespace, limitRange)]),
     ],
@@ -127,6 +129,16 @@ function serviceAccountSubject(name: string, namespace: string): JsonObject {
 
 function serviceAccount(namespace: string, name: string): KubeObject {
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
+}
+
+/** Who makes the user's pods for SSH, with rights to nothing but pods. */
+function sessionObjects(namespace: string, user: User): KubeObject[] {
+  return [
+    { ...serviceAccount(namespace, sessionServiceAccount), automountServiceAccountToken: false },
+    roleBinding(namespace, roleBindingNames.session(user.name), clusterRoles.session, [
+      serviceAccountSubject(sessionServiceAccount, namespace),
+    ]),
+  ];
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Answer, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path with query, below the server's base URL. */
   readonly path: string;
   readonly body?: string;

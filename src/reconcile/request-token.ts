@@ -8,6 +8,8 @@ export interface TokenRequest {
   readonly account: string;
   /** The API server may give less, or more: its own minimum is ten minutes. */
   readonly lifetimeSeconds: number;
+  /** The Secret with which the token is to end. */
+  readonly boundTo?: { readonly name: string; readonly uid: string };
 }
 
 export interface IssuedToken {
@@ -22,7 +24,7 @@ export interface IssuedToken {
  */
 export async function requestToken(
   client: ApiClient,
-  { namespace, account, lifetimeSeconds }: TokenRequest,
+  { namespace, account, lifetimeSeconds, boundTo }: TokenRequest,
 ): Promise<IssuedToken> {
   const answer = await client.send({
     method: 'POST',
@@ -31,7 +33,12 @@ export async function requestToken(
     body: JSON.stringify({
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
-      spec: { expirationSeconds: lifetimeSeconds },
+      spec: {
+        expirationSeconds: lifetimeSeconds,
+        ...(boundTo === undefined
+          ? {}
+          : { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', ...boundTo } }),
+      },
     }),
   });
   if (answer.status !== 201)

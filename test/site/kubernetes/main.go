@@ -1,10 +1,11 @@
-// Command kubernetes is etcd and the control plane of Kubernetes in one binary, so that what they
-// share is compiled and linked once. The first argument picks the program:
+// Command kubernetes is etcd, the control plane of Kubernetes and kubelet in one binary, so that what
+// they share is compiled and linked once. The first argument picks the program:
 //
 //	kubernetes kube-apiserver --etcd-servers=...
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -17,17 +18,19 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 var commands = map[string]func() *cobra.Command{
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 }
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: kubernetes etcd|kube-apiserver|kube-controller-manager|kube-scheduler [flags]")
+		fmt.Fprintln(os.Stderr, "usage: kubernetes etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubelet [flags]")
 		os.Exit(64)
 	}
 	os.Args = os.Args[1:]

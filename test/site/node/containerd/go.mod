@@ -1,0 +1,3 @@
+module berth.test/containerd
+
+go 1.26.0
