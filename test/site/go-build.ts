@@ -36,7 +36,12 @@ export async function goPrograms<Names extends string>(
 /** The version of a module that the go.mod in this folder asks for, e.g. `v1.36.3`. */
 export async function requiredVersion(module: string, path: string): Promise<string> {
   const lines = (await readFile(join(module, 'go.mod'), 'utf8')).split('\n');
-  const words = lines.map((line) => line.replace(/^require/, '').trim().split(' '));
+  const words = lines.map((line) =>
+    line
+      .replace(/^require/, '')
+      .trim()
+      .split(' '),
+  );
   const version = words.find(([first]) => first === path)?.[1];
   if (version === undefined) throw new Error(`${module}go.mod names no ${path}`);
   return version;
@@ -65,12 +70,7 @@ async function buildInto<Names extends string>(
   }
 }
 
-async function key({
-  module,
-  sources = [],
-  flags,
-  programs,
-}: GoBuild<string>): Promise<string> {
+async function key({ module, sources = [], flags, programs }: GoBuild<string>): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([flags, programs]));
   for (const file of ['go.mod', 'go.sum', ...sources])
     hash.update(await readFile(join(module, file)));

@@ -6,6 +6,7 @@ import { cacheFolder, homesFolder, publicFolder, siteFolder } from './folders.ts
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
 import { controlPlanePorts, startControlPlane } from './kubernetes/control-plane.ts';
+import { stopNode } from './node/stop.ts';
 import { keycloakInstallation } from './keycloak/install.ts';
 import { Realm } from './keycloak/realm.ts';
 import { issuerAt, startKeycloak } from './keycloak/server.ts';
@@ -63,6 +64,7 @@ function locked<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function stop(): Promise<void> {
+  await stopNode();
   await stopProcesses();
   await removeAccounts();
   await rm(siteFolder, { recursive: true, force: true });

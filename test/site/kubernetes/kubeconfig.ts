@@ -11,6 +11,8 @@ export interface KubeconfigContent {
   /** Path of the CA certificate; its content goes into the file. */
   readonly ca: string;
   readonly credential: Credential;
+  /** What the server's certificate is for, where that is not the URL's host. */
+  readonly tlsServerName?: string;
 }
 
 /** Writes a kubeconfig with one cluster, user and context, all named `berth`, mode 0600. */
@@ -24,6 +26,9 @@ export async function writeKubeconfig(file: string, content: KubeconfigContent):
         cluster: {
           server: content.server,
           'certificate-authority-data': await base64(content.ca),
+          ...(content.tlsServerName === undefined
+            ? {}
+            : { 'tls-server-name': content.tlsServerName }),
         },
       },
     ],

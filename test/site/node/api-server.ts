@@ -1,0 +1,25 @@
+import type { Start } from '../processes.ts';
+
+/**
+ * The API server listens on loopback, which the node cannot reach: socat(1) takes the node's connections
+ * at the machine's end of the veth pair.
+ *
+ * @param server URL of the API server on loopback
+ */
+export function apiServerForNode(
+  folder: string,
+  server: string,
+  gateway: string,
+): { readonly start: Start; readonly url: string } {
+  const { hostname, port } = new URL(server);
+  const start = {
+    name: 'api-server-for-node',
+    command: 'socat',
+    args: [
+      `TCP-LISTEN:${port},bind=${gateway},fork,reuseaddr,nodelay`,
+      `TCP:${hostname}:${port},nodelay`,
+    ],
+    folder,
+  };
+  return { start, url: `https://${gateway}:${port}` };
+}

@@ -1,0 +1,35 @@
+import { mkdir, readdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { nodeFolder } from './record.ts';
+
+/** All containers of the node are below this cgroup, in each hierarchy; another site has another one. */
+export const nodeCgroup = `/berth-node-${createHash('sha256').update(nodeFolder).digest('hex').slice(0, 8)}`;
+
+/** kubelet wants its root to be there. */
+export async function makeCgroups(): Promise<void> {
+  for (const hierarchy of await hierarchies())
+    await mkdir(join(hierarchy, nodeCgroup), { recursive: true });
+}
+
+/** Call it when all processes of the node have ended. */
+export async function removeCgroups(): Promise<void> {
+  for (const hierarchy of await hierarchies()) await remove(join(hierarchy, nodeCgroup));
+}
+
+/** The kernel lets a cgroup go when nothing is in it or below it. */
+async function remove(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await remove(join(folder, entry.name));
+  await rmdir(folder).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  });
+}
+
+/** The mounts of cgroup v1, or the one of v2. */
+async function hierarchies(): Promise<readonly string[]> {
+  const root = '/sys/fs/cgroup';
+  const entries = await readdir(root, { withFileTypes: true });
+  if (entries.some(({ name }) => name === 'cgroup.controllers')) return [root];
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
+}

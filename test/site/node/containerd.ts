@@ -1,0 +1,96 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import type { Start } from '../processes.ts';
+import { waitFor } from '../wait.ts';
+import type { NodeBinaries } from './binaries.ts';
+import { containerdSocket, pauseImage } from './images.ts';
+import { entering } from './namespaces.ts';
+
+/** Addresses of pods; they are routed nowhere but inside the node. */
+export const podCidr = '10.244.0.0/16';
+
+/** Writes containerd's configuration and CNI's, and tells how containerd is started. */
+export async function containerdStart(
+  folder: string,
+  init: number,
+  binaries: NodeBinaries,
+): Promise<Start> {
+  const own = join(folder, 'containerd');
+  const cni = join(own, 'net.d');
+  await mkdir(cni, { recursive: true });
+  await mkdir(registriesFolder(folder), { recursive: true });
+  await writeFile(join(cni, '10-bridge.conflist'), JSON.stringify(bridge));
+  const config = join(own, 'config.toml');
+  await writeFile(config, configuration(folder, own, cni, binaries));
+  return {
+    name: 'containerd',
+    command: 'nsenter',
+    args: entering(init, [binaries.containerd, '--config', config]),
+    folder,
+  };
+}
+
+/** Where containerd looks registries up: a folder `ADDRESS` with `hosts.toml` for each. */
+export function registriesFolder(folder: string): string {
+  return join(folder, 'containerd', 'certs.d');
+}
+
+/** Waits until containerd answers. */
+export async function containerdAnswers(
+  init: number,
+  { ctr }: NodeBinaries,
+  alive: () => Promise<void>,
+): Promise<void> {
+  await waitFor({ what: 'containerd to answer', timeoutMs: 30_000, alive }, async () => {
+    await execa('nsenter', entering(init, [ctr, '--address', containerdSocket, 'version']));
+    return true;
+  });
+}
+
+function configuration(folder: string, own: string, cni: string, { runc }: NodeBinaries): string {
+  return `
+version = 3
+root = '${join(own, 'root')}'
+state = '/run/containerd'
+[grpc]
+  address = '${containerdSocket}'
+[plugins.'io.containerd.cri.v1.images']
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = '${pauseImage}'
+  [plugins.'io.containerd.cri.v1.images'.registry]
+    config_path = '${registriesFolder(folder)}'
+[plugins.'io.containerd.cri.v1.runtime']
+  # A root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower the score.
+  restrict_oom_score_adj = true
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ['/usr/lib/cni']
+    conf_dir = '${cni}'
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = 'runc'
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = 'io.containerd.runc.v2'
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+        BinaryName = '${runc}'
+        SystemdCgroup = false
+`;
+}
+
+const bridge = {
+  cniVersion: '1.0.0',
+  name: 'bridge',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: 'cni0',
+      isGateway: true,
+      hairpinMode: true,
+      ipam: {
+        type: 'host-local',
+        ranges: [[{ subnet: podCidr }]],
+        routes: [{ dst: '0.0.0.0/0' }],
+      },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+  ],
+};
