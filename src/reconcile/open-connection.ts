@@ -1,10 +1,10 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { BerthError } from '../errors.ts';
-import { trustedRoots } from '../system/trusted-roots.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
+import { type Address, addressOf, tlsOptions } from './tls-options.ts';
 
 /**
  * Opens the connection and waits until TLS is through, so that a wrong certificate is reported as
@@ -59,28 +59,6 @@ function happened(socket: Socket, event: string): Promise<void> {
     socket.once(event, resolve);
     socket.once('error', reject);
   });
-}
-
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-function addressOf(base: URL): Address {
-  return {
-    host: base.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(base.port === '' ? 443 : base.port),
-  };
-}
-
-function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
-  const name = server.tlsServerName ?? host;
-  return {
-    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ca: trustedRoots(server.ca),
-    ...(server.clientCertificate ?? {}),
-    rejectUnauthorized: server.insecureSkipTlsVerify !== true,
-  };
 }
 
 /** OpenSSL's and Node's codes for a certificate that does not prove the server. */

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { BerthError } from '../errors.ts';
+import { ChannelReader, channels, hasHalfClose, resizeMessage } from '../session/relay/channels.ts';
+import {
+  execOutcome,
+  longestStatus,
+  lost,
+  type ExecOutcome,
+} from '../session/relay/exec-status.ts';
+import { closePayload, frame, messageInSlot, opcodes } from '../session/relay/frame.ts';
+import { FrameReader } from '../session/relay/frame-reader.ts';
+import { asBerthError } from '../errors.ts';
+import type { OpenedExec } from './open-exec.ts';
+
+export interface ExecSink {
+  /** What the command says, valid during the call only. */
+  output(channel: 'stdout' | 'stderr', bytes: Buffer): void;
+  /** Once, last. Output has been said before. */
+  end(outcome: ExecOutcome): void;
+}
+
+export interface Heartbeat {
+  /** Milliseconds from one ping to the next. */
+  readonly every: number;
+  /** So many in a row may go unanswered. */
+  readonly missed: number;
+}
+
+/** As patient as kubectl, which gives up after 61 s. */
+const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
+
+/** A server closes right after the Status; how long to wait for one that does not, in milliseconds. */
+const closeGrace = 1000;
+
+/** The running command at the other end of an exec stream. */
+export class ExecStream {
+  readonly #opened: OpenedExec;
+  readonly #sink: ExecSink;
+  readonly #heartbeat: Heartbeat;
+  readonly #status: Buffer[] = [];
+  #statusBytes = 0;
+  #closeCode: number | undefined;
+  #over = false;
+  #paused = false;
+  #heard = true;
+  #missed = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(opened: OpenedExec, sink: ExecSink, heartbeat = defaultHeartbeat) {
+    this.#opened = opened;
+    this.#sink = sink;
+    this.#heartbeat = heartbeat;
+  }
+
+  /** From now on the sink is called. */
+  start(): void {
+    const messages = new ChannelReader((channel, bytes) => this.#fromChannel(channel, bytes));
+    const reader = new FrameReader({
+      message: (bytes, first) => messages.message(bytes, first),
+      control: (opcode, payload) => this.#control(opcode, payload),
+    });
+    this.#timer = setInterval(() => this.#beat(), this.#heartbeat.every).unref();
+    this.#opened.socket.start({
+      data: (bytes) => {
+        if (this.#over) return;
+        this.#heard = true;
+        try {
+          reader.push(bytes);
+        } catch (thrown) {
+          this.#end(lost(asBerthError(thrown, 'reading the exec stream')));
+        }
+      },
+      ended: (error) => this.#end(this.#outcome(error)),
+    });
+  }
+
+  /**
+   * Sends standard input that stands in a slot.
+   *
+   * @param sent The slot may be used again.
+   */
+  input(slot: Buffer, length: number, sent: () => void): void {
+    this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
+  }
+
+  /** Standard input has ended. @returns false where the protocol can not say so */
+  endInput(): boolean {
+    if (!hasHalfClose(this.#opened.protocol)) return false;
+    this.#send(opcodes.binary, Buffer.from([channels.close, channels.stdin]));
+    return true;
+  }
+
+  resize(columns: number, rows: number): void {
+    const size = resizeMessage(columns, rows);
+    if (size !== undefined)
+      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.resize]), size]));
+  }
+
+  /** Nothing is read: the server's own buffers fill, and then the command waits. */
+  pause(): void {
+    this.#paused = true;
+    this.#opened.socket.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#heard = true;
+    this.#opened.socket.resume();
+  }
+
+  /** Ends it from this side. */
+  giveUp(reason: BerthError): void {
+    this.#end(lost(reason));
+  }
+
+  #fromChannel(channel: number, bytes: Buffer): void {
+    if (channel === channels.stdout) this.#sink.output('stdout', bytes);
+    else if (channel === channels.stderr) this.#sink.output('stderr', bytes);
+    else if (channel === channels.error) this.#addStatus(bytes);
+  }
+
+  #addStatus(bytes: Buffer): void {
+    this.#statusBytes += bytes.length;
+    if (this.#statusBytes <= longestStatus) this.#status.push(Buffer.from(bytes));
+    this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
+  }
+
+  #control(opcode: number, payload: Buffer): void {
+    if (opcode === opcodes.ping) this.#send(opcodes.pong, payload);
+    if (opcode !== opcodes.close) return;
+    this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
+    this.#end(this.#outcome(undefined));
+  }
+
+  #outcome(error: Error | undefined): ExecOutcome {
+    if (this.#status.length > 0) return execOutcome(Buffer.concat(this.#status).toString('utf8'));
+    const how =
+      error?.message ??
+      (this.#closeCode === undefined ? 'it ended' : `it was closed with code ${this.#closeCode}`);
+    return lost(connectionLost(how, error));
+  }
+
+  /** Counted in turns of the event loop: a process that was stopped for an hour asks again first. */
+  #beat(): void {
+    // While nothing is read, no answer can come.
+    if (this.#heard || this.#paused) this.#missed = 0;
+    else this.#missed += 1;
+    if (this.#missed >= this.#heartbeat.missed) {
+      this.#end(lost(connectionLost('the API server does not answer any more', undefined)));
+      return;
+    }
+    this.#heard = false;
+    if (!this.#paused) this.#send(opcodes.ping, Buffer.alloc(0));
+  }
+
+  #send(opcode: number, payload: Buffer): void {
+    if (!this.#over) this.#opened.socket.write(frame(opcode, payload, mask()));
+  }
+
+  #end(outcome: ExecOutcome): void {
+    if (this.#over) return;
+    this.#send(opcodes.close, closePayload(1000));
+    this.#over = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#grace);
+    this.#opened.socket.destroy();
+    this.#sink.end(outcome);
+  }
+}
+
+function mask(): Buffer {
+  return randomBytes(4);
+}
+
+function connectionLost(how: string, cause: Error | undefined): BerthError {
+  return new BerthError(`the connection to the pod broke: ${how}`, {
+    code: 'exec-connection-lost',
+    exit: 'temporary',
+    hint: 'See whether the pod, its node and the API server still run; how the command ended is not known.',
+    cause,
+  });
+}

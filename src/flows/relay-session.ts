@@ -1,0 +1,1 @@
+import { relay, type RelayInput } from './relay.ts';

@@ -1,0 +1,86 @@
+/** What of a Pod's status tells how far it is (v1.Pod). */
+export interface PodStatus {
+  readonly metadata?: { readonly deletionTimestamp?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+    readonly containerStatuses?: readonly {
+      readonly state?: {
+        readonly waiting?: { readonly reason?: string; readonly message?: string };
+        readonly running?: object;
+        readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
+      };
+    }[];
+  };
+}
+
+export type PodState =
+  | { readonly kind: 'running' }
+  /** `text` is for the user who waits. */
+  | { readonly kind: 'waiting'; readonly text: string; readonly detail?: string }
+  | { readonly kind: 'ending' }
+  | { readonly kind: 'failed'; readonly code: PodFault; readonly detail: string };
+
+export type PodFault =
+  'pod-image' | 'pod-configuration' | 'pod-evicted' | 'pod-over-time' | 'pod-ended';
+
+/** Reasons of the kubelet after which waiting longer changes nothing (pkg/kubelet/images, container). */
+const hopeless: Readonly<Record<string, PodFault | undefined>> = {
+  ImagePullBackOff: 'pod-image',
+  ErrImageNeverPull: 'pod-image',
+  InvalidImageName: 'pod-image',
+  ImageInspectError: 'pod-image',
+  CreateContainerConfigError: 'pod-configuration',
+  CreateContainerError: 'pod-configuration',
+  RunContainerError: 'pod-configuration',
+};
+
+/** How far a pod is. */
+export function podState({ metadata, status = {} }: PodStatus): PodState {
+  if (metadata?.deletionTimestamp !== undefined) return { kind: 'ending' };
+  const { phase, reason, message = '', conditions = [], containerStatuses = [] } = status;
+  if (phase === 'Failed' || phase === 'Succeeded')
+    return {
+      kind: 'failed',
+      code: endCode(reason),
+      detail: message === '' ? (reason ?? phase) : message,
+    };
+  const [container] = containerStatuses;
+  if (container?.state?.running !== undefined) return { kind: 'running' };
+  const waiting = container?.state?.waiting;
+  const fault = hopeless[waiting?.reason ?? ''];
+  if (fault !== undefined)
+    return {
+      kind: 'failed',
+      code: fault,
+      detail: [waiting?.reason, waiting?.message].filter(Boolean).join(': '),
+    };
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False')
+    return {
+      kind: 'waiting',
+      text: 'waiting for a place on the cluster',
+      ...(scheduled.message === undefined ? {} : { detail: scheduled.message }),
+    };
+  if (scheduled === undefined)
+    return { kind: 'waiting', text: 'asking for a place on the cluster' };
+  return {
+    kind: 'waiting',
+    text:
+      waiting?.reason === 'ErrImagePull' ? 'fetching the image once more' : 'starting on its node',
+    ...(waiting?.message === undefined ? {} : { detail: waiting.message }),
+  };
+}
+
+function endCode(reason: string | undefined): PodFault {
+  if (reason === 'Evicted' || reason === 'Preempting' || reason === 'NodeShutdown')
+    return 'pod-evicted';
+  return reason === 'DeadlineExceeded' ? 'pod-over-time' : 'pod-ended';
+}
