@@ -81,6 +81,8 @@ export const siteSchema = z.strictObject({
   clusters_dir: z.optional(path),
   defaults: z.optional(clusterSchema),
   clusters: z.optional(z.record(z.string(), z.unknown())),
+  // For `berth ldap-sync` alone, which checks it: a mistake in it costs no login.
+  ldap: z.optional(z.unknown()),
 });
 
 export type ClusterOptions = z.output<typeof clusterSchema>;

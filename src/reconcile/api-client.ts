@@ -10,6 +10,8 @@ export interface ApiRequest {
   readonly path: string;
   readonly body?: string;
   readonly contentType?: string;
+  /** `application/json` where not said. */
+  readonly accept?: string;
 }
 
 export interface ApiResponse {
@@ -70,6 +72,7 @@ export function apiClient(
         path: prefix + request.path,
         headers: {
           ...headers,
+          ...(request.accept === undefined ? {} : { accept: request.accept }),
           ...(request.contentType === undefined ? {} : { 'content-type': request.contentType }),
         },
         ...(request.body === undefined ? {} : { body: request.body }),

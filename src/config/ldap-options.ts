@@ -1,0 +1,71 @@
+import * as z from 'zod/mini';
+import { duration } from './duration.ts';
+
+const text = z.string().check(z.minLength(1, 'must not be empty'));
+const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
+const attribute = z
+  .string()
+  .check(z.regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'must be the name of an attribute, without options'));
+const namespace = z
+  .string()
+  .check(z.regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace'));
+
+/** Where a search begins and what it takes. */
+const search = {
+  base: text,
+  scope: z.optional(z.enum(['sub', 'one'])),
+  filter: z.optional(text),
+};
+
+/** The `mappers` of OSC's k8-ldap-configmap. */
+const maps = z.enum([
+  'user-uid',
+  'user-gid',
+  'user-groups',
+  'user-all-groups',
+  'user-gids',
+  'user-home',
+]);
+
+/** The section `ldap` of berth.yml: docs/ldap-sync.md has what each key says. */
+export const ldapSchema = z.strictObject({
+  url: text,
+  start_tls: z.optional(z.boolean()),
+  ca_file: z.optional(path),
+  bind_dn: z.optional(text),
+  bind_password_file: z.optional(path),
+  timeout: z.optional(duration),
+  page_size: z.optional(
+    z.int().check(z.minimum(1, 'must be 1 or more'), z.maximum(100_000, 'must be 100000 or less')),
+  ),
+  keep_percent: z.optional(
+    z.int().check(z.minimum(0, 'must be 0 or more'), z.maximum(100, 'must be 100 or less')),
+  ),
+  minimum_gid: z.optional(
+    z.int().check(z.minimum(1, "must be 1 or more: group 0 is root's on every host")),
+  ),
+  users: z.strictObject({
+    ...search,
+    name: z.optional(attribute),
+    uid: z.optional(attribute),
+    gid: z.optional(attribute),
+    home: z.optional(attribute),
+  }),
+  groups: z.strictObject({
+    ...search,
+    schema: z.optional(z.enum(['rfc2307', 'rfc2307bis', 'memberof'])),
+    name: z.optional(attribute),
+    gid: z.optional(attribute),
+    member: z.optional(attribute),
+  }),
+  config_maps: z.optional(
+    z.strictObject({
+      namespace: z.optional(namespace),
+      user_prefix: z.optional(z.string()),
+      maps: z.optional(z.array(maps).check(z.minLength(1, 'must name one at least'))),
+    }),
+  ),
+});
+
+export type LdapOptions = z.output<typeof ldapSchema>;
+export type ConfigMapKind = z.output<typeof maps>;

@@ -1,0 +1,159 @@
+import { configError } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-options.ts';
+import { schemaProblems } from './schema-problems.ts';
+
+/** Where the directory is and how its answer is read. */
+export interface LdapSettings {
+  /** Tried in this order; the first one that can be reached is asked for everything. */
+  readonly servers: readonly LdapServer[];
+  /** PEM bundle for the servers' certificates; the system's where absent. */
+  readonly caFile?: string;
+  /** Anonymous where absent. */
+  readonly bind?: { readonly dn: string; readonly passwordFile: string };
+  /** The longest that a server may say nothing, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly pageSize: number;
+  /** With less than this share of the former users or groups, an answer counts as half. */
+  readonly keepPercent: number;
+  readonly minimumGid: number;
+  readonly users: LdapSearch & {
+    readonly name: string;
+    readonly uid: string;
+    readonly gid: string;
+    readonly home: string;
+  };
+  readonly groups: LdapSearch & {
+    /** Whether groups name users, or groups hold users' DNs, or users hold groups' DNs. */
+    readonly schema: GroupSchema;
+    readonly name: string;
+    readonly gid: string;
+    readonly member: string;
+  };
+  /** Present where the site's policies read what k8-ldap-configmap makes. */
+  readonly configMaps?: {
+    readonly namespace: string;
+    readonly userPrefix: string;
+    readonly maps: readonly ConfigMapKind[];
+  };
+}
+
+export type GroupSchema = 'rfc2307' | 'rfc2307bis' | 'memberof';
+
+export type LdapServer =
+  | { readonly url: string; readonly socketPath: string }
+  | {
+      readonly url: string;
+      readonly host: string;
+      readonly port: number;
+      /** Nothing is sent in the clear but to this very host. */
+      readonly tls: 'none' | 'start' | 'from-the-start';
+    };
+
+export interface LdapSearch {
+  readonly base: string;
+  readonly scope: 'sub' | 'one';
+  readonly filter: string;
+}
+
+const memberAttributes: Readonly<Record<GroupSchema, string>> = {
+  rfc2307: 'memberUid',
+  rfc2307bis: 'member',
+  memberof: 'memberOf',
+};
+
+/**
+ * Checks the section `ldap` of berth.yml.
+ *
+ * @throws BerthError `ldap-invalid`, naming each key with its path
+ */
+export function parseLdap(section: unknown, file: string): LdapSettings {
+  const parsed = ldapSchema.safeParse(section, { reportInput: true });
+  if (!parsed.success)
+    throw invalid(file, schemaProblems(parsed.error, ldapSchema, ['ldap']).join('; '));
+  return deepFreeze(settingsOf(parsed.data, file));
+}
+
+function settingsOf(options: LdapOptions, file: string): LdapSettings {
+  const { users, groups, config_maps: maps, bind_dn: dn, bind_password_file: secret } = options;
+  if ((dn === undefined) !== (secret === undefined))
+    throw invalid(file, 'ldap.bind_dn and ldap.bind_password_file belong together');
+  const schema = groups.schema ?? 'rfc2307';
+  return {
+    servers: options.url
+      .split(/\s+/)
+      .filter((url) => url !== '')
+      .map((url) => server(url, options.start_tls, file)),
+    ...(options.ca_file === undefined ? {} : { caFile: options.ca_file }),
+    ...(dn === undefined || secret === undefined ? {} : { bind: { dn, passwordFile: secret } }),
+    timeoutMs: options.timeout ?? 30_000,
+    pageSize: options.page_size ?? 500,
+    keepPercent: options.keep_percent ?? 80,
+    minimumGid: options.minimum_gid ?? 1,
+    users: {
+      base: users.base,
+      scope: users.scope ?? 'sub',
+      filter: users.filter ?? '(objectClass=posixAccount)',
+      name: users.name ?? 'uid',
+      uid: users.uid ?? 'uidNumber',
+      gid: users.gid ?? 'gidNumber',
+      home: users.home ?? 'homeDirectory',
+    },
+    groups: {
+      base: groups.base,
+      scope: groups.scope ?? 'sub',
+      filter: groups.filter ?? '(objectClass=posixGroup)',
+      schema,
+      name: groups.name ?? 'cn',
+      gid: groups.gid ?? 'gidNumber',
+      member: groups.member ?? memberAttributes[schema],
+    },
+    ...(maps === undefined
+      ? {}
+      : {
+          configMaps: {
+            namespace: maps.namespace ?? 'k8-ldap-configmap',
+            userPrefix: maps.user_prefix ?? '',
+            maps: [...new Set(maps.maps ?? (['user-uid', 'user-gid'] as const))],
+          },
+        }),
+  };
+}
+
+/** Who can change an answer on its way makes any user root's twin: in the clear only to ourselves. */
+const thisHost = /^(?:localhost|127\.[0-9.]+|\[::1\])$/;
+
+function server(url: string, startTls: boolean | undefined, file: string): LdapServer {
+  if (/^ldapi:\/\//i.test(url)) {
+    const socketPath = decoded(url.slice('ldapi://'.length).replace(/\/$/, ''));
+    if (socketPath?.startsWith('/') === true) return { url, socketPath };
+    throw invalid(file, `ldap.url: ${url}: write the socket as ldapi://%2Frun%2Fslapd%2Fldapi`);
+  }
+  const parts = URL.canParse(url) ? new URL(url) : undefined;
+  const plain = parts?.pathname === '' || parts?.pathname === '/';
+  if (parts === undefined || !plain || !/^ldaps?:$/.test(parts.protocol) || parts.hostname === '')
+    throw invalid(file, `ldap.url: ${url} must be ldap://HOST, ldaps://HOST or ldapi://SOCKET`);
+  const secure = parts.protocol === 'ldaps:';
+  if (secure && startTls === true)
+    throw invalid(file, 'ldap.start_tls belongs to ldap:// and not to ldaps://');
+  if (!secure && startTls === false && !thisHost.test(parts.hostname))
+    throw invalid(file, `ldap.start_tls must not be false for ${url}: it is another host`);
+  return {
+    url,
+    host: parts.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(parts.port === '' ? (secure ? 636 : 389) : parts.port),
+    tls: secure ? 'from-the-start' : startTls === false ? 'none' : 'start',
+  };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(file: string, problem: string): Error {
+  return configError('ldap-invalid', file, problem, 'docs/ldap-sync.md describes every key.');
+}

@@ -1,0 +1,70 @@
+import type { LdapSettings } from '../config/ldap-settings.ts';
+import { BerthError } from '../errors.ts';
+import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
+import { type LdapEntry, searchAll } from './ldap-search.ts';
+
+/** What the directory holds of users and groups, whole. */
+export interface LdapAnswers {
+  readonly url: string;
+  readonly users: readonly LdapEntry[];
+  readonly groups: readonly LdapEntry[];
+}
+
+export interface ReadOptions extends LdapConnectOptions {
+  readonly onProgress?: (what: 'users' | 'groups', count: number) => void;
+}
+
+/**
+ * Asks the first server that can be reached for all users and groups, over one connection.
+ *
+ * @throws BerthError those of `LdapConnection` and `searchAll`; there is no half answer
+ */
+export async function readDirectory(
+  settings: LdapSettings,
+  options: ReadOptions,
+): Promise<LdapAnswers> {
+  const connection = await firstReachable(settings, options);
+  const { users, groups, pageSize } = settings;
+  const ask = (
+    what: 'users' | 'groups',
+    search: LdapSettings['users' | 'groups'],
+    attributes: readonly string[],
+  ): Promise<LdapEntry[]> =>
+    searchAll(connection, search, {
+      ...{ what, attributes, pageSize },
+      onPage: (count) => options.onProgress?.(what, count),
+    });
+  const memberOf = groups.schema === 'memberof';
+  try {
+    return {
+      url: connection.url,
+      users: await ask('users', users, [
+        ...[users.name, users.uid, users.gid, users.home],
+        ...(memberOf ? [groups.member] : []),
+      ]),
+      groups: await ask('groups', groups, [
+        ...[groups.name, groups.gid],
+        ...(memberOf ? [] : [groups.member]),
+      ]),
+    };
+  } finally {
+    connection.close();
+  }
+}
+
+async function firstReachable(
+  { servers }: LdapSettings,
+  options: ReadOptions,
+): Promise<LdapConnection> {
+  let away: BerthError | undefined;
+  for (const server of servers) {
+    try {
+      return await LdapConnection.open(server, options);
+    } catch (error) {
+      // Another one is asked where this one is away, not where it refuses us.
+      if (!(error instanceof BerthError) || error.exit !== 'temporary') throw error;
+      away ??= error;
+    }
+  }
+  throw away ?? new Error('ldap.url names no server');
+}

@@ -1,0 +1,128 @@
+import { BerthError, type ErrorDetails } from '../errors.ts';
+
+type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
+
+const cut = 'Nothing was changed: half an answer would take groups and users away.';
+
+/** Result codes of RFC 4511, section 4.1.9, and what an admin does about them. */
+const meanings: Readonly<Record<number, Meaning>> = {
+  3: {
+    code: 'ldap-time-limit',
+    exit: 'unavailable',
+    hint: `${cut} Raise the time limit for ldap.bind_dn, or index the attributes of the filter.`,
+  },
+  4: {
+    code: 'ldap-size-limit',
+    exit: 'config',
+    hint: `${cut} Raise the size limit for ldap.bind_dn (OpenLDAP: limits … size.prtotal=unlimited), or take a smaller ldap.page_size.`,
+  },
+  8: {
+    code: 'ldap-tls-required',
+    exit: 'config',
+    hint: 'Write ldaps:// in ldap.url, or take start_tls: false away.',
+  },
+  10: {
+    code: 'ldap-referral',
+    exit: 'config',
+    hint: `${cut} Another server has that part: name it in ldap.url, or a base below the referral.`,
+  },
+  11: {
+    code: 'ldap-admin-limit',
+    exit: 'config',
+    hint: `${cut} The server's look-through limit is too small for this filter: raise it, or index.`,
+  },
+  12: {
+    code: 'ldap-no-paging',
+    exit: 'config',
+    hint: 'The server gives no pages (RFC 2696), or not to ldap.bind_dn.',
+  },
+  32: {
+    code: 'ldap-no-base',
+    exit: 'config',
+    hint: 'See ldap.users.base and ldap.groups.base; a server hides what ldap.bind_dn may not read.',
+  },
+  49: {
+    code: 'ldap-credentials',
+    exit: 'config',
+    hint: 'Compare ldap.bind_dn and what stands in ldap.bind_password_file: `ldapwhoami -x -D DN -y FILE`.',
+  },
+  50: {
+    code: 'ldap-forbidden',
+    exit: 'permission',
+    hint: 'Let ldap.bind_dn read users and groups.',
+  },
+  51: busy(),
+  52: busy(),
+};
+
+function busy(): Meaning {
+  return {
+    code: 'ldap-busy',
+    exit: 'temporary',
+    hint: 'The server cannot answer now; the next run asks again.',
+  };
+}
+
+/** A server's answer that is no success. */
+export function ldapRefusal(attempted: string, code: number, said: string): BerthError {
+  const words = said === '' ? '' : `: ${said}`;
+  return new BerthError(`${attempted}: the LDAP server answered with result ${code}${words}`, {
+    ...(meanings[code] ??
+      (code === 13 ? meanings[8] : undefined) ?? {
+        code: 'ldap-refused',
+        exit: 'unavailable',
+        hint: "See RFC 4511, section 4.1.9, for the result, and the server's own log.",
+      }),
+    fields: { result: code },
+  });
+}
+
+/** The connection ended, or what came over it was no LDAP. */
+export function ldapLost(attempted: string, reason: string, cause?: unknown): BerthError {
+  return new BerthError(`${attempted}: ${reason}`, {
+    code: 'ldap-connection-lost',
+    exit: 'temporary',
+    hint: `${cut} See whether the LDAP server restarts; the next run asks again.`,
+    cause,
+  });
+}
+
+export function ldapTimeout(attempted: string, milliseconds: number): BerthError {
+  return new BerthError(`${attempted}: the server said nothing for ${milliseconds / 1000} s`, {
+    code: 'ldap-timeout',
+    exit: 'temporary',
+    hint: 'See whether the server is overloaded; ldap.timeout says how long is waited.',
+  });
+}
+
+/** The server hands out less than there is. */
+export function ldapIncomplete(attempted: string, what: string, hint: string): BerthError {
+  return new BerthError(`${attempted}: ${what}`, {
+    code: 'ldap-incomplete',
+    exit: 'config',
+    hint: `${cut} ${hint}`,
+  });
+}
+
+/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
+const certificateCodes =
+  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_)/;
+
+/** What came of the attempt to connect. */
+export function ldapUnreachable(url: string, thrown: unknown): BerthError {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const reason = thrown instanceof Error ? thrown.message || code : String(thrown);
+  if (certificateCodes.test(code))
+    return new BerthError(`${url}: the server's certificate is not accepted: ${reason}`, {
+      code: 'ldap-certificate',
+      exit: 'config',
+      hint: 'Compare ldap.ca_file with the CA that signed it, and the name in ldap.url with those in it: `openssl s_client -connect HOST:636`.',
+      cause: thrown,
+    });
+  return new BerthError(`${url}: ${reason}`, {
+    code: 'ldap-unreachable',
+    exit: 'temporary',
+    hint: 'See whether the LDAP server runs and this host may reach it; the next run asks again.',
+    cause: thrown,
+  });
+}

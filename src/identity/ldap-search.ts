@@ -1,0 +1,109 @@
+import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } from 'ldapts';
+import type { LdapSearch } from '../config/ldap-settings.ts';
+import { BerthError } from '../errors.ts';
+import type { LdapConnection } from './ldap-connection.ts';
+import { ldapIncomplete, ldapRefusal } from './ldap-errors.ts';
+
+/** An entry with its values by the attributes' names in lower case. */
+export interface LdapEntry {
+  readonly dn: string;
+  readonly values: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface SearchOptions {
+  /** `users`, for messages. */
+  readonly what: string;
+  readonly attributes: readonly string[];
+  readonly pageSize: number;
+  /** Told how many there are so far, after each page. */
+  readonly onPage?: (count: number) => void;
+}
+
+/** A server that never stops to give pages. */
+const mostEntries = 5_000_000;
+
+/**
+ * Everything that a search finds, page by page (RFC 2696): all of it, or an error. A referral, a
+ * limit, a lost connection and an attribute that came in part are errors.
+ *
+ * @throws BerthError `ldap-filter-invalid`, `ldap-referral`, `ldap-incomplete`, and what
+ *   `LdapConnection.request` throws
+ */
+export async function searchAll(
+  connection: LdapConnection,
+  search: LdapSearch,
+  { what, attributes, pageSize, onPage }: SearchOptions,
+): Promise<LdapEntry[]> {
+  const attempted = `reading the ${what} below ${search.base}`;
+  const filter = parsedFilter(search.filter, what);
+  const found: LdapEntry[] = [];
+  let cookie: Buffer | undefined;
+  do {
+    const paging = new PagedResultsControl({
+      // Critical: a server that knows no pages is to say so, and not to cut.
+      critical: true,
+      value: { size: pageSize, ...(cookie === undefined ? {} : { cookie }) },
+    });
+    const request = new SearchRequest({
+      messageId: connection.nextId(),
+      baseDN: search.base,
+      scope: search.scope,
+      filter,
+      attributes: [...attributes],
+      // None of ours: ldapts would ask for ten seconds.
+      timeLimit: 0,
+      controls: [paging],
+    });
+    const { entries, references, final } = await connection.request(attempted, request);
+    if (references.length > 0)
+      throw ldapRefusal(attempted, 10, `a part is elsewhere, at ${references.join(', ')}`);
+    found.push(...entries.map((entry) => plainEntry(entry, attempted)));
+    cookie = nextCookie(final.controls, attempted);
+    onPage?.(found.length);
+  } while (cookie !== undefined && found.length <= mostEntries);
+  if (found.length > mostEntries)
+    throw ldapIncomplete(attempted, `more than ${mostEntries} entries`, 'Narrow the filter.');
+  return found;
+}
+
+function nextCookie(controls: SearchRequest['controls'], attempted: string): Buffer | undefined {
+  const paging = controls?.find((control) => control instanceof PagedResultsControl);
+  if (paging?.value === undefined)
+    throw ldapIncomplete(
+      attempted,
+      'the server does not say whether this was the last page',
+      'The server gives no pages (RFC 2696); see what stands before it.',
+    );
+  const { cookie } = paging.value;
+  return cookie === undefined || cookie.length === 0 ? undefined : cookie;
+}
+
+function plainEntry({ name, attributes }: SearchEntry, attempted: string): LdapEntry {
+  const values = new Map<string, readonly string[]>();
+  for (const { type, values: all } of attributes) {
+    const [attribute = '', ...options] = type.toLowerCase().split(';');
+    // MS-ADTS 3.1.1.3.1.3.3: of many values Active Directory sends the first 1500.
+    if (options.some((option) => option.startsWith('range=')))
+      throw ldapIncomplete(
+        attempted,
+        `${name} has more values of ${attribute} than the server sends at once`,
+        'Take schema: memberof, or raise MaxValRange.',
+      );
+    if (options.length === 0) values.set(attribute, all.map(String));
+  }
+  return { dn: name, values };
+}
+
+function parsedFilter(filter: string, what: string): ReturnType<typeof FilterParser.parseString> {
+  try {
+    return FilterParser.parseString(filter);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BerthError(`ldap.${what}.filter: ${filter} is no filter: ${reason}`, {
+      code: 'ldap-filter-invalid',
+      exit: 'config',
+      hint: 'Write it as RFC 4515 does: (&(objectClass=posixAccount)(uid=a*)).',
+      cause,
+    });
+  }
+}
