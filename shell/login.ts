@@ -6,6 +6,7 @@ import { openSession } from '../src/flows/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
 import { become } from '../src/system/become.ts';
+import { leave } from '../src/system/leave.ts';
 import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
 import { isTerminal } from '../src/system/is-terminal.ts';
 import { randomDigits } from '../src/system/random-digits.ts';
@@ -14,7 +15,7 @@ import { syslog } from '../src/system/syslog.ts';
 /** What ssh(1) itself exits with where there is no session: no command's own code. */
 const noSession = 255;
 
-async function main(own: OwnWords, log: Logger): Promise<never> {
+async function main(own: OwnWords, log: Logger): Promise<void> {
   // Whenever a child's pipe closes, Node looks whether it is `process.stderr`, and to look makes a stream
   // of it: stderr would be non-blocking for the session that we become, which then loses what it writes.
   Object.defineProperty(process, 'stderr', { value: undefined, configurable: true });
@@ -24,7 +25,9 @@ async function main(own: OwnWords, log: Logger): Promise<never> {
   const itself = process.argv[1] ?? '/';
   const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
   const filesFolder = join(dirname(dirname(itself)), 'files');
-  return become(await openSession({ request, env, filesFolder, itself, log }));
+  const opened = await openSession({ request, env, filesFolder, itself, log });
+  if ('exitCode' in opened) leave(opened.exitCode);
+  else become(opened);
 }
 
 /** In the user's line and in syslog: by it the admin finds the whole story. */

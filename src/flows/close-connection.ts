@@ -13,6 +13,7 @@ import {
 import { closingFile, markClosing, type ConnectionRecord } from './connection-record.ts';
 import { berthContainers, removeContainers, removeNotes } from './end-containers.ts';
 import { endOver } from './end-over.ts';
+import { usesPods } from './pod-cluster.ts';
 import { connectionFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
 
@@ -58,11 +59,24 @@ export async function endConnection(
     const shared = await endOver(site, part);
     containers += shared.removed;
     failed.push(...shared.failed);
+    const pods = await endPodsOf(site, user);
+    containers += pods.removed;
+    failed.push(...pods.failed);
   } catch (error) {
     failed.push(asBerthError(error, `what ${user.name} left`));
   }
   if (failed.length === 0) rmSync(closingFile(file), { force: true });
   return { processes, containers, failed };
+}
+
+/** Nothing of clusters is loaded on a host that has no pods. */
+export async function endPodsOf(
+  site: SessionSite,
+  user: User,
+): Promise<Pick<Closed, 'failed'> & { readonly removed: number }> {
+  if (!usesPods(site.settings)) return { removed: 0, failed: [] };
+  const { endPods } = await import('./end-pods.ts');
+  return endPods(site, user);
 }
 
 async function endItsProcesses(

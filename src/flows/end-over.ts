@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import type { Lifetime } from '../config/profile.ts';
 import { isErrno, type BerthError } from '../errors.ts';
+import { namesIn } from '../system/names-in.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { isRunning } from '../system/processes.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
@@ -96,7 +97,7 @@ export async function overdue(
 }
 
 /** IDs of the user's connections that sshd serves and nobody closes. */
-function openConnections(site: SessionSite, uid: number): ReadonlySet<string> {
+export function openConnections(site: Pick<SessionSite, 'run'>, uid: number): ReadonlySet<string> {
   const names = namesIn(connectionsOf(site, uid));
   return new Set(
     names.filter((name) => {
@@ -157,16 +158,6 @@ function readIdle(file: string): number | undefined {
     return Number.isFinite(since) && since > 0 ? since : undefined;
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-}
-
-/** Nothing where the folder is not there. */
-export function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
     throw error;
   }
 }

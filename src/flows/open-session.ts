@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { builtIn } from '../config/built-in.ts';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
-import type { SshSettings } from '../config/profile.ts';
+import type { Profile, SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { ownUser } from '../identity/nss.ts';
@@ -31,6 +31,9 @@ export interface OpenInput {
   readonly itself: string;
 }
 
+/** What a login becomes; where it had to stay, the exit code with which it goes. */
+export type Opened = ProgramCall | { readonly exitCode: number };
+
 /**
  * From a connection to the program that takes this process's place: the user's shell, or the client's
  * command, in the user's container. Where the container runs already, some small files are read and
@@ -38,7 +41,7 @@ export interface OpenInput {
  *
  * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, what `loadSshSettings` and `startContainer` throw
  */
-export async function openSession(input: OpenInput): Promise<ProgramCall> {
+export async function openSession(input: OpenInput): Promise<Opened> {
   const { request, env } = input;
   const settings = await loadSshSettings(
     request.configFile === undefined ? {} : { configFile: request.configFile },
@@ -51,6 +54,7 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
     return hostShell(user, request, env);
   }
   const { profile } = choice;
+  if (profile.backend === 'pod') return podSession(input, settings, user, profile);
   const host = sessionHost(settings, user);
   const name = containerName(profile, host.connection);
   const warm = warmContainer(host.runFolder, name);
@@ -65,6 +69,24 @@ export async function openSession(input: OpenInput): Promise<ProgramCall> {
     container,
     containerSession(host, container, { request, profile, env, umask }),
   );
+}
+
+/** Loaded only where it is wanted: TLS costs as much as all else of a login. */
+async function podSession(
+  { request, env, itself, log }: OpenInput,
+  settings: SshSettings,
+  user: User,
+  profile: Profile,
+): Promise<Opened> {
+  const { openPodSession } = await import('./open-pod-session.ts');
+  const connection = ownConnection(connectionsOf({ run: builtIn.runDir }, user.uid), user.uid);
+  const host: SessionHost = {
+    ...{ user, storage: settings.storage, podman: settings.podman, runFolder: '' },
+    ...(connection === undefined ? {} : { connection }),
+  };
+  if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
+  const umask = process.umask(0o022);
+  return { exitCode: await openPodSession({ host, profile, request, env, umask, log }) };
 }
 
 /** An interactive login for which sshd says nothing, since it takes us for a command. */

@@ -7,6 +7,7 @@ import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
 import { compileSshSettings } from './load-ssh-settings.ts';
+import { usesPods } from './pod-cluster.ts';
 import { registerConnection, type PamItems } from './register-connection.ts';
 
 export interface PamInput {
@@ -19,6 +20,8 @@ export interface PamInput {
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Told where a cluster has to be asked: that takes longer than what is on this host. */
+  readonly onSlow: () => void;
 }
 
 /**
@@ -77,6 +80,11 @@ async function open(input: OpenInput): Promise<number> {
     },
     now: Math.floor(input.now() / 1000),
   });
+  if (usesPods(settings)) {
+    input.onSlow();
+    const { grantPods } = await import('./grant-pods.ts');
+    await grantPods({ settings, run: builtIn.runDir, log, now: input.now }, user);
+  }
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
   return 0;
 }

@@ -2,6 +2,8 @@ import { chmodSync, chownSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
+import { namesIn } from '../system/names-in.ts';
+import { writePrivateFile } from '../system/private-file.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import type { SessionSite } from './session-site.ts';
 
@@ -51,8 +53,36 @@ export function readPodAccess(place: Place, uid: number, cluster: string): PodAc
   }
 }
 
+/** Those of all clusters that the user has a way to. */
+export function heldPodAccesses(place: Place, uid: number): PodAccess[] {
+  return namesIn(accessFolder(place, uid))
+    .filter((name) => name.endsWith('.json'))
+    .flatMap((name) => readPodAccess(place, uid, decodeURIComponent(name.slice(0, -5))) ?? []);
+}
+
 export function removePodAccess(place: Place, uid: number, cluster: string): void {
   rmSync(accessFile(place, uid, cluster), { force: true });
+}
+
+/** Since when pods of the user wait for a next connection, in milliseconds since the epoch. */
+export function readPodsWaiting(place: Place, uid: number): number | undefined {
+  try {
+    const since = Number(readFileSync(waitingFile(place, uid), 'latin1'));
+    return since > 0 ? since : undefined;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** @param since Nothing where no pod waits. */
+export function writePodsWaiting(place: Place, uid: number, since: number | undefined): void {
+  if (since === undefined) rmSync(waitingFile(place, uid), { force: true });
+  else writePrivateFile(waitingFile(place, uid), `${since}\n`);
+}
+
+function waitingFile(place: Place, uid: number): string {
+  return `${accessFolder(place, uid)}/waiting`;
 }
 
 /** The login's word where PAM's hook could not hand anything over. */

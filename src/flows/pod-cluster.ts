@@ -15,7 +15,9 @@ export function podProfiles({
   profiles,
   rules,
 }: Pick<SshSettings, 'profiles' | 'rules'>): Profile[] {
-  const ruled = new Set(rules.flatMap(({ backend, profile }) => (backend === 'pod' ? profile : [])));
+  const ruled = new Set(
+    rules.flatMap(({ backend, profile }) => (backend === 'pod' ? profile : [])),
+  );
   return [...profiles.values()].filter(({ backend, name }) => backend === 'pod' || ruled.has(name));
 }
 

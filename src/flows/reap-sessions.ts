@@ -2,13 +2,14 @@ import { lstatSync, rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { userOfUid } from '../identity/user-of-uid.ts';
+import { namesIn } from '../system/names-in.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { isRunning, runningProcesses } from '../system/processes.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import { writePrivateFile } from '../system/private-file.ts';
-import { endConnection } from './close-connection.ts';
+import { endConnection, endPodsOf } from './close-connection.ts';
 import { closingFile, monitorOf, readConnection } from './connection-record.ts';
-import { endOver, namesIn, overdue } from './end-over.ts';
+import { endOver, overdue } from './end-over.ts';
 import {
   connectionFile,
   connectionsFolder,
@@ -115,7 +116,10 @@ async function reapUser(site: SessionSite, user: User, dryRun: boolean): Promise
     });
   }
   const part = await userSite(site, user);
-  if (!dryRun) failed.push(...(await endOver(site, part)).failed);
+  if (!dryRun) {
+    failed.push(...(await endOver(site, part)).failed);
+    failed.push(...(await endPodsOf(site, user)).failed);
+  }
   const after = dryRun ? before : await overdue(site, part, { note: false });
   const left = new Set(
     (dryRun ? before.all.filter((one) => !before.over.includes(one)) : after.all).map(
@@ -169,6 +173,7 @@ function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
   const storage = namesIn(`${site.settings.storage}/users`);
   add(namesIn(connectionsFolder(site)));
   add(namesIn(`${site.run}/idle`));
+  add(namesIn(`${site.run}/pods`));
   const swept = lstatSync(`${site.run}/swept`, { throwIfNoEntry: false });
   if (dryRun || swept === undefined || site.now() - swept.mtimeMs > sweepEveryMs) {
     add(storage);

@@ -1,5 +1,5 @@
 import { BerthError } from '../errors.ts';
-import { lost, type ExecOutcome } from '../session/relay/exec-status.ts';
+import type { ExecOutcome } from '../session/relay/exec-status.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
 import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';

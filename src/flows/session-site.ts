@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 
 /** Where sessions are kept account of, and by which rules they end. */
 export interface SessionSite {
-  readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles'>;
+  readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'rules'>;
   /** `/run/berth` */
   readonly run: string;
   readonly log: Logger;

@@ -1,5 +1,5 @@
 import { BerthError } from '../errors.ts';
-import type { PodFault, PodState, PodStatus } from '../session/pod-state.ts';
+import type { PodFault, PodState } from '../session/pod-state.ts';
 import { podState } from '../session/pod-state.ts';
 import type { PodObject } from '../session/pod-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
@@ -94,7 +94,7 @@ async function awaited(
       )) {
         if (type === 'ERROR') break;
         if (type === 'DELETED') return { kind: 'ending' };
-        state = podState(object as PodStatus);
+        state = podState(object);
         if (state.kind === 'running' || state.kind === 'failed') return state;
         onState(state.kind === 'ending' ? 'waiting for the end of a former session' : state.text);
       }

@@ -10,6 +10,8 @@ export interface PodInput {
   readonly user: User;
   readonly profile: Profile;
   readonly namespace: string;
+  /** Name of this login node: connections of another one must not be taken for its own. */
+  readonly loginHost: string;
   /** `PID.STARTTIME` of the sshd that serves the connection; absent at a console. */
   readonly connection?: string;
   /** Names of the user's groups by GID, as far as NSS knows them. */
@@ -41,15 +43,42 @@ export const podAnnotations = {
   lifetime: 'pod.kubernetes.io/lifetime',
 } as const;
 
+export const podLabels = {
+  managedBy: 'app.kubernetes.io/managed-by',
+  profile: 'berth.dev/profile',
+  loginHost: 'berth.dev/login-host',
+  /** Of a pod for one connection, `PID.STARTTIME`. */
+  connection: 'berth.dev/connection',
+} as const;
+
+/** Selects the pods of SSH sessions that came in through this login node. */
+export function podSelector(loginHost: string): string {
+  return `${podLabels.managedBy}=berth,${podLabels.loginHost}=${hostLabel(loginHost)}`;
+}
+
+/** The first label of the name, as Kubernetes takes it. */
+export function hostLabel(loginHost: string): string {
+  const [label = ''] = loginHost.toLowerCase().split('.');
+  return (
+    label
+      .replaceAll(/[^a-z0-9-]/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+      .slice(0, 40) || 'login'
+  );
+}
+
 /**
- * The name of the pod that a connection's sessions run in: the same for all connections of a user, or
- * the connection's own. Names are the namespace's, and that is the user's.
+ * The name of the pod that a connection's sessions run in: the same for all connections of a user to
+ * this login node, or the connection's own. Names are the namespace's, and that is the user's.
  */
-export function podName(profile: Pick<Profile, 'name' | 'lifetime'>, connection?: string): string {
+export function podName({
+  profile,
+  loginHost,
+  connection,
+}: Pick<PodInput, 'profile' | 'loginHost' | 'connection'>): string {
   const shared = profile.lifetime.kind !== 'connection' || connection === undefined;
-  return shared
-    ? `berth-${profile.name}`
-    : `berth-${profile.name}-${connection.replaceAll('.', '-')}`;
+  const name = `berth-${profile.name}-${hostLabel(loginHost)}`;
+  return shared ? name : `${name}-${connection.replaceAll('.', '-')}`;
 }
 
 /**
@@ -66,9 +95,16 @@ export function podObject(input: PodInput): PodObject {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: podName(profile, connection),
+      name: podName(input),
       namespace,
-      labels: { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/profile': profile.name },
+      labels: {
+        [podLabels.managedBy]: 'berth',
+        [podLabels.profile]: profile.name,
+        [podLabels.loginHost]: hostLabel(input.loginHost),
+        ...(connection === undefined || lifetime.kind !== 'connection'
+          ? {}
+          : { [podLabels.connection]: connection }),
+      },
       annotations: {
         [podAnnotations.passwd]: podPasswd(user, profile.shell),
         [podAnnotations.group]: podGroup(user, input.groupNames),

@@ -9,6 +9,8 @@ export interface HostFiles {
   readonly sshd: SshdConfig;
   readonly sshYml: object;
   readonly profiles: Readonly<Record<string, object>>;
+  /** By path below /etc. */
+  readonly etc: Readonly<Record<string, string>>;
   /** Lines after those of Debian's /etc/pam.d/sshd. */
   readonly pam: string;
   /** The shell of our users in passwd(5), where it is not the machine's. */
@@ -47,6 +49,8 @@ export async function writeHostFiles(folder: string, files: HostFiles): Promise<
   await mkdir(join(folder, 'etc/berth/profiles'), { recursive: true });
   for (const [name, profile] of Object.entries(files.profiles))
     await etc(`berth/profiles/${name}.yml`, stringify(profile));
+
+  for (const [name, text] of Object.entries(files.etc)) await etc(name, text);
 
   const hostKey = await newKey(join(folder, 'etc/ssh/host_key'));
   await writeFile(join(folder, 'known_hosts'), `[127.0.0.1]:${port} ${hostKey}\n`);

@@ -21,12 +21,16 @@ import { keyOf, writeHostFiles } from './host-files.ts';
 import { testImages } from './images.ts';
 import type { LoginMode } from './sshd-config.ts';
 
+type Profiles = Readonly<Record<string, object>>;
+
 export interface SshHostOptions {
   readonly mode: LoginMode;
   /** `/etc/berth/ssh.yml`, over what every test wants. */
   readonly sshYml?: object;
-  /** `/etc/berth/profiles/NAME.yml`; one, `base`, where not said. */
-  readonly profiles?: Readonly<Record<string, object>>;
+  /** `/etc/berth/profiles/NAME.yml`; one, `base`, where not said. A function is told the host's folder. */
+  readonly profiles?: Profiles | ((folder: string) => Profiles);
+  /** Further files, by their path below /etc. */
+  readonly etc?: Readonly<Record<string, string>>;
   /** Lines of sshd_config that count before ours; `Match` blocks too. */
   readonly sshd?: string;
   /** Lines after those of Debian's /etc/pam.d/sshd; `hooks/pam-session` of Berth where not said. */
@@ -88,7 +92,7 @@ export class SshHost {
     await mkdir(publicFolder, { recursive: true });
     const folder = await mkdtemp(join(publicFolder, 'ssh-host-'));
     await run('chmod', ['0755', folder]);
-    const { mode } = options;
+    const { mode, profiles = { base: standardProfile } } = options;
     const shell = join(installed, 'shell/login');
     await writeHostFiles(folder, {
       sshd: {
@@ -96,7 +100,8 @@ export class SshHost {
         login: `${shell} --config /etc/berth/ssh.yml`,
       },
       sshYml: { ...standardSshYml, ...options.sshYml },
-      profiles: options.profiles ?? { base: standardProfile },
+      profiles: typeof profiles === 'function' ? profiles(folder) : profiles,
+      etc: options.etc ?? {},
       pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
       ...(mode === 'login-shell' ? { shell } : {}),
     });

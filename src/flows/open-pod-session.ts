@@ -1,0 +1,114 @@
+import { hostname } from 'node:os';
+import { writeSync } from 'node:fs';
+import { builtIn } from '../config/built-in.ts';
+import type { Profile } from '../config/profile.ts';
+import { BerthError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { podContainer, podName, podObject } from '../session/pod-object.ts';
+import { podSession } from '../session/pod-exec.ts';
+import type { SessionHost } from '../session/session-host.ts';
+import type { SessionRequest } from '../session/session-request.ts';
+import { groupLines } from '../system/group-names.ts';
+import { isTerminal } from '../system/is-terminal.ts';
+import { heldPodAccesses, podAccessMissing, readPodAccess, type PodAccess } from './pod-access.ts';
+import { relaySession } from './relay-session.ts';
+
+export interface PodSessionInput {
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  readonly request: SessionRequest;
+  /** As sshd made it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly umask: number;
+  readonly log: Logger;
+}
+
+/** What an exec says of a pod that is not there, or not yet: then it is made, or waited for. */
+const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
+
+/**
+ * A session in the user's pod. Where the pod runs, one request is all: the exec itself. This process
+ * stays as the relay.
+ *
+ * @returns The command's exit code; 255 where nobody knows it.
+ * @throws {BerthError} `pod-access-missing`, what `startPod` and `relaySession` throw: then nothing ran
+ */
+export async function openPodSession(input: PodSessionInput): Promise<number> {
+  const { host, profile, log } = input;
+  const access = accessOf(host, profile);
+  const session = podSession(host, profile, input);
+  const pod = podName({ ...host, profile, loginHost: hostname() });
+  const run = () =>
+    relaySession({
+      server: access.server,
+      target: { ...session, pod, namespace: access.namespace, container: podContainer },
+      warn: (what) => log.warning(what.message, { code: what.code }),
+    });
+  const { exitCode, reason } = await run().catch(async (thrown: unknown) => {
+    if (!(thrown instanceof BerthError) || !startable.includes(thrown.code)) throw thrown;
+    await start(input, access);
+    return run();
+  });
+  if (reason !== undefined) throw reason;
+  return exitCode;
+}
+
+function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
+  const place = { run: builtIn.runDir };
+  const held =
+    pod.cluster === undefined
+      ? heldPodAccesses(place, user.uid)[0]
+      : readPodAccess(place, user.uid, pod.cluster);
+  if (held === undefined) throw podAccessMissing(pod.cluster ?? 'of this site');
+  return held;
+}
+
+/** Loaded only where no pod waits. On a terminal, the user sees what is waited for. */
+async function start({ host, profile }: PodSessionInput, access: PodAccess): Promise<void> {
+  const [{ startPod }, lines] = await Promise.all([
+    import('./start-pod.ts'),
+    groupLines([...new Set([host.user.gid, ...host.user.groups])]),
+  ]);
+  const groupNames = new Map(
+    lines.map((line) => {
+      const [name = '', , gid] = line.split(':');
+      return [Number(gid), name];
+    }),
+  );
+  const { user, connection } = host;
+  const pod = podObject({
+    ...{ user, profile, namespace: access.namespace, loginHost: hostname(), groupNames },
+    ...(connection === undefined ? {} : { connection }),
+  });
+  const progress = terminalProgress();
+  try {
+    await startPod({ access, pod, deadlineMs: profile.deadlineMs, onState: progress.show });
+  } finally {
+    progress.clear();
+  }
+}
+
+/** What takes less goes by unseen. Milliseconds. */
+const quietMs = 1_000;
+
+/** One line on the user's terminal, taken away when it is over; on a pipe there is nothing. */
+function terminalProgress(): { show: (text: string) => void; clear: () => void } {
+  if (!isTerminal(2)) return { show: () => undefined, clear: () => undefined };
+  let text = '';
+  let shown = false;
+  const draw = (): void => {
+    writeSync(2, `\r\u001b[Kyour session: ${text} …`);
+    shown = true;
+  };
+  const timer = setTimeout(draw, quietMs);
+  return {
+    show: (next) => {
+      text = next;
+      if (shown) draw();
+    },
+    clear: () => {
+      clearTimeout(timer);
+      if (shown) writeSync(2, '\r\u001b[K');
+    },
+  };
+}

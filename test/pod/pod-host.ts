@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises';
+import { Portal } from '../site/portal.ts';
+import { ensureNode } from '../site/node/node.ts';
+import type { Site } from '../site/site.ts';
+import { SshHost, type SshHostOptions } from '../ssh/host/ssh-host.ts';
+
+/** A login node whose sessions are pods on the site's node. */
+export interface PodHost {
+  readonly host: SshHost;
+  readonly portal: Portal;
+  stop(): Promise<void>;
+}
+
+export interface PodHostOptions {
+  readonly mode: 'forced' | 'login-shell';
+  readonly users?: SshHostOptions['users'];
+  /** Of the profile `base`, over what every test wants. */
+  readonly profile?: object;
+}
+
+/** The home of the login node as a folder that the node sees: one file system for host and pods. */
+const homeMount = (folder: string): object => ({
+  source: `${folder}/homes/$USER`,
+  target: '$HOME',
+});
+
+export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
+  const node = await ensureNode(site);
+  const image = await node.image('site');
+  const portal = await Portal.make(site, {
+    berth: { defaults: { ssh_sessions: {} } },
+    // The site's registry has nothing to do with the images of sessions.
+    hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
+  });
+  const applied = await site.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
+  if (applied.exitCode !== 0) throw new Error(applied.stderr);
+  const host = await SshHost.start({
+    mode: options.mode,
+    images: false,
+    ...(options.users === undefined ? {} : { users: options.users }),
+    etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
+    profiles: (folder) => ({
+      base: {
+        ...{ backend: 'pod', image, pull: 'missing', lifetime: 'connection' },
+        ...{ mounts: [homeMount(folder)], deadline: '60s' },
+        ...options.profile,
+      },
+    }),
+  });
+  return {
+    host,
+    portal,
+    stop: async () => {
+      await host.stop();
+      await portal.remove();
+    },
+  };
+}
