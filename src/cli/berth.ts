@@ -7,6 +7,7 @@ import { leave } from '../system/leave.ts';
 import { doctorCommand } from './doctor.ts';
 import { lintCommand } from './lint.ts';
 import { imagesCommand } from './images.ts';
+import { ldapSyncCommand } from './ldap-sync.ts';
 import { planCommand } from './plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
@@ -29,6 +30,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(subidCommand(terminal))
     .command(imagesCommand(terminal))
     .command(reapCommand(terminal))
+    .command(ldapSyncCommand(terminal))
     .demandCommand(1, 1, 'which command?')
     .strict()
     .strictCommands()

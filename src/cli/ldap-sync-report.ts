@@ -1,0 +1,84 @@
+import type { BerthError } from '../errors.ts';
+import type { ClusterOfSync, LdapSyncReport } from '../flows/ldap-sync.ts';
+import { escapeUnseen, shown } from './terminal.ts';
+
+/** A line for each namespace that was changed, and one that sums up for each cluster. */
+export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
+  const { people, url } = report;
+  const lines = [
+    `${url}: ${counted(people.users.size, 'user')}, ${counted(people.groups, 'group')}`,
+    ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
+  ];
+  return lines.map((line) => `${shown(line)}\n`).join('');
+}
+
+function clusterLines(one: ClusterOfSync, dryRun: boolean): string[] {
+  if ('error' in one) return [];
+  const { changes, unchanged, ownerless, held, configMaps } = one.synced;
+  const prefix = `${one.cluster}: `;
+  const verbs = dryRun ? planned : done;
+  return [
+    ...changes.map(({ kind, namespace, owner, wanted, before }) => {
+      const parts = Object.entries(wanted).flatMap(([key, value]) =>
+        value === undefined || kind === 'mark'
+          ? []
+          : [`${key.replace('openondemand.org/', '')} ${before[key] ?? 'none'} -> ${value}`],
+      );
+      const detail = parts.length === 0 ? '' : ` (${parts.join('; ')})`;
+      return `${prefix}${verbs[kind]} ${namespace} of ${owner}${detail}`;
+    }),
+    ...configMaps.flatMap(({ name, action, keys, unnameable }) => [
+      ...(action === 'none'
+        ? []
+        : [`${prefix}${verbs[action]} ConfigMap ${name}, ${counted(keys, 'user')}`]),
+      ...(unnameable.length === 0
+        ? []
+        : [`${prefix}ConfigMap ${name} cannot hold ${unnameable.join(', ')}`]),
+    ]),
+    ...ownerless.map((name) => `${prefix}${name} has no owner: its user has not logged in since`),
+    ...held.map((name) => `${prefix}${name} stays as it is: its user's entry is refused`),
+    `${prefix}${counted(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} as they were`,
+  ];
+}
+
+const done = {
+  ...{ create: 'made', update: 'changed', mark: 'marked as removed:' },
+  unmark: 'no longer marked as removed:',
+};
+const planned = {
+  ...{ create: 'would make', update: 'would change', mark: 'would mark as removed:' },
+  unmark: 'would no longer mark as removed:',
+};
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** The same for scripts: stable names. */
+export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
+  const { people, url } = report;
+  const value = {
+    ...{ version: 1, dryRun, server: url, users: people.users.size, groups: people.groups },
+    refused: people.refused,
+    clusters: report.clusters.map((one) => {
+      if ('error' in one) return { cluster: one.cluster, error: errorJson(one.error) };
+      const { error, changes, ...rest } = one.synced;
+      return {
+        cluster: one.cluster,
+        changes: changes.map(({ namespace, owner, kind, wanted, before }) => ({
+          ...{ namespace, owner, kind, before },
+          after: Object.fromEntries(
+            Object.entries(wanted).map(([key, after]) => [key, after ?? null]),
+          ),
+        })),
+        ...rest,
+        ...(error === undefined ? {} : { error: errorJson(error) }),
+      };
+    }),
+  };
+  return `${escapeUnseen(JSON.stringify(value, null, 2))}\n`;
+}
+
+function errorJson({ code, message, hint }: BerthError): object {
+  return { code, message: shown(message), next: shown(hint) };
+}

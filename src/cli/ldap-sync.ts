@@ -1,0 +1,144 @@
+import type { CommandModule } from 'yargs';
+import { asBerthError } from '../errors.ts';
+import type { ClusterTarget } from '../flows/cluster-target.ts';
+import type { LdapSyncReport } from '../flows/ldap-sync.ts';
+import { withProgress } from './progress.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
+import { fail, shown, type Terminal } from './terminal.ts';
+
+interface LdapSyncArguments extends SiteArguments {
+  readonly cluster?: string | undefined;
+  readonly 'in-cluster'?: boolean | undefined;
+  readonly 'dry-run': boolean;
+  readonly 'accept-fewer': boolean;
+  readonly timeout: string;
+  readonly textfile?: string | undefined;
+  readonly output: string;
+}
+
+/** `berth ldap-sync`: UID, GID and groups from LDAP onto the namespaces of users. */
+export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapSyncArguments> {
+  return {
+    command: 'ldap-sync',
+    describe: 'Bring UID, GID and groups from LDAP onto the namespaces of users',
+    builder: (yargs) =>
+      siteOptions(yargs)
+        .option('cluster', {
+          type: 'string',
+          requiresArg: true,
+          describe: 'This cluster only [default: every cluster of clusters.d]',
+        })
+        .option('in-cluster', {
+          type: 'boolean',
+          conflicts: 'cluster',
+          describe: 'The cluster that this runs in as a pod, by its ServiceAccount',
+        })
+        .option('dry-run', {
+          type: 'boolean',
+          default: false,
+          describe: 'Show what would be written, and write nothing',
+        })
+        .option('accept-fewer', {
+          type: 'boolean',
+          default: false,
+          describe: 'Believe an answer that is much smaller than the last one',
+        })
+        .option('timeout', {
+          type: 'string',
+          requiresArg: true,
+          default: '5m',
+          describe: 'For the directory and all clusters together',
+        })
+        .option('textfile', {
+          type: 'string',
+          requiresArg: true,
+          describe: "Write metrics here, for node_exporter's textfile collector",
+        })
+        .option('output', {
+          alias: 'o',
+          choices: ['text', 'json'],
+          default: 'text',
+          describe: 'json: for scripts',
+        })
+        .example('berth ldap-sync --dry-run', 'What the next run would write')
+        .example('berth ldap-sync --in-cluster', 'As a CronJob: etc/kubernetes/ldap-sync.yaml')
+        .epilogue(
+          'Exit status: 0 every cluster is as the directory says; 69, 75, 77, 78 (sysexits(3)) something is not, and stderr says what. A half answer of the directory changes nothing.',
+        ),
+    handler: (args) => ldapSync(args, terminal),
+  };
+}
+
+async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<void> {
+  const started = terminal.now() / 1000;
+  let report: LdapSyncReport | undefined;
+  try {
+    report = await run(args, terminal, started);
+    const { ldapSyncJson, ldapSyncText } = await import('./ldap-sync-report.ts');
+    const text = args.output === 'json' ? ldapSyncJson : ldapSyncText;
+    terminal.stdout.write(text(report, args['dry-run']));
+    for (const { what, name, dn, reason } of report.people.refused)
+      terminal.stderr.write(
+        `berth: ${what} ${shown(name)} is left out: ${shown(reason)} (${shown(dn)})\n`,
+      );
+    for (const one of report.clusters) {
+      const error = 'error' in one ? one.error : one.synced.error;
+      if (error !== undefined) fail(terminal, error);
+    }
+  } catch (thrown) {
+    fail(terminal, asBerthError(thrown, 'berth ldap-sync'));
+  }
+  if (args.textfile === undefined || args['dry-run']) return;
+  try {
+    const { writeLdapSyncMetrics } = await import('../flows/ldap-sync-metrics.ts');
+    const seconds = terminal.now() / 1000 - started;
+    await writeLdapSyncMetrics(args.textfile, report, { started, seconds });
+  } catch (thrown) {
+    fail(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
+  }
+}
+
+async function run(
+  args: LdapSyncArguments,
+  terminal: Terminal,
+  now: number,
+): Promise<LdapSyncReport> {
+  const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { seconds }] = await Promise.all([
+    import('../flows/ldap-sync.ts'),
+    import('../flows/load-ldap-settings.ts'),
+    import('../system/deadline.ts'),
+    import('./duration.ts'),
+  ]);
+  const deadline = deadlineIn(seconds(args.timeout, 'timeout') * 1000);
+  const { ldap, secrets, minimumUid } = loadLdapSettings({
+    configFile: args.config ?? '/etc/berth/berth.yml',
+    groupMayRead: args['in-cluster'] === true,
+  });
+  const targets = await targetsOf(args, terminal);
+  let waitingFor = 'connecting to the directory';
+  return withProgress(
+    terminal,
+    () => waitingFor,
+    () =>
+      syncFromLdap({
+        ...{ ldap, secrets, targets, minimumUid, deadline, now },
+        dryRun: args['dry-run'],
+        acceptFewer: args['accept-fewer'],
+        onProgress: (what) => {
+          waitingFor = what;
+        },
+      }),
+  );
+}
+
+/** A broken cluster's fault stands in its place: the others are synced. */
+async function targetsOf(args: LdapSyncArguments, terminal: Terminal): Promise<ClusterTarget[]> {
+  const { configuredTarget, ownCluster } = await import('../flows/cluster-target.ts');
+  if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
+  const loaded = await loadSite(args);
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  return [
+    ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
+    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+  ];
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import { BerthError } from '../errors.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { adminAccess } from './admin-access.ts';
+
+/** A cluster that a timer or a CronJob works on, and the way into it. */
+export interface ClusterTarget {
+  readonly name: string;
+  /** @throws what `adminAccess` throws, `not-in-cluster` */
+  readonly reach: (deadline: AbortSignal) => Promise<ApiServer>;
+}
+
+/** The way in is the configured one: `admin` in berth.yml. */
+export function configuredTarget(
+  cluster: ClusterSettings,
+  { stateDir, clusters }: SiteSettings,
+): ClusterTarget {
+  const clusterCount = clusters.length;
+  return {
+    name: cluster.name,
+    reach: (deadline) =>
+      adminAccess(cluster, { stateDir, clusterCount, remember: false, deadline }),
+  };
+}
+
+/** Where the kubelet puts a pod's token: k8s.io/client-go, rest.InClusterConfig. */
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/**
+ * The cluster that this process is a pod of, as its ServiceAccount.
+ *
+ * @param env Of the process: the kubelet says there where the API server is.
+ */
+export function ownCluster(env: Readonly<Record<string, string | undefined>>): ClusterTarget {
+  return {
+    name: 'in-cluster',
+    reach: () => {
+      const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+      if (host === undefined || port === undefined)
+        return Promise.reject(notInCluster('KUBERNETES_SERVICE_HOST and _PORT are not set'));
+      try {
+        const token = readFileSync(`${serviceAccountFolder}/token`, 'utf8').trim();
+        const ca = readFileSync(`${serviceAccountFolder}/ca.crt`, 'utf8');
+        const address = host.includes(':') ? `[${host}]` : host;
+        return Promise.resolve({ url: `https://${address}:${port}`, token, ca });
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        return Promise.reject(notInCluster(reason, cause));
+      }
+    },
+  };
+}
+
+function notInCluster(reason: string, cause?: unknown): BerthError {
+  return new BerthError(`--in-cluster: ${reason}`, {
+    code: 'not-in-cluster',
+    exit: 'config',
+    hint: 'This is for a pod with a ServiceAccount (etc/kubernetes); elsewhere name the cluster: --cluster NAME.',
+    cause,
+  });
+}

@@ -1,0 +1,75 @@
+import { statSync } from 'node:fs';
+import { parseBerthYml } from '../config/berth-yml.ts';
+import { builtIn } from '../config/built-in.ts';
+import { configError } from '../config/config-error.ts';
+import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { readConfigFile } from '../system/config-files.ts';
+import { utf8 } from './config-text.ts';
+
+/** What the settings name, as it was read. */
+export interface LdapSecrets {
+  readonly ca?: string;
+  readonly bind?: { readonly dn: string; readonly password: string };
+}
+
+export interface LoadedLdap {
+  readonly ldap: LdapSettings;
+  readonly secrets: LdapSecrets;
+  /** As the hook has it. */
+  readonly minimumUid: number;
+}
+
+export interface LdapFiles {
+  readonly configFile: string;
+  /** A pod that is not root's reads its secrets as a member of their group (`fsGroup`). */
+  readonly groupMayRead: boolean;
+}
+
+/**
+ * The section `ldap` of berth.yml and what its files hold. The hook never reads it.
+ *
+ * @throws BerthError `ldap-missing`, `ldap-invalid`, `ldap-password-unsafe`, `berth-yml-invalid`, `config-…`
+ */
+export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): LoadedLdap {
+  const uid = process.geteuid?.() ?? 0;
+  const document = parseYaml(utf8(readConfigFile(configFile, uid)), configFile, 'core');
+  const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(document, configFile);
+  if (section === undefined || section === null)
+    throw configError(
+      'ldap-missing',
+      configFile,
+      'there is no section ldap',
+      'docs/ldap-sync.md has an example.',
+    );
+  const ldap = parseLdap(section, configFile);
+  const ca = ldap.caFile === undefined ? undefined : utf8(readConfigFile(ldap.caFile, uid));
+  const password =
+    ldap.bind === undefined
+      ? undefined
+      : readPassword(ldap.bind.passwordFile, uid, groupMayRead ? 0o037 : 0o077);
+  return {
+    ldap,
+    minimumUid: minimumUid ?? builtIn.minimumUid,
+    secrets: {
+      ...(ca === undefined ? {} : { ca }),
+      ...(ldap.bind === undefined || password === undefined
+        ? {}
+        : { bind: { dn: ldap.bind.dn, password } }),
+    },
+  };
+}
+
+/** Without the newline at its end, as `ldapsearch -y` would not take it. */
+function readPassword(path: string, uid: number, forbidden: number): string {
+  const text = utf8(readConfigFile(path, uid));
+  const mode = statSync(path).mode & 0o777;
+  if ((mode & forbidden) !== 0)
+    throw configError(
+      'ldap-password-unsafe',
+      path,
+      `its mode is ${mode.toString(8)}: others can read the password`,
+      `Run \`chmod 0600 ${path}\`, and change the password where that may have happened.`,
+    );
+  return text.replace(/\r?\n$/, '');
+}

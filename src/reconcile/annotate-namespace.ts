@@ -1,0 +1,59 @@
+import {
+  changeOperations,
+  type NamespaceChange,
+  planNamespaces,
+} from '../desired/directory-annotations.ts';
+import { collectionPath, type LiveObject } from '../desired/kube-object.ts';
+import { namespaceLabel } from '../desired/names.ts';
+import type { LdapPeople } from '../identity/ldap-people.ts';
+import type { ApiClient } from './api-client.ts';
+import { apiError } from './api-errors.ts';
+import { listAll } from './list-all.ts';
+import { found } from './read-members.ts';
+
+/** Every namespace that the hook made. @throws the `api-…` errors */
+export function listUserNamespaces(
+  client: ApiClient,
+  labelSelector = `${namespaceLabel.key}=${namespaceLabel.value}`,
+): Promise<LiveObject[]> {
+  return listAll(client, collectionPath('Namespace'), {
+    attempted: 'listing the namespaces of users',
+    labelSelector,
+  });
+}
+
+/**
+ * Writes a planned change. Where the namespace was changed since it was planned, it is looked at once
+ * more: a login may have done the same, or the namespace may be another user's by now.
+ *
+ * @returns What was written; nothing where there was nothing left to write.
+ * @throws the `api-…` errors
+ */
+export async function annotateNamespace(
+  client: ApiClient,
+  planned: NamespaceChange,
+  people: LdapPeople,
+  now: number,
+): Promise<NamespaceChange | undefined> {
+  const path = `${collectionPath('Namespace')}/${encodeURIComponent(planned.namespace)}`;
+  const patch = (change: NamespaceChange): ReturnType<ApiClient['send']> =>
+    client.send({
+      method: 'PATCH',
+      path: `${path}?fieldManager=berth-ldap-sync`,
+      contentType: 'application/json-patch+json',
+      body: JSON.stringify(changeOperations(change)),
+    });
+  const attempted = `writing what the directory says onto namespace ${planned.namespace}`;
+  const answer = await patch(planned);
+  if (answer.status === 200) return planned;
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 422) throw apiError(attempted, answer);
+
+  const live = found(await client.send({ method: 'GET', path }), `reading ${planned.namespace}`);
+  if (live === undefined) return undefined;
+  const [change] = planNamespaces([live], people, now).changes;
+  if (change?.owner !== planned.owner) return undefined;
+  const again = await patch(change);
+  if (again.status === 200) return change;
+  throw apiError(attempted, again);
+}
