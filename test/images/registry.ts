@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { CertificateAuthority } from '../site/certificates.ts';
+import { dockerConfig, registryAnswers, registryStart } from '../site/docker-registry.ts';
 import { ensureCommand } from '../site/packages.ts';
 import { freePorts } from '../site/ports.ts';
-import { startDetached, type StartedProcess, stopAll } from '../site/processes.ts';
-import { waitFor } from '../site/wait.ts';
+import { type Start, startDetached, type StartedProcess, stopAll } from '../site/processes.ts';
 import { busyboxArchive } from '../ssh/host/image-archives.ts';
 
 /** Debian's docker-registry on loopback, with TLS of a CA of its own and one account. */
@@ -17,6 +17,7 @@ export class Registry {
   readonly folder: string;
   /** PEM; podman takes it from SSL_CERT_FILE. */
   readonly ca: string;
+  #how: Start | undefined;
   #server: StartedProcess | undefined;
 
   private constructor(folder: string, ca: string, port: number) {
@@ -26,39 +27,22 @@ export class Registry {
   }
 
   static async start(): Promise<Registry> {
-    await ensureCommand('docker-registry', 'docker-registry');
-    await ensureCommand('htpasswd', 'apache2-utils');
     await ensureCommand('podman', 'podman');
     const folder = await mkdtemp(join(tmpdir(), 'berth-registry-'));
     const authority = await CertificateAuthority.create(join(folder, 'ca'));
     const { port } = await freePorts(['port']);
     const registry = new Registry(folder, authority.cert, port);
-    const tls = await authority.server('registry');
-    const { stdout } = await execa('htpasswd', ['-niB', 'puller'], { input: password });
-    await writeFile(join(folder, 'htpasswd'), `${stdout.trim()}\n`);
-    const settings = {
-      version: '0.1',
-      storage: { filesystem: { rootdirectory: join(folder, 'data') }, delete: { enabled: true } },
-      http: { addr: registry.address, tls: { certificate: tls.cert, key: tls.key } },
-      auth: { htpasswd: { realm: 'test', path: join(folder, 'htpasswd') } },
-    };
-    await writeFile(join(folder, 'registry.yml'), JSON.stringify(settings));
+    registry.#how = await registryStart({
+      ...{ folder, address: registry.address, account: { user, password } },
+      certificate: await authority.server('registry'),
+    });
     await registry.up();
     return registry;
   }
 
   async up(): Promise<void> {
-    this.#server = await startDetached({
-      name: 'docker-registry',
-      command: 'docker-registry',
-      args: ['serve', join(this.folder, 'registry.yml')],
-      folder: this.folder,
-    });
-    await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
-      const url = `https://${this.address}/v2/`;
-      await execa('curl', ['--silent', '--cacert', this.ca, '--output', '/dev/null', url]);
-      return true;
-    });
+    if (this.#how !== undefined) this.#server = await startDetached(this.#how);
+    await registryAnswers(this.address, this.ca);
   }
 
   async down(): Promise<void> {
@@ -74,8 +58,8 @@ export class Registry {
   /** An auth.json with this password; the right one where not said. */
   async authFile(secret = password): Promise<string> {
     const file = join(this.folder, `auth-${secret.length}.json`);
-    const auth = Buffer.from(`puller:${secret}`).toString('base64');
-    await writeFile(file, JSON.stringify({ auths: { [this.address]: { auth } } }), { mode: 0o600 });
+    const account = { user, password: secret };
+    await writeFile(file, dockerConfig(this.address, account), { mode: 0o600 });
     return file;
   }
 
@@ -117,3 +101,4 @@ export class Registry {
 
 /** Whoever finds it on a command line or in a log has found a fault. */
 export const password = 'never-on-argv-1138';
+const user = 'puller';

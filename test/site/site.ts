@@ -10,7 +10,7 @@ import type { SiteRecord } from './record.ts';
 import { startSite } from './start.ts';
 
 /** What a site may lack. */
-export type Feature = 'audit' | 'oidc-authentication' | 'accounts';
+export type Feature = 'audit' | 'oidc-authentication' | 'accounts' | 'node';
 
 export interface Skip {
   readonly feature: Feature;
@@ -106,9 +106,11 @@ function* skipsOf(given: string | undefined): Generator<Skip> {
     const reason = 'BERTH_TEST_KUBECONFIG names a cluster that we did not start; unset it';
     yield { feature: 'audit', reason: `${reason} to read an API server's audit log` };
     yield { feature: 'oidc-authentication', reason: `${reason} to have one that trusts Keycloak` };
+    yield { feature: 'node', reason: `${reason} to have a node that shares the homes` };
   }
   if (process.getuid?.() !== 0) {
     yield { feature: 'accounts', reason: 'only root can make accounts; run the tests as root' };
+    yield { feature: 'node', reason: 'only root can start a node; run the tests as root' };
   }
 }
 

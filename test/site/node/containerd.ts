@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import type { Start } from '../processes.ts';
 import { waitFor } from '../wait.ts';
 import type { NodeBinaries } from './binaries.ts';
-import { containerdSocket, pauseImage } from './images.ts';
+import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
 
 /** Addresses of pods; they are routed nowhere but inside the node. */
@@ -29,11 +29,6 @@ export async function containerdStart(
     args: entering(init, [binaries.containerd, '--config', config]),
     folder,
   };
-}
-
-/** Where containerd looks registries up: a folder `ADDRESS` with `hosts.toml` for each. */
-export function registriesFolder(folder: string): string {
-  return join(folder, 'containerd', 'certs.d');
 }
 
 /** Waits until containerd answers. */

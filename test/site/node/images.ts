@@ -7,13 +7,9 @@ import { execa } from 'execa';
 import { busyboxArchive, siteArchive } from '../../ssh/host/image-archives.ts';
 import { step } from '../progress.ts';
 import type { NodeBinaries } from './binaries.ts';
+import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
-
-/** containerd's socket, below the node's own /run: reached inside only. */
-export const containerdSocket = '/run/containerd/containerd.sock';
-
-/** Image of the container that holds a pod's namespaces. */
-export const pauseImage = 'localhost/berth-pause:1';
+import type { NodeRegistry } from './registry.ts';
 
 /** The images of SshHost's tests, under the same names. */
 export type ImageName = 'site' | 'busybox';
@@ -22,6 +18,18 @@ export const imageNames = {
   site: 'localhost/berth-site:1',
   busybox: 'localhost/berth-busybox:1',
 } as const satisfies Record<ImageName, string>;
+
+const archives = { site: siteArchive, busybox: busyboxArchive } as const;
+
+const path = 'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
+
+/** What an image is made of. */
+interface Layer {
+  /** A tar of the root file system. */
+  readonly archive: string;
+  readonly command: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
 
 /** containerd's images, by ctr(8) in the namespace that kubelet uses. */
 export class NodeImages {
@@ -45,11 +53,23 @@ export class NodeImages {
   async ensure(name: ImageName): Promise<string> {
     const image = imageNames[name];
     if (await this.#has(image)) return image;
-    const archive = name === 'site' ? await siteArchive() : await busyboxArchive();
+    const archive = await archives[name]();
     await step(`importing ${image} into containerd`, () =>
-      this.#import(image, archive, ['/bin/sh']),
+      this.#import(image, { archive, command: ['/bin/sh'] }),
     );
     return image;
+  }
+
+  /**
+   * Pushes an image of the tests under this name, which is not left to containerd. It has a label more
+   * and so an ID of its own: kubelet gives an image that once came by a password to nobody without one.
+   */
+  async push(name: ImageName, as: string, { user, password }: NodeRegistry): Promise<void> {
+    const labels = { 'berth.test/pushed-as': as };
+    await this.#import(as, { archive: await archives[name](), command: ['/bin/sh'], labels });
+    const trust = ['--hosts-dir', registriesFolder(this.#folder)];
+    await this.ctr(['images', 'push', '--user', `${user}:${password}`, ...trust, as]);
+    await this.ctr(['images', 'remove', as]);
   }
 
   async ensurePause(): Promise<void> {
@@ -60,7 +80,7 @@ export class NodeImages {
       await execa('gcc', ['-static', '-Os', '-s', '-o', join(root, 'pause'), source]);
       const archive = `${root}.tar`;
       await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', archive, 'pause']);
-      await this.#import(pauseImage, archive, ['/pause']);
+      await this.#import(pauseImage, { archive, command: ['/pause'] });
       await rm(archive);
     } finally {
       await rm(root, { recursive: true });
@@ -75,7 +95,7 @@ export class NodeImages {
    * A tar of a root file system becomes an image of one layer: written as `docker save` would, streamed,
    * so that no second copy of it is on the disk.
    */
-  async #import(image: string, archive: string, command: readonly string[]): Promise<void> {
+  async #import(image: string, { archive, command, labels = {} }: Layer): Promise<void> {
     const folder = await mkdtemp(join(this.#folder, 'image-'));
     try {
       const digest = createHash('sha256');
@@ -85,7 +105,7 @@ export class NodeImages {
         JSON.stringify({
           architecture: 'amd64',
           os: 'linux',
-          config: { Cmd: command, Env: ['PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'] },
+          config: { Cmd: command, Env: [path], Labels: labels },
           rootfs: { type: 'layers', diff_ids: [`sha256:${digest.digest('hex')}`] },
         }),
       );

@@ -5,7 +5,7 @@ import type { CertificateAuthority } from '../certificates.ts';
 import { writeKubeconfig } from '../kubernetes/kubeconfig.ts';
 import type { Start } from '../processes.ts';
 import { makeCgroups, nodeCgroup } from './cgroups.ts';
-import { containerdSocket } from './images.ts';
+import { containerdSocket } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
 
 export interface KubeletOptions {
@@ -51,6 +51,8 @@ export async function kubeletStart(options: KubeletOptions): Promise<Start> {
       authorization: { mode: 'Webhook' },
       tlsCertFile: serving.cert,
       tlsPrivateKeyFile: serving.key,
+      // Nobody answers there, and pods learn so at once. Without any, each pod has an event about it.
+      clusterDNS: [address],
       containerRuntimeEndpoint: `unix://${containerdSocket}`,
       resolvConf: resolv,
       failCgroupV1: false,

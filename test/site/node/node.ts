@@ -7,8 +7,10 @@ import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
 import { NodeImages, type ImageName } from './images.ts';
 import { entering } from './namespaces.ts';
+import { startPart, stopPart, type PartName } from './parts.ts';
 import { nodeFolder, type NodeRecord } from './record.ts';
-import { nodeName, startNode } from './start.ts';
+import { registryAt, type NodeRegistry } from './registry.ts';
+import { nodeName, ready, startNode } from './start.ts';
 
 /** The real node of the site's cluster: kubelet, containerd and runc in a network of its own. */
 export class TestNode {
@@ -16,10 +18,12 @@ export class TestNode {
   readonly name = nodeName;
   /** Its InternalIP, which the machine reaches. */
   readonly address: string;
+  readonly #site: Site;
   readonly #record: NodeRecord;
   readonly #images: NodeImages;
 
-  constructor(record: NodeRecord, images: NodeImages) {
+  constructor(site: Site, record: NodeRecord, images: NodeImages) {
+    this.#site = site;
     this.#record = record;
     this.#images = images;
     this.address = record.address;
@@ -30,9 +34,43 @@ export class TestNode {
     return locked(() => this.#images.ensure(name));
   }
 
+  /** A registry in which nothing is until a test pushes it. */
+  get registry(): NodeRegistry {
+    return registryAt(this.#record.gateway);
+  }
+
+  /**
+   * Pushes an image of the tests to the registry; containerd does not keep it under that name.
+   *
+   * @param repository its name there, with a tag
+   * @returns the name to pull it by
+   */
+  async push(name: ImageName, repository = `${name}:1`): Promise<string> {
+    const { registry } = this;
+    const as = `${registry.address}/${repository}`;
+    await locked(() => this.#images.push(name, as, registry));
+    return as;
+  }
+
   /** ctr(8) in kubelet's namespace. @returns its stdout */
   ctr(args: readonly string[]): Promise<string> {
     return this.#images.ctr(args);
+  }
+
+  /** Ends kubelet or containerd; what runs in pods goes on. */
+  stop(part: PartName): Promise<void> {
+    return locked(() => stopPart(part));
+  }
+
+  /**
+   * Starts again what `stop` ended, and waits until the node is Ready by its word; kubelet knows of its
+   * pods a moment later.
+   */
+  start(part: PartName): Promise<void> {
+    return locked(async () => {
+      const since = Math.floor(Date.now() / 1000) * 1000;
+      await ready(this.#site, await startPart(part), part === 'kubelet' ? since : 0);
+    });
   }
 
   /** Runs a command as root in the node's namespaces. @returns its stdout */
@@ -50,7 +88,7 @@ export async function ensureNode(site: Site): Promise<TestNode> {
   return locked(async () => {
     const record = await startNode(site);
     const images = new NodeImages(nodeFolder, record.init, await nodeBinaries());
-    return new TestNode(record, images);
+    return new TestNode(site, record, images);
   });
 }
 

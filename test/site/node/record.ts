@@ -11,6 +11,8 @@ export interface NodePart {
 
 /** The running node, as `node.json` in the site's folder holds it. */
 export interface NodeRecord {
+  /** Differs when the harness would start another node than the one that runs. */
+  readonly version: string;
   /** Of the process whose child is the node's first one. */
   readonly unshare: StartedProcess;
   /** PID of the node's first process, by which its namespaces are entered. */

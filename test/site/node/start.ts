@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { kubernetesBinaries } from '../kubernetes/build.ts';
+import { registryAnswers } from '../docker-registry.ts';
 import { ensurePackages } from '../packages.ts';
 import { assertRunning, isRunning, startDetached, type Start } from '../processes.ts';
 import { step } from '../progress.ts';
@@ -12,16 +13,20 @@ import { NodeImages } from './images.ts';
 import { kubeletStart } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
 import { nodeFolder, readNode, writeNode, type NodeRecord } from './record.ts';
+import { nodeRegistryStart, registryAt } from './registry.ts';
 import { stopNode } from './stop.ts';
 
 export const nodeName = 'node1';
+
+/** Raised when a running node of an older harness must not be reused. */
+const version = '1';
 
 const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps'];
 
 /** The running node, Ready; started when there is none, or when a part of it has ended. */
 export async function startNode(site: Site): Promise<NodeRecord> {
   const running = await readNode();
-  if (running !== undefined && (await complete(running))) {
+  if (running?.version === version && (await complete(running))) {
     await ready(site, running);
     return running;
   }
@@ -38,7 +43,7 @@ async function complete({ unshare, parts }: NodeRecord): Promise<boolean> {
 
 async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Promise<NodeRecord> {
   await mkdir(nodeFolder, { recursive: true, mode: 0o700 });
-  let record: NodeRecord = { ...(await startNamespaces(nodeFolder, nodeName)), parts: [] };
+  let record: NodeRecord = { version, ...(await startNamespaces(nodeFolder, nodeName)), parts: [] };
   await writeNode(record);
   const begin = async (start: Start): Promise<() => Promise<void>> => {
     const started = await startDetached(start);
@@ -53,27 +58,43 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
   const alive = await begin(await containerdStart(nodeFolder, init, binaries));
   await containerdAnswers(init, binaries, alive);
   await new NodeImages(nodeFolder, init, binaries).ensurePause();
+  await begin(await nodeRegistryStart(nodeFolder, gateway, site.certificates));
+  await registryAnswers(registryAt(gateway).address, site.ca.file);
+  const since = Math.floor(Date.now() / 1000) * 1000;
   await begin(
     await kubeletStart({
       ...{ folder: nodeFolder, init, binary: kubernetes, ca: site.certificates },
       ...{ name: nodeName, address, server: api.url },
     }),
   );
-  await ready(site, record);
+  await ready(site, record, since);
   return record;
 }
 
-/** Waits for the node's condition Ready, as this kubelet reports it. */
-async function ready(site: Site, { parts }: NodeRecord): Promise<void> {
+/**
+ * Waits for the node's condition Ready.
+ *
+ * @param since epoch milliseconds: what an earlier kubelet said before that does not count
+ */
+export async function ready(site: Site, { parts }: NodeRecord, since = 0): Promise<void> {
   const alive = async (): Promise<void> => {
     for (const { started } of parts) await assertRunning(started);
   };
   await waitFor({ what: `${nodeName} to be Ready`, timeoutMs: 60_000, alive }, async () => {
-    const condition = '{.status.conditions[?(@.type=="Ready")].status}';
+    const condition = '{.status.conditions[?(@.type=="Ready")]}';
     const { stdout, stderr } = await site.kubectl([
       ...['get', 'node', nodeName, `--output=jsonpath=${condition}`],
     ]);
-    if (stdout !== 'True') throw new Error(`${stdout} ${stderr}`);
-    return true;
+    if (stdout === '') throw new Error(stderr);
+    const { status, lastHeartbeatTime, message } = JSON.parse(stdout) as Condition;
+    if (status !== 'True') throw new Error(message);
+    return Date.parse(lastHeartbeatTime) >= since || undefined;
   });
+}
+
+/** Of a NodeStatus. */
+interface Condition {
+  readonly status: string;
+  readonly lastHeartbeatTime: string;
+  readonly message: string;
 }

@@ -1,0 +1,55 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import type { KeyPair } from './certificates.ts';
+import { ensureCommand } from './packages.ts';
+import type { Start } from './processes.ts';
+import { waitFor } from './wait.ts';
+
+export interface RegistryOptions {
+  /** For its data, its configuration and its log. */
+  readonly folder: string;
+  /** `HOST:PORT` to listen on. */
+  readonly address: string;
+  readonly certificate: KeyPair;
+  /** The one account, for pulls and pushes. */
+  readonly account: { readonly user: string; readonly password: string };
+}
+
+/** Writes the configuration of Debian's docker-registry and tells how it is started. */
+export async function registryStart(options: RegistryOptions): Promise<Start> {
+  const { folder, address, certificate, account } = options;
+  await ensureCommand('docker-registry', 'docker-registry');
+  await ensureCommand('htpasswd', 'apache2-utils');
+  await mkdir(folder, { recursive: true });
+  const htpasswd = join(folder, 'htpasswd');
+  const { stdout } = await execa('htpasswd', ['-niB', account.user], { input: account.password });
+  await writeFile(htpasswd, `${stdout.trim()}\n`);
+  const settings = {
+    version: '0.1',
+    storage: { filesystem: { rootdirectory: join(folder, 'data') }, delete: { enabled: true } },
+    http: { addr: address, tls: { certificate: certificate.cert, key: certificate.key } },
+    auth: { htpasswd: { realm: 'test', path: htpasswd } },
+  };
+  const file = join(folder, 'registry.yml');
+  await writeFile(file, JSON.stringify(settings));
+  return { name: 'docker-registry', command: 'docker-registry', args: ['serve', file], folder };
+}
+
+/** Waits until it answers. @param ca path of the CA of its certificate */
+export async function registryAnswers(address: string, ca: string): Promise<void> {
+  await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
+    const url = `https://${address}/v2/`;
+    await execa('curl', ['--silent', '--cacert', ca, '--output', '/dev/null', url]);
+    return true;
+  });
+}
+
+/** What `docker login` would write for this account. */
+export function dockerConfig(
+  address: string,
+  { user, password }: RegistryOptions['account'],
+): string {
+  const auth = Buffer.from(`${user}:${password}`).toString('base64');
+  return JSON.stringify({ auths: { [address]: { auth } } });
+}
