@@ -138,7 +138,7 @@ export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
   const abort = (): void => fail('ABORT_ERR', 'given up');
   call.signal?.addEventListener('abort', abort, { once: true });
   let broken: Error | undefined;
-  socket.on('error', (error) => {
+  socket.on('error', (error: Error) => {
     broken = error;
   });
   socket.on('close', () => {
