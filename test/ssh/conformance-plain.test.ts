@@ -1,3 +1,3 @@
-import { conformance } from './conformance/on-host.ts';
+import { conformance, startHost } from './conformance/on-host.ts';
 
-conformance('a plain sshd', { mode: 'plain' });
+conformance('a plain sshd', () => startHost({ mode: 'plain' }));

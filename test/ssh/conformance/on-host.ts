@@ -4,6 +4,17 @@ import { SshHost, type SshHostOptions } from '../host/ssh-host.ts';
 import { Client } from './client.ts';
 import { runCase, suite } from './suite.ts';
 
+/** A login node, and what else has to end with it. */
+export interface StartedHost {
+  readonly host: SshHost;
+  stop(): Promise<void>;
+}
+
+export async function startHost(options: SshHostOptions): Promise<StartedHost> {
+  const host = await SshHost.start(options);
+  return { host, stop: () => host.stop() };
+}
+
 /**
  * The whole suite against a login node of its own.
  *
@@ -11,15 +22,16 @@ import { runCase, suite } from './suite.ts';
  */
 export function conformance(
   title: string,
-  options: SshHostOptions,
+  start: () => Promise<StartedHost>,
   explained: Readonly<Record<string, string>> = {},
 ): void {
   describe(title, () => {
-    let host: SshHost;
+    let started: StartedHost;
     let client: Client;
 
     beforeAll(async () => {
-      host = await SshHost.start(options);
+      started = await start();
+      const { host } = started;
       client = await Client.at({
         ...{ host: '127.0.0.1', port: host.port, user: 'ada', key: host.key('ada') },
         motd: motd.trim(),
@@ -27,7 +39,7 @@ export function conformance(
     });
     afterAll(async () => {
       await client.end();
-      await host.stop();
+      await started.stop();
     });
 
     for (const [theme, cases] of Object.entries(suite)) {

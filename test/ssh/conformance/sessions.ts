@@ -1,6 +1,6 @@
 import { standardProfile } from '../host/ssh-host.ts';
 import type { LoginMode } from '../host/sshd-config.ts';
-import { conformance } from './on-host.ts';
+import { conformance, startHost } from './on-host.ts';
 
 const runtimeSays =
   'an OCI runtime ends with 128 + N, whether the command died of signal N or said so';
@@ -23,7 +23,7 @@ const explainedWhenForced = {
 export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, lifetime: string): void {
   conformance(
     `Berth as ${mode}, lifetime ${lifetime}`,
-    { mode, profiles: { base: { ...standardProfile, lifetime } } },
+    () => startHost({ mode, profiles: { base: { ...standardProfile, lifetime } } }),
     { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
   );
 }
