@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { withoutApiServer } from './kubernetes/api-server-outage.ts';
 import { LiveCluster } from './live-cluster.ts';
 import { Newcomers } from './newcomers.ts';
 import { ensureNode, type TestNode } from './node/node.ts';
@@ -117,6 +118,19 @@ describe('the node of the site', () => {
       return result.exitCode === 0 ? result.stdout : undefined;
     });
     expect(again).toBe(mark);
+  });
+
+  it('keeps a pod while the API server is away', async () => {
+    const { namespace } = await someone('nd-outage', { pullSecret: false });
+    const pod = sleeper(await node.image('busybox'), namespace);
+    await runs(pod);
+    const mark = randomUUID();
+    await exec(pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
+
+    const away = await withoutApiServer(site, () => exec(pod, ['true']));
+
+    expect(away.stderr).toContain('was refused');
+    expect(await exec(pod, ['cat', '/tmp/mark'])).toMatchObject({ exitCode: 0, stdout: mark });
   });
 });
 

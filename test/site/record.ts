@@ -43,6 +43,15 @@ export async function readProcesses(): Promise<readonly StartedProcess[]> {
   return ((await readJson(processesFile)) ?? []) as readonly StartedProcess[];
 }
 
+/** Another process takes the place of one that was ended. */
+export async function replaceProcess(old: StartedProcess, next: StartedProcess): Promise<void> {
+  const instead = (processes: readonly StartedProcess[]): readonly StartedProcess[] =>
+    processes.map((each) => (each.pid === old.pid ? next : each));
+  await writeJson(processesFile, instead(await readProcesses()));
+  const record = await readRecord();
+  if (record !== undefined) await writeRecord({ ...record, processes: instead(record.processes) });
+}
+
 /** Keeps the list of processes on disk while parts are started side by side. */
 export class ProcessJournal {
   readonly processes: StartedProcess[] = [];

@@ -36,7 +36,7 @@ export interface StartOptions {
 
 /** The running site, healthy; started when there is none, and started anew when it is not healthy. */
 export async function startSite(options: StartOptions): Promise<SiteRecord> {
-  return locked(async () => {
+  return withSiteLocked(async () => {
     const running = await readRecord();
     if (running !== undefined) {
       const complaint = await complaintAbout(running, options);
@@ -55,10 +55,11 @@ export async function startSite(options: StartOptions): Promise<SiteRecord> {
 
 /** Ends the site's processes, removes its accounts and its folder; what was built stays. */
 export async function stopSite(): Promise<void> {
-  await locked(stop);
+  await withSiteLocked(stop);
 }
 
-function locked<T>(work: () => Promise<T>): Promise<T> {
+/** Nobody starts or stops the site meanwhile, nor asks whether all of it runs. */
+export function withSiteLocked<T>(work: () => Promise<T>): Promise<T> {
   const waiting = (): void => say('waiting for another start or stop of the site');
   return withLock(join(cacheFolder, 'site.lock'), waiting, work);
 }

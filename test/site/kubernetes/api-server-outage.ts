@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { readProcesses, replaceProcess } from '../record.ts';
+import {
+  assertRunning,
+  isRunning,
+  startDetached,
+  stopAll,
+  type StartedProcess,
+} from '../processes.ts';
+import type { Site } from '../site.ts';
+import { withSiteLocked } from '../start.ts';
+import { waitFor } from '../wait.ts';
+
+const name = 'kube-apiserver';
+
+/**
+ * Ends the site's API server, runs `during`, and starts the same one again, whatever `during` did. A test
+ * that is killed meanwhile leaves a site that the next run starts anew. Until the end nobody can open the
+ * site: `during` must not either.
+ *
+ * @param signal SIGKILL for a crash; open connections are then cut at once
+ */
+export async function withoutApiServer<T>(
+  site: Site,
+  during: () => Promise<T>,
+  signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL',
+): Promise<T> {
+  return withSiteLocked(() => outage(site, during, signal));
+}
+
+async function outage<T>(
+  site: Site,
+  during: () => Promise<T>,
+  signal: 'SIGTERM' | 'SIGKILL',
+): Promise<T> {
+  const running = (await readProcesses()).find((started) => started.name === name);
+  if (running === undefined || !(await isRunning(running)))
+    throw new Error('the site has no API server of ours that runs');
+  const [command = '', ...args] = (await readFile(`/proc/${running.pid}/cmdline`, 'utf8'))
+    .split('\0')
+    .slice(0, -1);
+  if (signal === 'SIGKILL') await kill(running);
+  else await stopAll([running]);
+  try {
+    return await during();
+  } finally {
+    const started = await startDetached({ name, command, args, folder: dirname(running.log) });
+    await replaceProcess(running, started);
+    await answers(site, started);
+  }
+}
+
+async function kill(running: StartedProcess): Promise<void> {
+  process.kill(running.pid, 'SIGKILL');
+  await waitFor({ what: `${name} to end`, timeoutMs: 10_000, everyMs: 20 }, async () =>
+    (await isRunning(running)) ? undefined : true,
+  );
+}
+
+/** Ready, and for the admin too: RBAC of a fresh API server takes a moment. */
+async function answers(site: Site, started: StartedProcess): Promise<void> {
+  const alive = (): Promise<void> => assertRunning(started);
+  await waitFor({ what: `${name} to be ready`, timeoutMs: 60_000, alive }, async () => {
+    const { exitCode, stderr } = await site.kubectl(['get', '--raw', '/readyz']);
+    if (exitCode !== 0) throw new Error(stderr);
+    return true;
+  });
+}
