@@ -58,6 +58,7 @@ export const ldapSchema = z.strictObject({
     gid: z.optional(attribute),
     member: z.optional(attribute),
   }),
+  namespace_selector: z.optional(text),
   config_maps: z.optional(
     z.strictObject({
       namespace: z.optional(namespace),

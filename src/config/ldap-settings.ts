@@ -30,6 +30,8 @@ export interface LdapSettings {
     readonly gid: string;
     readonly member: string;
   };
+  /** Label selector of the namespaces that are written; those of the hook, unless narrowed. */
+  readonly namespaceSelector: string;
   /** Present where the site's policies read what k8-ldap-configmap makes. */
   readonly configMaps?: {
     readonly namespace: string;
@@ -90,6 +92,7 @@ function settingsOf(options: LdapOptions, file: string): LdapSettings {
     pageSize: options.page_size ?? 500,
     keepPercent: options.keep_percent ?? 80,
     minimumGid: options.minimum_gid ?? 1,
+    namespaceSelector: options.namespace_selector ?? 'app.kubernetes.io/name=open-ondemand',
     users: {
       base: users.base,
       scope: users.scope ?? 'sub',

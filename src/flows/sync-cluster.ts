@@ -64,7 +64,7 @@ export async function syncCluster(
   const client = apiClient(await target.reach(deadline), deadline);
   try {
     const [namespaces, remembered] = await Promise.all([
-      listUserNamespaces(client),
+      listUserNamespaces(client, options.ldap.namespaceSelector),
       readConfigMap(client, memory),
     ]);
     const plan = planNamespaces(namespaces, people, now);

@@ -4,17 +4,16 @@ import {
   planNamespaces,
 } from '../desired/directory-annotations.ts';
 import { collectionPath, type LiveObject } from '../desired/kube-object.ts';
-import { namespaceLabel } from '../desired/names.ts';
 import type { LdapPeople } from '../identity/ldap-people.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { listAll } from './list-all.ts';
 import { found } from './read-members.ts';
 
-/** Every namespace that the hook made. @throws the `api-…` errors */
+/** Every namespace that the selector takes. @throws the `api-…` errors */
 export function listUserNamespaces(
   client: ApiClient,
-  labelSelector = `${namespaceLabel.key}=${namespaceLabel.value}`,
+  labelSelector: string,
 ): Promise<LiveObject[]> {
   return listAll(client, collectionPath('Namespace'), {
     attempted: 'listing the namespaces of users',
