@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { Document, stringify, visit } from 'yaml';
 import { describe, type KubeObject } from '../desired/kube-object.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import { redact } from '../desired/visible.ts';
@@ -25,7 +25,23 @@ export function renderYaml(
   return `# cluster ${cluster}\n---\n${[...documents].join('---\n')}${comments.join('')}`;
 }
 
+/** YAML documents whose long lines are folded, for files that people read. */
+export function renderManifests(manifests: readonly object[]): string {
+  return manifests.map(folded).join('---\n');
+}
+
+/** CEL is easier to read without YAML's own quotes around it. */
+function folded(manifest: object): string {
+  const document = new Document(manifest);
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && node.value.length > 80) node.type = 'BLOCK_FOLDED';
+    },
+  });
+  return document.toString({ lineWidth: 100 });
+}
+
 /** One object that kubectl takes: a List. */
-export function renderJson(objects: readonly KubeObject[]): string {
+export function renderJson(objects: readonly object[]): string {
   return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`;
 }

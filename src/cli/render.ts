@@ -3,6 +3,7 @@ import type { CommandModule } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { renderPoliciesCommand } from './render-policies.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -27,6 +28,8 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
           type: 'string',
           requiresArg: true,
           demandOption: true,
+          // Nor demanded by the command `render policies`.
+          global: false,
           describe: 'Login name',
         })
         .option('cluster', {
@@ -48,6 +51,7 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         .implies('uid', 'gid')
         .implies('gid', 'uid')
         .implies('groups', 'uid')
+        .command(renderPoliciesCommand(terminal))
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
         .option('show-secrets', {
           type: 'boolean',

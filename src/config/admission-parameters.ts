@@ -1,0 +1,136 @@
+import * as z from 'zod/mini';
+import { configError } from './config-error.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { schemaProblems } from './schema-problems.ts';
+
+/** What a site lets the pods of its users have, beyond their own identity. */
+export interface AdmissionParameters {
+  /** Whom a refused user asks, at the end of each message. */
+  readonly contact: string;
+  /** Folders of the nodes; `*` is one part of a path, `{user}` the owner's name. */
+  readonly hostPaths: readonly { readonly path: string; readonly readOnly: boolean }[];
+  /** `SERVER:/PATH`, with the same signs. */
+  readonly nfs: readonly string[];
+  readonly csiDrivers: readonly string[];
+  /** Registries, or parts of one, that images come from; `*` is all. */
+  readonly images: readonly string[];
+  /** The longest that a pod may live, in Go's words: `168h`. */
+  readonly maxLifetime: string;
+  /** Of a pod that says nothing; without it such a pod is refused. */
+  readonly defaultLifetime?: string;
+  /** Requests and limits of a container that has none; without them such a container is refused. */
+  readonly defaultResources: { readonly cpu?: string; readonly memory?: string };
+  /** Accounts that pods may have, beside `default`. */
+  readonly serviceAccounts: readonly string[];
+  /** Audiences of tokens in pods, beside the API server's own. */
+  readonly tokenAudiences: readonly string[];
+  /** Keys of taints that pods may tolerate. */
+  readonly tolerations: readonly string[];
+  readonly priorityClasses: readonly string[];
+  readonly runtimeClasses: readonly string[];
+  /** `Merge` lets an image's own /etc/group give groups: only where nodes do not know `Strict`. */
+  readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
+  /** ServiceAccounts, `NAMESPACE:NAME`, that stamp identities: the login hook and the LDAP sync. */
+  readonly stampers: readonly string[];
+}
+
+const text = z
+  .string()
+  .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
+const word = z.string().check(z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must be one word'));
+const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
+const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
+const folder = z.string().check(
+  z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro where read-only'),
+  z.refine((one) => !crooked.test(one), 'must have no . or .. in it, and no sign but * and {user}'),
+);
+const served = z.string().check(
+  z.regex(new RegExp(`^[A-Za-z0-9._-]+:${path}$`), 'must be SERVER:/PATH'),
+  z.refine((one) => !crooked.test(one), 'must have no . or .. in it, and no sign but * and {user}'),
+);
+const lifetime = z
+  .string()
+  .check(
+    z.regex(
+      /^(?=.*[1-9])([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$/,
+      'must be a time such as 8h or 1h30m',
+    ),
+  );
+const quantity = z
+  .string()
+  .check(
+    z.regex(
+      /^[0-9]+(?:\.[0-9]+)?(?:m|k|Ki|M|Mi|G|Gi|T|Ti)?$/,
+      'must be a quantity such as 500m or 1Gi',
+    ),
+  );
+const account = z
+  .string()
+  .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
+
+const schema = z.strictObject({
+  contact: z.optional(text),
+  host_paths: z.optional(z.array(folder)),
+  nfs: z.optional(z.array(served)),
+  csi_drivers: z.optional(z.array(word)),
+  images: z.optional(z.array(word)),
+  max_lifetime: z.optional(lifetime),
+  default_lifetime: z.optional(z.nullable(lifetime)),
+  default_resources: z.optional(
+    z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
+  ),
+  service_accounts: z.optional(z.array(word)),
+  token_audiences: z.optional(z.array(word)),
+  tolerations: z.optional(z.array(word)),
+  priority_classes: z.optional(z.array(word)),
+  runtime_classes: z.optional(z.array(word)),
+  supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
+  stampers: z.optional(z.array(account)),
+});
+
+/**
+ * Checks a parsed `admission.yml`. Left out, a key means what `etc/berth/admission.yml.example` says.
+ *
+ * @throws BerthError `admission-yml-invalid`, naming each key with its path; exit 78
+ */
+export function parseAdmissionParameters(document: unknown, file: string): AdmissionParameters {
+  const parsed = schema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) {
+    const problems = schemaProblems(parsed.error, schema, []);
+    throw configError(
+      'admission-yml-invalid',
+      file,
+      problems.join('; '),
+      'See docs/admission.md for the keys of this file.',
+    );
+  }
+  const { data } = parsed;
+  const defaultLifetime = data.default_lifetime === undefined ? '8h' : data.default_lifetime;
+  return deepFreeze({
+    contact: data.contact ?? 'the administrators of this cluster',
+    hostPaths: (data.host_paths ?? []).map((one) => ({
+      path: one.replace(/:ro$/, ''),
+      readOnly: one.endsWith(':ro'),
+    })),
+    nfs: data.nfs ?? [],
+    csiDrivers: data.csi_drivers ?? [],
+    images: data.images ?? ['*'],
+    maxLifetime: data.max_lifetime ?? '168h',
+    ...(defaultLifetime === null ? {} : { defaultLifetime }),
+    defaultResources: defined(data.default_resources ?? { cpu: '1', memory: '1Gi' }),
+    serviceAccounts: data.service_accounts ?? ['berth-session', 'berth-user'],
+    tokenAudiences: data.token_audiences ?? [],
+    tolerations: data.tolerations ?? [],
+    priorityClasses: data.priority_classes ?? [],
+    runtimeClasses: data.runtime_classes ?? [],
+    supplementalGroupsPolicy: data.supplemental_groups_policy ?? 'Strict',
+    stampers: data.stampers ?? ['ondemand:berth-hook'],
+  });
+}
+
+function defined({ cpu, memory }: { cpu?: string | undefined; memory?: string | undefined }): {
+  readonly cpu?: string;
+  readonly memory?: string;
+} {
+  return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
+}

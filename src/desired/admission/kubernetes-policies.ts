@@ -1,0 +1,97 @@
+import type { AdmissionSettings } from './admission-settings.ts';
+import type { Manifest } from './manifest.ts';
+import { type Defaults, debugDefaults, podDefaults } from './pod-defaults.ts';
+import { admissionPolicies } from './policies.ts';
+import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
+
+const api = 'admissionregistration.k8s.io/v1';
+
+/** The end of every message. */
+export function ask({ parameters }: AdmissionSettings): string {
+  return quoted(`. Ask ${parameters.contact}.`);
+}
+
+/**
+ * The policies in Kubernetes' own form, each with its binding: ValidatingAdmissionPolicy (1.30) and
+ * MutatingAdmissionPolicy (1.36).
+ */
+export function kubernetesPolicies(settings: AdmissionSettings): Manifest[] {
+  return [
+    ...[podDefaults(settings.parameters), debugDefaults()].flatMap((defaults) =>
+      mutating(defaults, settings),
+    ),
+    ...admissionPolicies(settings).flatMap((policy) => validating(policy, settings)),
+  ];
+}
+
+function validating(policy: Policy, settings: AdmissionSettings): Manifest[] {
+  const name = settings.prefix + policy.name;
+  return [
+    {
+      apiVersion: api,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name, annotations: { 'kubernetes.io/description': policy.about } },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: constraints(policy, settings),
+        ...(policy.conditions.length === 0 ? {} : { matchConditions: plain(policy.conditions) }),
+        variables: plain(policy.variables),
+        validations: policy.rules.map(({ holds, message }) => ({
+          expression: holds,
+          messageExpression: `${message} + ${ask(settings)}`,
+          reason: 'Forbidden',
+        })),
+      },
+    },
+    {
+      apiVersion: api,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: { policyName: name, validationActions: ['Deny'] },
+    },
+  ];
+}
+
+function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest[] {
+  const name = settings.prefix + defaults.name;
+  return [
+    {
+      apiVersion: api,
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name, annotations: { 'kubernetes.io/description': defaults.about } },
+      spec: {
+        failurePolicy: 'Fail',
+        reinvocationPolicy: 'IfNeeded',
+        matchConstraints: constraints({ ...defaults, ofUsers: true }, settings),
+        variables: plain(defaults.variables),
+        mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: defaults.patch } }],
+      },
+    },
+    {
+      apiVersion: api,
+      kind: 'MutatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: { policyName: name },
+    },
+  ];
+}
+
+/** `matchConstraints`, which both engines have in common. */
+export function constraints(
+  { matched, ofUsers }: { readonly matched: readonly Matched[]; readonly ofUsers: boolean },
+  { label }: AdmissionSettings,
+): object {
+  return {
+    ...(ofUsers ? { namespaceSelector: { matchLabels: { [label.key]: label.value } } } : {}),
+    resourceRules: matched.map(({ apiGroups, resources, operations }) => ({
+      apiGroups,
+      apiVersions: ['v1'],
+      operations,
+      resources,
+    })),
+  };
+}
+
+function plain(variables: readonly Variable[]): object[] {
+  return variables.map(({ name, expression }) => ({ name, expression }));
+}

@@ -1,0 +1,82 @@
+import type { AdmissionSettings } from './admission-settings.ts';
+import { ask, constraints } from './kubernetes-policies.ts';
+import type { Manifest } from './manifest.ts';
+import { debugDefaults, type Defaults, podDefaults } from './pod-defaults.ts';
+import { admissionPolicies } from './policies.ts';
+import type { Policy, Variable } from './policy.ts';
+
+const api = 'policies.kyverno.io/v1';
+
+/** The same policies as Kyverno's own kinds (1.17 and later), which take the same CEL. */
+export function kyvernoPolicies(settings: AdmissionSettings): Manifest[] {
+  return [
+    ...[podDefaults(settings.parameters), debugDefaults()].map((defaults) =>
+      mutating(defaults, settings),
+    ),
+    ...admissionPolicies(settings).map((policy) => validating(policy, settings)),
+  ];
+}
+
+function validating(policy: Policy, settings: AdmissionSettings): Manifest {
+  return {
+    apiVersion: api,
+    kind: 'ValidatingPolicy',
+    metadata: metadata(policy, settings),
+    spec: {
+      ...atAdmission(['validatingAdmissionPolicy']),
+      validationActions: ['Deny'],
+      failurePolicy: 'Fail',
+      matchConstraints: constraints(policy, settings),
+      ...(policy.conditions.length === 0 ? {} : { matchConditions: named(policy.conditions) }),
+      variables: named(policy.variables),
+      validations: policy.rules.map(({ holds, message }) => ({
+        expression: holds,
+        messageExpression: `${message} + ${ask(settings)}`,
+      })),
+    },
+  };
+}
+
+function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest {
+  return {
+    apiVersion: api,
+    kind: 'MutatingPolicy',
+    metadata: metadata(defaults, settings),
+    spec: {
+      ...atAdmission(['mutatingAdmissionPolicy']),
+      failurePolicy: 'Fail',
+      reinvocationPolicy: 'IfNeeded',
+      matchConstraints: constraints({ ...defaults, ofUsers: true }, settings),
+      variables: named(defaults.variables),
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: defaults.patch } }],
+    },
+  };
+}
+
+function metadata(
+  { name, about }: { readonly name: string; readonly about: string },
+  { prefix }: AdmissionSettings,
+): Manifest['metadata'] {
+  return { name: prefix + name, annotations: { 'policies.kyverno.io/description': about } };
+}
+
+/**
+ * At admission only: what runs already is not reported on. Workloads have a policy of their own, so
+ * Kyverno makes none of these for them, and hands none back to Kubernetes.
+ */
+function atAdmission(generated: readonly string[]): object {
+  return {
+    evaluation: { admission: { enabled: true }, background: { enabled: false } },
+    autogen: {
+      podControllers: { controllers: [] },
+      ...Object.fromEntries(generated.map((kind) => [kind, { enabled: false }])),
+    },
+  };
+}
+
+function named(variables: readonly Variable[]): object[] {
+  return variables.map(({ name, expression, byName }) => ({
+    name,
+    expression: byName ?? expression,
+  }));
+}

@@ -1,0 +1,43 @@
+import type { AdmissionParameters } from '../../config/admission-parameters.ts';
+import { quoted, type Rule, type Variable } from './policy.ts';
+
+export const lifetimeAnnotation = 'pod.kubernetes.io/lifetime';
+
+/** What Go's ParseDuration takes and a person means: hours, minutes, seconds, no sign. */
+const format = quoted(
+  '^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,7}([.][0-9]{1,3})?s)?$',
+);
+const deadline = 'variables.spec.?activeDeadlineSeconds.orValue(0)';
+const lifetimeOf = (object: string): string =>
+  `${object}.metadata.?annotations[?'${lifetimeAnnotation}'].orValue('')`;
+
+export const lifetimeVariables: readonly Variable[] = [
+  { name: 'lifetime', expression: lifetimeOf('object') },
+  // What was there before the policy may stay as it is: labels and status have to go on changing.
+  {
+    name: 'unchanged',
+    expression: `request.operation == 'UPDATE' && variables.lifetime == ${lifetimeOf('oldObject')} && ${deadline} == oldObject.spec.?activeDeadlineSeconds.orValue(0)`,
+  },
+];
+
+/** A pod says when it is over, and that is not later than the site allows. */
+export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
+  const key = `metadata.annotations[${lifetimeAnnotation}]`;
+  const max = `duration('${maxLifetime}')`;
+  return [
+    {
+      holds: `variables.unchanged || variables.lifetime != '' || ${deadline} > 0`,
+      message: quoted(
+        `${key} must say how long the pod may run (2h30m), at most ${maxLifetime}; or spec.activeDeadlineSeconds`,
+      ),
+    },
+    {
+      holds: `variables.unchanged || variables.lifetime == '' || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
+      message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
+    },
+    {
+      holds: `variables.unchanged || ${deadline} == 0 || duration(string(${deadline}) + 's') <= ${max}`,
+      message: quoted(`spec.activeDeadlineSeconds must be at most ${maxLifetime}`),
+    },
+  ];
+}

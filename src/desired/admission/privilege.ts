@@ -1,0 +1,93 @@
+import { absent, type Form, ofContainers, ofPod, type Rule } from './policy.ts';
+
+const no = `' must be false or absent'`;
+const none = `' must be absent'`;
+const confined = `' must be RuntimeDefault or Localhost'`;
+
+/** Kinds of probes and hooks by which the kubelet itself, on the node's network, asks an address. */
+const askers = [
+  ...['livenessProbe', 'readinessProbe', 'startupProbe'].map((probe) => `c.?${probe}`),
+  'c.?lifecycle.?postStart',
+  'c.?lifecycle.?preStop',
+];
+
+/** Nothing of the host, and no way to more rights than the user has. */
+export function privilegeRules(form: Form): Rule[] {
+  const own = (field: string): string => `c.?securityContext.?${field}`;
+  const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
+  return [
+    ...['hostNetwork', 'hostPID', 'hostIPC'].map((field) =>
+      ofPod(field, `!variables.spec.?${field}.orValue(false)`, no),
+    ),
+    // In a user namespace of its own the pod's UID is another one to the host and to file servers.
+    ofPod(
+      'hostUsers',
+      'variables.spec.?hostUsers.orValue(true) == true',
+      `' must be true or absent'`,
+    ),
+    ofPod(
+      'os.name',
+      "variables.spec.?os.?name.orValue('linux') == 'linux'",
+      `' must be linux or absent'`,
+    ),
+    ofContainers('securityContext.privileged', `${own('privileged')}.orValue(false)`, no),
+    ofContainers(
+      'securityContext.allowPrivilegeEscalation',
+      `${own('allowPrivilegeEscalation')}.orValue(${absent(form, 'true', 'false')})`,
+      `' must be false'`,
+    ),
+    ofContainers(
+      'securityContext.capabilities.add',
+      `size(${own('capabilities')}.?add.orValue([])) > 0`,
+      none,
+    ),
+    ofContainers(
+      'securityContext.capabilities.drop',
+      `!('ALL' in ${own('capabilities')}.?drop.orValue([${absent(form, '', "'ALL'")}]))`,
+      `' must be [ALL]'`,
+    ),
+    ofContainers(
+      'securityContext.procMount',
+      `${own('procMount')}.orValue('Default') != 'Default'`,
+      `' must be Default or absent'`,
+    ),
+    ofPod(
+      'securityContext.seccompProfile.type',
+      `${pod('seccompProfile')}.?type.orValue(${absent(form, "''", "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
+      confined,
+    ),
+    ofContainers(
+      'securityContext.seccompProfile.type',
+      `!(${own('seccompProfile')}.?type.orValue('RuntimeDefault') in ['RuntimeDefault', 'Localhost'])`,
+      confined,
+    ),
+    ofPod(
+      'securityContext.appArmorProfile.type',
+      `${pod('appArmorProfile')}.?type.orValue('RuntimeDefault') != 'Unconfined'`,
+      confined,
+    ),
+    ofContainers(
+      'securityContext.appArmorProfile.type',
+      `${own('appArmorProfile')}.?type.orValue('RuntimeDefault') == 'Unconfined'`,
+      confined,
+    ),
+    ...['seLinuxOptions', 'windowsOptions'].flatMap((field) => [
+      ofPod(`securityContext.${field}`, `!${pod(field)}.hasValue()`, none),
+      ofContainers(`securityContext.${field}`, `${own(field)}.hasValue()`, none),
+    ]),
+    ofPod('securityContext.sysctls', `size(${pod('sysctls')}.orValue([])) == 0`, none),
+    ofContainers(
+      'ports.hostPort',
+      'c.?ports.orValue([]).exists(p, p.?hostPort.orValue(0) != 0)',
+      none,
+    ),
+    ofContainers(
+      'httpGet.host or tcpSocket.host',
+      askers
+        .flatMap((asker) => ['httpGet', 'tcpSocket'].map((how) => `${asker}.?${how}.?host`))
+        .map((host) => `${host}.orValue('') != ''`)
+        .join(' || '),
+      `' must be absent: the kubelet asks the pod, and nobody else'`,
+    ),
+  ];
+}

@@ -1,0 +1,29 @@
+import type { AdmissionSettings } from './admission-settings.ts';
+import type { Manifest } from './manifest.ts';
+import { stampRight } from './namespace-rules.ts';
+
+const rbac = 'rbac.authorization.k8s.io';
+
+/** Lets the hook go on stamping identities, which `namespace-identity` forbids to others. */
+export function stampRights({ prefix, parameters }: AdmissionSettings): Manifest[] {
+  const name = `${prefix}identity-stamper`;
+  const { group, resource, verb } = stampRight;
+  return [
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [{ apiGroups: [group], resources: [resource], verbs: [verb] }],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+      subjects: parameters.stampers.map((account) => {
+        const [namespace, accountName] = account.split(':');
+        return { kind: 'ServiceAccount', name: accountName, namespace };
+      }),
+    },
+  ];
+}

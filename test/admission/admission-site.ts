@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { AdmissionSettings } from '../../src/desired/admission/admission-settings.ts';
+import { kubernetesPolicies } from '../../src/desired/admission/kubernetes-policies.ts';
+import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import { type Response, send } from '../site/https.ts';
+import { LiveCluster } from '../site/live-cluster.ts';
+import type { Site } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
+import { person, siteParameters } from './person.ts';
+
+/** An answer of the API server: its status and what it said. */
+export interface Verdict {
+  readonly status: number;
+  readonly message: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The policies as they are, on the real API server, in namespaces of their own: another label, other
+ * names, so that other tests on this cluster see nothing of them.
+ */
+export class AdmissionSite {
+  readonly settings: AdmissionSettings;
+  readonly namespace: string;
+  readonly cluster: LiveCluster;
+  readonly #site: Site;
+  readonly #user: { readonly cert: string; readonly key: string };
+  readonly #policies: readonly Manifest[];
+
+  private constructor(
+    site: Site,
+    settings: AdmissionSettings,
+    namespace: string,
+    user: { readonly cert: string; readonly key: string },
+  ) {
+    this.#site = site;
+    this.settings = settings;
+    this.namespace = namespace;
+    this.cluster = new LiveCluster(site);
+    this.#user = user;
+    this.#policies = kubernetesPolicies(settings);
+  }
+
+  /** Installs them all, with a namespace of a user who may do there what RBAC can give. */
+  static async install(site: Site): Promise<AdmissionSite> {
+    const run = `adm-${randomUUID().slice(0, 8)}`;
+    const settings: AdmissionSettings = {
+      prefix: `${run}-`,
+      label: { key: 'berth.dev/admission-test', value: run },
+      parameters: { ...siteParameters, stampers: [`${run}-site:berth-hook`] },
+      within: run,
+    };
+    const pair = await site.certificates.client(`${run}-user`);
+    const user = {
+      cert: await readFile(pair.cert, 'utf8'),
+      key: await readFile(pair.key, 'utf8'),
+    };
+    const own = new AdmissionSite(site, settings, `${run}-home`, user);
+    try {
+      await own.#make(`${run}-user`);
+    } catch (error) {
+      await own.remove();
+      throw error;
+    }
+    return own;
+  }
+
+  async #make(user: string): Promise<void> {
+    const { label } = this.settings;
+    const rbac = 'rbac.authorization.k8s.io';
+    await this.cluster.create(
+      namespace(this.namespace, { [label.key]: label.value }, person.annotations),
+    );
+    await this.cluster.create(
+      ...this.#policies,
+      {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'pipeline', namespace: this.namespace },
+      },
+      // All that a namespace can give: the policies have to hold whoever has every right in it.
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'Role',
+        metadata: { name: 'everything', namespace: this.namespace },
+        rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+      },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'RoleBinding',
+        metadata: { name: 'everything', namespace: this.namespace },
+        roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
+        subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+      },
+    );
+    await this.cluster.settled(this.namespace);
+    await this.#inForce();
+  }
+
+  /** Policies count some moments after they are written: each is asked for, by what it refuses. */
+  async #inForce(): Promise<void> {
+    await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
+      const answer = await this.create(person.pod());
+      const { metadata } = answer.body as Partial<Manifest>;
+      return metadata?.annotations?.['pod.kubernetes.io/lifetime'] === undefined ? undefined : true;
+    });
+  }
+
+  /** One request as the user. */
+  async request(
+    method: string,
+    path: string,
+    body?: object,
+    contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+  ): Promise<Verdict> {
+    const answer = await send(`${this.#site.server}${path}`, {
+      method,
+      ca: this.#site.ca.pem,
+      client: this.#user,
+      headers: { 'content-type': contentType },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return verdict(answer);
+  }
+
+  /** Creates an object in the user's namespace; nothing is kept unless `keep`. */
+  create(object: Manifest, { keep = false } = {}): Promise<Verdict> {
+    return this.request(
+      'POST',
+      `${collection(object, this.namespace)}${keep ? '' : '?dryRun=All'}`,
+      object,
+    );
+  }
+
+  /** All objects of one policy of this name, without the prefix. */
+  async without(policy: string, work: () => Promise<void>): Promise<void> {
+    const objects = this.#policies.filter(
+      ({ metadata }) => metadata.name === this.settings.prefix + policy,
+    );
+    if (objects.length === 0) throw new Error(`there is no policy ${policy}`);
+    const kinds = objects.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+    await this.cluster.kubectl(['delete', ...kinds, '--wait=true']);
+    try {
+      await work();
+    } finally {
+      await this.cluster.create(...objects);
+    }
+  }
+
+  async remove(): Promise<void> {
+    const names = this.#policies.map(
+      ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
+    );
+    await this.cluster.kubectl(['delete', '--ignore-not-found', ...names]);
+    await this.cluster.deleteNamespaces([this.namespace]);
+  }
+}
+
+function verdict({ status, text }: Response): Verdict {
+  const body = JSON.parse(text) as Record<string, unknown>;
+  return { status, body, message: typeof body.message === 'string' ? body.message : '' };
+}
+
+function namespace(
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+  annotations: Readonly<Record<string, string>> = {},
+): Manifest {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } };
+}
+
+function collection({ apiVersion, kind }: Manifest, namespace: string): string {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+  return `${root}/namespaces/${namespace}/${kind.toLowerCase()}s`;
+}

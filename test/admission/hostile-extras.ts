@@ -1,0 +1,177 @@
+import {
+  absent,
+  annotated,
+  mounting,
+  podWith,
+  second,
+  of,
+  type HostileObject,
+  type Row,
+} from './hostile.ts';
+
+const images: readonly Row[] = [
+  [
+    'another registry',
+    'image evil.example.net/x:1',
+    'registry.example.org',
+    podWith({}, { image: 'evil.example.net/x:1' }),
+  ],
+  [
+    'a registry whose name begins so',
+    'image registry.example.org.evil.net/x',
+    'registry.example.org',
+    podWith({}, { image: 'registry.example.org.evil.net/x' }),
+  ],
+  [
+    'another port of the registry',
+    'image registry.example.org:5000/x',
+    'registry.example.org',
+    podWith({}, { image: 'registry.example.org:5000/x' }),
+  ],
+  [
+    'a folder whose name begins so',
+    'image quay.io/jupyter/base-evil',
+    'quay.io/jupyter/base',
+    podWith({}, { image: 'quay.io/jupyter/base-evil' }),
+  ],
+  [
+    'a registry on the node',
+    'image localhost/x',
+    'registry.example.org',
+    podWith({}, { image: 'localhost/x' }),
+  ],
+  [
+    'another registry in an init container',
+    'image evil.example.net/x',
+    'registry.example.org',
+    podWith(second('initContainers', { image: 'evil.example.net/x' })),
+  ],
+  [
+    'an image as a volume',
+    'image evil.example.net/data:1',
+    'registry.example.org',
+    mounting({ image: { reference: 'evil.example.net/data:1' } }),
+  ],
+];
+
+const lifetimes: readonly Row[] = [
+  [
+    'a lifetime over the limit',
+    'metadata.annotations[pod.kubernetes.io/lifetime] is 25h',
+    'at most 24h',
+    annotated({ 'pod.kubernetes.io/lifetime': '25h' }),
+  ],
+  [
+    'a lifetime over the limit by its parts',
+    'metadata.annotations[pod.kubernetes.io/lifetime] is 23h61m',
+    'at most 24h',
+    annotated({ 'pod.kubernetes.io/lifetime': '23h61m' }),
+  ],
+  [
+    'a lifetime that the reaper cannot read',
+    'metadata.annotations[pod.kubernetes.io/lifetime] is 2d',
+    'a duration like 2h30m',
+    annotated({ 'pod.kubernetes.io/lifetime': '2d' }),
+  ],
+  [
+    'an empty lifetime',
+    'metadata.annotations[pod.kubernetes.io/lifetime] must say',
+    'at most 24h',
+    annotated({ 'pod.kubernetes.io/lifetime': '' }),
+  ],
+  [
+    'a lifetime below nothing',
+    'metadata.annotations[pod.kubernetes.io/lifetime] is -1h',
+    'a duration like 2h30m',
+    annotated({ 'pod.kubernetes.io/lifetime': '-1h' }),
+  ],
+  [
+    'a deadline over the limit',
+    'spec.activeDeadlineSeconds',
+    'must be at most 24h',
+    podWith({ activeDeadlineSeconds: 86_401 }),
+  ],
+];
+
+const orders: readonly Row[] = [
+  [
+    'a device by CDI',
+    'metadata.annotations cdi.k8s.io/gpu',
+    absent,
+    annotated({ 'cdi.k8s.io/gpu': 'nvidia.com/gpu=all' }),
+  ],
+  [
+    "CRI-O's user namespace",
+    'metadata.annotations io.kubernetes.cri-o.userns-mode',
+    absent,
+    annotated({ 'io.kubernetes.cri-o.userns-mode': 'private' }),
+  ],
+  [
+    "CRI-O's devices",
+    'metadata.annotations io.kubernetes.cri-o.Devices',
+    absent,
+    annotated({ 'io.kubernetes.cri-o.Devices': '/dev/sda' }),
+  ],
+  [
+    "Kata's hypervisor",
+    'metadata.annotations io.katacontainers.config.hypervisor.path',
+    absent,
+    annotated({ 'io.katacontainers.config.hypervisor.path': '/tmp/x' }),
+  ],
+  [
+    "crun's groups of the caller",
+    'metadata.annotations run.oci.keep_original_groups',
+    absent,
+    annotated({ 'run.oci.keep_original_groups': '1' }),
+  ],
+  [
+    'a device by an NRI plugin',
+    'metadata.annotations devices.nri.io/container.main',
+    absent,
+    annotated({ 'devices.nri.io/container.main': '[{path: /dev/sda}]' }),
+  ],
+  [
+    'no AppArmor by its old name',
+    'metadata.annotations container.apparmor.security.beta.kubernetes.io/main',
+    absent,
+    annotated({ 'container.apparmor.security.beta.kubernetes.io/main': 'unconfined' }),
+  ],
+];
+
+const placement: readonly Row[] = [
+  ['a node of its choice', 'spec.nodeName', absent, podWith({ nodeName: 'control-plane' })],
+  [
+    'another account of the namespace',
+    'spec.serviceAccountName',
+    'default, berth-session',
+    podWith({ serviceAccountName: 'pipeline' }),
+  ],
+  [
+    'every taint',
+    'spec.tolerations has the key (all)',
+    'gpu',
+    podWith({ tolerations: [{ operator: 'Exists' }] }),
+  ],
+  [
+    'the taint of the control plane',
+    'spec.tolerations has the key node-role.kubernetes.io/control-plane',
+    'gpu',
+    podWith({
+      tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }],
+    }),
+  ],
+  [
+    'the priority of the system',
+    'spec.priorityClassName',
+    'batch',
+    podWith({ priorityClassName: 'system-node-critical' }),
+  ],
+];
+
+/** Pods with images, lifetimes, annotations and places that the site does not give. */
+export const hostileExtras: readonly HostileObject[] = [
+  ...of('pod-images', images),
+  ...of('pod-lifetime', lifetimes),
+  ...of('pod-annotations', orders),
+  ...of('pod-placement', placement),
+];

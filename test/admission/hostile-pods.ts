@@ -1,0 +1,13 @@
+import { hostileExtras } from './hostile-extras.ts';
+import { hostileIdentity } from './hostile-identity.ts';
+import { hostilePrivilege } from './hostile-privilege.ts';
+import { hostileVolumes } from './hostile-volumes.ts';
+import type { HostileObject } from './hostile.ts';
+
+/** Every pod that a user may not create. */
+export const hostilePods: readonly HostileObject[] = [
+  ...hostileIdentity,
+  ...hostilePrivilege,
+  ...hostileVolumes,
+  ...hostileExtras,
+];
