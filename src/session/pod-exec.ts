@@ -1,4 +1,5 @@
 import type { Profile } from '../config/profile.ts';
+import { holdsRawBytes, throughShell } from '../raw-words.ts';
 import { sessionEnvironment } from './session-environment.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionRequest } from './session-request.ts';
@@ -30,14 +31,12 @@ export function podSession(
   const environment = sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host });
   const words = sessionWords(request, { shell, bundledFiles: false }, umask);
   const found = profile.shell === undefined && words[0] === shell;
-  return {
-    argv: [
-      '/usr/bin/env',
-      ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-      ...(found ? ['/bin/sh', '-c', knownShell, ...words] : words),
-    ],
-    tty: request.tty,
-  };
+  const argv = [
+    '/usr/bin/env',
+    ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+    ...(found ? ['/bin/sh', '-c', knownShell, ...words] : words),
+  ];
+  return { argv: argv.some(holdsRawBytes) ? throughShell(argv) : argv, tty: request.tty };
 }
 
 /** The account's own shell where the image has it; every image of a session has /bin/sh. */

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { BerthError } from '../errors.ts';
-import { escapedParts, holdsRawBytes } from './raw-bytes.ts';
+import { holdsRawBytes, throughShell } from '../raw-words.ts';
 
 export interface BecomeCall {
   readonly file: string;
@@ -12,7 +12,7 @@ export interface BecomeCall {
  * Replaces this process with a program: same PID, terminal, pipes and parent; nothing of Node stays.
  *
  * @param call Absolute path, words (the first is the name it sees itself under), whole environment. A
- *   word may hold raw bytes (src/system/raw-bytes.ts); then the name is the path.
+ *   word may hold raw bytes (src/raw-words.ts); then the name is the path.
  * @throws {BerthError} `exec-failed`; it does not return.
  */
 export function become(call: BecomeCall): never {
@@ -20,8 +20,10 @@ export function become(call: BecomeCall): never {
   try {
     // Where execve(2) fails, Node aborts with a dump of its stack: so ask first.
     accessSync(call.file, constants.X_OK);
-    const { file, args, env } = call.args.some(holdsRawBytes) ? throughShell(call) : call;
-    process.execve?.(file, [...args], { ...env });
+    const { file, args } = call.args.some(holdsRawBytes)
+      ? { file: '/bin/sh', args: throughShell([call.file, ...call.args.slice(1)]) }
+      : call;
+    process.execve?.(file, [...args], { ...call.env });
   } catch (thrown) {
     cause = thrown;
   }
@@ -31,22 +33,4 @@ export function become(call: BecomeCall): never {
     hint: `Look whether ${call.file} is installed and may be run: ls -l ${call.file}.`,
     cause,
   });
-}
-
-/**
- * Node hands on words of UTF-8 only; sh(1) hands on bytes. Its script is made of numbers: what the words
- * hold is never read as a script.
- */
-function throughShell({ file, args, env }: BecomeCall): BecomeCall {
-  const parameters: string[] = [];
-  const add = (parameter: string): string => `"\${${parameters.push(parameter)}}"`;
-  const made: string[] = [];
-  const words = [file, ...args.slice(1)].map((word, index) => {
-    if (!holdsRawBytes(word)) return add(word);
-    // The x keeps newlines at the end, which $( ) takes away.
-    made.push(`w${index}=$(printf %b ${escapedParts(word).map(add).join(' ')} x)`);
-    return `"\${w${index}%x}"`;
-  });
-  const script = ['LC_ALL=C', ...made, `exec ${words.join(' ')}`].join('\n');
-  return { file: '/bin/sh', args: ['sh', '-c', script, 'sh', ...parameters], env };
 }

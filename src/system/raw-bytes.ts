@@ -2,13 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 
-/**
- * Words that are not UTF-8, which Node loses: SSH sends a command as bytes (RFC 4254, 6.5), and a file
- * name may be any. Here a byte that is no UTF-8 is a lone surrogate, U+DC80 to U+DCFF, which no text
- * holds (as Python's `surrogateescape`, PEP 383); `become` makes the byte of it again.
- */
-const rawByte = /[\udc80-\udcff]/u;
-
 /** What Node makes of any byte that is no UTF-8. */
 const lost = '\ufffd';
 
@@ -31,31 +24,6 @@ export function withRawBytes(own: OwnWords): OwnWords {
     args: words.length > args.length ? words.slice(-args.length) : args,
     env: envLost ? { ...env, ...Object.fromEntries(nulSeparated('environ').flatMap(pair)) } : env,
   };
-}
-
-export function holdsRawBytes(text: string): boolean {
-  return rawByte.test(text);
-}
-
-/**
- * What sh(1) makes the bytes of again: `printf '%b'` with octal escapes, in parts that stay below the
- * kernel's limit of one argument (MAX_ARG_STRLEN, 128 KiB).
- */
-export function escapedParts(text: string): string[] {
-  const parts: string[] = [];
-  for (let start = 0; start < text.length;) {
-    let end = Math.min(start + 20_000, text.length);
-    // Never between the two halves of one character.
-    if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end += 1;
-    parts.push(
-      text
-        .slice(start, end)
-        .replaceAll('\\', '\\\\')
-        .replace(/[\udc80-\udcff]/gu, (byte) => `\\0${(byte.charCodeAt(0) - 0xdc00).toString(8)}`),
-    );
-    start = end;
-  }
-  return parts;
 }
 
 /** Text, with each byte that is none as a lone surrogate. */
