@@ -25,6 +25,7 @@ export class AdmissionSite {
   readonly namespace: string;
   readonly cluster: LiveCluster;
   readonly #site: Site;
+  readonly #userName: string;
   readonly #user: { readonly cert: string; readonly key: string };
   readonly #policies: readonly Manifest[];
 
@@ -37,6 +38,7 @@ export class AdmissionSite {
     this.#site = site;
     this.settings = settings;
     this.namespace = namespace;
+    this.#userName = `${settings.within ?? ''}-user`;
     this.cluster = new LiveCluster(site);
     this.#user = user;
     this.#policies = kubernetesPolicies(settings);
@@ -58,7 +60,7 @@ export class AdmissionSite {
     };
     const own = new AdmissionSite(site, settings, `${run}-home`, user);
     try {
-      await own.#make(`${run}-user`);
+      await own.#make();
     } catch (error) {
       await own.remove();
       throw error;
@@ -66,7 +68,7 @@ export class AdmissionSite {
     return own;
   }
 
-  async #make(user: string): Promise<void> {
+  async #make(): Promise<void> {
     const { label } = this.settings;
     const rbac = 'rbac.authorization.k8s.io';
     await this.cluster.create(
@@ -91,7 +93,7 @@ export class AdmissionSite {
         kind: 'RoleBinding',
         metadata: { name: 'everything', namespace: this.namespace },
         roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+        subjects: [{ apiGroup: rbac, kind: 'User', name: this.#userName }],
       },
     );
     await this.cluster.settled(this.namespace);
@@ -133,6 +135,28 @@ export class AdmissionSite {
     );
   }
 
+  /** Gives the user a right that a site may give to all: namespaces of their own. */
+  async mayMakeNamespaces(): Promise<void> {
+    const name = `${this.settings.prefix}namespaces`;
+    const rbac = 'rbac.authorization.k8s.io';
+    const user = { apiGroup: rbac, kind: 'User', name: this.#userName };
+    await this.cluster.create(
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'ClusterRole',
+        metadata: { name },
+        rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['create'] }],
+      },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata: { name },
+        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+        subjects: [user],
+      },
+    );
+  }
+
   /** All objects of one policy of this name, without the prefix. */
   async without(policy: string, work: () => Promise<void>): Promise<void> {
     const objects = this.#policies.filter(
@@ -149,10 +173,12 @@ export class AdmissionSite {
   }
 
   async remove(): Promise<void> {
+    const right = `${this.settings.prefix}namespaces`;
+    const rights = [`clusterrole/${right}`, `clusterrolebinding/${right}`];
     const names = this.#policies.map(
       ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
     );
-    await this.cluster.kubectl(['delete', '--ignore-not-found', ...names]);
+    await this.cluster.kubectl(['delete', '--ignore-not-found', ...rights, ...names]);
     await this.cluster.deleteNamespaces([this.namespace]);
   }
 }
