@@ -4,10 +4,11 @@ import type { AdmissionSettings } from '../../src/desired/admission/admission-se
 import { kubernetesPolicies } from '../../src/desired/admission/kubernetes-policies.ts';
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
 import { type Response, send } from '../site/https.ts';
+import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
-import type { Site } from '../site/site.ts';
+import type { KubectlResult, Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
-import { person, siteParameters } from './person.ts';
+import { nowhere, person, siteParameters } from './person.ts';
 
 /** An answer of the API server: its status and what it said. */
 export interface Verdict {
@@ -26,6 +27,7 @@ export class AdmissionSite {
   readonly cluster: LiveCluster;
   readonly #site: Site;
   readonly #userName: string;
+  readonly #pair: KeyPair;
   readonly #user: { readonly cert: string; readonly key: string };
   readonly #policies: readonly Manifest[];
 
@@ -34,6 +36,7 @@ export class AdmissionSite {
     settings: AdmissionSettings,
     namespace: string,
     user: { readonly cert: string; readonly key: string },
+    pair: KeyPair,
   ) {
     this.#site = site;
     this.settings = settings;
@@ -41,6 +44,7 @@ export class AdmissionSite {
     this.#userName = `${settings.within ?? ''}-user`;
     this.cluster = new LiveCluster(site);
     this.#user = user;
+    this.#pair = pair;
     this.#policies = kubernetesPolicies(settings);
   }
 
@@ -58,7 +62,7 @@ export class AdmissionSite {
       cert: await readFile(pair.cert, 'utf8'),
       key: await readFile(pair.key, 'utf8'),
     };
-    const own = new AdmissionSite(site, settings, `${run}-home`, user);
+    const own = new AdmissionSite(site, settings, `${run}-home`, user, pair);
     try {
       await own.#make();
     } catch (error) {
@@ -100,12 +104,19 @@ export class AdmissionSite {
     await this.#inForce();
   }
 
-  /** Policies count some moments after they are written: each is asked for, by what it refuses. */
+  /**
+   * Policies count some moments after they are written. The API server takes those that refuse in at
+   * once, and those that fill in apart from them: the last of each is asked for.
+   */
   async #inForce(): Promise<void> {
+    const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
+    const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
     await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
-      const answer = await this.create(person.pod());
-      const { metadata } = answer.body as Partial<Manifest>;
-      return metadata?.annotations?.['pod.kubernetes.io/lifetime'] === undefined ? undefined : true;
+      const { metadata } = (await this.create(person.pod())).body as Partial<Manifest>;
+      const filled = metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
+      return filled && (await this.request('PATCH', home, stolen)).status === 403
+        ? true
+        : undefined;
     });
   }
 
@@ -133,6 +144,54 @@ export class AdmissionSite {
       `${collection(object, this.namespace)}${keep ? '' : '?dryRun=All'}`,
       object,
     );
+  }
+
+  /** Runs the real kubectl as the user, in the user's namespace. */
+  kubectl(args: readonly string[]): Promise<KubectlResult> {
+    const { cert, key } = this.#pair;
+    return this.#site.kubectl(
+      [
+        ...[`--server=${this.#site.server}`, `--certificate-authority=${this.#site.ca.file}`],
+        ...[`--client-certificate=${cert}`, `--client-key=${key}`, `--namespace=${this.namespace}`],
+        ...args,
+      ],
+      { kubeconfig: '/dev/null' },
+    );
+  }
+
+  /** Keeps a pod that was there before the namespace was a user's. @returns Its path. */
+  async podFromBefore(name: string, securityContext: object): Promise<string> {
+    const { key, value } = this.settings.label;
+    const pod = person.pod(name);
+    const { namespace } = this;
+    await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
+    try {
+      await waitFor({ what: 'a pod out of reach', timeoutMs: 20_000 }, async () => {
+        const spec = { ...pod.spec, nodeSelector: nowhere, securityContext };
+        const made = await this.create({ ...pod, spec }, { keep: true });
+        return made.status === 201 ? true : undefined;
+      });
+    } finally {
+      await this.cluster.patch('namespace', namespace, '', {
+        metadata: { labels: { [key]: value } },
+      });
+    }
+    await this.#inForce();
+    return `/api/v1/namespaces/${namespace}/pods/${name}`;
+  }
+
+  /** The namespace as OSC's hook made it: labelled, and nothing known of its user. */
+  async withoutIdentity(work: () => Promise<void>): Promise<void> {
+    const { namespace } = this;
+    const nothing = Object.fromEntries(Object.keys(person.annotations).map((key) => [key, null]));
+    await this.cluster.patch('namespace', namespace, '', { metadata: { annotations: nothing } });
+    try {
+      await work();
+    } finally {
+      await this.cluster.patch('namespace', namespace, '', {
+        metadata: { annotations: person.annotations },
+      });
+    }
   }
 
   /** Gives the user a right that a site may give to all: namespaces of their own. */

@@ -1,6 +1,6 @@
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
 import { absent } from './hostile.ts';
-import { person } from './person.ts';
+import { nowhere, person } from './person.ts';
 
 /** A way that is no new pod: a change, a subresource, another kind, a namespace. */
 export interface HostileRequest {
@@ -23,7 +23,7 @@ const lifetime = 'metadata.annotations[pod.kubernetes.io/lifetime]';
 export const victim: Manifest = {
   ...person.pod('victim'),
   spec: {
-    nodeSelector: { 'berth.dev/nowhere': 'true' },
+    nodeSelector: nowhere,
     containers: [
       {
         name: 'main',

@@ -49,3 +49,6 @@ export const siteParameters = parseAdmissionParameters(
   },
   'the test',
 );
+
+/** Keeps a pod from being started: no node has this label. */
+export const nowhere = { 'berth.dev/nowhere': 'true' } as const;

@@ -21,14 +21,17 @@ function add(condition: string, path: string, value: string): string {
 /** The user's identity, where the pod says nothing. */
 function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string[] {
   const context = 'object.spec.?securityContext';
-  const missing = (field: string, value: string): string =>
-    add(`!${context}.?${field}.hasValue()`, `'/spec/securityContext/${field}'`, value);
+  const missing = (field: string, value: string, when = 'true'): string =>
+    add(`${when} && !${context}.?${field}.hasValue()`, `'/spec/securityContext/${field}'`, value);
+  // In a namespace that has no user yet there is nothing to fill in, and the policies say so.
+  const known = 'variables.uid > 0 && variables.gid > 0';
   return [
     add(`!${context}.hasValue()`, "'/spec/securityContext'", 'Object.spec.securityContext{}'),
-    missing('runAsUser', 'variables.uid'),
-    missing('runAsGroup', 'variables.gid'),
+    missing('runAsUser', 'variables.uid', known),
+    missing('runAsGroup', 'variables.gid', known),
     missing('runAsNonRoot', 'true'),
-    missing('supplementalGroups', 'variables.groups'),
+    // An empty list is the same to the API as none.
+    missing('supplementalGroups', 'variables.groups', known),
     ...(supplementalGroupsPolicy === 'Strict'
       ? [missing('supplementalGroupsPolicy', "'Strict'")]
       : []),
@@ -133,8 +136,7 @@ export function podDefaults(parameters: AdmissionParameters): Defaults {
       'Fills in what a pod leaves open: the identity of the namespace and the least of rights.',
     matched: [{ apiGroups: [''], resources: ['pods'], operations: ['CREATE'] }],
     variables: identity,
-    // Without an identity there is nothing to fill in, and the policies say why.
-    patch: `variables.uid > 0 && variables.gid > 0 ? ${created.join(' + ')} : []`,
+    patch: created.join(' + '),
   };
 }
 

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { admissionPolicies } from '../../src/desired/admission/policies.ts';
+import { openSite } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
+import { AdmissionSite, type Verdict } from './admission-site.ts';
+import { podWith } from './hostile.ts';
+import { hostilePods } from './hostile-pods.ts';
+import { hostileChanges, victim } from './hostile-requests.ts';
+import { hostileTemplates } from './hostile-templates.ts';
+import { person } from './person.ts';
+
+let admission: AdmissionSite;
+
+beforeAll(async () => {
+  admission = await AdmissionSite.install(await openSite());
+  await admission.create(victim, { keep: true });
+});
+afterAll(() => admission.remove());
+
+const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
+const pod = (way: string): Promise<Verdict> => {
+  const found = [...hostilePods, ...hostileTemplates].find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile object: ${way}`);
+  return admission.create(found.object);
+};
+const change = (way: string): Promise<Verdict> => {
+  const found = hostileChanges.find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile change: ${way}`);
+  const { method, path, body, contentType } = found;
+  return admission.request(method, `${home()}/${path}?dryRun=All`, body, contentType);
+};
+
+/** For each policy one thing that it alone refuses. */
+const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
+  'pod-identity': () => pod('a foreign fsGroup'),
+  'pod-privilege': () => pod('the processes of the node'),
+  'pod-volumes': () => pod('the root of the node'),
+  'pod-images': () => pod('another registry'),
+  'pod-placement': () => pod('another account of the namespace'),
+  'pod-lifetime': () => pod('a lifetime over the limit'),
+  'pod-annotations': () => pod('a device by CDI'),
+  'pod-templates': () => pod('a Deployment of root'),
+  'pod-binding': () => change('a node by pods/binding'),
+  'account-tokens': () => change('a token that never ends'),
+  'namespace-identity': () =>
+    admission.request('PATCH', `${home()}?dryRun=All`, {
+      metadata: { annotations: { 'openondemand.org/uid': '1' } },
+    }),
+};
+
+/** Until the API server has seen that the policy is gone. */
+const taken = (attempt: () => Promise<Verdict>): Promise<Verdict> =>
+  waitFor({ what: 'the request being taken', timeoutMs: 20_000 }, async () => {
+    const verdict = await attempt();
+    return verdict.status < 300 ? verdict : undefined;
+  });
+
+describe('without the one policy that refuses it, taken is', () => {
+  it.each(Object.entries(alone))('%s', async (policy, attempt) => {
+    expect(await attempt()).toMatchObject({ status: 403 });
+
+    await admission.without(policy, async () => {
+      await taken(attempt);
+    });
+  });
+
+  it('pod-resources: a container without limits, where the site fills in none', async () => {
+    const said = {
+      metadata: { annotations: { 'pod.kubernetes.io/lifetime': '1h' } },
+      context: {
+        runAsUser: person.uid,
+        runAsGroup: person.gid,
+        runAsNonRoot: true,
+        supplementalGroupsPolicy: 'Strict',
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      container: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    };
+    const unlimited = (): Promise<Verdict> =>
+      admission.create(
+        podWith(
+          { securityContext: said.context },
+          { securityContext: said.container },
+          said.metadata,
+        ),
+      );
+
+    await admission.without('pod-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () => {
+        const { message } = await unlimited();
+        return message.includes('resources.requests.cpu of container main must be present')
+          ? true
+          : undefined;
+      });
+      await admission.without('pod-resources', async () => {
+        await taken(unlimited);
+      });
+    });
+  });
+
+  it('pod-defaults: what says nothing is refused', async () => {
+    const plain = (): Promise<Verdict> => admission.create(person.pod());
+    await admission.without('pod-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+        (await plain()).status === 403 ? true : undefined,
+      );
+    });
+    await taken(plain);
+  });
+
+  it('debug-defaults: an ephemeral container that says nothing is refused', async () => {
+    const plain = (): Promise<Verdict> =>
+      admission.request(
+        'PATCH',
+        `${home()}/pods/victim/ephemeralcontainers?dryRun=All`,
+        { spec: { ephemeralContainers: [{ name: 'plain', image: person.image }] } },
+        'application/strategic-merge-patch+json',
+      );
+    await admission.without('debug-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+        (await plain()).message.includes('allowPrivilegeEscalation of container plain')
+          ? true
+          : undefined,
+      );
+    });
+    await taken(plain);
+  });
+
+  it('and every policy is among these', () => {
+    const names = admissionPolicies(admission.settings).map(({ name }) => name);
+
+    expect([...Object.keys(alone), 'pod-resources'].sort()).toEqual(names.sort());
+  });
+});
