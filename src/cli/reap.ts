@@ -1,18 +1,14 @@
 import type { CommandModule } from 'yargs';
-import { builtIn } from '../config/built-in.ts';
+import { runDir } from '../config/built-in.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../flows/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
+import type { ReapClusterArguments } from './reap-cluster.ts';
 import { errorText, fail, shown, type Terminal } from './terminal.ts';
 
-interface ReapArguments {
-  readonly config: string;
-  readonly 'dry-run': boolean;
-  readonly textfile?: string | undefined;
-  readonly output: string;
-}
+type ReapArguments = ReapClusterArguments;
 
-/** `berth reap`: what SSH connections left that PAM did not see end. */
+/** `berth reap`: what SSH connections left that PAM did not see end; with a cluster, what is over there. */
 export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
   return {
     command: 'reap',
@@ -22,9 +18,10 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
         .option('config', {
           type: 'string',
           requiresArg: true,
-          default: '/etc/berth/ssh.yml',
-          describe: 'Which profiles there are, and where the storage is',
+          describe:
+            'Which profiles there are, and where the storage is [default: /etc/berth/ssh.yml]; of clusters, berth.yml [default: /etc/berth/berth.yml]',
         })
+        .options(clusterOptions)
         .option('dry-run', {
           type: 'boolean',
           default: false,
@@ -43,18 +40,89 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
         })
         .example('berth reap', 'berth-reap.timer does this each minute')
         .example('berth reap --dry-run', 'What the next run would end')
+        .example(
+          'berth reap --all-clusters --unused-after 60d',
+          'Pods past their lifetime, and namespaces that nobody has used for 60 days',
+        )
         .epilogue(
           'Exit status: 0 nothing is left; 75 something is, and the next run tries again. Two at once are safe: the second does nothing.',
         ),
     handler: async (args) => {
+      const onClusters =
+        args.cluster !== undefined || args['all-clusters'] === true || args['in-cluster'] === true;
       try {
-        await reap(args, terminal);
+        if (onClusters) {
+          const { reapClusters } = await import('./reap-cluster.ts');
+          await reapClusters(args, terminal);
+        } else await reap(args, terminal);
       } catch (thrown) {
         fail(terminal, asBerthError(thrown, 'berth reap'));
       }
     },
   };
 }
+
+const clusterOptions = {
+  cluster: { type: 'string', requiresArg: true, describe: 'What is over on this cluster' },
+  'all-clusters': { type: 'boolean', describe: 'On every cluster of clusters.d' },
+  'in-cluster': {
+    type: 'boolean',
+    conflicts: ['cluster', 'all-clusters'],
+    describe: 'On the cluster that this runs in as a pod, by its ServiceAccount',
+  },
+  'namespace-selector': {
+    type: 'string',
+    requiresArg: true,
+    default: 'app.kubernetes.io/name=open-ondemand',
+    describe: 'Of a cluster: labels of the namespaces in which may be reaped',
+  },
+  'pod-selector': {
+    type: 'string',
+    requiresArg: true,
+    default: 'app.kubernetes.io/managed-by in (open-ondemand,berth)',
+    describe: 'Of a cluster: labels of the pods that may be reaped',
+  },
+  'max-pods': {
+    type: 'number',
+    requiresArg: true,
+    default: 30,
+    describe: 'Of a cluster: the most in one run; 0 for no limit',
+  },
+  'unused-after': {
+    type: 'string',
+    requiresArg: true,
+    describe: 'Of a cluster: delete namespaces that no login has touched for so long, e.g. 60d',
+  },
+  'max-namespaces': {
+    type: 'number',
+    requiresArg: true,
+    default: 10,
+    describe: 'Of a cluster: the most in one run; 0 for no limit',
+  },
+  'delete-claims': {
+    type: 'boolean',
+    implies: 'unused-after',
+    describe: 'Of a cluster: also namespaces that hold PersistentVolumeClaims',
+  },
+  prometheus: {
+    type: 'string',
+    requiresArg: true,
+    implies: 'unused-after',
+    describe: 'Of a cluster: also ask the Prometheus at this address for the last pod',
+  },
+  'prometheus-matchers': {
+    type: 'string',
+    requiresArg: true,
+    default: '',
+    describe: 'Where it looks after several clusters: cluster="prod"',
+  },
+  timeout: {
+    type: 'string',
+    requiresArg: true,
+    default: '5m',
+    describe: 'Of clusters: for all together',
+  },
+} as const;
 
 async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
@@ -63,8 +131,8 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
     import('../system/as-user.ts'),
   ]);
   assertRoot();
-  const settings = await loadSshSettings({ configFile: args.config });
-  const run = builtIn.runDir;
+  const settings = await loadSshSettings({ configFile: args.config ?? '/etc/berth/ssh.yml' });
+  const run = runDir;
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now };
   const dryRun = args['dry-run'];

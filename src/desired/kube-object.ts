@@ -57,6 +57,11 @@ export function describe({ kind, metadata }: KubeObject): string {
 export interface LiveObject extends JsonObject {
   readonly metadata: JsonObject & {
     readonly name: string;
+    readonly namespace?: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    /** RFC 3339, by the API server's clock. */
+    readonly creationTimestamp?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;

@@ -1,0 +1,153 @@
+import { BerthError, type ErrorDetails } from '../errors.ts';
+import type { ClusterTarget } from '../flows/cluster-target.ts';
+import type { ReapClusterOptions, ReapedCluster } from '../flows/reap-cluster.ts';
+import { withProgress } from './progress.ts';
+import { chosenClusters, loadSite } from './site.ts';
+import { errorText, escapeUnseen, shown, type Terminal } from './terminal.ts';
+
+/** The options of `berth reap` that are about clusters. */
+export interface ReapClusterArguments {
+  readonly config?: string | undefined;
+  readonly cluster?: string | undefined;
+  readonly 'all-clusters'?: boolean | undefined;
+  readonly 'in-cluster'?: boolean | undefined;
+  readonly 'namespace-selector': string;
+  readonly 'pod-selector': string;
+  readonly 'max-pods': number;
+  readonly 'unused-after'?: string | undefined;
+  readonly 'max-namespaces': number;
+  readonly 'delete-claims'?: boolean | undefined;
+  readonly prometheus?: string | undefined;
+  readonly 'prometheus-matchers': string;
+  readonly timeout: string;
+  readonly 'dry-run': boolean;
+  readonly textfile?: string | undefined;
+  readonly output: string;
+}
+
+/** `berth reap --cluster NAME`: pods past their lifetime, and namespaces that nobody uses. */
+export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
+  const [{ reapCluster }, { deadlineIn }, { seconds }] = await Promise.all([
+    import('../flows/reap-cluster.ts'),
+    import('../system/deadline.ts'),
+    import('./duration.ts'),
+  ]);
+  const targets = await targetsOf(args, terminal);
+  if (args.prometheus !== undefined && targets.length !== 1)
+    throw usage('--prometheus is asked about one cluster: name it with --cluster');
+  const after = args['unused-after'];
+  const dryRun = args['dry-run'];
+  const options: ReapClusterOptions = {
+    dryRun,
+    namespaceSelector: args['namespace-selector'],
+    podSelector: args['pod-selector'],
+    maxPods: limit(args['max-pods'], 'max-pods'),
+    ...(after === undefined
+      ? {}
+      : {
+          unused: {
+            after: atLeastAnHour(seconds(after, 'unused-after'), after),
+            max: limit(args['max-namespaces'], 'max-namespaces'),
+            deleteClaims: args['delete-claims'] === true,
+            ...prometheusOf(args),
+          },
+        }),
+    deadline: deadlineIn(seconds(args.timeout, 'timeout') * 1000).signal,
+  };
+  const reaped = await withProgress(
+    terminal,
+    () => `waiting for ${targets.map(({ name }) => name).join(', ')}`,
+    () => Promise.all(targets.map((target) => reapCluster(target, options))),
+  );
+  terminal.stdout.write(args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun));
+  if (args.textfile !== undefined && !dryRun) {
+    const { writeClusterReapMetrics } = await import('../flows/cluster-reap-metrics.ts');
+    await writeClusterReapMetrics(args.textfile, reaped, terminal.now() / 1000);
+  }
+  for (const error of reaped.flatMap(({ failed }) => failed)) {
+    terminal.stderr.write(errorText(error));
+    terminal.finish(error.exitCode);
+  }
+}
+
+async function targetsOf(
+  args: ReapClusterArguments,
+  terminal: Terminal,
+): Promise<readonly ClusterTarget[]> {
+  const { configuredTarget, ownCluster } = await import('../flows/cluster-target.ts');
+  if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
+  const loaded = await loadSite({ config: args.config });
+  const { clusters, broken } = chosenClusters(loaded, args.cluster);
+  return [
+    ...clusters.map((cluster) => configuredTarget(cluster, loaded.settings)),
+    ...broken.map(({ cluster, error }) => ({ name: cluster, reach: () => Promise.reject(error) })),
+  ];
+}
+
+function prometheusOf({
+  prometheus: url,
+  'prometheus-matchers': matchers,
+}: ReapClusterArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
+  if (url === undefined) return {};
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw usage(`--prometheus ${url}: an http or https address is wanted`);
+  return { prometheus: { url, matchers, timeoutMs: 30_000 } };
+}
+
+/** A slip of the unit is not to empty a cluster. */
+function atLeastAnHour(seconds: number, text: string): number {
+  if (seconds >= 3600) return seconds;
+  throw usage(`--unused-after ${text}: an hour is the least`);
+}
+
+function limit(count: number, option: string): number {
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw usage(`--${option}: a number from 0 (no limit) is wanted`);
+}
+
+function usage(message: string): BerthError {
+  const details: ErrorDetails = { code: 'usage', exit: 'usage', hint: 'See `berth reap --help`.' };
+  return new BerthError(message, details);
+}
+
+/** A line for each thing that was ended, and for each that was left and why. */
+function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+  const did = dryRun ? 'would end' : 'ended';
+  const deleted = dryRun ? 'would delete' : 'deleted';
+  const lines = reaped.flatMap(({ cluster, busy, pods, namespaces }) =>
+    [
+      ...(busy ? ['another reaper is at work'] : []),
+      ...pods.expired.map(
+        ({ namespace, name, lifetime }) => `${did} pod ${namespace}/${name}, lifetime ${lifetime}`,
+      ),
+      ...pods.orphaned.map(
+        ({ namespace, job }) => `${deleted} what job ${namespace}/${job} left behind`,
+      ),
+      ...pods.unreadable.map(
+        ({ namespace, name }) => `pod ${namespace}/${name} has a lifetime that is no duration`,
+      ),
+      ...namespaces.deleted.map(
+        ({ name, owner, unused }) =>
+          `${deleted} namespace ${name} of ${owner}, unused for ${Math.floor(unused / 86_400)} days`,
+      ),
+      ...namespaces.left.map(({ name, reason }) => `left namespace ${name}: ${reason}`),
+      ...(pods.later + namespaces.later === 0
+        ? []
+        : [`${pods.later} jobs and ${namespaces.later} namespaces are left to the next run`]),
+    ].map((line) => `${cluster}: ${shown(line)}`),
+  );
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The same for scripts: stable names. */
+function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
+  const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
+    ...{ cluster, busy },
+    pods: { ...pods, failed: undefined },
+    namespaces: { ...namespaces, failed: undefined },
+    failures: failed.map(({ code, message, hint }) => ({
+      ...{ code, message: shown(message), next: shown(hint) },
+    })),
+  }));
+  return `${escapeUnseen(JSON.stringify({ version: 1, dryRun, clusters }, null, 2))}\n`;
+}

@@ -1,0 +1,73 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isErrno } from '../errors.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import type { ReapedCluster } from './reap-cluster.ts';
+
+const counters = {
+  pods: 'Pods that were ended past their lifetime.',
+  job_objects: 'Services, ConfigMaps and Secrets that went with their jobs.',
+  namespaces: 'Namespaces that were deleted as unused.',
+  failures: 'What could not be reaped.',
+} as const;
+
+/**
+ * Writes metrics in the format of node_exporter's textfile collector. The counters go on from what
+ * stands in the file: it is all that outlives a run.
+ *
+ * @param seconds Since the epoch.
+ * @throws `read-only`, `disk-full` and the others of `writeAtomically`
+ */
+export async function writeClusterReapMetrics(
+  file: string,
+  reaped: readonly ReapedCluster[],
+  seconds: number,
+): Promise<void> {
+  const before = read(file);
+  const lines = Object.entries(counters).flatMap(([name, help]) => [
+    `# HELP berth_cluster_reaped_${name}_total ${help}`,
+    `# TYPE berth_cluster_reaped_${name}_total counter`,
+    ...reaped.map((one) => {
+      const metric = `berth_cluster_reaped_${name}_total{cluster="${one.cluster.replace(/["\\\n]/g, '_')}"}`;
+      return `${metric} ${valueIn(before, metric) + countsOf(one)[name as keyof typeof counters]}`;
+    }),
+  ]);
+  const last = 'berth_cluster_reap_last_run_timestamp_seconds';
+  const text = [
+    ...lines,
+    `# HELP ${last} When the reaper was here last.`,
+    `# TYPE ${last} gauge`,
+    `${last} ${Math.floor(seconds)}`,
+    '',
+  ].join('\n');
+  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
+  await writeAtomically(file, text, { mode: 0o644, replaceable: true });
+}
+
+function countsOf({
+  pods,
+  namespaces,
+  failed,
+}: ReapedCluster): Record<keyof typeof counters, number> {
+  return {
+    pods: pods.expired.length,
+    job_objects: pods.objects,
+    namespaces: namespaces.deleted.length,
+    failures: failed.length,
+  };
+}
+
+function valueIn(text: string, metric: string): number {
+  const line = text.split('\n').find((one) => one.startsWith(`${metric} `));
+  const value = Number(line?.slice(metric.length + 1));
+  return Number.isFinite(value) ? value : 0;
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '';
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import { BerthError } from '../errors.ts';
+
+/** Where a Prometheus with kube-state-metrics is, as k8-namespace-reaper asks it. */
+export interface PrometheusQuestion {
+  readonly url: string;
+  /** Further label matchers, where it looks after several clusters: `cluster="prod"`. */
+  readonly matchers: string;
+  readonly timeoutMs: number;
+}
+
+interface QueryAnswer {
+  readonly status?: string;
+  readonly error?: string;
+  readonly warnings?: readonly string[];
+  readonly data?: {
+    readonly resultType?: string;
+    readonly result?: readonly { readonly metric?: { readonly namespace?: string } }[];
+  };
+}
+
+/**
+ * Namespaces in which a container was seen within the last `seconds`. An answer with warnings is half
+ * of one, and an empty one comes from a Prometheus that knows no pods at all: both are errors.
+ *
+ * @throws BerthError `prometheus-unreachable`, `prometheus-refused`, `prometheus-incomplete`
+ */
+export async function namespacesWithPods(
+  { url, matchers, timeoutMs }: PrometheusQuestion,
+  seconds: number,
+): Promise<ReadonlySet<string>> {
+  const query = `max(max_over_time(timestamp(kube_pod_container_info{${matchers}})[${Math.ceil(seconds)}s:5m])) by (namespace)`;
+  const at = `${url.replace(/\/$/, '')}/api/v1/query`;
+  const { status, body } = await ask(
+    `${at}?${new URLSearchParams({ query }).toString()}`,
+    url,
+    timeoutMs,
+  );
+  if (status !== 200 || body.status !== 'success' || body.data?.resultType !== 'vector')
+    throw refused(url, `it answered ${status}: ${body.error ?? 'no vector'}`);
+  if ((body.warnings ?? []).length > 0)
+    throw incomplete(url, `it warns: ${(body.warnings ?? []).join('; ')}`);
+  const names = (body.data.result ?? []).flatMap(({ metric }) => metric?.namespace ?? []);
+  if (names.length === 0) throw incomplete(url, 'it has seen no pod in any namespace');
+  return new Set(names);
+}
+
+async function ask(
+  target: string,
+  url: string,
+  timeoutMs: number,
+): Promise<{ readonly status: number; readonly body: QueryAnswer }> {
+  try {
+    const answer = await fetch(target, {
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return { status: answer.status, body: (await answer.json()) as QueryAnswer };
+  } catch (cause) {
+    const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+    const reason = inner instanceof Error ? inner.message : String(inner);
+    throw new BerthError(`asking Prometheus at ${url}: ${reason}`, {
+      code: 'prometheus-unreachable',
+      exit: 'temporary',
+      hint: 'No namespace was deleted. See whether Prometheus runs there; the next run asks again.',
+      cause,
+    });
+  }
+}
+
+function refused(url: string, what: string): BerthError {
+  return new BerthError(`Prometheus at ${url}: ${what}`, {
+    code: 'prometheus-refused',
+    exit: 'unavailable',
+    hint: 'No namespace was deleted. Try the query kube_pod_container_info there by hand, with the matchers of --prometheus-matchers.',
+  });
+}
+
+function incomplete(url: string, what: string): BerthError {
+  return new BerthError(`Prometheus at ${url}: ${what}`, {
+    code: 'prometheus-incomplete',
+    exit: 'unavailable',
+    hint: 'No namespace was deleted. Does it scrape kube-state-metrics of this cluster?',
+  });
+}

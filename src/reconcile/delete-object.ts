@@ -1,0 +1,52 @@
+import type { ApiClient } from './api-client.ts';
+import { apiError } from './api-errors.ts';
+
+export interface DeleteTarget {
+  /** `pod u-alice/jupyter`, for messages. */
+  readonly what: string;
+  readonly path: string;
+  /** Only this very object, and where a version is given only as it was seen. */
+  readonly preconditions: { readonly uid: string; readonly resourceVersion?: string };
+}
+
+/**
+ * Deletes one object. False where it is gone, or is another one or changed since it was looked at.
+ *
+ * @throws the `api-…` errors
+ */
+export async function deleteObject(client: ApiClient, target: DeleteTarget): Promise<boolean> {
+  const answer = await client.send({
+    method: 'DELETE',
+    path: target.path,
+    contentType: 'application/json',
+    body: JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+      preconditions: target.preconditions,
+    }),
+  });
+  if (answer.status === 404 || answer.status === 409) return false;
+  if (answer.status !== 200 && answer.status !== 202)
+    throw apiError(`deleting ${target.what}`, answer);
+  return true;
+}
+
+/**
+ * Deletes what carries a label, without a look at it: for Secrets, which nobody needs to read for that.
+ *
+ * @returns How many.
+ * @throws the `api-…` errors
+ */
+export async function deleteLabelled(
+  client: ApiClient,
+  path: string,
+  labelSelector: string,
+): Promise<number> {
+  const answer = await client.send({
+    method: 'DELETE',
+    path: `${path}?${new URLSearchParams({ labelSelector }).toString()}`,
+    accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+  });
+  if (answer.status !== 200) throw apiError(`deleting what is ${labelSelector} at ${path}`, answer);
+  const { items } = answer.body as { readonly items?: readonly unknown[] };
+  return items?.length ?? 0;
+}
