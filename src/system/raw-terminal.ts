@@ -17,14 +17,16 @@ export interface RawTerminal {
  */
 export function rawTerminal(): RawTerminal {
   const input = new ReadStream(0);
-  const output = new WriteStream(0);
   input.setRawMode(true);
   // What Node 22 leaves on would make CR LF of each LF, which moves the cursor of a full-screen program.
   spawnSync('/bin/stty', ['-opost', '-iexten'], { stdio: [0, 'ignore', 'ignore'], env: {} });
   const listeners: (() => void)[] = [];
   return {
     size: () => {
-      const [columns, rows] = output.getWindowSize();
+      // A stream knows the size that the terminal had when it was made.
+      const now = new WriteStream(0);
+      const [columns, rows] = now.getWindowSize();
+      now.destroy();
       return { columns, rows };
     },
     onResize: (changed) => {
@@ -35,7 +37,6 @@ export function rawTerminal(): RawTerminal {
       for (const listener of listeners.splice(0)) process.off('SIGWINCH', listener);
       if (!input.destroyed) input.setRawMode(false);
       input.destroy();
-      output.destroy();
     },
   };
 }

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import type { ExecProtocol } from '../../src/session/relay/channels.ts';
 import type { Heartbeat } from '../../src/flows/exec-stream.ts';
@@ -148,4 +149,17 @@ export class RunningRelay {
       Promise.resolve(this.stdout.includes(text) ? true : undefined),
     );
   }
+}
+
+/** The relays of a namespace that run, those that a terminal has included. */
+export async function relaysIn(namespace: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      const [file, ...rest] = words.split('\0');
+      return file === process.execPath && rest.includes(program) && words.includes(namespace);
+    }),
+  );
+  return pids.filter((_, index) => found[index]).map(Number);
 }

@@ -24,7 +24,7 @@ export class Terminal {
 
   /** @param words a command line on our own machine, e.g. of ssh */
   static open(
-    { env }: Client,
+    { env }: Pick<Client, 'env'>,
     words: readonly string[],
     { rows = 24, columns = 80 }: { rows?: number; columns?: number } = {},
   ): Terminal {
