@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { cacheFolder } from './folders.ts';
@@ -17,6 +17,16 @@ export interface GoBuild<Names extends string> {
   readonly programs: Readonly<Record<Names, string>>;
   readonly flags: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** One of the modules, built with a file of it changed. */
+  readonly patch?: ModulePatch;
+}
+
+export interface ModulePatch {
+  /** The module's path, without a version. */
+  readonly of: string;
+  /** A file in it. */
+  readonly file: string;
+  readonly change: { readonly from: string; readonly to: string };
 }
 
 /**
@@ -49,19 +59,22 @@ export async function requiredVersion(module: string, path: string): Promise<str
 
 async function buildInto<Names extends string>(
   folder: string,
-  { module, programs, flags, env, name: build }: GoBuild<Names>,
+  { module, programs, flags, env, patch, name: build }: GoBuild<Names>,
   names: readonly Names[],
 ): Promise<void> {
   const unfinished = `${folder}.${randomUUID()}`;
   await mkdir(unfinished, { recursive: true });
   try {
+    const patched = patch === undefined ? [] : await writePatched(unfinished, module, patch);
     for (const name of names)
       await step(`building ${name} of ${build} from Go modules: minutes, once`, () =>
-        execa('go', ['build', ...flags, '-o', join(unfinished, name), programs[name]], {
+        execa('go', ['build', ...flags, ...patched, '-o', join(unfinished, name), programs[name]], {
           cwd: module,
           env: { CGO_ENABLED: '0', GOFLAGS: '-mod=mod', ...env },
         }),
       );
+    for (const rest of ['patched', 'go.mod', 'go.sum'])
+      await rm(join(unfinished, rest), { recursive: true, force: true });
     await rename(unfinished, folder).catch(async (error: unknown) => {
       if (!(await exists(folder))) throw error;
     });
@@ -70,8 +83,41 @@ async function buildInto<Names extends string>(
   }
 }
 
-async function key({ module, sources = [], flags, programs }: GoBuild<string>): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([flags, programs]));
+/** The sources of a module that ours requires: fetched when they are not there, and not to be changed. */
+export async function moduleSources(module: string, path: string): Promise<string> {
+  const { stdout } = await execa('go', ['mod', 'download', '-json', path], { cwd: module });
+  return (JSON.parse(stdout) as { Dir: string }).Dir;
+}
+
+/**
+ * Go refuses overlays over its module cache, so a changed copy of the module takes its place.
+ *
+ * @returns flags for go build(1)
+ */
+async function writePatched(
+  folder: string,
+  module: string,
+  { of, file, change }: ModulePatch,
+): Promise<string[]> {
+  const copy = join(folder, 'patched');
+  await execa('cp', ['--recursive', await moduleSources(module, of), copy]);
+  await execa('chmod', ['--recursive', 'u+w', copy]);
+  const text = await readFile(join(copy, file), 'utf8');
+  if (!text.includes(change.from)) throw new Error(`${file} of ${of} has no ${change.from}`);
+  await writeFile(join(copy, file), text.replace(change.from, change.to));
+  const [mod, sum] = ['go.mod', 'go.sum'].map((name) => join(folder, name)) as [string, string];
+  await copyFile(join(module, 'go.mod'), mod);
+  await copyFile(join(module, 'go.sum'), sum);
+  await execa('go', ['mod', 'edit', `-replace=${of}=${copy}`, mod]);
+  return [`-modfile=${mod}`];
+}
+
+async function key(wanted: GoBuild<string>): Promise<string> {
+  const { module, sources = [], patch } = wanted;
+  const patches = patch === undefined ? [] : [patch];
+  const hash = createHash('sha256').update(
+    JSON.stringify([wanted.flags, wanted.programs, ...patches]),
+  );
   for (const file of ['go.mod', 'go.sum', ...sources])
     hash.update(await readFile(join(module, file)));
   return hash.digest('hex').slice(0, 12);

@@ -7,7 +7,8 @@ import { LiveCluster } from './live-cluster.ts';
 import { Newcomers } from './newcomers.ts';
 import { ensureNode, type TestNode } from './node/node.ts';
 import { Portal } from './portal.ts';
-import { openSite, type KubectlResult, type Site } from './site.ts';
+import { openSite, type Site } from './site.ts';
+import { exec, runs, sleeper } from './sleeper.ts';
 import { waitFor } from './wait.ts';
 
 let site: Site;
@@ -30,39 +31,6 @@ beforeEach(({ skip }) => {
 afterAll(async () => {
   await newcomers.leave();
 });
-
-/** A pod of one container that sleeps; it is made by the cluster's admin. */
-function sleeper(image: string, namespace: string, spec: object = {}, container: object = {}) {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: `sleeper-${randomUUID().slice(0, 8)}`, namespace },
-    spec: {
-      terminationGracePeriodSeconds: 0,
-      containers: [{ name: 'main', image, command: ['sleep', '600'], ...container }],
-      ...spec,
-    },
-  };
-}
-
-type Sleeper = ReturnType<typeof sleeper>;
-
-async function runs(pod: Sleeper): Promise<void> {
-  const { name, namespace } = pod.metadata;
-  await cluster.create(pod);
-  await cluster.kubectl([
-    ...['wait', '--for=condition=Ready', `pod/${name}`, '-n', namespace, '--timeout=30s'],
-  ]);
-}
-
-function exec(
-  { metadata }: Sleeper,
-  command: readonly string[],
-  input = '',
-): Promise<KubectlResult> {
-  const { name, namespace } = metadata;
-  return site.kubectl(['exec', '-i', name, '-n', namespace, '--', ...command], { input });
-}
 
 /** Someone with a namespace that the hook made, and the registry's password in it or not. */
 async function someone(name: string, options: { pullSecret: boolean }) {
@@ -91,9 +59,9 @@ describe('the node of the site', () => {
   it('runs a command in a pod with its stdin, stdout, stderr and exit code', async () => {
     const { namespace } = await someone('nd-exec', { pullSecret: false });
     const pod = sleeper(await node.image('site'), namespace);
-    await runs(pod);
+    await runs(cluster, pod);
 
-    const result = await exec(pod, ['sh', '-c', 'cat; echo aside >&2; exit 42'], 'from here');
+    const result = await exec(site, pod, ['sh', '-c', 'cat; echo aside >&2; exit 42'], 'from here');
 
     expect(result).toMatchObject({ exitCode: 42, stdout: 'from here' });
     expect(result.stderr).toContain('aside');
@@ -102,19 +70,19 @@ describe('the node of the site', () => {
   it('keeps a pod while its kubelet is away, and reaches it again afterwards', async () => {
     const { namespace } = await someone('nd-kubelet', { pullSecret: false });
     const pod = sleeper(await node.image('busybox'), namespace);
-    await runs(pod);
+    await runs(cluster, pod);
     const mark = randomUUID();
-    await exec(pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
+    await exec(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
 
     await node.stop('kubelet');
-    const away = await exec(pod, ['true']);
+    const away = await exec(site, pod, ['true']);
     await node.start('kubelet');
 
     expect(away.exitCode).toBe(1);
     expect(away.stderr).toContain(`${node.address}:10250: connect: connection refused`);
     // It is Ready a moment before it knows of its pods.
     const again = await waitFor({ what: 'the pod to answer', timeoutMs: 20_000 }, async () => {
-      const result = await exec(pod, ['cat', '/tmp/mark']);
+      const result = await exec(site, pod, ['cat', '/tmp/mark']);
       return result.exitCode === 0 ? result.stdout : undefined;
     });
     expect(again).toBe(mark);
@@ -123,14 +91,17 @@ describe('the node of the site', () => {
   it('keeps a pod while the API server is away', async () => {
     const { namespace } = await someone('nd-outage', { pullSecret: false });
     const pod = sleeper(await node.image('busybox'), namespace);
-    await runs(pod);
+    await runs(cluster, pod);
     const mark = randomUUID();
-    await exec(pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
+    await exec(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
 
-    const away = await withoutApiServer(site, () => exec(pod, ['true']));
+    const away = await withoutApiServer(site, () => exec(site, pod, ['true']));
 
     expect(away.stderr).toContain('was refused');
-    expect(await exec(pod, ['cat', '/tmp/mark'])).toMatchObject({ exitCode: 0, stdout: mark });
+    expect(await exec(site, pod, ['cat', '/tmp/mark'])).toMatchObject({
+      exitCode: 0,
+      stdout: mark,
+    });
   });
 });
 
@@ -139,7 +110,7 @@ describe('an image of a registry with a password', () => {
     const image = await node.push('busybox');
     const { namespace } = await someone('nd-secret', { pullSecret: true });
 
-    await runs(sleeper(image, namespace, {}, { imagePullPolicy: 'Always' }));
+    await runs(cluster, sleeper(image, namespace, {}, { imagePullPolicy: 'Always' }));
   });
 
   it('does not come without it', async () => {
@@ -174,9 +145,9 @@ describe('a home', () => {
       },
       { volumeMounts: [{ name: 'home', mountPath: home }] },
     );
-    await runs(pod);
+    await runs(cluster, pod);
 
-    const { stdout } = await exec(pod, [
+    const { stdout } = await exec(site, pod, [
       ...['sh', '-c', `cat ${home}/from-host; echo pod >${home}/from-pod`],
     ]);
 

@@ -1,10 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import type { Start } from '../processes.ts';
-import { waitFor } from '../wait.ts';
 import type { NodeBinaries } from './binaries.ts';
-import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
+import { cniFolders, containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
 
 /** Addresses of pods; they are routed nowhere but inside the node. */
@@ -17,12 +15,12 @@ export async function containerdStart(
   binaries: NodeBinaries,
 ): Promise<Start> {
   const own = join(folder, 'containerd');
-  const cni = join(own, 'net.d');
-  await mkdir(cni, { recursive: true });
+  const cni = cniFolders(folder);
+  for (const part of [cni.conf, cni.bin]) await mkdir(part, { recursive: true });
   await mkdir(registriesFolder(folder), { recursive: true });
-  await writeFile(join(cni, '10-bridge.conflist'), JSON.stringify(bridge));
+  await writeFile(join(cni.conf, '10-bridge.conflist'), JSON.stringify(bridge));
   const config = join(own, 'config.toml');
-  await writeFile(config, configuration(folder, own, cni, binaries));
+  await writeFile(config, configuration(folder, own, binaries));
   return {
     name: 'containerd',
     command: 'nsenter',
@@ -31,19 +29,8 @@ export async function containerdStart(
   };
 }
 
-/** Waits until containerd answers. */
-export async function containerdAnswers(
-  init: number,
-  { ctr }: NodeBinaries,
-  alive: () => Promise<void>,
-): Promise<void> {
-  await waitFor({ what: 'containerd to answer', timeoutMs: 30_000, alive }, async () => {
-    await execa('nsenter', entering(init, [ctr, '--address', containerdSocket, 'version']));
-    return true;
-  });
-}
-
-function configuration(folder: string, own: string, cni: string, { runc }: NodeBinaries): string {
+function configuration(folder: string, own: string, { runc }: NodeBinaries): string {
+  const { conf, bin } = cniFolders(folder);
   return `
 version = 3
 root = '${join(own, 'root')}'
@@ -59,8 +46,8 @@ state = '/run/containerd'
   # A root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower the score.
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ['/usr/lib/cni']
-    conf_dir = '${cni}'
+    bin_dirs = ['/usr/lib/cni', '${bin}']
+    conf_dir = '${conf}'
   [plugins.'io.containerd.cri.v1.runtime'.containerd]
     default_runtime_name = 'runc'
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]

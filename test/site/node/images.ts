@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
 import { busyboxArchive, siteArchive } from '../../ssh/host/image-archives.ts';
 import { step } from '../progress.ts';
+import { waitFor } from '../wait.ts';
 import type { NodeBinaries } from './binaries.ts';
 import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
@@ -47,6 +48,14 @@ export class NodeImages {
   async ctr(args: readonly string[]): Promise<string> {
     const { stdout } = await execa('nsenter', this.#ctr(args));
     return stdout;
+  }
+
+  /** Waits until containerd answers. */
+  async answers(alive?: () => Promise<void>): Promise<void> {
+    const waiting = { what: 'containerd to answer', timeoutMs: 30_000, everyMs: 50 };
+    await waitFor({ ...waiting, ...(alive === undefined ? {} : { alive }) }, () =>
+      this.ctr(['version']),
+    );
   }
 
   /** Makes sure that containerd has an image of the tests; seconds for `site`, once. */

@@ -6,6 +6,7 @@ import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
 import { NodeImages, type ImageName } from './images.ts';
+import { startCilium, stopCilium } from './cilium/policies.ts';
 import { entering } from './namespaces.ts';
 import { startPart, stopPart, type PartName } from './parts.ts';
 import { nodeFolder, type NodeRecord } from './record.ts';
@@ -69,7 +70,30 @@ export class TestNode {
   start(part: PartName): Promise<void> {
     return locked(async () => {
       const since = Math.floor(Date.now() / 1000) * 1000;
-      await ready(this.#site, await startPart(part), part === 'kubelet' ? since : 0);
+      await startPart(part);
+      if (part === 'containerd') await this.#images.answers();
+      await ready(this.#site, part === 'kubelet' ? since : 0);
+    });
+  }
+
+  /**
+   * Has Cilium connect the pods that begin from now on, and enforce their NetworkPolicies; the node's
+   * bridge, which connects them otherwise, knows of none. Half a minute; minutes to build it, once.
+   */
+  enforceNetworkPolicies(): Promise<void> {
+    return locked(async () => {
+      await startCilium(this.#site, this.name);
+      await this.#images.answers();
+      await ready(this.#site);
+    });
+  }
+
+  /** The bridge again for pods that begin from now on. Those of Cilium should be deleted before. */
+  ignoreNetworkPolicies(): Promise<void> {
+    return locked(async () => {
+      await stopCilium();
+      await this.#images.answers();
+      await ready(this.#site);
     });
   }
 

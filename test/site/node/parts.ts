@@ -1,4 +1,10 @@
-import { isRunning, startDetached, stopAll } from '../processes.ts';
+import {
+  isRunning,
+  startDetached,
+  stopAll,
+  type Start,
+  type StartedProcess,
+} from '../processes.ts';
 import { readNode, writeNode, type NodePart, type NodeRecord } from './record.ts';
 
 /** What a test may take away from the node and give back. */
@@ -10,14 +16,30 @@ export async function stopPart(name: PartName): Promise<void> {
 }
 
 /** Starts a part as it was started first; nothing where it runs. */
-export async function startPart(name: PartName): Promise<NodeRecord> {
+export async function startPart(name: PartName): Promise<void> {
   const record = await recorded();
   const part = partOf(record, name);
-  if (await isRunning(part.started)) return record;
+  if (await isRunning(part.started)) return;
   const again = { start: part.start, started: await startDetached(part.start) };
   const parts = record.parts.map((each) => (each === part ? again : each));
   await writeNode({ ...record, parts });
-  return { ...record, parts };
+}
+
+/** Starts a process more; it ends with the node. */
+export async function addPart(start: Start): Promise<StartedProcess> {
+  const record = await recorded();
+  const started = await startDetached(start);
+  await writeNode({ ...record, parts: [...record.parts, { start, started }] });
+  return started;
+}
+
+/** Ends a process that the node may be without. */
+export async function removePart(name: string): Promise<void> {
+  const record = await recorded();
+  await stopAll(
+    record.parts.filter(({ start }) => start.name === name).map(({ started }) => started),
+  );
+  await writeNode({ ...record, parts: record.parts.filter(({ start }) => start.name !== name) });
 }
 
 async function recorded(): Promise<NodeRecord> {

@@ -8,7 +8,7 @@ import type { Site } from '../site.ts';
 import { waitFor } from '../wait.ts';
 import { apiServerForNode } from './api-server.ts';
 import { nodeBinaries, type NodeBinaries } from './binaries.ts';
-import { containerdAnswers, containerdStart } from './containerd.ts';
+import { containerdStart } from './containerd.ts';
 import { NodeImages } from './images.ts';
 import { kubeletStart } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
@@ -19,7 +19,7 @@ import { stopNode } from './stop.ts';
 export const nodeName = 'node1';
 
 /** Raised when a running node of an older harness must not be reused. */
-const version = '1';
+const version = '2';
 
 const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps'];
 
@@ -27,7 +27,7 @@ const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables'
 export async function startNode(site: Site): Promise<NodeRecord> {
   const running = await readNode();
   if (running?.version === version && (await complete(running))) {
-    await ready(site, running);
+    await ready(site);
     return running;
   }
   await stopNode();
@@ -56,8 +56,9 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
   const api = apiServerForNode(nodeFolder, site.server, gateway);
   await begin(api.start);
   const alive = await begin(await containerdStart(nodeFolder, init, binaries));
-  await containerdAnswers(init, binaries, alive);
-  await new NodeImages(nodeFolder, init, binaries).ensurePause();
+  const images = new NodeImages(nodeFolder, init, binaries);
+  await images.answers(alive);
+  await images.ensurePause();
   await begin(await nodeRegistryStart(nodeFolder, gateway, site.certificates));
   await registryAnswers(registryAt(gateway).address, site.ca.file);
   const since = Math.floor(Date.now() / 1000) * 1000;
@@ -67,7 +68,7 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
       ...{ name: nodeName, address, server: api.url },
     }),
   );
-  await ready(site, record, since);
+  await ready(site, since);
   return record;
 }
 
@@ -76,8 +77,9 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
  *
  * @param since epoch milliseconds: what an earlier kubelet said before that does not count
  */
-export async function ready(site: Site, { parts }: NodeRecord, since = 0): Promise<void> {
+export async function ready(site: Site, since = 0): Promise<void> {
   const alive = async (): Promise<void> => {
+    const parts = (await readNode())?.parts ?? [];
     for (const { started } of parts) await assertRunning(started);
   };
   await waitFor({ what: `${nodeName} to be Ready`, timeoutMs: 60_000, alive }, async () => {

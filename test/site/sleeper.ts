@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import type { LiveCluster } from './live-cluster.ts';
+import type { KubectlResult, Site } from './site.ts';
+
+/** A Pod object, as far as tests of the node want one. */
+export type Sleeper = ReturnType<typeof sleeper>;
+
+/**
+ * A pod of one container that sleeps.
+ *
+ * @param spec over the pod's spec
+ * @param container over the container
+ */
+export function sleeper(
+  image: string,
+  namespace: string,
+  spec: object = {},
+  container: object = {},
+) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `sleeper-${randomUUID().slice(0, 8)}`, namespace },
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: 'main', image, command: ['sleep', '600'], ...container }],
+      ...spec,
+    },
+  };
+}
+
+/** The cluster's admin makes the pod and waits until it is Ready. */
+export async function runs(cluster: LiveCluster, pod: Sleeper): Promise<void> {
+  const { name, namespace } = pod.metadata;
+  await cluster.create(pod);
+  await cluster.kubectl([
+    ...['wait', '--for=condition=Ready', `pod/${name}`, '-n', namespace, '--timeout=50s'],
+  ]);
+}
+
+/** kubectl exec by the cluster's admin. */
+export function exec(
+  site: Site,
+  { metadata }: Sleeper,
+  command: readonly string[],
+  input = '',
+): Promise<KubectlResult> {
+  const { name, namespace } = metadata;
+  return site.kubectl(['exec', '-i', name, '-n', namespace, '--', ...command], { input });
+}
