@@ -1,9 +1,24 @@
+import { stringify } from 'yaml';
 import type { SessionPlan } from '../flows/plan-session.ts';
 import type { ProgramCall } from '../session/session-host.ts';
-import { shown } from './terminal.ts';
+import { escapeUnseen, shown } from './terminal.ts';
 
 /** A planned session for a person: what is decided and why, then the exact command lines. */
-export function sessionPlanText({ user, outcome, reason, session }: SessionPlan): string {
+export function sessionPlanText({ user, outcome, reason, session, pod }: SessionPlan): string {
+  if (pod !== undefined)
+    return [
+      `${shown(user)} gets profile ${pod.profile}: ${shown(reason)}`,
+      `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${shown(pod.cluster)}`,
+      '',
+      'made where it does not run',
+      ...escapeUnseen(stringify(pod.pod))
+        .trimEnd()
+        .split('\n')
+        .map((line) => `  ${line}`),
+      '',
+      'runs in it',
+      `  ${pod.exec.map(quoted).join(' ')}`,
+    ].join('\n');
   if (session === undefined) {
     const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
     return `${shown(user)} ${what}: ${shown(reason)}`;

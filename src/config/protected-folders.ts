@@ -1,10 +1,10 @@
-import { builtIn } from './built-in.ts';
+import { runDir } from './built-in.ts';
 
 /**
  * What no session may have mounted: what lies there starts things on the host (podman's state, the
  * user's service manager), or says who may do what.
  */
-const always = ['/etc/berth', builtIn.runDir, '/run/user'];
+const always = ['/etc/berth', runDir, '/run/user'];
 
 /**
  * Why a folder of the host must not be mounted, as the end of a sentence. A profile's templates are

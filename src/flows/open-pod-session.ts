@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
-import { builtIn } from '../config/built-in.ts';
+import { runDir } from '../config/built-in.ts';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -8,7 +8,7 @@ import { podContainer, podName, podObject } from '../session/pod-object.ts';
 import { podSession } from '../session/pod-exec.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
-import { groupLines } from '../system/group-names.ts';
+import { namesOfGroups } from '../system/group-names.ts';
 import { isTerminal } from '../system/is-terminal.ts';
 import { heldPodAccesses, podAccessMissing, readPodAccess, type PodAccess } from './pod-access.ts';
 import { relaySession } from './relay-session.ts';
@@ -54,7 +54,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
 }
 
 function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
-  const place = { run: builtIn.runDir };
+  const place = { run: runDir };
   const held =
     pod.cluster === undefined
       ? heldPodAccesses(place, user.uid)[0]
@@ -65,16 +65,10 @@ function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
 
 /** Loaded only where no pod waits. On a terminal, the user sees what is waited for. */
 async function start({ host, profile }: PodSessionInput, access: PodAccess): Promise<void> {
-  const [{ startPod }, lines] = await Promise.all([
+  const [{ startPod }, groupNames] = await Promise.all([
     import('./start-pod.ts'),
-    groupLines([...new Set([host.user.gid, ...host.user.groups])]),
+    namesOfGroups([host.user.gid, ...host.user.groups]),
   ]);
-  const groupNames = new Map(
-    lines.map((line) => {
-      const [name = '', , gid] = line.split(':');
-      return [Number(gid), name];
-    }),
-  );
   const { user, connection } = host;
   const pod = podObject({
     ...{ user, profile, namespace: access.namespace, loginHost: hostname(), groupNames },

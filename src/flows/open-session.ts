@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { builtIn } from '../config/built-in.ts';
+import { runDir } from '../config/built-in.ts';
 import { chooseProfile, type ProfileChoice } from '../config/choose-profile.ts';
 import type { Profile, SshSettings } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
@@ -79,7 +79,7 @@ async function podSession(
   profile: Profile,
 ): Promise<Opened> {
   const { openPodSession } = await import('./open-pod-session.ts');
-  const connection = ownConnection(connectionsOf({ run: builtIn.runDir }, user.uid), user.uid);
+  const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
   const host: SessionHost = {
     ...{ user, storage: settings.storage, podman: settings.podman, runFolder: '' },
     ...(connection === undefined ? {} : { connection }),
@@ -132,7 +132,7 @@ async function groupNames(): Promise<string[]> {
 }
 
 function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost {
-  const connection = ownConnection(connectionsOf({ run: builtIn.runDir }, user.uid), user.uid);
+  const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
   return {
     user,
     storage,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { builtIn } from '../config/built-in.ts';
+import { runDir } from '../config/built-in.ts';
 import type { SshSettings } from '../config/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { groupId } from '../identity/group-id.ts';
@@ -46,7 +46,7 @@ export async function pamSession(input: PamInput): Promise<number> {
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
     if (step === 'close') {
       const { closeByPam } = await import('./close-by-pam.ts');
-      return await closeByPam({ ...input, name, configFile, run: builtIn.runDir });
+      return await closeByPam({ ...input, name, configFile, run: runDir });
     }
     return 0;
   } catch (thrown) {
@@ -74,7 +74,7 @@ async function open(input: OpenInput): Promise<number> {
       pam,
       user,
       monitor: caller,
-      run: builtIn.runDir,
+      run: runDir,
       hostProcesses,
       storage: settings.storage,
     },
@@ -83,7 +83,7 @@ async function open(input: OpenInput): Promise<number> {
   if (usesPods(settings)) {
     input.onSlow();
     const { grantPods } = await import('./grant-pods.ts');
-    await grantPods({ settings, run: builtIn.runDir, log, now: input.now }, user);
+    await grantPods({ settings, run: runDir, log, now: input.now }, user);
   }
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
   return 0;

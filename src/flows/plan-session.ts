@@ -6,6 +6,7 @@ import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
+import { type PlannedPod, planPodSession } from './plan-pod-session.ts';
 import { readyMounts } from './ready-mounts.ts';
 import { findRunFolder, runFoldersOf } from './run-folder.ts';
 import { warmContainer } from './warm-container.ts';
@@ -27,7 +28,10 @@ export interface SessionPlan {
   readonly outcome: 'session' | 'refused' | 'host-shell';
   /** Why this outcome, and this profile. */
   readonly reason: string;
+  /** In a container of this host. */
   readonly session?: PlannedSession;
+  /** In a pod. */
+  readonly pod?: PlannedPod;
 }
 
 export interface PlannedSession {
@@ -47,7 +51,7 @@ export interface PlannedSession {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** @throws {BerthError} as `loadSshSettings`, `lookupUser` and `readyMounts` */
+/** @throws {BerthError} as `loadSshSettings`, `lookupUser`, `readyMounts` and `planPodSession` */
 export async function planSession(input: PlanSessionInput): Promise<SessionPlan> {
   const settings = await loadSshSettings(
     input.configFile === undefined ? {} : { configFile: input.configFile },
@@ -64,6 +68,8 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     const outcome = choice.kind === 'refuse' ? 'refused' : 'host-shell';
     return { user: user.name, outcome, reason };
   }
+  const { profile } = choice;
+  const outcome = 'session';
   const host: SessionHost = {
     user,
     storage: settings.storage,
@@ -72,12 +78,9 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     runFolder: findRunFolder(user) ?? runFoldersOf(user)[1],
     connection: 'CONNECTION',
   };
-  return {
-    user: user.name,
-    outcome: 'session',
-    reason,
-    session: planned(input, host, choice.profile),
-  };
+  if (profile.backend === 'pod')
+    return { user: user.name, outcome, reason, pod: await planPodSession(input, host, profile) };
+  return { user: user.name, outcome, reason, session: planned(input, host, profile) };
 }
 
 function planned(

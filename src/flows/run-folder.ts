@@ -1,11 +1,11 @@
 import { lstatSync } from 'node:fs';
-import { builtIn } from '../config/built-in.ts';
+import { runDir } from '../config/built-in.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 
 /** Where it can be: systemd's folder of the user, else the one that PAM's hook makes. */
 export function runFoldersOf({ uid }: Pick<User, 'uid'>): readonly [string, string] {
-  return [`/run/user/${uid}`, `${builtIn.runDir}/users/${uid}`];
+  return [`/run/user/${uid}`, `${runDir}/users/${uid}`];
 }
 
 /**

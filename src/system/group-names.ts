@@ -30,6 +30,17 @@ export function groupNamesOf(user?: string): string[] {
 /** Names are a comfort: a directory service that hangs costs so many milliseconds at most. */
 const nameServiceMs = 2_000;
 
+/** Names of these GIDs, as far as NSS knows them. */
+export async function namesOfGroups(gids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+  const lines = await groupLines([...new Set(gids)]);
+  return new Map(
+    lines.map((line) => {
+      const [name = '', , gid] = line.split(':');
+      return [Number(gid), name];
+    }),
+  );
+}
+
 /**
  * Lines of group(5) for these GIDs, without members: who is one, the kernel knows. A GID that NSS does
  * not know has none.

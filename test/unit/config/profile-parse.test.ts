@@ -22,6 +22,7 @@ describe('a profile', () => {
   it('needs an image only: the home in a container per connection, as the user’s login was', () => {
     expect(profile('')).toEqual({
       name: 'p',
+      backend: 'podman',
       image: 'hpc/login:9',
       pull: 'never',
       lifetime: { kind: 'connection' },
@@ -34,7 +35,7 @@ describe('a profile', () => {
       failure: { action: 'refuse', groups: [] },
       deadlineMs: 30_000,
       podman: { devices: [], capabilities: { add: [], drop: [] } },
-      pod: {},
+      pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {} },
     });
   });
 

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { parseProfile } from '../../../src/config/profile-parse.ts';
+import { podSession } from '../../../src/session/pod-exec.ts';
+import { sessionRequest } from '../../../src/session/session-request.ts';
+import { host } from './host.ts';
+
+const argv = (command: string | undefined, fields: object = {}, env: Record<string, string> = {}) =>
+  podSession(host, parseProfile({ image: 'a', ...fields }, 'p', 'p.yml'), {
+    ...{ request: sessionRequest([], command, false), env, umask: 0o022 },
+  }).argv;
+
+describe('what an exec into a pod runs', () => {
+  it("is the client's command as one word for the shell of the profile, in the user's environment", () => {
+    const command = `echo "a  b"; $c`;
+    const words = argv(command, { shell: '/bin/zsh' });
+    expect(words[0]).toBe('/usr/bin/env');
+    expect(words).toContain('SHELL=/bin/zsh');
+    expect(words.slice(-3)).toEqual(['/bin/zsh', '-c', command]);
+  });
+
+  it("is the account's own shell where the image has it", () => {
+    const words = argv(undefined);
+    expect(words.slice(-2)).toEqual(['/bin/bash', '-l']);
+    expect(words.at(-5)).toBe('/bin/sh');
+  });
+
+  it('knows nothing of sockets that are on this host', () => {
+    const env = { SSH_AUTH_SOCK: '/tmp/a', DISPLAY: ':1', TERM: 'xterm', LD_PRELOAD: '/x' };
+    const names = argv('id', {}, env).map((word) => word.split('=')[0]);
+    expect(names).toContain('TERM');
+    expect(names).not.toContain('SSH_AUTH_SOCK');
+    expect(names).not.toContain('DISPLAY');
+    expect(names).not.toContain('LD_PRELOAD');
+  });
+
+  it('is well-formed text, whatever the client sent', () => {
+    const words = argv('echo \udce9');
+    expect(words.every((word) => word.isWellFormed())).toBe(true);
+    expect(words.slice(0, 2)).toEqual(['sh', '-c']);
+  });
+});
