@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
 import type { AdmissionSettings } from '../../src/desired/admission/admission-settings.ts';
 import { kubernetesPolicies } from '../../src/desired/admission/kubernetes-policies.ts';
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
@@ -74,7 +75,6 @@ export class AdmissionSite {
 
   async #make(): Promise<void> {
     const { label } = this.settings;
-    const rbac = 'rbac.authorization.k8s.io';
     await this.cluster.create(
       namespace(this.namespace, { [label.key]: label.value }, person.annotations),
     );
@@ -85,20 +85,7 @@ export class AdmissionSite {
         kind: 'ServiceAccount',
         metadata: { name: 'pipeline', namespace: this.namespace },
       },
-      // All that a namespace can give: the policies have to hold whoever has every right in it.
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'Role',
-        metadata: { name: 'everything', namespace: this.namespace },
-        rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-      },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'RoleBinding',
-        metadata: { name: 'everything', namespace: this.namespace },
-        roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: this.#userName }],
-      },
+      ...everything(this.namespace, this.#userName),
     );
     await this.cluster.settled(this.namespace);
     await this.#inForce();
@@ -194,6 +181,33 @@ export class AdmissionSite {
     }
   }
 
+  /** A namespace of the same user that no policy looks at. */
+  async freeNamespace(): Promise<string> {
+    const name = `${this.settings.within ?? ''}-free`;
+    await this.cluster.create(namespace(name), ...everything(name, this.#userName));
+    await this.cluster.settled(name);
+    return name;
+  }
+
+  /** Makes pods as the user over one connection that stays; nothing is kept. */
+  podMaker(): (namespace: string, pod: Manifest) => Promise<void> {
+    const agent = new Agent({
+      keepAlive: true,
+      maxSockets: 1,
+      ca: this.#site.ca.pem,
+      ...this.#user,
+    });
+    return async (place, pod) => {
+      const request = { method: 'POST', ca: this.#site.ca.pem, agent, body: JSON.stringify(pod) };
+      const url = `${this.#site.server}/api/v1/namespaces/${place}/pods?dryRun=All`;
+      const { status, text } = await send(url, {
+        ...request,
+        headers: { 'content-type': 'application/json' },
+      });
+      if (status !== 201) throw new Error(text);
+    };
+  }
+
   /** Gives the user a right that a site may give to all: namespaces of their own. */
   async mayMakeNamespaces(): Promise<void> {
     const name = `${this.settings.prefix}namespaces`;
@@ -238,8 +252,29 @@ export class AdmissionSite {
       ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
     );
     await this.cluster.kubectl(['delete', '--ignore-not-found', ...rights, ...names]);
-    await this.cluster.deleteNamespaces([this.namespace]);
+    await this.cluster.deleteNamespaces([this.namespace, `${this.settings.within ?? ''}-free`]);
   }
+}
+
+/** All that a namespace can give: the policies have to hold whoever has every right in it. */
+function everything(namespace: string, user: string): Manifest[] {
+  const rbac = 'rbac.authorization.k8s.io';
+  const metadata = { name: 'everything', namespace };
+  return [
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
+      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+    },
+  ];
 }
 
 function verdict({ status, text }: Response): Verdict {

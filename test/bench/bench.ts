@@ -1,6 +1,7 @@
 /**
  * `npm run bench [PART …]`: what a login costs, beside OSC's scripts with a real kubectl on the same
- * API server, in the same run, in turn. Parts: later first many credential clusters namespaces.
+ * API server, in the same run, in turn. Parts: later first many credential clusters namespaces
+ * admission.
  */
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+import { admissionCost } from './admission.ts';
 import { clusterScale } from './clusters.ts';
 import { credentialPlugin } from './credential.ts';
 import { firstLogin, laterLogin, manyLogins } from './logins.ts';
@@ -20,6 +21,7 @@ export const parts: Readonly<Record<string, Part | undefined>> = {
   credential: credentialPlugin,
   clusters: clusterScale,
   namespaces: namespaceScale,
+  admission: admissionCost,
 };
 
 export function usersOf(names: readonly string[]): readonly string[] {

@@ -1,4 +1,4 @@
-import { request } from 'node:https';
+import { type Agent, request } from 'node:https';
 
 export interface Request {
   readonly method?: string;
@@ -9,6 +9,8 @@ export interface Request {
   /** PEM of a client certificate and its key. */
   readonly client?: { readonly cert: string; readonly key: string };
   readonly timeoutMs?: number;
+  /** Keeps connections, where that is wanted; else each request has one of its own. */
+  readonly agent?: Agent;
 }
 
 export interface Response {
@@ -29,7 +31,13 @@ export function send(url: string, options: Request): Promise<Response> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
-      { method: options.method ?? 'GET', headers, ca: options.ca, agent: false, ...options.client },
+      {
+        method: options.method ?? 'GET',
+        headers,
+        ca: options.ca,
+        agent: options.agent ?? false,
+        ...options.client,
+      },
       (incoming) => {
         const chunks: Buffer[] = [];
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -44,7 +44,7 @@ export function namespaceVariables(
     {
       name: 'mayStamp',
       expression: `authorizer.group('${group}').resource('${resource}').check('${verb}').allowed()`,
-      byName: `request.userInfo.username in [${names}] || 'system:masters' in request.userInfo.groups`,
+      byName: `request.userInfo.username in [${names}] || 'system:masters' in request.userInfo.?groups.orValue([])`,
     },
   ];
 }

@@ -1,4 +1,5 @@
 import type { AdmissionSettings } from './admission-settings.ts';
+import { probeNamespace } from './probe.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
@@ -63,7 +64,8 @@ const bindingVariables: readonly Variable[] = [
 ];
 
 /** All policies that refuse; each stands alone, so that a site can leave one out. */
-export function admissionPolicies({ label, parameters, within }: AdmissionSettings): Policy[] {
+export function admissionPolicies(settings: AdmissionSettings): Policy[] {
+  const { label, parameters, within } = settings;
   const pod = specVariables('pod');
   const ofSpec = { matched: podSpecs, ofUsers: true, conditions: [newSpec] };
   const ofMetadata = { matched: podMetadata, ofUsers: true, conditions: [] };
@@ -92,6 +94,14 @@ export function admissionPolicies({ label, parameters, within }: AdmissionSettin
     {
       ...ofSpec,
       name: 'pod-images',
+      // Doctor does not know which images a site allows, and nothing runs there.
+      conditions: [
+        newSpec,
+        {
+          name: 'not-the-probe',
+          expression: `request.namespace != ${quoted(probeNamespace(settings))}`,
+        },
+      ],
       about: 'Images come from the registries that the site allows.',
       variables: [...pod, containers, volumes, ...imageVariables(parameters)],
       rules: imageRules(parameters),

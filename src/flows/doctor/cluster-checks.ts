@@ -8,6 +8,7 @@ import type { ApiServer } from '../../reconcile/api-server.ts';
 import { whoAmI } from '../../reconcile/self-review.ts';
 import { probeServer } from '../../system/probe-server.ts';
 import { adminAccess } from '../admin-access.ts';
+import { admissionFinding } from './admission-check.ts';
 import { objectsFor } from '../bootstrap-cluster.ts';
 import {
   type Check,
@@ -54,6 +55,7 @@ const dependent = [
   'excess-rights',
   'cluster-roles',
   'guard',
+  'admission',
   'user-namespace',
 ] as const;
 const probed = ['api-certificate', 'api-clock'] as const;
@@ -154,6 +156,7 @@ async function reachable(
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
       ask('cluster-roles', (client) => rolesFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
+      ask('admission', (client) => admissionFinding(client)),
       ...(input.user === undefined
         ? []
         : [

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
+import { BerthError } from '../../../src/errors.ts';
+
+const example = new URL('../../../etc/berth/admission.yml.example', import.meta.url).pathname;
+
+describe('admission.yml', () => {
+  it('says in its example what is built in', () => {
+    const text = readFileSync(example, 'utf8');
+
+    expect(parseAdmissionParameters(parse(text), example)).toEqual(
+      parseAdmissionParameters({}, example),
+    );
+  });
+
+  it('takes paths with one part or the owner left open, read-only or not', () => {
+    const { hostPaths, defaultLifetime } = parseAdmissionParameters(
+      { host_paths: ['/home/{user}', '/fs/*/data', '/apps:ro'], default_lifetime: null },
+      'f',
+    );
+
+    expect(hostPaths).toEqual([
+      { path: '/home/{user}', readOnly: false },
+      { path: '/fs/*/data', readOnly: false },
+      { path: '/apps', readOnly: true },
+    ]);
+    expect(defaultLifetime).toBeUndefined();
+  });
+
+  it.each<[string, object, string]>([
+    ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: is host_paths meant?'],
+    ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must have no . or ..'],
+    ['a path from nowhere', { host_paths: ['home'] }, 'host_paths.0 must be an absolute path'],
+    ['an unknown sign', { host_paths: ['/home/{uid}'] }, 'no sign but * and {user}'],
+    ['a quote, which would end the CEL', { contact: "x' || true || '" }, 'contact must be text'],
+    ['a quote in an image', { images: ["a' || '"] }, 'images.0 must be one word'],
+    ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],
+    ['no lifetime at all', { max_lifetime: '0h' }, 'max_lifetime must be a time'],
+    ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
+    ['an account without a namespace', { stampers: ['berth-hook'] }, 'must be NAMESPACE:NAME'],
+  ])('refuses %s', (_, document, says) => {
+    const attempt = (): unknown => parseAdmissionParameters(document, '/etc/berth/admission.yml');
+
+    expect(attempt).toThrow(says);
+    expect(attempt).toThrow(BerthError);
+  });
+});
