@@ -99,8 +99,9 @@ export class Slapd {
     await this.#ldap('ldapadd', [], ldif(entries));
   }
 
-  async delete(dn: string): Promise<void> {
-    await this.#ldap('ldapdelete', [dn]);
+  /** @param how `-M`: a referral itself, and not what it refers to */
+  async delete(dn: string, ...how: string[]): Promise<void> {
+    await this.#ldap('ldapdelete', [...how, dn]);
   }
 
   /** Puts these values in the place of an attribute's. */
