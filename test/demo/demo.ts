@@ -6,6 +6,7 @@ import { stopSite } from '../site/start.ts';
 import { ownNamespaces } from './own-namespace.ts';
 import { namespaceOf, newcomers, people } from './people.ts';
 import { planAfter, planBefore } from './plans.ts';
+import { podSession } from './pod-session.ts';
 import { portalLogins } from './portal-login.ts';
 import { sshSession } from './ssh-session.ts';
 import { Story } from './story.ts';
@@ -26,6 +27,7 @@ async function demo(story: Story): Promise<void> {
   await planAfter(story, portal);
   await timing(story);
   await sshSession(story);
+  await podSession(story, site);
   if (process.env.CI === 'true') await step('the site to end', stopSite);
   else lookAround(story, site, portal);
 }

@@ -28,13 +28,14 @@ export async function kubectlOf(
   person: Person,
   site: Site,
   args: readonly string[],
+  input?: string,
 ): Promise<KubectlResult> {
   const { command, args: argv } = commandAs(person, site.kubectlPath, args);
   const { exitCode, stdout, stderr, shortMessage } = await execa(command, argv, {
     reject: false,
     extendEnv: false,
     env: { PATH: process.env.PATH, HOME: homeOf(person) },
-    stdin: 'ignore',
+    ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
     timeout: 60_000,
   });
   if (exitCode === undefined) throw new Error(shortMessage);
