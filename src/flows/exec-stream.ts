@@ -44,6 +44,11 @@ export class ExecStream {
   #paused = false;
   #heard = true;
   #missed = 0;
+  #pings = 0;
+  /** The last ping that was answered: all that was sent before it has been read. */
+  #answered = 0;
+  /** The first ping after the last of standard input. */
+  #pingAfterInput = 0;
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
 
@@ -81,6 +86,7 @@ export class ExecStream {
    * @param sent The slot may be used again.
    */
   input(slot: Buffer, length: number, sent: () => void): void {
+    this.#pingAfterInput = this.#pings + 1;
     this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
   }
 
@@ -128,6 +134,7 @@ export class ExecStream {
 
   #control(opcode: number, payload: Buffer): void {
     if (opcode === opcodes.ping) this.#send(opcodes.pong, payload);
+    if (opcode === opcodes.pong && payload.length === 4) this.#answered = payload.readUInt32BE();
     if (opcode !== opcodes.close) return;
     this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
     this.#end(this.#outcome(undefined));
@@ -144,14 +151,26 @@ export class ExecStream {
   /** Counted in turns of the event loop: a process that was stopped for an hour asks again first. */
   #beat(): void {
     // While nothing is read, no answer can come.
-    if (this.#heard || this.#paused) this.#missed = 0;
+    if (this.#heard || this.#paused || this.#inputWaits()) this.#missed = 0;
     else this.#missed += 1;
-    if (this.#missed >= this.#heartbeat.missed) {
+    if (this.#missed >= this.#heartbeat.missed || this.#opened.socket.hostIsSilent()) {
       this.#end(lost(connectionLost('the API server does not answer any more', undefined)));
       return;
     }
     this.#heard = false;
-    if (!this.#paused) this.#send(opcodes.ping, Buffer.alloc(0));
+    if (this.#paused) return;
+    this.#pings += 1;
+    const number = Buffer.alloc(4);
+    number.writeUInt32BE(this.#pings);
+    this.#send(opcodes.ping, number);
+  }
+
+  /**
+   * A command that does not read its input keeps the API server from reading what we send, pings too: then
+   * silence means nothing, and only the host itself tells whether it is there.
+   */
+  #inputWaits(): boolean {
+    return this.#answered < this.#pingAfterInput;
   }
 
   #send(opcode: number, payload: Buffer): void {

@@ -1,6 +1,7 @@
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { isErrno } from '../errors.ts';
 import { parseHead, wholeBody, type HttpHead } from './http-head.ts';
+import { unacknowledged } from './tcp-silence.ts';
 
 export interface UpgradeCall {
   readonly host: string;
@@ -33,6 +34,9 @@ const readSize = 64 * 1024;
 const keepAliveDelay = 15_000;
 
 const lastWordMs = 1000;
+
+/** So often in a row the kernel may hear nothing: 13 seconds. */
+const silentHost = 6;
 
 /**
  * A TLS connection after an HTTP upgrade. What is read is handed on where it was read to, so that a long
@@ -69,9 +73,11 @@ export class StreamSocket {
     this.#socket.write(bytes, done);
   }
 
-  /** What was given to `write` and is not yet the kernel's, in bytes. */
-  get pending(): number {
-    return this.#socket.writableLength;
+  /** Whether the other host itself is silent, whatever its program does. */
+  hostIsSilent(): boolean {
+    const { localPort: local, remotePort: remote } = this.#socket;
+    if (local === undefined || remote === undefined) return false;
+    return unacknowledged({ local, remote }) >= silentHost;
   }
 
   pause(): void {

@@ -14,6 +14,9 @@ export interface OwnOutput {
   flushed(): Promise<void>;
 }
 
+/** What one read from the network brings, with what it began before. */
+const heldSize = 128 * 1024;
+
 /** How to wait until a full one takes more. */
 interface Later {
   /** Writes what the kernel did not take; calls back when it has, or can not. */
@@ -70,6 +73,7 @@ function output(descriptor: number, later: Later): OwnOutput {
   const waiters: (() => void)[] = [];
   let waiting = 0;
   let broken = false;
+  const held = new Held();
   const settle = (): void => {
     for (const resolve of waiters.splice(0)) resolve();
   };
@@ -86,11 +90,12 @@ function output(descriptor: number, later: Later): OwnOutput {
       }
       if (written === bytes.length) return true;
       waiting += 1;
-      // The caller's buffer is used again; what waits is at most what one read brought.
-      later.write(Buffer.from(bytes.subarray(written)), (failed) => {
+      // The caller's buffer is used again.
+      later.write(held.keep(bytes.subarray(written)), (failed) => {
         waiting -= 1;
         if (failed) fail(failed);
         else if (waiting === 0) {
+          held.clear();
           settle();
           self.onDrained();
         }
@@ -126,4 +131,23 @@ function writeSome(
     }
   }
   return { written, error: undefined };
+}
+
+/** What waits is at most what one read brought: it finds room in the same place each time. */
+class Held {
+  #room = Buffer.alloc(0);
+  #used = 0;
+
+  keep(bytes: Buffer): Buffer {
+    if (this.#room.length === 0) this.#room = Buffer.from(new ArrayBuffer(heldSize));
+    const place = this.#room.subarray(this.#used, this.#used + bytes.length);
+    if (place.length < bytes.length) return Buffer.from(bytes);
+    this.#used += bytes.copy(place);
+    return place;
+  }
+
+  /** All of it is written. */
+  clear(): void {
+    this.#used = 0;
+  }
 }

@@ -5,13 +5,12 @@ import type { Readable, Writable } from 'node:stream';
 import type { ExecProtocol } from '../../src/session/relay/channels.ts';
 import type { Heartbeat } from '../../src/flows/exec-stream.ts';
 import type { ApiServer } from '../../src/reconcile/api-server.ts';
+import { CompiledRelay } from './compiled-relay.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { ensureNode } from '../site/node/node.ts';
 import type { Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from '../ssh/host/client.ts';
-
-const program = new URL('relay-program.ts', import.meta.url).pathname;
 
 export interface RelayOptions extends ClientOptions {
   readonly tty?: boolean;
@@ -22,6 +21,7 @@ export interface RelayOptions extends ClientOptions {
   readonly server?: Partial<ApiServer>;
   readonly protocols?: readonly ExecProtocol[];
   readonly heartbeat?: Heartbeat;
+  readonly timeoutMs?: number;
 }
 
 /** A namespace with a pod that waits, and the relay as a program of its own beside it. */
@@ -33,7 +33,14 @@ export class RelayPod {
   /** How the relay comes to the cluster: a user with rights to exec and to nothing else. */
   readonly server: ApiServer;
 
-  private constructor(site: Site, namespace: string, image: string, token: string) {
+  readonly #program: CompiledRelay;
+
+  private constructor(
+    site: Site,
+    program: CompiledRelay,
+    { namespace, image, token }: { namespace: string; image: string; token: string },
+  ) {
+    this.#program = program;
     this.cluster = new LiveCluster(site);
     this.namespace = namespace;
     this.#image = image;
@@ -62,7 +69,7 @@ export class RelayPod {
       },
     );
     const token = (await cluster.kubectl(['-n', namespace, 'create', 'token', 'session'])).trim();
-    const pod = new RelayPod(site, namespace, image, token);
+    const pod = new RelayPod(site, await CompiledRelay.make(), { namespace, image, token });
     await pod.start(pod.pod);
     // RBAC of a fresh namespace takes the API server a moment.
     await waitFor({ what: 'the right to exec', timeoutMs: 20_000 }, async () => {
@@ -91,21 +98,23 @@ export class RelayPod {
     ]);
   }
 
-  remove(): Promise<void> {
-    return this.cluster.deleteNamespaces([this.namespace]);
+  async remove(): Promise<void> {
+    await this.#program.remove();
+    await this.cluster.deleteNamespaces([this.namespace]);
   }
 
   /** The words of the relay's own program, for whoever starts it. */
   words(argv: readonly string[], options: RelayOptions = {}): string[] {
     const { tty = false, pod = this.pod, namespace = this.namespace, container } = options;
-    const { server, protocols, heartbeat } = options;
+    const { server, protocols, heartbeat, timeoutMs } = options;
     const session = {
       server: { ...this.server, ...server },
       target: { namespace, pod, argv, tty, container },
       protocols,
       heartbeat,
+      timeoutMs,
     };
-    return [process.execPath, '--use-openssl-ca', program, JSON.stringify(session)];
+    return [...this.#program.words, JSON.stringify(session)];
   }
 
   /** Runs a command in the pod to its end. */
@@ -118,6 +127,18 @@ export class RelayPod {
   begin(argv: readonly string[], options: RelayOptions = {}): RunningRelay {
     const [file = '', ...args] = this.words(argv, options);
     return new RunningRelay(spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
+  }
+
+  /** The relays of this namespace that run, those that a terminal has included. */
+  async running(): Promise<number[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const found = await Promise.all(
+      pids.map(async (pid) => {
+        const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+        return words[0] === process.execPath && words.includes(this.#program.file);
+      }),
+    );
+    return pids.filter((_, index) => found[index]).map(Number);
   }
 }
 
@@ -149,17 +170,4 @@ export class RunningRelay {
       Promise.resolve(this.stdout.includes(text) ? true : undefined),
     );
   }
-}
-
-/** The relays of a namespace that run, those that a terminal has included. */
-export async function relaysIn(namespace: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(
-    pids.map(async (pid) => {
-      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      const [file, ...rest] = words.split('\0');
-      return file === process.execPath && rest.includes(program) && words.includes(namespace);
-    }),
-  );
-  return pids.filter((_, index) => found[index]).map(Number);
 }
