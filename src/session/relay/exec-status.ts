@@ -10,7 +10,7 @@ export interface ExecOutcome {
 }
 
 /** What ssh(1) itself exits with where the command's own exit code is not known. */
-export const unknownExit = 255;
+const unknownExit = 255;
 
 /** No Status comes near it, in bytes. */
 export const longestStatus = 256 * 1024;
