@@ -125,7 +125,8 @@ export class Slapd {
   async #ldap(command: string, args: readonly string[], input = ''): Promise<void> {
     const words = ['-H', this.#socketUrl, '-x', '-D', admin.dn, '-w', admin.password, ...args];
     const running = run(command, words);
-    running.child.stdin?.end(input);
+    // It may end before it has read anything; its exit status says why.
+    running.child.stdin?.on('error', () => undefined).end(input);
     await running;
   }
 }
@@ -134,7 +135,7 @@ type Attributes = Readonly<Record<string, string | number | readonly (string | n
 
 export function person(name: string, uid: number | string, more: Attributes = {}): Entry {
   return {
-    dn: `uid=${name},ou=people,${base}`,
+    dn: `uid=${escaped(name)},ou=people,${base}`,
     objectClass: ['account', 'posixAccount'],
     ...{ cn: name, uid: name, uidNumber: uid, gidNumber: 100, homeDirectory: `/home/${name}` },
     ...more,

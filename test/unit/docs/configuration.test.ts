@@ -1,9 +1,9 @@
-import type * as z from 'zod/mini';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { clusterSchema, parseBerthYml, siteSchema } from '../../../src/config/berth-yml.ts';
 import { builtIn } from '../../../src/config/built-in.ts';
 import { codeBlocks, pages, tableRows } from '../../docs/markdown.ts';
+import { keysOf } from './schema-keys.ts';
 
 const page = 'docs/configuration.md';
 const rows = tableRows(page, 'key');
@@ -38,21 +38,3 @@ describe.each(pages)('the berth.yml in %s', (name) => {
     for (const { text } of examples) expect(() => parseBerthYml(parse(text), name)).not.toThrow();
   });
 });
-
-/** Dotted paths of all keys below which the schema knows no more. */
-function keysOf(schema: z.core.$ZodType, path = ''): string[] {
-  // `defaults` holds what `clusters.NAME` holds: the page has one table for both.
-  const shape = path === 'defaults' ? undefined : shapeOf(schema);
-  if (shape === undefined) return [path];
-  return Object.entries(shape).flatMap(([key, inner]) =>
-    keysOf(inner, path === '' ? key : `${path}.${key}`),
-  );
-}
-
-function shapeOf(schema: z.core.$ZodType): Record<string, z.core.$ZodType> | undefined {
-  const { innerType, shape } = schema._zod.def as {
-    innerType?: z.core.$ZodType;
-    shape?: Record<string, z.core.$ZodType>;
-  };
-  return innerType === undefined ? shape : shapeOf(innerType);
-}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ldapSchema } from '../../../src/config/ldap-options.ts';
+import { parseLdap } from '../../../src/config/ldap-settings.ts';
+import { codeBlocks, tableRows } from '../../docs/markdown.ts';
+import { keysOf } from './schema-keys.ts';
+
+const page = 'docs/ldap-sync.md';
+
+it('docs/ldap-sync.md describes every key of ldap, and no other', () => {
+  const described = tableRows(page, 'key of ldap').map(([key = '']) => key);
+  expect(described.sort()).toEqual(keysOf(ldapSchema).sort());
+});
+
+it('docs/ldap-sync.md has an example that Berth accepts, and says what is built in', () => {
+  const [block] = codeBlocks(page).filter(({ text }) => text.includes('ldap:\n'));
+  const { ldap } = parse(block?.text ?? '') as { ldap: object };
+  const settings = parseLdap(ldap, page);
+  const builtIn = new Map(tableRows(page, 'key of ldap').map(([key, value]) => [key, value]));
+  expect(settings.servers).toHaveLength(2);
+  expect([
+    settings.timeoutMs,
+    settings.pageSize,
+    settings.keepPercent,
+    settings.minimumGid,
+  ]).toEqual(
+    ['timeout', 'page_size', 'keep_percent', 'minimum_gid'].map((key) =>
+      Number((builtIn.get(key) ?? '').replace('30s', '30000')),
+    ),
+  );
+  expect([settings.namespaceSelector, settings.users.filter, settings.groups.filter]).toEqual([
+    ...['namespace_selector', 'users.filter', 'groups.filter'].map((key) => builtIn.get(key)),
+  ]);
+});
