@@ -110,9 +110,9 @@ describe('berth doctor, in the right of the hook', () => {
     await admission.cluster.settled(probeNamespace(admission.settings));
 
     expect((await found('ok')).message).toContain('6 ways tried');
-    await admission.without('pod-identity', async () => {
+    await admission.without('pod-spec', async () => {
       const { message } = await found('failed');
-      expect(message).toMatch(/: \S+-pod-identity$/);
+      expect(message).toMatch(/: \S+-pod-spec$/);
     });
     await found('ok');
   });

@@ -131,10 +131,10 @@ const orders: readonly Row[] = [
     annotated({ 'devices.nri.io/container.main': '[{path: /dev/sda}]' }),
   ],
   [
-    'no AppArmor by its old name',
-    'metadata.annotations container.apparmor.security.beta.kubernetes.io/main',
+    'limits by an NRI plugin',
+    'metadata.annotations ulimits.nri.io/container.main',
     absent,
-    annotated({ 'container.apparmor.security.beta.kubernetes.io/main': 'unconfined' }),
+    annotated({ 'ulimits.nri.io/container.main': '[{type: memlock, hard: 0}]' }),
   ],
 ];
 
@@ -170,8 +170,8 @@ const placement: readonly Row[] = [
 
 /** Pods with images, lifetimes, annotations and places that the site does not give. */
 export const hostileExtras: readonly HostileObject[] = [
-  ...of('pod-images', images),
-  ...of('pod-lifetime', lifetimes),
-  ...of('pod-annotations', orders),
-  ...of('pod-placement', placement),
+  ...of('pod-spec', images),
+  ...of('pod-metadata', lifetimes),
+  ...of('pod-metadata', orders),
+  ...of('pod-spec', placement),
 ];

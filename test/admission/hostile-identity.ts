@@ -103,4 +103,4 @@ const identity: readonly Row[] = [
 ];
 
 /** Pods that would be somebody else. */
-export const hostileIdentity: readonly HostileObject[] = [...of('pod-identity', identity)];
+export const hostileIdentity: readonly HostileObject[] = [...of('pod-spec', identity)];

@@ -178,4 +178,4 @@ const privilege: readonly Row[] = [
 ];
 
 /** Pods that would have more of the node than a user has. */
-export const hostilePrivilege: readonly HostileObject[] = [...of('pod-privilege', privilege)];
+export const hostilePrivilege: readonly HostileObject[] = [...of('pod-spec', privilege)];

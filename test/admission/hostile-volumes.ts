@@ -159,4 +159,4 @@ const volumes: readonly Row[] = [
 ];
 
 /** Pods that would reach files which are not theirs. */
-export const hostileVolumes: readonly HostileObject[] = [...of('pod-volumes', volumes)];
+export const hostileVolumes: readonly HostileObject[] = [...of('pod-spec', volumes)];

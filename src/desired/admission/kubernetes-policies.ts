@@ -61,7 +61,7 @@ function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest[] {
       metadata: { name, annotations: { 'kubernetes.io/description': defaults.about } },
       spec: {
         failurePolicy: 'Fail',
-        reinvocationPolicy: 'IfNeeded',
+        reinvocationPolicy: 'Never',
         matchConstraints: constraints({ ...defaults, ofUsers: true }, settings),
         variables: plain(defaults.variables),
         mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: defaults.patch } }],

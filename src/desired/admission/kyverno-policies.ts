@@ -45,7 +45,7 @@ function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest {
     spec: {
       ...atAdmission(['mutatingAdmissionPolicy']),
       failurePolicy: 'Fail',
-      reinvocationPolicy: 'IfNeeded',
+      reinvocationPolicy: 'Never',
       matchConstraints: constraints({ ...defaults, ofUsers: true }, settings),
       variables: named(defaults.variables),
       mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: defaults.patch } }],

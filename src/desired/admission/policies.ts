@@ -1,14 +1,14 @@
 import type { AdmissionSettings } from './admission-settings.ts';
-import { probeNamespace } from './probe.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables } from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
-import { containers, specVariables, volumes } from './pod-variables.ts';
+import { specVariables } from './pod-variables.ts';
 import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
 import { privilegeRules } from './privilege.ts';
+import { probeNamespace } from './probe.ts';
 import { resourceRules } from './resource-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 
@@ -54,6 +54,13 @@ const newSpec: Variable = {
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
 };
 
+/** A status that changes, as the kubelet's does all the time, is not looked at. */
+const newMetadata: Variable = {
+  name: 'metadata-is-new',
+  expression:
+    "request.operation == 'CREATE' || object.metadata.?annotations != oldObject.metadata.?annotations || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds",
+};
+
 const bindingVariables: readonly Variable[] = [
   {
     name: 'schedules',
@@ -63,62 +70,50 @@ const bindingVariables: readonly Variable[] = [
   },
 ];
 
-/** All policies that refuse; each stands alone, so that a site can leave one out. */
+/**
+ * All policies that refuse. What holds a pod's spec is one of them, and what holds its metadata another:
+ * the API server converts the pod anew for each policy, and evaluates the messages of all rules, which
+ * costs more than the rules do.
+ */
 export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const { label, parameters, within } = settings;
   const pod = specVariables('pod');
-  const ofSpec = { matched: podSpecs, ofUsers: true, conditions: [newSpec] };
-  const ofMetadata = { matched: podMetadata, ofUsers: true, conditions: [] };
   return [
     {
-      ...ofSpec,
-      name: 'pod-identity',
-      about: 'Pods run with the UID, GID and groups that the login hook stamped on the namespace.',
-      variables: [...pod, ...identityVariables],
-      rules: identityRules('pod', parameters),
-    },
-    {
-      ...ofSpec,
-      name: 'pod-privilege',
-      about: 'Pods have nothing of the host and no way to more rights than their user.',
-      variables: [...pod, containers],
-      rules: privilegeRules('pod'),
-    },
-    {
-      ...ofSpec,
-      name: 'pod-volumes',
-      about: 'Volumes reach hosts and file servers only as the site allows.',
-      variables: [...pod, containers, ...volumeVariables(parameters)],
-      rules: volumeRules(parameters),
-    },
-    {
-      ...ofSpec,
-      name: 'pod-images',
-      // Doctor does not know which images a site allows, and nothing runs there.
-      conditions: [
-        newSpec,
-        {
-          name: 'not-the-probe',
-          expression: `request.namespace != ${quoted(probeNamespace(settings))}`,
-        },
+      name: 'pod-spec',
+      about:
+        'Pods run with the UID, GID and groups that the login hook stamped on the namespace, and have nothing more of the host than the site allows.',
+      matched: podSpecs,
+      ofUsers: true,
+      conditions: [newSpec],
+      variables: [
+        ...pod,
+        ...identityVariables,
+        ...volumeVariables(parameters),
+        ...imageVariables(parameters),
+        ...placementVariables(parameters),
       ],
-      about: 'Images come from the registries that the site allows.',
-      variables: [...pod, containers, volumes, ...imageVariables(parameters)],
-      rules: imageRules(parameters),
+      rules: [
+        ...identityRules('pod', parameters),
+        ...privilegeRules('pod'),
+        ...volumeRules(parameters),
+        ...resourceRules(),
+        ...placementRules('pod', parameters),
+        // Doctor does not know which images a site allows, and in its namespace nothing runs.
+        ...imageRules(parameters).map(({ holds, message }) => ({
+          holds: `request.namespace == ${quoted(probeNamespace(settings))} || ${holds}`,
+          message,
+        })),
+      ],
     },
     {
-      ...ofSpec,
-      name: 'pod-resources',
-      about: 'Every container has requests and limits.',
-      variables: [...pod, containers],
-      rules: resourceRules(),
-    },
-    {
-      ...ofSpec,
-      name: 'pod-placement',
-      about: 'Node, account, tolerations, priority and runtime class are as the site allows.',
-      variables: [...pod, ...placementVariables(parameters)],
-      rules: placementRules('pod', parameters),
+      name: 'pod-metadata',
+      about: 'A pod says when it is over, and no annotation gives orders to the runtime.',
+      matched: podMetadata,
+      ofUsers: true,
+      conditions: [newMetadata],
+      variables: [...pod, ...lifetimeVariables, ...annotationVariables],
+      rules: [...lifetimeRules(parameters), ...annotationRules()],
     },
     {
       name: 'pod-binding',
@@ -132,20 +127,6 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       rules: [
         { holds: 'variables.schedules', message: "'target must be chosen by the scheduler'" },
       ],
-    },
-    {
-      ...ofMetadata,
-      name: 'pod-lifetime',
-      about: 'A pod says when it is over, within the limit of the site.',
-      variables: [...pod, ...lifetimeVariables],
-      rules: lifetimeRules(parameters),
-    },
-    {
-      ...ofMetadata,
-      name: 'pod-annotations',
-      about: 'No annotation gives orders to the runtime.',
-      variables: annotationVariables,
-      rules: annotationRules(),
     },
     {
       name: 'pod-templates',

@@ -46,14 +46,14 @@ function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fi
 }
 
 /** What each policy must refuse. Images are not among it: a site may allow them all. */
-const hostile: Readonly<Record<string, Fields>> = {
-  'pod-identity': pod({ securityContext: { ...context, runAsUser: 1 } }),
-  'pod-privilege': pod({ hostPID: true }),
-  'pod-volumes': pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
-  'pod-placement': pod({ nodeName: 'berth-doctor' }),
-  'pod-lifetime': pod({}, {}, { 'pod.kubernetes.io/lifetime': '99999h' }),
-  'pod-annotations': pod({}, {}, { 'cdi.k8s.io/berth-doctor': 'berth.dev/nothing=all' }),
-};
+const hostile: readonly (readonly [policy: string, object: Fields])[] = [
+  ['pod-spec', pod({ securityContext: { ...context, runAsUser: 1 } })],
+  ['pod-spec', pod({ hostPID: true })],
+  ['pod-spec', pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] })],
+  ['pod-spec', pod({ nodeName: 'berth-doctor' })],
+  ['pod-metadata', pod({}, {}, { 'pod.kubernetes.io/lifetime': '99999h' })],
+  ['pod-metadata', pod({}, {}, { 'cdi.k8s.io/berth-doctor': 'berth.dev/nothing=all' })],
+];
 
 /**
  * Whether the cluster itself refuses pods that run as somebody else: server-side dry runs in the probe
@@ -72,7 +72,7 @@ export async function admissionFinding(
       `whether the admission policies hold cannot be tried: we may not create pods in ${namespace}, a right that they bring with them: ${install}`,
     );
   const verdicts = await Promise.all(
-    Object.entries(hostile).map(async ([name, object]) => {
+    hostile.map(async ([name, object]) => {
       const policy = settings.prefix + name;
       return { policy, verdict: await verdictOf(client, { namespace, policy, object }) };
     }),
@@ -80,11 +80,13 @@ export async function admissionFinding(
   // An admin may create pods anywhere, also where there is no namespace.
   if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
     return skipped(`the admission policies are not installed (no ${namespace}): ${install}`);
-  const open = verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy);
-  if (open.length === 0)
+  const open = new Set(
+    verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
+  );
+  if (open.size === 0)
     return ok(`pods that are not their user's are refused (${verdicts.length} ways tried)`);
   return failed(
-    `nothing refuses what these policies are for: ${open.join(', ')}`,
+    `nothing refuses what these policies are for: ${[...open].join(', ')}`,
     `Install them again: ${install}; and see that their bindings say Deny.`,
   );
 }
