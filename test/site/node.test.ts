@@ -97,7 +97,7 @@ describe('the node of the site', () => {
 
     const away = await withoutApiServer(site, () => exec(site, pod, ['true']));
 
-    expect(away.stderr).toContain('was refused');
+    expect(away.stderr).toContain('refused');
     expect(await exec(site, pod, ['cat', '/tmp/mark'])).toMatchObject({
       exitCode: 0,
       stdout: mark,

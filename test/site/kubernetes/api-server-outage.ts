@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { readProcesses, replaceProcess } from '../record.ts';
 import {
@@ -40,8 +41,10 @@ async function outage<T>(
   const [command = '', ...args] = (await readFile(`/proc/${running.pid}/cmdline`, 'utf8'))
     .split('\0')
     .slice(0, -1);
-  if (signal === 'SIGKILL') await kill(running);
+  if (signal === 'SIGKILL') process.kill(running.pid, signal);
   else await stopAll([running]);
+  const gone = { what: `${name} to be away`, timeoutMs: 30_000, everyMs: 20 };
+  await waitFor(gone, () => refuses(site.server));
   try {
     return await during();
   } finally {
@@ -51,11 +54,18 @@ async function outage<T>(
   }
 }
 
-async function kill(running: StartedProcess): Promise<void> {
-  process.kill(running.pid, 'SIGKILL');
-  await waitFor({ what: `${name} to end`, timeoutMs: 10_000, everyMs: 20 }, async () =>
-    (await isRunning(running)) ? undefined : true,
-  );
+/** A killed process may be a zombie while its last threads still hold its sockets. */
+function refuses(server: string): Promise<true | undefined> {
+  const { hostname, port } = new URL(server);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(undefined);
+    });
+    socket.on('error', ({ code }: NodeJS.ErrnoException) =>
+      resolve(code === 'ECONNREFUSED' ? true : undefined),
+    );
+  });
 }
 
 /** Ready, and for the admin too: RBAC of a fresh API server takes a moment. */

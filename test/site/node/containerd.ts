@@ -6,7 +6,7 @@ import { cniFolders, containerdSocket, pauseImage, registriesFolder } from './co
 import { entering } from './namespaces.ts';
 
 /** Addresses of pods; they are routed nowhere but inside the node. */
-export const podCidr = '10.244.0.0/16';
+const podCidr = '10.244.0.0/16';
 
 /** Writes containerd's configuration and CNI's, and tells how containerd is started. */
 export async function containerdStart(

@@ -15,7 +15,7 @@ import type { NodeRegistry } from './registry.ts';
 /** The images of SshHost's tests, under the same names. */
 export type ImageName = 'site' | 'busybox';
 
-export const imageNames = {
+const imageNames = {
   site: 'localhost/berth-site:1',
   busybox: 'localhost/berth-busybox:1',
 } as const satisfies Record<ImageName, string>;
