@@ -3,7 +3,7 @@ import type { LiveObject } from './kube-object.ts';
 import { annotations } from './names.ts';
 
 /** Epoch seconds, as a string, since which the directory has no such user. */
-export const removedAnnotation = 'openondemand.org/removed';
+const removedAnnotation = 'openondemand.org/removed';
 
 /** What a namespace's annotations are to become; those that are not named stay. */
 export interface NamespaceChange {

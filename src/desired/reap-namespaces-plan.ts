@@ -2,7 +2,7 @@ import type { LiveObject } from './kube-object.ts';
 import { annotations } from './names.ts';
 
 /** On a namespace, with any value but `false`: nothing of it is ever reaped. */
-export const keepLabel = 'berth.dev/keep';
+const keepLabel = 'berth.dev/keep';
 
 /** A namespace that nobody has used for long. */
 export interface UnusedNamespace {
