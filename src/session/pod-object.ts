@@ -35,7 +35,7 @@ export interface PodObject {
 export const podContainer = 'session';
 
 const identityVolume = 'berth-identity';
-export const podAnnotations = {
+const podAnnotations = {
   /** passwd(5) and group(5) inside: the downward API makes files of them. */
   passwd: 'berth.dev/passwd',
   group: 'berth.dev/group',

@@ -9,7 +9,7 @@ describe('a session in a pod', () => {
   beforeAll(async () => {
     site = await openSite();
     pods = await startPodHost(site, { mode: 'forced', users: { 'pod-ada': ['tty'] } });
-  });
+  }, 600_000);
   afterAll(() => pods.stop());
 
   const ssh = (...words: string[]) => pods.host.ssh('pod-ada', words);

@@ -1,4 +1,5 @@
 import { installBerth } from './portal.ts';
+import { nodeBinaries } from './node/binaries.ts';
 import { openSite } from './site.ts';
 import { say } from './progress.ts';
 import { stopSite } from './start.ts';
@@ -10,6 +11,8 @@ import { stopSite } from './start.ts';
 export async function setup(): Promise<void> {
   const { skips } = await openSite();
   await installBerth();
+  // From nothing it takes minutes, which no single test has.
+  await nodeBinaries();
   for (const { feature, reason } of skips) say(`skipping tests of ${feature}: ${reason}`);
 }
 
