@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { Portal } from '../site/portal.ts';
+import { hookKubeconfig, Portal } from '../site/portal.ts';
 import { ensureNode } from '../site/node/node.ts';
 import type { Site } from '../site/site.ts';
 import { SshHost, type SshHostOptions } from '../ssh/host/ssh-host.ts';
@@ -27,13 +27,20 @@ const homeMount = (folder: string): object => ({
 export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
   const node = await ensureNode(site);
   const image = await node.image('site');
+  for (const what of [
+    ['-k', 'etc/kubernetes'],
+    ['-f', 'etc/kubernetes/ssh-sessions.yaml'],
+  ]) {
+    const applied = await site.kubectl(['apply', ...what]);
+    if (applied.exitCode !== 0) throw new Error(applied.stderr);
+  }
+  const account = { namespace: 'ondemand', name: 'berth-login' };
   const portal = await Portal.make(site, {
+    kubeconfig: await hookKubeconfig(site, site.server, account),
     berth: { defaults: { ssh_sessions: {} } },
     // The site's registry has nothing to do with the images of sessions.
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
-  const applied = await site.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
-  if (applied.exitCode !== 0) throw new Error(applied.stderr);
   const host = await SshHost.start({
     mode: options.mode,
     images: false,
