@@ -69,25 +69,21 @@ export async function takeLease(
     return answer.status === 422 || answer.status === 404 ? undefined : taken(answer, attempted);
   };
 
-  let mine: LeaseObject | undefined;
-  const answer = await client.send({ method: 'GET', path });
-  if (answer.status === 404) {
-    const made = await client.send({
+  // Made without a holder: apply by two at once is no conflict, and who takes it then is one.
+  const make = async (): Promise<LeaseObject> => {
+    const answer = await client.send({
       method: 'PATCH',
       path: `${path}?fieldManager=berth-reaper`,
       contentType: 'application/apply-patch+yaml',
-      body: JSON.stringify({
-        ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: at, spec: spec() },
-      }),
+      body: JSON.stringify({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: at }),
     });
-    // 409: two made it at once, and apply says whose fields they are.
-    mine = made.status === 409 ? undefined : taken(made, attempted);
-    if (mine?.spec?.holderIdentity !== holder) return undefined;
-  } else {
-    const live = taken(answer, attempted);
-    if (isHeld(live, now())) return undefined;
-    mine = await change(live.metadata.resourceVersion, spec());
-  }
+    return taken(answer, attempted);
+  };
+
+  const answer = await client.send({ method: 'GET', path });
+  const live = answer.status === 404 ? await make() : taken(answer, attempted);
+  if (isHeld(live, now())) return undefined;
+  const mine = await change(live.metadata.resourceVersion, spec());
   if (mine === undefined) return undefined;
   let current = mine;
   let renewed = now();

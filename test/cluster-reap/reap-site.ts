@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import type { ClusterTarget } from '../../src/flows/cluster-target.ts';
 import type { PrometheusQuestion } from '../../src/flows/prometheus-activity.ts';
 import { reapCluster, type ReapedCluster } from '../../src/flows/reap-cluster.ts';
-import { apiClient } from '../../src/reconcile/api-client.ts';
+import { type ApiClient, apiClient } from '../../src/reconcile/api-client.ts';
 import { deleteObject } from '../../src/reconcile/delete-object.ts';
 import { publicFolder } from '../site/folders.ts';
 import { LiveCluster, type Live } from '../site/live-cluster.ts';
@@ -145,20 +145,25 @@ export class ReapSite {
     });
   }
 
-  /** The deletion of a namespace as it was at some time. */
-  async deleteAsSeen(
-    name: string,
-    { uid, resourceVersion }: { readonly uid: string; readonly resourceVersion: string },
-  ): Promise<boolean> {
+  /** The API server, as `berth reap` reaches it and with its rights. */
+  async withClient<T>(use: (client: ApiClient) => Promise<T>): Promise<T> {
     const deadline = AbortSignal.timeout(20_000);
     const client = apiClient(await (await this.#target()).reach(deadline), deadline);
     try {
-      const path = `/api/v1/namespaces/${name}`;
-      const preconditions = { uid, resourceVersion };
-      return await deleteObject(client, { what: name, path, preconditions });
+      return await use(client);
     } finally {
       client.close();
     }
+  }
+
+  /** The deletion of a namespace as it was at some time. */
+  deleteAsSeen(
+    name: string,
+    { uid, resourceVersion }: { readonly uid: string; readonly resourceVersion: string },
+  ): Promise<boolean> {
+    const path = `/api/v1/namespaces/${name}`;
+    const preconditions = { uid, resourceVersion };
+    return this.withClient((client) => deleteObject(client, { what: name, path, preconditions }));
   }
 
   /** The account's own rights, as everywhere. */

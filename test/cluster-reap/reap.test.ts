@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Lease, takeLease } from '../../src/reconcile/lease.ts';
 import { openSite } from '../site/site.ts';
 import { jobObjects, jobPod, ReapSite } from './reap-site.ts';
 
@@ -10,6 +11,9 @@ beforeAll(async () => {
 });
 afterEach(() => host.clear());
 afterAll(() => host.remove());
+
+const lease = { namespace: 'ondemand', name: 'berth-reaper' };
+const now = (): number => Date.now() / 1000;
 
 /** Everybody's age is counted from creation, in whole seconds: a lifetime of 1s is over after two. */
 const aWhile = (): Promise<void> => sleep(2_100);
@@ -94,22 +98,34 @@ describe('pods past their lifetime', () => {
     expect(await host.names('pods', at)).toEqual([]);
   });
 
+  it.each([
+    ['never reaped before', false],
+    ['reaped before', true],
+  ])('are one of twenty reapers’ alone, on a cluster that was %s', async (_, before) => {
+    const take = (holder: string): Promise<Lease | undefined> =>
+      host.withClient((client) => takeLease(client, lease, { holder, now }));
+    if (before) await (await take('the-first'))?.release();
+    const taken = await Promise.all(Array.from({ length: 20 }, (_, n) => take(`host-${n}`)));
+
+    expect(taken.filter((held) => held !== undefined)).toHaveLength(1);
+  });
+
   it('wait while another host reaps, and no longer than its lease when that host died', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(jobPod(at, 'old'));
     await aWhile();
-    const lease = (renewTime: string): Promise<void> =>
+    const leased = (renewTime: string): Promise<void> =>
       host.cluster.patch('lease', 'berth-reaper', 'ondemand', {
         spec: { holderIdentity: 'elsewhere-1', leaseDurationSeconds: 60, renewTime },
       });
     await host.reap('--dry-run');
     await host.reap('--max-pods', '1', '--pod-selector', 'no=pod');
 
-    await lease(new Date().toISOString().replace('Z', '000Z'));
+    await leased(new Date().toISOString().replace('Z', '000Z'));
     expect((await host.reap()).stdout).toBe('prod: another reaper is at work');
     expect(await host.names('pods', at)).toEqual(['old']);
 
-    await lease(new Date(Date.now() - 61_000).toISOString().replace('Z', '000Z'));
+    await leased(new Date(Date.now() - 61_000).toISOString().replace('Z', '000Z'));
     expect((await host.reap()).stdout).toContain('ended pod');
   });
 });
