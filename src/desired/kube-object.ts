@@ -18,6 +18,7 @@ export interface KubeObject {
 export type Kind =
   | 'Namespace'
   | 'NetworkPolicy'
+  | 'Pod'
   | 'RoleBinding'
   | 'Secret'
   | 'ServiceAccount'
@@ -26,6 +27,7 @@ export type Kind =
 
 const resources: Record<Kind, { readonly root: string; readonly plural: string }> = {
   Namespace: { root: '/api/v1', plural: 'namespaces' },
+  Pod: { root: '/api/v1', plural: 'pods' },
   Secret: { root: '/api/v1', plural: 'secrets' },
   ServiceAccount: { root: '/api/v1', plural: 'serviceaccounts' },
   ResourceQuota: { root: '/api/v1', plural: 'resourcequotas' },

@@ -14,6 +14,9 @@ export const annotations = {
   groups: 'openondemand.org/groups',
 } as const;
 
+/** Of a pod: the longest that it may live, as Go prints a duration; OSC's job-pod-reaper ends it then. */
+export const lifetimeAnnotation = 'pod.kubernetes.io/lifetime';
+
 export const networkPolicyName = 'deny-from-other-namespaces';
 export const defaultServiceAccount = 'default';
 

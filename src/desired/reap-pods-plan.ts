@@ -1,8 +1,7 @@
 import { goDurationMs } from './go-duration.ts';
 import type { LiveObject } from './kube-object.ts';
+import { lifetimeAnnotation } from './names.ts';
 
-/** Where OSC's job-pod-reaper reads how long a pod may live. */
-const lifetimeAnnotation = 'pod.kubernetes.io/lifetime';
 /** Which pod a Service, ConfigMap or Secret of a job belongs to. */
 export const jobLabel = 'job';
 

@@ -1,7 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
+import { writeMetricsFile } from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {
@@ -40,8 +39,7 @@ export async function writeClusterReapMetrics(
     `${last} ${Math.floor(seconds)}`,
     '',
   ].join('\n');
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-  await writeAtomically(file, text, { mode: 0o644, replaceable: true });
+  await writeMetricsFile(file, text);
 }
 
 function countsOf({

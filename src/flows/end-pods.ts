@@ -1,10 +1,13 @@
 import { hostname } from 'node:os';
 import type { Profile } from '../config/profile.ts';
+import { collectionPath } from '../desired/kube-object.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
+import { listAll } from '../reconcile/list-all.ts';
+import { removePod } from '../reconcile/remove-pod.ts';
 import { podLabels, podSelector } from '../session/pod-object.ts';
+import type { PodStatus } from '../session/pod-state.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
@@ -60,7 +63,7 @@ async function end(site: PodSite, user: User, waiting: number | undefined): Prom
     try {
       for (const pod of await sessionPods(client, access)) {
         if (isOver(pod, site, open, idleSince)) {
-          await removePod(client, access, pod.name);
+          await removePod(client, { name: pod.name, namespace: access.namespace });
           removed += 1;
         } else left += 1;
       }
@@ -88,21 +91,15 @@ interface SessionPod {
 }
 
 async function sessionPods(client: ApiClient, access: PodAccess): Promise<SessionPod[]> {
-  const selector = encodeURIComponent(podSelector(hostname()));
-  const answer = await client.send({
-    method: 'GET',
-    path: `${collectionOf(access)}?labelSelector=${selector}`,
+  const items = await listAll(client, collectionPath('Pod', access.namespace), {
+    attempted: `listing the pods of ${access.namespace}`,
+    labelSelector: podSelector(hostname()),
   });
-  if (answer.status !== 200) throw apiError(`listing the pods of ${access.namespace}`, answer);
-  const items = answer.body.items as readonly {
-    readonly metadata: { readonly name: string; readonly labels?: Record<string, string> };
-    readonly status?: { readonly phase?: string };
-  }[];
   return items.map(({ metadata: { name, labels = {} }, status }) => ({
     name,
     profile: labels[podLabels.profile],
     connection: labels[podLabels.connection],
-    ended: status?.phase === 'Failed' || status?.phase === 'Succeeded',
+    ended: ['Failed', 'Succeeded'].includes((status as PodStatus['status'])?.phase ?? ''),
   }));
 }
 
@@ -119,15 +116,4 @@ function isOver(
   if (lifetime?.kind === 'duration') return false;
   const graceMs = lifetime?.kind === 'user' ? lifetime.graceMs : 0;
   return idleSince !== undefined && idleSince + graceMs <= now();
-}
-
-async function removePod(client: ApiClient, access: PodAccess, name: string): Promise<void> {
-  const path = `${collectionOf(access)}/${encodeURIComponent(name)}`;
-  const answer = await client.send({ method: 'DELETE', path });
-  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404)
-    throw apiError(`removing pod ${access.namespace}/${name}`, answer);
-}
-
-function collectionOf({ namespace }: PodAccess): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { ChannelReader, channels, hasHalfClose, resizeMessage } from '../session/relay/channels.ts';
 import {
   execOutcome,
@@ -9,7 +9,6 @@ import {
 } from '../session/relay/exec-status.ts';
 import { closePayload, frame, messageInSlot, opcodes } from '../session/relay/frame.ts';
 import { FrameReader } from '../session/relay/frame-reader.ts';
-import { asBerthError } from '../errors.ts';
 import type { OpenedExec } from './open-exec.ts';
 
 export interface ExecSink {

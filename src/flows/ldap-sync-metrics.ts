@@ -1,7 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
+import { writeMetricsFile } from '../system/metrics-file.ts';
 import type { LdapSyncReport } from './ldap-sync.ts';
 
 export interface MetricsOptions {
@@ -34,8 +33,7 @@ export async function writeLdapSyncMetrics(
     ...gauge('duration_seconds', 'How long the last run took.', seconds),
     ...(report === undefined ? [] : peopleMetrics(report)),
   ];
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-  await writeAtomically(file, `${lines.join('\n')}\n`, { mode: 0o644, replaceable: true });
+  await writeMetricsFile(file, `${lines.join('\n')}\n`);
 }
 
 function peopleMetrics({ people, clusters }: LdapSyncReport): string[] {

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { ConnectionOptions } from 'node:tls';
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
+import { addressOf, tlsOptions } from '../reconcile/tls-options.ts';
 import type { ExecProtocol } from '../session/relay/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from '../session/relay/upgrade.ts';
 import { openUpgrade, type StreamSocket, type UpgradeAnswer } from '../system/exec-socket.ts';
-import { trustedRoots } from '../system/trusted-roots.ts';
 
 export interface OpenExec {
   readonly server: ApiServer;
@@ -43,10 +42,10 @@ export async function openExec(input: OpenExec): Promise<OpenedExec> {
     ...offer,
     ...(server.token === undefined ? {} : { token: server.token }),
   });
+  const address = addressOf(url);
   const answer = await connected(url, {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port === '' ? 443 : url.port),
-    tls: tlsOptions(url, server),
+    ...address,
+    tls: tlsOptions(address.host, server),
     request,
     timeoutMs: input.timeoutMs ?? patience,
     ...(signal === undefined ? {} : { signal }),
@@ -69,16 +68,6 @@ async function connected(
   } catch (thrown) {
     throw unreachable(url, thrown);
   }
-}
-
-function tlsOptions({ hostname }: URL, server: ApiServer): ConnectionOptions {
-  const name = server.tlsServerName ?? hostname.replace(/^\[|\]$/g, '');
-  return {
-    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ca: trustedRoots(server.ca),
-    ...(server.clientCertificate ?? {}),
-    rejectUnauthorized: server.insecureSkipTlsVerify !== true,
-  };
 }
 
 function unreachable({ host }: URL, thrown: unknown): BerthError {

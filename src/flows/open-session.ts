@@ -55,7 +55,7 @@ export async function openSession(input: OpenInput): Promise<Opened> {
   }
   const { profile } = choice;
   if (profile.backend === 'pod') return podSession(input, settings, user, profile);
-  const host = sessionHost(settings, user);
+  const host = sessionHost(settings, user, runFolderOf(user));
   const name = containerName(profile, host.connection);
   const warm = warmContainer(host.runFolder, name);
   const container =
@@ -79,11 +79,8 @@ async function podSession(
   profile: Profile,
 ): Promise<Opened> {
   const { openPodSession } = await import('./open-pod-session.ts');
-  const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
-  const host: SessionHost = {
-    ...{ user, storage: settings.storage, podman: settings.podman, runFolder: '' },
-    ...(connection === undefined ? {} : { connection }),
-  };
+  // Nothing of a pod's is kept on this host.
+  const host = sessionHost(settings, user, '');
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
   return { exitCode: await openPodSession({ host, profile, request, env, umask, log }) };
@@ -131,13 +128,13 @@ async function groupNames(): Promise<string[]> {
   return groupNamesOf();
 }
 
-function sessionHost({ storage, podman }: SshSettings, user: User): SessionHost {
+function sessionHost({ storage, podman }: SshSettings, user: User, runFolder: string): SessionHost {
   const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
   return {
     user,
     storage,
     podman,
-    runFolder: runFolderOf(user),
+    runFolder,
     ...(connection === undefined ? {} : { connection }),
   };
 }

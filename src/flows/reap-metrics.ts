@@ -1,7 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
-import { writeAtomically } from '../system/atomic-file.ts';
+import { writeMetricsFile } from '../system/metrics-file.ts';
 import type { ReapReport } from './reap-sessions.ts';
 
 /** What all reapers since the boot have done together. */
@@ -33,11 +31,7 @@ export async function writeReapMetrics(
     failures: before.failures + report.failed.length,
   };
   writePrivateFile(path, JSON.stringify(totals));
-  mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-  await writeAtomically(file, metricsText(report, totals, seconds), {
-    mode: 0o644,
-    replaceable: true,
-  });
+  await writeMetricsFile(file, metricsText(report, totals, seconds));
 }
 
 /** Prometheus' text format, version 0.0.4. */

@@ -1,9 +1,11 @@
+import { collectionPath } from '../desired/kube-object.ts';
 import { BerthError } from '../errors.ts';
 import type { PodFault, PodState } from '../session/pod-state.ts';
 import { podState } from '../session/pod-state.ts';
 import type { PodObject } from '../session/pod-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
+import { removePod } from '../reconcile/remove-pod.ts';
 import { watchObject } from '../reconcile/watch-object.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import type { PodAccess } from './pod-access.ts';
@@ -49,7 +51,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
 }
 
 function collectionOf({ metadata }: PodObject): string {
-  return `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/pods`;
+  return collectionPath('Pod', metadata.namespace);
 }
 
 /** @returns False where one of that name is there. */
@@ -105,11 +107,8 @@ async function awaited(
   }
 }
 
-async function remove(client: ApiClient, pod: PodObject): Promise<void> {
-  const path = `${collectionOf(pod)}/${encodeURIComponent(pod.metadata.name)}?gracePeriodSeconds=0`;
-  const answer = await client.send({ method: 'DELETE', path });
-  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404)
-    throw apiError(`removing pod ${pod.metadata.name}`, answer);
+function remove(client: ApiClient, { metadata }: PodObject): Promise<void> {
+  return removePod(client, metadata, '?gracePeriodSeconds=0');
 }
 
 /** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */

@@ -1,5 +1,6 @@
 import type { Lifetime, Profile } from '../config/profile.ts';
 import type { PodVolume } from '../config/pod-fields.ts';
+import { lifetimeAnnotation } from '../desired/names.ts';
 import type { User } from '../identity/user.ts';
 import type { ReadyMount } from './container-run.ts';
 import { podGroup, podPasswd } from './pod-identity.ts';
@@ -39,8 +40,6 @@ const podAnnotations = {
   /** passwd(5) and group(5) inside: the downward API makes files of them. */
   passwd: 'berth.dev/passwd',
   group: 'berth.dev/group',
-  /** Read by job-pod-reaper and by `berth reap`: the longest that the pod may live, as 8h0m0s. */
-  lifetime: 'pod.kubernetes.io/lifetime',
 } as const;
 
 export const podLabels = {
@@ -108,7 +107,7 @@ export function podObject(input: PodInput): PodObject {
       annotations: {
         [podAnnotations.passwd]: podPasswd(user, profile.shell),
         [podAnnotations.group]: podGroup(user, input.groupNames),
-        [podAnnotations.lifetime]: goDuration(longestLife(lifetime)),
+        [lifetimeAnnotation]: goDuration(longestLife(lifetime)),
       },
     },
     spec: {

@@ -1,7 +1,6 @@
 import type { AdmissionParameters } from '../../config/admission-parameters.ts';
+import { lifetimeAnnotation } from '../names.ts';
 import { quoted, type Rule, type Variable } from './policy.ts';
-
-export const lifetimeAnnotation = 'pod.kubernetes.io/lifetime';
 
 /** What Go's ParseDuration takes and a person means: hours, minutes, seconds, no sign. */
 const format = quoted(

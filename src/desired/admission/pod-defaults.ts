@@ -1,4 +1,4 @@
-import { lifetimeAnnotation } from './lifetime-rules.ts';
+import { lifetimeAnnotation } from '../names.ts';
 import type { AdmissionParameters } from '../../config/admission-parameters.ts';
 import { identity } from './pod-variables.ts';
 import { type Matched, quoted, type Variable } from './policy.ts';

@@ -2,6 +2,7 @@ import {
   type AdmissionSettings,
   siteAdmission,
 } from '../../desired/admission/admission-settings.ts';
+import { lifetimeAnnotation } from '../../desired/names.ts';
 import { probeIdentity, probeNamespace } from '../../desired/admission/probe.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
@@ -27,7 +28,7 @@ function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fi
     kind: 'Pod',
     metadata: {
       name: 'berth-doctor',
-      annotations: { 'pod.kubernetes.io/lifetime': '1m', ...annotations },
+      annotations: { [lifetimeAnnotation]: '1m', ...annotations },
     },
     spec: {
       securityContext: context,
@@ -51,7 +52,7 @@ const hostile: readonly (readonly [policy: string, object: Fields])[] = [
   ['pod-spec', pod({ hostPID: true })],
   ['pod-spec', pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] })],
   ['pod-spec', pod({ nodeName: 'berth-doctor' })],
-  ['pod-metadata', pod({}, {}, { 'pod.kubernetes.io/lifetime': '99999h' })],
+  ['pod-metadata', pod({}, {}, { [lifetimeAnnotation]: '99999h' })],
   ['pod-metadata', pod({}, {}, { 'cdi.k8s.io/berth-doctor': 'berth.dev/nothing=all' })],
 ];
 
