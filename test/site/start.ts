@@ -5,7 +5,11 @@ import { CertificateAuthority } from './certificates.ts';
 import { cacheFolder, homesFolder, publicFolder, siteFolder } from './folders.ts';
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
-import { controlPlanePorts, startControlPlane } from './kubernetes/control-plane.ts';
+import {
+  controlPlanePorts,
+  serviceAddress,
+  startControlPlane,
+} from './kubernetes/control-plane.ts';
 import { stopNode } from './node/stop.ts';
 import { keycloakInstallation } from './keycloak/install.ts';
 import { Realm } from './keycloak/realm.ts';
@@ -24,7 +28,7 @@ import {
 } from './record.ts';
 
 /** Raised when a running site of an older harness must not be reused. */
-const recordVersion = '2';
+const recordVersion = '3';
 
 /** Users that the realm has from the start; the password is `NAME-password`. */
 const initialUsers = ['alice', 'bob', 'carol'] as const;
@@ -105,7 +109,7 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   await mkdir(homesFolder, { recursive: true, mode: 0o755 });
   const certificates = join(siteFolder, 'certificates');
   const ca = await CertificateAuthority.create(certificates);
-  const serverCertificate = await ca.server('berth-test-site');
+  const serverCertificate = await ca.server('berth-test-site', [serviceAddress]);
   const shared = { ca: join(publicFolder, 'ca.pem'), kubectl: join(publicFolder, 'kubectl') };
   await copyFile(ca.cert, shared.ca);
   await copyFile(binaries.kubectl, shared.kubectl);

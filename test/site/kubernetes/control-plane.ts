@@ -47,6 +47,9 @@ type ControlPlanePort = (typeof controlPlanePorts)[number];
 
 const readyTimeoutMs = 60_000;
 
+/** Of Service `kubernetes`, as pods are told: the first of the range. */
+export const serviceAddress = '10.96.0.1';
+
 /** `--name=value` for every entry, which all of these programs understand. */
 function flags(values: Readonly<Record<string, string | number | boolean>>): string[] {
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
@@ -154,7 +157,7 @@ function apiServerFlags(
   return flags({
     'bind-address': '127.0.0.1',
     'advertise-address': '127.0.0.1',
-    // The address of Service `kubernetes` may not be loopback, and nothing here needs that Service.
+    // An endpoint of Service `kubernetes` may not be loopback; node/pod-network.ts leads pods there.
     'endpoint-reconciler-type': 'none',
     'secure-port': ports.apiServer,
     'tls-cert-file': serverCertificate.cert,

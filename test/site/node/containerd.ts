@@ -5,8 +5,8 @@ import type { NodeBinaries } from './binaries.ts';
 import { cniFolders, containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
 import { entering } from './namespaces.ts';
 
-/** Addresses of pods; they are routed nowhere but inside the node. */
-const podCidr = '10.244.0.0/16';
+/** Addresses of pods; what they send to the machine has the node's address. */
+export const podCidr = '10.244.0.0/16';
 
 /** Writes containerd's configuration and CNI's, and tells how containerd is started. */
 export async function containerdStart(

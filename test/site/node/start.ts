@@ -12,6 +12,7 @@ import { containerdStart } from './containerd.ts';
 import { NodeImages } from './images.ts';
 import { kubeletStart } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
+import { connectPods } from './pod-network.ts';
 import { nodeFolder, readNode, writeNode, type NodeRecord } from './record.ts';
 import { nodeRegistryStart, registryAt } from './registry.ts';
 import { stopNode } from './stop.ts';
@@ -19,7 +20,7 @@ import { stopNode } from './stop.ts';
 export const nodeName = 'node1';
 
 /** Raised when a running node of an older harness must not be reused. */
-const version = '2';
+const version = '3';
 
 const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps'];
 
@@ -55,6 +56,7 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
   const { init, address, gateway } = record;
   const api = apiServerForNode(nodeFolder, site.server, gateway);
   await begin(api.start);
+  await connectPods(init, api.url);
   const alive = await begin(await containerdStart(nodeFolder, init, binaries));
   const images = new NodeImages(nodeFolder, init, binaries);
   await images.answers(alive);
