@@ -5,8 +5,10 @@ import {
   execOutcome,
   longestStatus,
   lost,
+  unmarked,
   type ExecOutcome,
 } from '../session/relay/exec-status.ts';
+import type { EndMarks } from '../session/relay/end-mark.ts';
 import { closePayload, frame, messageInSlot, opcodes } from '../session/relay/frame.ts';
 import { FrameReader } from '../session/relay/frame-reader.ts';
 import type { OpenedExec } from './open-exec.ts';
@@ -25,8 +27,17 @@ export interface Heartbeat {
   readonly missed: number;
 }
 
+export interface ExecStreamOptions {
+  readonly heartbeat?: Heartbeat;
+  /** The command says by these how it ended (`withEndMark`), and nobody else is believed. */
+  readonly marks?: EndMarks;
+}
+
 /** As patient as kubectl, which gives up after 61 s. */
 const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
+
+/** A server that has read all standard input answers within this, in milliseconds. */
+const stuckMs = 300;
 
 /** A server closes right after the Status; how long to wait for one that does not, in milliseconds. */
 const closeGrace = 1000;
@@ -36,6 +47,7 @@ export class ExecStream {
   readonly #opened: OpenedExec;
   readonly #sink: ExecSink;
   readonly #heartbeat: Heartbeat;
+  readonly #marks: EndMarks | undefined;
   readonly #status: Buffer[] = [];
   #statusBytes = 0;
   #closeCode: number | undefined;
@@ -50,11 +62,13 @@ export class ExecStream {
   #pingAfterInput = 0;
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
+  #stuck: NodeJS.Timeout | undefined;
 
-  constructor(opened: OpenedExec, sink: ExecSink, heartbeat = defaultHeartbeat) {
+  constructor(opened: OpenedExec, sink: ExecSink, options: ExecStreamOptions = {}) {
     this.#opened = opened;
     this.#sink = sink;
-    this.#heartbeat = heartbeat;
+    this.#heartbeat = options.heartbeat ?? defaultHeartbeat;
+    this.#marks = options.marks;
   }
 
   /** From now on the sink is called. */
@@ -120,14 +134,37 @@ export class ExecStream {
   }
 
   #fromChannel(channel: number, bytes: Buffer): void {
-    if (channel === channels.stdout) this.#sink.output('stdout', bytes);
-    else if (channel === channels.stderr) this.#sink.output('stderr', bytes);
+    if (channel === channels.stdout) this.#output('stdout', bytes);
+    else if (channel === channels.stderr) this.#output('stderr', bytes);
     else if (channel === channels.error) this.#addStatus(bytes);
+  }
+
+  #output(channel: 'stdout' | 'stderr', bytes: Buffer): void {
+    const own = (said: Buffer): void => this.#sink.output(channel, said);
+    if (this.#marks === undefined) own(bytes);
+    else if (this.#marks.pass(channel, bytes, own)) this.#commandEnded();
+  }
+
+  /**
+   * What it left running may write on, and the server ends the stream after that. A server that does not
+   * get rid of standard input never ends it.
+   */
+  #commandEnded(): void {
+    // A terminal's last line is read: the shell around the command waits for this.
+    if (this.#marks?.tty === true) this.#send(opcodes.binary, Buffer.from([channels.stdin, 0x0a]));
+    else if (this.#inputWaits()) {
+      this.#ping();
+      this.#stuck = setTimeout(() => {
+        if (this.#inputWaits()) this.#end(this.#outcome(undefined));
+      }, stuckMs);
+    }
   }
 
   #addStatus(bytes: Buffer): void {
     this.#statusBytes += bytes.length;
     if (this.#statusBytes <= longestStatus) this.#status.push(Buffer.from(bytes));
+    const exitCode = this.#marks?.exitCode;
+    if (exitCode !== undefined) this.#end({ exitCode });
     this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
   }
 
@@ -140,7 +177,12 @@ export class ExecStream {
   }
 
   #outcome(error: Error | undefined): ExecOutcome {
-    if (this.#status.length > 0) return execOutcome(Buffer.concat(this.#status).toString('utf8'));
+    const exitCode = this.#marks?.exitCode;
+    if (exitCode !== undefined) return { exitCode };
+    if (this.#status.length > 0) {
+      const said = execOutcome(Buffer.concat(this.#status).toString('utf8'));
+      return this.#marks === undefined ? said : unmarked(said);
+    }
     const how =
       error?.message ??
       (this.#closeCode === undefined ? 'it ended' : `it was closed with code ${this.#closeCode}`);
@@ -157,7 +199,10 @@ export class ExecStream {
       return;
     }
     this.#heard = false;
-    if (this.#paused) return;
+    if (!this.#paused) this.#ping();
+  }
+
+  #ping(): void {
     this.#pings += 1;
     const number = Buffer.alloc(4);
     number.writeUInt32BE(this.#pings);
@@ -182,6 +227,8 @@ export class ExecStream {
     this.#over = true;
     clearInterval(this.#timer);
     clearTimeout(this.#grace);
+    clearTimeout(this.#stuck);
+    this.#marks?.rest((channel, bytes) => this.#sink.output(channel, bytes));
     this.#opened.socket.destroy();
     this.#sink.end(outcome);
   }

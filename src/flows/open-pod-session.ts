@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
 import { runDir } from '../config/built-in.ts';
@@ -36,11 +37,12 @@ const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
   const access = accessOf(host, profile);
-  const session = podSession(host, profile, input);
+  const nonce = randomBytes(16).toString('hex');
+  const session = podSession(host, profile, { ...input, nonce });
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const run = () =>
     relaySession({
-      server: access.server,
+      ...{ server: access.server, nonce },
       target: { ...session, pod, namespace: access.namespace, container: podContainer },
       warn: (what) => log.warning(what.message, { code: what.code }),
     });

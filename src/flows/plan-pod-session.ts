@@ -34,6 +34,6 @@ export async function planPodSession(
     ...(connection === undefined ? {} : { connection }),
   });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
-  const { argv } = podSession(host, profile, { request, env: {} });
+  const { argv } = podSession(host, profile, { request, env: {}, nonce: 'NONCE' });
   return { profile: profile.name, cluster: cluster.name, pod, exec: argv };
 }

@@ -1,5 +1,6 @@
 import { BerthError } from '../errors.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
+import { EndMarks } from '../session/relay/end-mark.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
 import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';
@@ -18,6 +19,8 @@ export interface RelayInput extends OpenExec {
   readonly stderr: OwnOutput;
   readonly terminal?: RelayTerminal;
   readonly heartbeat?: Heartbeat;
+  /** Of a command `withEndMark`: only its own word counts. */
+  readonly nonce?: string;
   /** The stream stands. */
   readonly onOpen?: () => void;
   /** What goes less well than it should. */
@@ -50,7 +53,10 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
       },
       end: resolve,
     },
-    input.heartbeat,
+    {
+      ...(input.heartbeat === undefined ? {} : { heartbeat: input.heartbeat }),
+      ...(input.nonce === undefined ? {} : { marks: new EndMarks(input.nonce, input.target) }),
+    },
   );
   for (const output of Object.values(outputs)) {
     output.onDrained = () => {

@@ -1,5 +1,6 @@
 import type { Profile } from '../config/profile.ts';
 import { holdsRawBytes, throughShell } from '../raw-words.ts';
+import { withEndMark } from './relay/end-mark.ts';
 import { sessionEnvironment } from './session-environment.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionRequest } from './session-request.ts';
@@ -11,9 +12,11 @@ export interface PodSession {
 }
 
 /**
- * What an exec into the user's pod runs. The API takes words only: environment and shell are theirs.
+ * What an exec into the user's pod runs. The API takes words only: environment, shell and umask are
+ * theirs, and so is the word of how it ended.
  *
  * @param umask That of the login (pam_umask).
+ * @param nonce As `withEndMark` takes it.
  */
 export function podSession(
   host: SessionHost,
@@ -22,23 +25,28 @@ export function podSession(
     readonly request: SessionRequest;
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly umask?: number;
+    readonly nonce: string;
   },
 ): PodSession {
-  const { request, env, umask } = connection;
+  const { request, env, umask, nonce } = connection;
+  const { tty } = request;
   const shell = profile.shell ?? host.user.shell;
   // The sockets of sshd are on this host, and a pod may be on any.
   const elsewhere = { ...profile, agent: false, x11: false };
   const environment = sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host });
-  const words = sessionWords(request, { shell, bundledFiles: false }, umask);
-  const found = profile.shell === undefined && words[0] === shell;
+  const words = sessionWords(request, { shell, bundledFiles: false });
+  const before = [
+    ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
+    ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
+  ].join('; ');
   const argv = [
     '/usr/bin/env',
     ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-    ...(found ? ['/bin/sh', '-c', knownShell, ...words] : words),
+    ...withEndMark(nonce, words, { tty, ...(before === '' ? {} : { before }) }),
   ];
-  return { argv: argv.some(holdsRawBytes) ? throughShell(argv) : argv, tty: request.tty };
+  return { argv: argv.some(holdsRawBytes) ? throughShell(argv) : argv, tty };
 }
 
 /** The account's own shell where the image has it; every image of a session has /bin/sh. */
 const knownShell =
-  '[ -x "$0" ] || { if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; export SHELL; exec "$SHELL" "$@"; }; exec "$0" "$@"';
+  '[ -x "$1" ] || { shift; if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; set -- "$SHELL" "$@"; }';

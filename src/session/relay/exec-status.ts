@@ -47,6 +47,22 @@ export function lost(reason: BerthError): ExecOutcome {
   return { exitCode: unknownExit, reason };
 }
 
+/**
+ * What Kubernetes says of a command that was to mark its end (`withEndMark`) and did not: it was ended
+ * from outside, or the stream was cut.
+ */
+export function unmarked({ exitCode, reason }: ExecOutcome): ExecOutcome {
+  if (reason !== undefined) return { exitCode, reason };
+  return lost(
+    new BerthError('the session was ended from outside', {
+      code: 'exec-ended-outside',
+      exit: 'temporary',
+      hint: 'Its pod was deleted or evicted, or its node is going: kubectl describe pod. How the command ended is not known.',
+      fields: { exit: exitCode },
+    }),
+  );
+}
+
 function failed({ message, reason }: Status): ExecOutcome {
   const said = typeof message === 'string' ? message : 'no message';
   return lost(

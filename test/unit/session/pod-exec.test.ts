@@ -6,7 +6,7 @@ import { host } from './host.ts';
 
 const argv = (command: string | undefined, fields: object = {}, env: Record<string, string> = {}) =>
   podSession(host, parseProfile({ image: 'a', ...fields }, 'p', 'p.yml'), {
-    ...{ request: sessionRequest([], command, false), env, umask: 0o022 },
+    ...{ request: sessionRequest([], command, false), env, umask: 0o022, nonce: 'N' },
   }).argv;
 
 describe('what an exec into a pod runs', () => {
@@ -21,7 +21,8 @@ describe('what an exec into a pod runs', () => {
   it("is the account's own shell where the image has it", () => {
     const words = argv(undefined);
     expect(words.slice(-2)).toEqual(['/bin/bash', '-l']);
-    expect(words.at(-5)).toBe('/bin/sh');
+    expect(words.join(' ')).toContain('[ -x "$1" ]');
+    expect(argv(undefined, { shell: '/bin/zsh' }).join(' ')).not.toContain('[ -x "$1" ]');
   });
 
   it('knows nothing of sockets that are on this host', () => {

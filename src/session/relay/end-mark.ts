@@ -1,0 +1,104 @@
+/**
+ * The pod's own word that a command has ended. Kubernetes says `Success` of a stream that was cut as
+ * well, drops the last of a terminal's output, and keeps silent while standard input is unread: so a
+ * shell around the command marks the end in the output itself, and nothing else is believed.
+ */
+const separator = '\u001e';
+const begin = (nonce: string): string => `${separator}berth ${nonce} `;
+const digits = 3;
+
+const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
+/** A terminal's keys are for the command. */
+const keysAside = 'trap : INT QUIT';
+
+/**
+ * Runs words and marks their end on all that they write to. With a terminal it then waits for a line:
+ * what was written before is lost where a terminal closes too early.
+ *
+ * @param nonce Letters and digits that the command's output does not hold.
+ * @param words The first is the program.
+ * @param before Shell commands before it, in which "$@" are the words.
+ */
+export function withEndMark(
+  nonce: string,
+  words: readonly string[],
+  { tty, before = ':' }: { readonly tty: boolean; readonly before?: string },
+): string[] {
+  const said = tty
+    ? `printf ${inScript}; read -r s_`
+    : `printf ${inScript}; printf ${inScript} >&2`;
+  const script = `${keysAside}; (${before}; exec "$@"); s=$?; ${said}; exit "$s"`;
+  return ['/bin/sh', '-c', script, nonce, ...words];
+}
+
+/** Takes the marks out of what a command writes. */
+export class EndMarks {
+  readonly #begin: Buffer;
+  readonly tty: boolean;
+  readonly #awaited: Set<Channel>;
+  readonly #held = new Map<Channel, Buffer>();
+  #code: number | undefined;
+
+  constructor(nonce: string, { tty }: { readonly tty: boolean }) {
+    this.#begin = Buffer.from(begin(nonce));
+    this.tty = tty;
+    this.#awaited = new Set(tty ? ['stdout'] : ['stdout', 'stderr']);
+  }
+
+  /** The command's exit code, once all that it wrote has passed. */
+  get exitCode(): number | undefined {
+    return this.#awaited.size === 0 ? this.#code : undefined;
+  }
+
+  /**
+   * Hands on what is the command's; what may be the beginning of a mark waits.
+   *
+   * @returns Whether `exitCode` is known by this.
+   */
+  pass(channel: Channel, bytes: Buffer, output: (bytes: Buffer) => void): boolean {
+    const held = this.#held.get(channel);
+    const data = held === undefined ? bytes : Buffer.concat([held, bytes]);
+    this.#held.delete(channel);
+    if (!this.#awaited.has(channel)) {
+      emit(data, output);
+      return false;
+    }
+    const at = data.indexOf(this.#begin);
+    const end = at + this.#begin.length + digits + separator.length;
+    if (at < 0) this.#passUnmarked(channel, data, output);
+    else {
+      emit(data.subarray(0, at), output);
+      if (data.length < end) this.#held.set(channel, Buffer.from(data.subarray(at)));
+      else {
+        this.#code = Number(
+          data.toString('latin1', at + this.#begin.length, end - separator.length),
+        );
+        this.#awaited.delete(channel);
+        emit(data.subarray(end), output);
+        return this.#awaited.size === 0;
+      }
+    }
+    return false;
+  }
+
+  /** What still waits, when nothing more comes: it was no mark. */
+  rest(output: (channel: Channel, bytes: Buffer) => void): void {
+    for (const [channel, bytes] of this.#held) output(channel, bytes);
+    this.#held.clear();
+  }
+
+  #passUnmarked(channel: Channel, data: Buffer, output: (bytes: Buffer) => void): void {
+    const from = Math.max(0, data.length - this.#begin.length + 1);
+    let at = data.indexOf(separator, from);
+    while (at >= 0 && !data.subarray(at).equals(this.#begin.subarray(0, data.length - at)))
+      at = data.indexOf(separator, at + 1);
+    if (at >= 0) this.#held.set(channel, Buffer.from(data.subarray(at)));
+    emit(at < 0 ? data : data.subarray(0, at), output);
+  }
+}
+
+type Channel = 'stdout' | 'stderr';
+
+function emit(bytes: Buffer, output: (bytes: Buffer) => void): void {
+  if (bytes.length > 0) output(bytes);
+}

@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { EndMarks, withEndMark } from '../../../src/session/relay/end-mark.ts';
+
+const nonce = 'f00d';
+
+/** What a command wrote, in these parts, through the marks. */
+function passed(parts: readonly Buffer[], marks = new EndMarks(nonce, { tty: true })) {
+  let text = '';
+  const known = parts.map((part) =>
+    marks.pass('stdout', part, (bytes) => (text += bytes.toString('latin1'))),
+  );
+  marks.rest((_, bytes) => (text += bytes.toString('latin1')));
+  return { text, exitCode: marks.exitCode, known: known.filter(Boolean).length };
+}
+
+/** Runs in the shell of this machine. */
+function run(words: readonly string[], before?: string) {
+  const [file = '', ...args] = withEndMark(nonce, words, {
+    tty: false,
+    ...(before === undefined ? {} : { before }),
+  });
+  const { stdout, stderr, status } = spawnSync(file, args, { input: 'typed' });
+  const marks = new EndMarks(nonce, { tty: false });
+  const said = { stdout: '', stderr: '' };
+  marks.pass('stdout', stdout, (bytes) => (said.stdout += bytes.toString()));
+  expect(marks.exitCode).toBeUndefined();
+  marks.pass('stderr', stderr, (bytes) => (said.stderr += bytes.toString()));
+  return { ...said, status, exitCode: marks.exitCode };
+}
+
+describe('the mark of a command’s end', () => {
+  const mark = `\u001eberth ${nonce} 007\u001e`;
+
+  it.each([
+    ['alone', mark, ''],
+    ['after output', `a\u001e\u001eberth f00${mark}`, 'a\u001e\u001eberth f00'],
+    ['before what was left running writes', `a${mark}b\u001e`, 'ab\u001e'],
+  ])('is found and taken out %s, however it is cut', (_, text, own) => {
+    const bytes = Buffer.from(text, 'latin1');
+    for (let cut = 0; cut <= bytes.length; cut += 1)
+      expect(passed([bytes.subarray(0, cut), bytes.subarray(cut)])).toEqual({
+        ...{ text: own, exitCode: 7, known: 1 },
+      });
+    expect(passed([...bytes].map((byte) => Buffer.of(byte))).text).toBe(own);
+  });
+
+  it.each([`\u001eberth f00e 007\u001e`, '\u001e\u001e', mark.slice(0, -1)])(
+    'is not %j, and nothing of it is lost',
+    (text) => {
+      expect(passed([Buffer.from(text)])).toEqual({ text, exitCode: undefined, known: 0 });
+    },
+  );
+});
+
+describe('a command with an end mark', () => {
+  it('reads, writes and ends as without', () => {
+    expect(run(['sh', '-c', 'cat; echo err >&2; exit 42'])).toEqual({
+      ...{ stdout: 'typed', stderr: 'err\n', status: 42, exitCode: 42 },
+    });
+  });
+
+  it('keeps its words, whatever is in them', () => {
+    const word = `$(id) "a'\n\\ *`;
+    expect(run(['printf', '%s|', word, '']).stdout).toBe(`${word}||`);
+  });
+
+  it('says its end where it closed its output, was killed, or is not there', () => {
+    expect(run(['sh', '-c', 'exec >&- 2>&-; exit 3']).exitCode).toBe(3);
+    expect(run(['sh', '-c', 'kill -KILL $$']).exitCode).toBe(137);
+    expect(run(['/no/such/program']).exitCode).toBe(127);
+  });
+
+  it('can be interrupted, as without', () => {
+    expect(run(['sh', '-c', 'kill -INT $$; echo alive']).exitCode).toBe(130);
+  });
+
+  it('runs what is to be done before in its own shell', () => {
+    const before = 'umask 027; shift; set -- echo "$@"';
+    expect(run(['sh', '-c', 'x'], before).stdout).toBe('-c x\n');
+    expect(run(['sh', '-c', 'umask'], 'umask 027').stdout).toBe('0027\n');
+  });
+});
