@@ -16,6 +16,8 @@ export interface PodHostOptions {
   readonly users?: SshHostOptions['users'];
   /** Of the profile `base`, over what every test wants. */
   readonly profile?: object;
+  /** Lines of sshd_config that count before ours. */
+  readonly sshd?: string;
 }
 
 /** The home of the login node as a folder that the node sees: one file system for host and pods. */
@@ -45,6 +47,7 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
     mode: options.mode,
     images: false,
     ...(options.users === undefined ? {} : { users: options.users }),
+    ...(options.sshd === undefined ? {} : { sshd: options.sshd }),
     etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
     profiles: (folder) => ({
       base: {

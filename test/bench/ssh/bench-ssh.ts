@@ -1,6 +1,7 @@
 /**
- * `npm run bench:ssh [PART …]`: what a session costs, beside plain sshd and beside a forced
- * `podman run`, in the same run, in turn. Parts: warm fresh share bulk idle.
+ * `npm run bench:ssh [PART …]`: what a session costs, beside plain sshd, beside a forced `podman run`
+ * and beside a forced `kubectl exec`, in the same run, in turn. Parts: warm fresh share bulk idle, and
+ * for sessions in pods pod-warm pod-fresh pod-stream pod-idle.
  */
 import { ensureCommand } from '../../site/packages.ts';
 import { machine } from '../measure.ts';
@@ -9,8 +10,14 @@ import { bulk } from './bulk.ts';
 import { idle } from './idle.ts';
 import { fresh, share, warm } from './logins.ts';
 import { openNodes, type Nodes } from './nodes.ts';
+import { podIdle } from './pod-idle.ts';
+import { podFresh, podWarm } from './pod-logins.ts';
+import { podStream } from './pod-stream.ts';
+import { openPods, type PodNodes } from './pods.ts';
 
-const parts: Readonly<Record<string, readonly [string, (nodes: Nodes) => Promise<void>]>> = {
+type Parts<On> = Readonly<Record<string, readonly [string, (on: On) => Promise<void>]>>;
+
+const containers: Parts<Nodes> = {
   warm: ['A command in a warm session', warm],
   fresh: ['A command in a fresh container', fresh],
   share: ['Our own share before the session', share],
@@ -18,17 +25,37 @@ const parts: Readonly<Record<string, readonly [string, (nodes: Nodes) => Promise
   idle: ['200 idle sessions', idle],
 };
 
-const wanted = process.argv.slice(2);
+const pods: Parts<PodNodes> = {
+  'pod-warm': ['A command in a warm pod', podWarm],
+  'pod-fresh': ['A command in a fresh pod', podFresh],
+  'pod-stream': ['Half a gigabyte out of a pod and into it', podStream],
+  'pod-idle': ['100 idle sessions in pods', podIdle],
+};
+
+const known = [...Object.keys(containers), ...Object.keys(pods)];
+const given = process.argv.slice(2);
+const wanted = given.length === 0 ? known : given;
+for (const name of wanted)
+  if (!known.includes(name)) throw new Error(`no part ${name}: ${known.join(', ')}`);
 await ensureCommand('time', 'time');
-const nodes = await openNodes();
-try {
-  say(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
-  for (const name of wanted.length === 0 ? Object.keys(parts) : wanted) {
-    const part = parts[name];
-    if (part === undefined) throw new Error(`no part ${name}: ${Object.keys(parts).join(', ')}`);
-    heading(part[0]);
-    await part[1](nodes);
+say(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
+await run(containers, openNodes);
+await run(pods, openPods);
+
+async function run<On extends { stop(): Promise<void> }>(
+  parts: Parts<On>,
+  open: () => Promise<On>,
+): Promise<void> {
+  const chosen = wanted.flatMap((name) => (name in parts ? [parts[name]] : []));
+  if (chosen.length === 0) return;
+  const on = await open();
+  try {
+    for (const part of chosen) {
+      if (part === undefined) continue;
+      heading(part[0]);
+      await part[1](on);
+    }
+  } finally {
+    await on.stop();
   }
-} finally {
-  await nodes.stop();
 }

@@ -1,0 +1,50 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { Command } from '../measure.ts';
+import { say } from '../report.ts';
+import type { PodNodes } from './pods.ts';
+import { processesOf, proportionalSize } from './processes-of.ts';
+
+const sessions = 100;
+
+/** Sessions that wait: what each costs the login node, beside a forced `kubectl exec`. */
+export async function podIdle(pods: PodNodes): Promise<void> {
+  for (const [name, way] of [
+    ['berth', pods.berth],
+    ['kubectl exec', pods.kubectl],
+  ] as const) {
+    const before = memory(pods.uid);
+    const clients = await open(() => way('echo open; exec sleep 600'));
+    const after = memory(pods.uid);
+    say(
+      `${name}: ${clients.length} sessions; each ${each(before.relays, after.relays)} of the relay and ${each(before.sshd, after.sshd)} of sshd`,
+    );
+    for (const client of clients) client.kill();
+    await Promise.all(clients.map((client) => once(client, 'exit')));
+  }
+}
+
+function each(before: number, after: number): string {
+  return `${((after - before) / sessions / 1024).toFixed(1)} MiB`;
+}
+
+/** KiB (Pss) of all relays, and of sshd for the user. */
+function memory(uid: number): { readonly relays: number; readonly sshd: number } {
+  const sum = (pids: readonly number[]): number =>
+    pids.reduce((total, pid) => total + proportionalSize(pid), 0);
+  return { relays: sum(processesOf(uid)), sshd: sum(processesOf(uid, /^sshd:/)) };
+}
+
+/** Sessions that said something are open. */
+async function open(command: () => Command): Promise<ChildProcess[]> {
+  const clients: ChildProcess[] = [];
+  for (let batch = 0; batch < sessions / 10; batch += 1) {
+    const opened = Array.from({ length: 10 }, () => {
+      const { file, args, env } = command();
+      return spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    });
+    await Promise.all(opened.map(({ stdout }) => once(stdout, 'data')));
+    clients.push(...opened);
+  }
+  return clients;
+}

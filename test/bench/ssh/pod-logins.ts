@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { measure, inTurn, medians, type Command } from '../measure.ts';
+import { ratio, say, table } from '../report.ts';
+import type { PodNodes } from './pods.ts';
+
+const runs = 25;
+
+/** PAM's close goes on when the client has gone. Milliseconds. */
+const pauseMs = 500;
+
+/** `ssh host true` into a pod that runs, beside a forced `kubectl exec` into the same pod. */
+export async function podWarm(pods: PodNodes): Promise<void> {
+  const commands = {
+    berth: () => Promise.resolve(pods.berth('true')),
+    'kubectl exec': () => Promise.resolve(pods.kubectl('true')),
+    'without Berth': () => Promise.resolve(pods.kubectlAlone('true')),
+  };
+  await whileConnected(pods.berth('echo open; exec sleep 3600'), async () => {
+    for (const command of Object.values(commands)) await measure(await command());
+    const samples = await inTurn<keyof typeof commands>(runs, commands, pauseMs);
+    table(samples);
+    const wall = (name: keyof typeof commands): number => medians(samples[name]).wall;
+    ratio('wall, of a forced kubectl exec', wall('berth') / wall('kubectl exec'), { atMost: 1 });
+    say(
+      `     of one on a host without PAM's hook: ${(wall('berth') / wall('without Berth')).toFixed(2)}`,
+    );
+  });
+  const first = await inTurn<keyof typeof commands>(7, commands, 3 * pauseMs);
+  say('the only connection of its user, so that the token of pods is made anew:');
+  table(first);
+}
+
+/** A pod per connection, beside what is asked of kubectl to have one that is Ready. */
+export async function podFresh(pods: PodNodes): Promise<void> {
+  const { site, image, freshNamespace: namespace } = pods;
+  await measure(pods.fresh('true'));
+  let count = 0;
+  const kubectl = `${site.kubectlPath} --kubeconfig ${site.adminKubeconfig} -n ${namespace}`;
+  const run = (): Command => {
+    const name = `bench-run-${(count += 1)}`;
+    const made = `${kubectl} run ${name} --image=${image} --image-pull-policy=IfNotPresent --restart=Never --command -- sleep 600`;
+    const ready = `${kubectl} wait --for=condition=Ready pod/${name} --timeout=60s`;
+    return shell(`${made} && ${ready}`);
+  };
+  const commands = {
+    berth: () => Promise.resolve(pods.fresh('true')),
+    'kubectl run': () => Promise.resolve(run()),
+  };
+  const samples: Partial<Record<keyof typeof commands, Awaited<ReturnType<typeof measure>>[]>> = {};
+  for (let round = 0; round < 9; round += 1) {
+    const taken = await inTurn<keyof typeof commands>(1, commands, 4 * pauseMs);
+    for (const name of Object.keys(taken) as (keyof typeof commands)[])
+      (samples[name] ??= []).push(...(taken[name] ?? []));
+    await measure(shell(`${kubectl} delete pod bench-run-${count} --grace-period=0 --force`));
+  }
+  table(samples);
+  ratio(
+    'wall, of kubectl run until it is Ready',
+    medians(samples.berth).wall / medians(samples['kubectl run']).wall,
+    { atMost: 1.1 },
+  );
+}
+
+function shell(script: string): Command {
+  return {
+    file: '/bin/sh',
+    args: ['-c', script],
+    env: { PATH: '/usr/bin:/bin', HOME: '/tmp' },
+  };
+}
+
+/** Meanwhile the user has another connection: what the last one takes away stays. */
+export async function whileConnected(
+  { file, args, env }: Command,
+  work: () => Promise<void>,
+): Promise<void> {
+  const client = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(client.stdout, 'data');
+  try {
+    await work();
+  } finally {
+    const gone = once(client, 'exit');
+    client.kill();
+    await gone;
+  }
+}

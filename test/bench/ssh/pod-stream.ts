@@ -1,0 +1,52 @@
+import { inTurn, measure, median, medians, type Command, type Sample } from '../measure.ts';
+import { ratio, say, table } from '../report.ts';
+import { relayPeak } from './processes-of.ts';
+import { whileConnected } from './pod-logins.ts';
+import type { PodNodes } from './pods.ts';
+
+const megabytes = 512;
+const runs = 5;
+
+type Way = 'berth' | 'kubectl';
+const ways = ['berth', 'kubectl'] as const;
+
+/** A stream in each direction, beside `kubectl exec`, and what the relay holds in memory for it. */
+export async function podStream(pods: PodNodes): Promise<void> {
+  const kinds: Readonly<Record<string, (way: Way) => Command>> = {
+    out: (way) => piped(pods[way](`head -c ${megabytes}M /dev/zero`), '', '> /dev/null'),
+    in: (way) => piped(pods[way]('cat > /dev/null'), `head -c ${megabytes}M /dev/zero |`, ''),
+  };
+  await whileConnected(pods.berth('echo open; exec sleep 3600'), async () => {
+    const begin = await inTurn<Way>(runs, {
+      berth: () => Promise.resolve(pods.berth('true')),
+      kubectl: () => Promise.resolve(pods.kubectl('true')),
+    });
+    for (const [kind, command] of Object.entries(kinds)) {
+      const samples: Record<Way, Sample[]> = { berth: [], kubectl: [] };
+      const peaks: Record<Way, number[]> = { berth: [], kubectl: [] };
+      for (let run = 0; run < runs; run += 1)
+        for (const way of ways) {
+          const peak = relayPeak(pods.uid);
+          samples[way].push(await measure(command(way)));
+          peaks[way].push(peak());
+        }
+      table(samples);
+      const rate = (way: Way): number =>
+        megabytes / ((medians(samples[way]).wall - medians(begin[way]).wall) / 1000);
+      say(`${kind}: ${rate('berth').toFixed(0)} MB/s, kubectl exec ${rate('kubectl').toFixed(0)}`);
+      // With the start of the session, as a user sees it: without it, the figure above.
+      ratio(
+        `${kind}: throughput, of kubectl exec`,
+        medians(samples.kubectl).wall / medians(samples.berth).wall,
+        { atLeast: 1 },
+      );
+      ratio(`${kind}: MiB of the relay at most`, Math.max(...peaks.berth) / 1024, { atMost: 60 });
+      say(`     kubectl exec: ${(median(peaks.kubectl) / 1024).toFixed(0)} MiB`);
+    }
+  });
+}
+
+function piped({ file, args, env }: Command, before: string, after: string): Command {
+  const words = [file, ...args].map((word) => `'${word}'`).join(' ');
+  return { file: '/bin/sh', args: ['-c', `${before} ${words} ${after}`], env };
+}

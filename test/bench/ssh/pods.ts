@@ -1,0 +1,110 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startPodHost, type PodHost } from '../../pod/pod-host.ts';
+import { writeKubeconfig } from '../../site/kubernetes/kubeconfig.ts';
+import { ensureNode } from '../../site/node/node.ts';
+import { installBerth } from '../../site/portal.ts';
+import { freePorts } from '../../site/ports.ts';
+import { openSite, type Site } from '../../site/site.ts';
+import { SshHost } from '../../ssh/host/ssh-host.ts';
+import { measure, type Command } from '../measure.ts';
+
+const user = 'bench-pod';
+const namespace = `u-${user}`;
+const freshUser = 'bench-fresh-pod';
+
+/** The same pod by three ways, and a host whose sessions are pods of their own. */
+export interface PodNodes {
+  readonly site: Site;
+  readonly host: SshHost;
+  /** One pod for all of the user's connections, through Berth. */
+  readonly berth: (...words: string[]) => Command;
+  /** Through a forced `kubectl exec`, on the same host: PAM's hook runs there, too. */
+  readonly kubectl: (...words: string[]) => Command;
+  /** The same on a host that has nothing of Berth. */
+  readonly kubectlAlone: (...words: string[]) => Command;
+  /** A pod per connection. */
+  readonly fresh: (...words: string[]) => Command;
+  readonly freshNamespace: string;
+  readonly image: string;
+  /** Of the user of all of them but `fresh`. */
+  readonly uid: number;
+  stop(): Promise<void>;
+}
+
+export async function openPods(): Promise<PodNodes> {
+  await installBerth();
+  const site = await openSite();
+  const image = await (await ensureNode(site)).image('site');
+  const { port } = await freePorts(['port']);
+  const peer = '/etc/ssh/kubectl-exec';
+  const warm = await startPodHost(site, {
+    ...{ mode: 'forced', users: { [user]: [] } },
+    profile: { lifetime: 'user', grace: '1h' },
+    sshd: [`Port ${port}`, `Match LocalPort ${port}`, `  ForceCommand ${peer}`].join('\n'),
+  });
+  const fresh = await startPodHost(site, {
+    ...{ mode: 'forced', users: { [freshUser]: [] }, profile: { lifetime: 'connection' } },
+  });
+  const alone = await SshHost.start({
+    ...{ mode: 'plain', users: { [user]: [] }, images: false },
+    sshd: `Match User ${user}\n  ForceCommand ${peer}`,
+  });
+  await measure(command(warm.host, user, warm.host.port, ['true']));
+  for (const host of [warm.host, alone]) await makePeer(site, host, peer);
+  const hosts: readonly (PodHost | SshHost)[] = [warm, fresh, alone];
+  return {
+    ...{ site, image, host: warm.host, freshNamespace: `u-${freshUser}` },
+    uid: warm.host.account(user).uid,
+    berth: (...remote) => command(warm.host, user, warm.host.port, remote),
+    kubectl: (...remote) => command(warm.host, user, port, remote),
+    kubectlAlone: (...remote) => command(alone, user, alone.port, remote),
+    fresh: (...remote) => command(fresh.host, freshUser, fresh.host.port, remote),
+    stop: async () => {
+      for (const host of hosts) await host.stop();
+    },
+  };
+}
+
+/** OpenSSH's client, as a measured process. */
+function command(host: SshHost, name: string, port: number, words: readonly string[]): Command {
+  const known = ['-o', `HostKeyAlias=[127.0.0.1]:${host.port}`];
+  return {
+    file: '/usr/bin/ssh',
+    args: [
+      ...host.clientOptions(name),
+      ...known,
+      '-p',
+      String(port),
+      `${name}@127.0.0.1`,
+      ...words,
+    ],
+    env: { PATH: '/usr/bin:/bin', HOME: '/root' },
+  };
+}
+
+/** What a site without Berth would force; the credential has not to be asked for. */
+async function makePeer(site: Site, host: SshHost, path: string): Promise<void> {
+  const { home, uid, gid } = host.account(user);
+  const said = async (...args: string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await site.kubectl(['-n', namespace, ...args]);
+    if (exitCode !== 0) throw new Error(stderr);
+    return stdout.trim();
+  };
+  const token = await said('create', 'token', 'berth-session', '--duration=2h');
+  const pod = await said('get', 'pods', '-l', 'berth.dev/profile=base', '-o', 'name');
+  const config = join(host.folder, 'kubeconfig');
+  await writeKubeconfig(config, {
+    server: site.server,
+    ca: site.ca.file,
+    credential: { token },
+  });
+  const owner = ['-o', String(uid), '-g', String(gid), '-m', '0600'];
+  await host.inside(['install', ...owner, config, `${home}/.kubeconfig`]);
+  const words = `exec -i -n ${namespace} ${pod} -- /bin/bash -c "$SSH_ORIGINAL_COMMAND"`;
+  const script = `#!/bin/sh\nexec ${site.kubectlPath} --kubeconfig ${home}/.kubeconfig ${words}\n`;
+  const file = join(host.folder, 'kubectl-exec');
+  await writeFile(file, script);
+  await chmod(file, 0o755);
+  await host.inside(['cp', '--preserve=mode', file, path]);
+}
