@@ -40,28 +40,38 @@ function terminalOutput(descriptor: number): OwnOutput {
     `/proc/self/fd/${descriptor}`,
     constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
   );
-  return output(own, { write: (bytes, done) => writeAgain(own, bytes, done, 1) });
+  return output(own, new TerminalQueue(own));
 }
 
-/** A terminal can not be waited for in Node: it is asked again, at most every 50 ms. */
-function writeAgain(
-  descriptor: number,
-  bytes: Buffer,
-  done: (error?: Error) => void,
-  wait: number,
-): void {
-  setTimeout(() => {
-    const { written, error } = writeSome(descriptor, bytes);
-    if (error !== undefined) done(error);
-    else if (written === bytes.length) done();
-    else
-      writeAgain(
-        descriptor,
-        bytes.subarray(written),
-        done,
-        written > 0 ? 1 : Math.min(50, wait * 2),
-      );
-  }, wait);
+/** A terminal can not be waited for in Node: it is asked again, at most every 50 ms. In order. */
+class TerminalQueue implements Later {
+  readonly #descriptor: number;
+  readonly #queue: { bytes: Buffer; readonly done: (error?: Error) => void }[] = [];
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  write(bytes: Buffer, done: (error?: Error) => void): void {
+    if (this.#queue.push({ bytes, done }) === 1) this.#askAgain(1);
+  }
+
+  #askAgain(wait: number): void {
+    setTimeout(() => {
+      let progress = false;
+      for (let [first] = this.#queue; first !== undefined; [first] = this.#queue) {
+        const { written, error } = writeSome(this.#descriptor, first.bytes);
+        progress ||= written > 0;
+        first.bytes = first.bytes.subarray(written);
+        if (error === undefined && first.bytes.length > 0) {
+          this.#askAgain(progress ? 1 : Math.min(50, wait * 2));
+          return;
+        }
+        first.done(error);
+        this.#queue.shift();
+      }
+    }, wait);
+  }
 }
 
 /** Files and devices: the kernel takes all, or fails. */

@@ -60,7 +60,8 @@ export class EndMarks {
     const data = held === undefined ? bytes : Buffer.concat([held, bytes]);
     this.#held.delete(channel);
     if (!this.#awaited.has(channel)) {
-      emit(data, output);
+      // A terminal shows its answer too, and is about to close.
+      if (!this.tty) emit(data, output);
       return false;
     }
     const at = data.indexOf(this.#begin);
@@ -74,7 +75,7 @@ export class EndMarks {
           data.toString('latin1', at + this.#begin.length, end - separator.length),
         );
         this.#awaited.delete(channel);
-        emit(data.subarray(end), output);
+        if (!this.tty) emit(data.subarray(end), output);
         return this.#awaited.size === 0;
       }
     }

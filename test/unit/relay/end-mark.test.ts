@@ -3,10 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { EndMarks, withEndMark } from '../../../src/session/relay/end-mark.ts';
 
 const nonce = 'f00d';
+const mark = `\u001eberth ${nonce} 007\u001e`;
 
-/** What a command wrote, in these parts, through the marks. */
-function passed(parts: readonly Buffer[], marks = new EndMarks(nonce, { tty: true })) {
+/** What a command wrote on stdout, in these parts, through the marks. */
+function passed(parts: readonly Buffer[], tty = false) {
+  const marks = new EndMarks(nonce, { tty });
   let text = '';
+  if (!tty) marks.pass('stderr', Buffer.from(mark), () => undefined);
   const known = parts.map((part) =>
     marks.pass('stdout', part, (bytes) => (text += bytes.toString('latin1'))),
   );
@@ -30,8 +33,6 @@ function run(words: readonly string[], before?: string) {
 }
 
 describe('the mark of a command’s end', () => {
-  const mark = `\u001eberth ${nonce} 007\u001e`;
-
   it.each([
     ['alone', mark, ''],
     ['after output', `a\u001e\u001eberth f00${mark}`, 'a\u001e\u001eberth f00'],
@@ -51,6 +52,14 @@ describe('the mark of a command’s end', () => {
       expect(passed([Buffer.from(text)])).toEqual({ text, exitCode: undefined, known: 0 });
     },
   );
+});
+
+describe('the mark on a terminal', () => {
+  it('ends what is shown: the terminal shows the answer to it too', () => {
+    expect(passed([Buffer.from(`a${mark}\r`), Buffer.from('\n')], true)).toEqual({
+      ...{ text: 'a', exitCode: 7, known: 1 },
+    });
+  });
 });
 
 describe('a command with an end mark', () => {
