@@ -23,6 +23,8 @@ export interface SlapdOptions {
   readonly schema?: 'rfc2307' | 'rfc2307bis';
   /** Further lines of its database's configuration. */
   readonly database?: readonly string[];
+  /** An address beside loopback at which it takes `ldaps`. */
+  readonly address?: string;
 }
 
 /** An entry as LDIF takes it; values that are no plain ASCII are encoded. */
@@ -35,11 +37,13 @@ export class Slapd {
   readonly folder: string;
   readonly ports: { readonly ldap: number; readonly ldaps: number };
   readonly passwordFile: string;
+  readonly #address: string | undefined;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, ports: Slapd['ports']) {
+  private constructor(folder: string, ports: Slapd['ports'], address: string | undefined) {
     this.folder = folder;
     this.ports = ports;
+    this.#address = address;
     this.passwordFile = join(folder, 'password');
   }
 
@@ -47,7 +51,7 @@ export class Slapd {
     await ensurePackages(['slapd', 'ldap-utils']);
     const folder = await mkdtemp(join(tmpdir(), 'slapd-'));
     const ports = await freePorts(['ldap', 'ldaps']);
-    const slapd = new Slapd(folder, ports);
+    const slapd = new Slapd(folder, ports, options.address);
     await mkdir(join(folder, 'data'), { mode: 0o700 });
     await writeFile(slapd.passwordFile, `${reader.password}\n`, { mode: 0o600 });
     await slapd.configure(options);
@@ -65,7 +69,10 @@ export class Slapd {
 
   /** Starts it and waits until it answers. */
   async up(): Promise<void> {
-    const urls = `ldap://127.0.0.1:${this.ports.ldap} ldaps://127.0.0.1:${this.ports.ldaps} ${this.#socketUrl}`;
+    const { ldap, ldaps } = this.ports;
+    const hosts = ['127.0.0.1', ...(this.#address === undefined ? [] : [this.#address])];
+    const tls = hosts.map((host) => `ldaps://${host}:${ldaps}`);
+    const urls = [`ldap://127.0.0.1:${ldap}`, ...tls, this.#socketUrl].join(' ');
     const child = spawn('/usr/sbin/slapd', ['-d', '0', '-h', urls, '-f', this.#conf], {
       stdio: 'ignore',
     });

@@ -61,7 +61,7 @@ export class NodeImages {
   /** Makes sure that containerd has an image of the tests; seconds for `site`, once. */
   async ensure(name: ImageName): Promise<string> {
     const image = imageNames[name];
-    if (await this.#has(image)) return image;
+    if (await this.has(image)) return image;
     const archive = await archives[name]();
     await step(`importing ${image} into containerd`, () =>
       this.#import(image, { archive, command: ['/bin/sh'] }),
@@ -82,7 +82,7 @@ export class NodeImages {
   }
 
   async ensurePause(): Promise<void> {
-    if (await this.#has(pauseImage)) return;
+    if (await this.has(pauseImage)) return;
     const root = await mkdtemp(join(this.#folder, 'pause-'));
     try {
       const source = new URL('pause/pause.c', import.meta.url).pathname;
@@ -96,7 +96,12 @@ export class NodeImages {
     }
   }
 
-  async #has(image: string): Promise<boolean> {
+  /** Takes the images of a docker-archive in, under their names. */
+  async importArchive(archive: string): Promise<void> {
+    await this.ctr(['images', 'import', archive]);
+  }
+
+  async has(image: string): Promise<boolean> {
     return (await this.ctr(['images', 'list', '--quiet', `name==${image}`])) === image;
   }
 

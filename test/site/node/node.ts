@@ -19,6 +19,8 @@ export class TestNode {
   readonly name = nodeName;
   /** Its InternalIP, which the machine reaches. */
   readonly address: string;
+  /** The machine's address, as the node and pods of its bridge reach it. */
+  readonly machine: string;
   readonly #site: Site;
   readonly #record: NodeRecord;
   readonly #images: NodeImages;
@@ -28,6 +30,7 @@ export class TestNode {
     this.#record = record;
     this.#images = images;
     this.address = record.address;
+    this.machine = record.gateway;
   }
 
   /** The name of an image of the tests, which containerd then has: no pull is needed. */
@@ -35,9 +38,18 @@ export class TestNode {
     return locked(() => this.#images.ensure(name));
   }
 
+  hasImage(image: string): Promise<boolean> {
+    return this.#images.has(image);
+  }
+
+  /** Takes the images of a docker-archive (`podman save`) in, under their names. */
+  importImage(archive: string): Promise<void> {
+    return locked(() => this.#images.importArchive(archive));
+  }
+
   /** A registry in which nothing is until a test pushes it. */
   get registry(): NodeRegistry {
-    return registryAt(this.#record.gateway);
+    return registryAt(this.machine);
   }
 
   /**
