@@ -41,6 +41,7 @@ export const podSchema = z.strictObject({
   pull_secret: z.optional(name),
   priority_class: z.optional(name),
   runtime_class: z.optional(name),
+  forwards: z.optional(z.boolean()),
 });
 
 /** What only pods understand. Names are those of the pod's own fields. */
@@ -57,6 +58,8 @@ export interface PodFields {
   readonly pullSecret?: string;
   readonly priorityClass?: string;
   readonly runtimeClass?: string;
+  /** sshd's forwards lead into the pod, where its image has Python. */
+  readonly forwards: boolean;
 }
 
 export type PodVolume = { readonly readOnly: boolean } & (
@@ -70,6 +73,7 @@ export function podFields(document: z.output<typeof podSchema> = {}): PodFields 
     nodeSelector: document.node_selector ?? {},
     tolerations: document.tolerations ?? [],
     extended: document.extended ?? {},
+    forwards: document.forwards ?? true,
     volumes: Object.fromEntries(
       Object.entries(document.volumes ?? {}).map(([target, { read_only, ...source }]) => [
         target,

@@ -113,7 +113,7 @@ const plainProfile: Profile = {
   failure: { action: 'refuse', groups: [] },
   deadlineMs: 30_000,
   podman: { devices: [], capabilities: { add: [], drop: [] } },
-  pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {} },
+  pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {}, forwards: true },
 };
 
 /** OpenSSH's client, as a measured process. */

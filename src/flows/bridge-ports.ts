@@ -1,0 +1,161 @@
+import type { Socket } from 'node:net';
+import { asBerthError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { Connection, Connections, ConnectionSink } from '../session/bridge/connections.ts';
+import { portChanges, saidPorts } from '../session/bridge/mirrored-ports.ts';
+import { tcpSockets, uidAtOtherEnd } from '../session/bridge/proc-net-tcp.ts';
+import { listenOnLoopback, type LoopbackServer } from '../system/loopback-server.ts';
+import { tcpLines } from '../system/tcp-sockets.ts';
+import type { BridgedSockets } from './bridge-sockets.ts';
+import { SshdListeners } from './own-listeners.ts';
+
+export interface BridgePortsInput {
+  readonly uid: number;
+  readonly connections: Connections;
+  readonly sockets: BridgedSockets;
+  readonly log: Logger;
+}
+
+/** How often the login node is looked at, and a port that was taken is tried again, in milliseconds. */
+const paceMs = 1000;
+
+/** The helper answers in a turn of its own; one that does not is not waited for. Milliseconds. */
+const answerMs = 5000;
+
+/**
+ * Ports on both sides: those that listen in the pod listen on the login node as well, for sshd's `-L` and
+ * `-D`, and sshd's own of a `-R` listen in the pod.
+ */
+export class BridgePorts {
+  readonly #input: BridgePortsInput;
+  readonly #sshd: SshdListeners;
+  readonly #servers = new Map<number, LoopbackServer>();
+  /** Asked for, and somebody else has them here. */
+  readonly #taken = new Set<number>();
+  readonly #waiting = new Map<number, () => void>();
+  #inPod: readonly number[] = [];
+  #mirrored: ReadonlyMap<number, string> | undefined;
+  #turn = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #work = Promise.resolve();
+  #over = false;
+
+  constructor(input: BridgePortsInput) {
+    this.#input = input;
+    this.#sshd = new SshdListeners(input.uid);
+  }
+
+  /** Resolves when the pod has what sshd listens on now. */
+  async start(): Promise<void> {
+    this.#timer = setInterval(() => {
+      void this.sync();
+      if (this.#taken.size > 0) this.#follow();
+    }, paceMs).unref();
+    await this.sync();
+  }
+
+  /** The pod gets what sshd listens on now. */
+  async sync(): Promise<void> {
+    const now = this.#listeners();
+    const changes = portChanges(this.#mirrored?.keys() ?? [], now.keys());
+    const first = this.#mirrored === undefined;
+    this.#mirrored = now;
+    if (!first && changes.added.length + changes.removed.length === 0) return;
+    this.#turn += 1;
+    const turn = this.#turn;
+    const answered = new Promise<void>((resolve) => this.#waiting.set(turn, resolve));
+    this.#input.connections.say({ mirror: [...now.keys()], turn });
+    const late = new Promise((resolve) => setTimeout(resolve, answerMs).unref());
+    await Promise.race([answered, late]);
+    this.#waiting.delete(turn);
+  }
+
+  heard(word: Readonly<Record<string, unknown>>): void {
+    if (typeof word.mirrored === 'number') {
+      this.#waiting.get(word.mirrored)?.();
+      for (const port of saidPorts(word.taken)) this.#warnTaken(port, 'in the pod');
+    }
+    if (word.listening === undefined) return;
+    this.#inPod = saidPorts(word.listening);
+    this.#follow();
+  }
+
+  /** The pod's program opens a connection to what sshd listens on. */
+  opened(target: string, connection: Connection): ConnectionSink | undefined {
+    const port = Number(/^tcp:(\d{1,5})$/.exec(target)?.[1]);
+    const host = this.#mirrored?.get(port);
+    return host === undefined ? undefined : this.#input.sockets.reach({ host, port }, connection);
+  }
+
+  stop(): void {
+    this.#over = true;
+    clearInterval(this.#timer);
+    for (const server of this.#servers.values()) server.close();
+    this.#servers.clear();
+    for (const resolve of this.#waiting.values()) resolve();
+  }
+
+  #listeners(): ReadonlyMap<number, string> {
+    try {
+      return this.#sshd.now();
+    } catch (thrown) {
+      this.#fault(thrown);
+      return this.#mirrored ?? new Map<number, string>();
+    }
+  }
+
+  /** One change after the other. */
+  #follow(): void {
+    this.#work = this.#work
+      .then(() => this.#change())
+      .catch((thrown: unknown) => this.#fault(thrown));
+  }
+
+  #fault(thrown: unknown): void {
+    this.#input.log.error(asBerthError(thrown, 'forwarding ports to the pod'));
+  }
+
+  async #change(): Promise<void> {
+    const { added, removed } = portChanges(this.#servers.keys(), this.#inPod);
+    for (const port of removed) {
+      this.#servers.get(port)?.close();
+      this.#servers.delete(port);
+    }
+    for (const port of this.#taken) if (!this.#inPod.includes(port)) this.#taken.delete(port);
+    for (const port of added) await this.#mirror(port);
+  }
+
+  async #mirror(port: number): Promise<void> {
+    const server = await listenOnLoopback(port, (socket) => void this.#accepted(socket, port));
+    if (server === undefined) this.#warnTaken(port, 'on the login node');
+    else if (this.#over) server.close();
+    else {
+      this.#taken.delete(port);
+      this.#servers.set(port, server);
+    }
+  }
+
+  #warnTaken(port: number, where: string): void {
+    if (this.#taken.has(port)) return;
+    this.#taken.add(port);
+    this.#input.log.warning('a port is not forwarded: it is taken', { port, where });
+  }
+
+  /**
+   * Loopback is every user's. Only sshd that serves this user, and the user's own programs, get through:
+   * whose socket the other end is, the kernel says. Nothing has been read before.
+   */
+  async #accepted(socket: Socket, port: number): Promise<void> {
+    socket.on('error', () => undefined);
+    const here = { address: socket.localAddress ?? '', port };
+    const there = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
+    const { uid, connections, sockets, log } = this.#input;
+    const whose = uidAtOtherEnd(tcpSockets(await tcpLines()), here, there);
+    if (whose !== uid) {
+      socket.destroy();
+      log.warning('another user came to a forwarded port', { port, uid: whose });
+    } else if (!socket.destroyed) {
+      connections.open(`tcp:${port}`, (connection) => sockets.join(socket, connection));
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { connect, type Socket } from 'node:net';
+import type { Connection, ConnectionSink } from '../session/bridge/connections.ts';
+
+/** The sockets of the login node that lead through the bridge. */
+export class BridgedSockets {
+  readonly #open = new Set<Socket>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Joins a socket, which is not read yet, to a connection. */
+  join(socket: Socket, connection: Connection): ConnectionSink {
+    this.#open.add(socket);
+    socket.on('data', (bytes) => {
+      if (!connection.send(bytes)) socket.pause();
+    });
+    socket.on('end', () => connection.end());
+    socket.on('error', () => connection.close());
+    socket.on('close', () => {
+      this.#open.delete(socket);
+      // Where both ends have ended, this says nothing more.
+      if (!socket.writableFinished || !socket.readableEnded) connection.close();
+    });
+    socket.resume();
+    return {
+      data: (bytes) => {
+        const { length } = bytes;
+        socket.write(Buffer.from(bytes), () => connection.taken(length));
+      },
+      end: () => socket.end(),
+      closed: () => socket.destroy(),
+      room: () => socket.resume(),
+    };
+  }
+
+  /** A connection of the pod's to a socket of this host. */
+  reach(place: Place, connection: Connection): ConnectionSink {
+    return this.join(connect({ ...place, allowHalfOpen: true }), connection);
+  }
+
+  /** Waits until what came is written, at most so many milliseconds; then all are closed. */
+  async end(patienceMs: number): Promise<void> {
+    const all = [...this.#open];
+    const written = all.map(
+      (socket) => new Promise<void>((resolve) => void socket.end(() => resolve())),
+    );
+    const patience = new Promise((resolve) => setTimeout(resolve, patienceMs).unref());
+    await Promise.race([Promise.allSettled(written), patience]);
+    for (const socket of all) socket.destroy();
+  }
+}
+
+type Place = { readonly path: string } | { readonly host: string; readonly port: number };

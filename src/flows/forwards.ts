@@ -1,0 +1,101 @@
+import { lstatSync } from 'node:fs';
+import type { Profile } from '../config/profile.ts';
+import { asBerthError } from '../errors.ts';
+import { forwardedDisplay } from '../session/bridge/xauthority.ts';
+import type { SessionHost } from '../session/session-host.ts';
+import { displayHost, SshdListeners } from './own-listeners.ts';
+import type { Bridge, BridgeInput } from './bridge.ts';
+
+export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'log'> & {
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  /** As sshd made it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** What lives this long may have ports that somebody wants; before, nothing is loaded. Milliseconds. */
+const laterMs = 1000;
+
+/**
+ * sshd's forwards for a session in a pod. Most sessions are over before they need any: the bridge is
+ * loaded and started where sshd has made one already, and for those that last.
+ */
+export class Forwards {
+  readonly #input: ForwardsInput;
+  #bridge: Promise<Bridge> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(input: ForwardsInput) {
+    this.#input = input;
+  }
+
+  /**
+   * What a command may ask for at once is there when this resolves.
+   *
+   * @returns Of the environment inside.
+   * @throws {BerthError} as `openExec`
+   */
+  async before(): Promise<Readonly<Record<string, string>>> {
+    const { host, profile, env } = this.#input;
+    if (!profile.pod.forwards) return {};
+    const { uid } = host.user;
+    const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
+    const x11 = profile.x11 ? displayOf(host, env) : undefined;
+    const bridge = () => this.#loaded({ ...(agent && { agent }), ...(x11 && { x11 }) });
+    const own = agent !== undefined || x11 !== undefined ? await (await bridge()).own() : {};
+    if (new SshdListeners(uid).now().size > 0) await (await bridge()).ports();
+    else this.#later();
+    return own;
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await (await this.#bridge)?.stop();
+  }
+
+  #later(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#portsNow(), laterMs).unref();
+  }
+
+  async #portsNow(): Promise<void> {
+    try {
+      await (await this.#loaded({})).ports();
+    } catch (thrown) {
+      const error = asBerthError(thrown, 'forwarding ports to the pod');
+      if (notYet.includes(error.code)) this.#later();
+      else this.#input.log.error(error);
+    }
+  }
+
+  #loaded(own: Pick<BridgeInput, 'agent' | 'x11'>): Promise<Bridge> {
+    const { host, log, folder, server, pod } = this.#input;
+    this.#bridge ??= import('./bridge.ts').then(
+      (loaded) => new loaded.Bridge({ ...own, uid: host.user.uid, log, folder, server, pod }),
+    );
+    return this.#bridge;
+  }
+}
+
+/** The pod is being made. */
+const notYet = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
+
+/** sshd's display, where it is this user's. A value that the client made up leads nowhere. */
+function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInput['x11'] {
+  const display = forwardedDisplay(env.DISPLAY);
+  const host = display === undefined ? undefined : displayHost(display, user.uid);
+  if (display === undefined || host === undefined) return undefined;
+  return { display, host, authority: env.XAUTHORITY ?? `${user.home}/.Xauthority` };
+}
+
+/** sshd's agent. A path that the client made up, or somebody else's socket, leads nowhere. */
+function ownSocket(path: string | undefined, uid: number): string | undefined {
+  if (path === undefined || !/^\/tmp\/ssh-\w+\/agent\.\d+$|\/\.ssh\/agent\/[\w.-]+$/.test(path))
+    return undefined;
+  try {
+    const status = lstatSync(path);
+    return status.isSocket() && status.uid === uid ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,53 @@
+/** Of the helper: which of the pod's ports listen where its loopback leads, by sock_diag(7), else by /proc. */
+export const listenersProgram = String.raw`
+ANY = {socket.inet_pton(socket.AF_INET, a) for a in ('0.0.0.0', '127.0.0.1')}
+ANY |= {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1', '::ffff:127.0.0.1')}
+V4 = {a for a in ANY if a != socket.inet_pton(socket.AF_INET6, '::1')}
+table = []
+
+def by_netlink(family):
+    # sock_diag(7): only what listens is looked at; /proc/net/tcp goes through all of the node.
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4) as diag:
+        diag.settimeout(2)
+        request = struct.pack('=BBBBI', family, 6, 0, 0, 1 << 10) + bytes(48)
+        diag.send(struct.pack('=IHHII', 16 + len(request), 20, 0x301, 1, 0) + request)
+        while True:
+            data = diag.recv(1 << 18)
+            while data:
+                size, kind = struct.unpack_from('=IH', data)
+                if kind == 3:
+                    return
+                if kind == 2:
+                    raise OSError('sock_diag')
+                width = 4 if data[16] == socket.AF_INET else 16
+                port = struct.unpack_from('!H', data, 20)[0]
+                yield data[24:24 + width], port, struct.unpack_from('=I', data, 80)[0]
+                data = data[(size + 3) & ~3:]
+
+def by_proc(family):
+    with open('/proc/net/tcp' if family == socket.AF_INET else '/proc/net/tcp6') as lines:
+        next(lines)
+        for line in lines:
+            part = line.split()
+            if part[3] != '0A':
+                return
+            words, port = part[1].split(':')
+            raw = bytes.fromhex(words)
+            address = b''.join(raw[i:i + 4][::-1] for i in range(0, len(raw), 4))
+            yield address, int(port, 16), int(part[7])
+
+def look():
+    global table
+    found = []
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for source in (by_netlink, by_proc):
+            try:
+                found += list(source(family))
+                break
+            except OSError:
+                pass
+    table = [(a, p) for a, p, uid in found if a in ANY and uid == os.getuid()]
+
+def address_listens(family, port):
+    return any(p == port and (a in V4 if family == socket.AF_INET else True) for a, p in table)
+`;

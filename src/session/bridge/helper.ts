@@ -1,0 +1,296 @@
+import { listenersProgram } from './helper-listeners.ts';
+
+/**
+ * The bridge's half in the pod: one Python 3.6 program of the standard library, which the relay sends at
+ * the beginning of its standard input. It ends with that input. It speaks the frames of `frames.ts`.
+ *
+ * Words to it: `begin` (`folder` to make for the session's sockets, `agent`, `x11` with the number of a
+ * `display` and its `cookie` in base64), `mirror` (ports of the login node to listen on; from the first on it
+ * looks for ports that listen in the pod; `turn`: its answer says the same) and `flush`. Words from it:
+ * `ready` (`display`: its number here), `mirrored` (`turn`, and the ports that are `taken`), `listening`
+ * (ports) and `flushed`: what was written in the pod before is on its way.
+ */
+export const helperProgram = String.raw`
+import base64, errno, json, os, select, shutil, socket, struct, time
+OPEN, DATA, END, CLOSE, WINDOW, WORD = range(6)
+ROOM, PIECE = 262144, 65536
+poller = select.poll()
+watched, streams, mirrors = {}, {}, {}
+folder, looking, flushing, said, last, keen, number = None, False, False, None, 0.0, 0.0, 1
+os.umask(0o077)
+
+def put(data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view):]
+
+def send(kind, id, payload=b''):
+    put(struct.pack('!BII', kind, id, len(payload)) + payload)
+
+def say(**word):
+    send(WORD, 0, json.dumps(word).encode())
+
+def watch(sock, events, call):
+    fd = sock.fileno()
+    if events:
+        watched[fd] = call
+        poller.register(fd, events)
+    elif watched.pop(fd, None):
+        poller.unregister(fd)
+
+class Stream:
+    def __init__(self, id, sock, connecting):
+        self.id, self.sock, self.connecting = id, sock, connecting
+        self.credit, self.out, self.sent, self.heard = ROOM, bytearray(), False, False
+        streams[id] = self
+        sock.setblocking(False)
+        self.update()
+
+    def update(self):
+        events = select.POLLOUT if self.out or self.connecting else 0
+        if self.credit > 0 and not self.sent and not self.connecting:
+            events |= select.POLLIN
+        watch(self.sock, events, self.ready)
+
+    def ready(self, events):
+        try:
+            if self.connecting:
+                failed = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if failed:
+                    raise OSError(failed, 'connect')
+                self.connecting = False
+                if not self.out:
+                    self.finish()
+            if self.out:
+                self.flush()
+            if self.credit > 0 and not self.sent and events & ~select.POLLOUT:
+                self.read()
+            if self.id in streams:
+                self.update()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.over(True)
+
+    def read(self):
+        data = self.sock.recv(min(PIECE, self.credit))
+        if data:
+            self.credit -= len(data)
+            send(DATA, self.id, data)
+        else:
+            self.sent = True
+            send(END, self.id)
+            self.finish()
+
+    def flush(self):
+        try:
+            count = self.sock.send(self.out)
+        except (BlockingIOError, InterruptedError):
+            return
+        del self.out[:count]
+        if not self.heard:
+            send(WINDOW, self.id, struct.pack('!I', count))
+        self.finish()
+
+    def take(self, kind, payload):
+        try:
+            if kind == DATA:
+                self.out += payload
+                if not self.connecting:
+                    self.flush()
+            elif kind == END:
+                self.heard = True
+                self.finish()
+            elif kind == WINDOW:
+                self.credit += struct.unpack('!I', payload)[0]
+            else:
+                self.over(False)
+            if self.id in streams:
+                self.update()
+        except OSError:
+            self.over(True)
+
+    def finish(self):
+        if self.heard and not self.out and not self.connecting:
+            if self.sent:
+                self.over(False)
+            else:
+                self.sock.shutdown(socket.SHUT_WR)
+
+    def over(self, tell):
+        if streams.pop(self.id, None):
+            watch(self.sock, 0, None)
+            self.sock.close()
+            if tell:
+                send(CLOSE, self.id)
+
+def connect(id, target):
+    port = int(target[4:])
+    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+        if not address_listens(family, port):
+            continue
+        sock = socket.socket(family)
+        sock.setblocking(False)
+        failed = sock.connect_ex((address, port))
+        if failed in (0, errno.EINPROGRESS):
+            return Stream(id, sock, failed != 0)
+        sock.close()
+    send(CLOSE, id)
+
+def serve(sock, target):
+    sock.listen(64)
+    sock.setblocking(False)
+    def ready(events):
+        global number
+        try:
+            peer = sock.accept()[0]
+        except OSError:
+            return
+        send(OPEN, number, target.encode())
+        Stream(number, peer, False)
+        number += 2
+    watch(sock, select.POLLIN, ready)
+    return sock
+
+def loopback(port):
+    made = []
+    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+        sock = None
+        try:
+            sock = socket.socket(family)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, port))
+            made.append(sock)
+        except OSError as error:
+            if sock:
+                sock.close()
+            if error.errno in (errno.EADDRINUSE, errno.EACCES) or family == socket.AF_INET:
+                for other in made:
+                    other.close()
+                return None
+    return made
+
+def mirror(ports, turn):
+    for port in set(mirrors) - set(ports):
+        for sock in mirrors.pop(port):
+            watch(sock, 0, None)
+            sock.close()
+    for port in ports:
+        if port not in mirrors:
+            made = loopback(port)
+            if made:
+                mirrors[port] = [serve(sock, 'tcp:%d' % port) for sock in made]
+    say(mirrored=turn, taken=[port for port in ports if port not in mirrors])
+
+def begin(word):
+    global folder
+    ready = {}
+    os.mkdir(word['folder'], 0o700)
+    folder = word['folder']
+    if word['agent']:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(folder + '/agent')
+        serve(sock, 'agent')
+    if word.get('x11'):
+        for display in range(word['x11']['display'], 100):
+            made = loopback(6000 + display)
+            if made:
+                for sock in made:
+                    serve(sock, 'x11')
+                ready['display'] = display
+                name = str(display).encode()
+                cookie = base64.b64decode(word['x11']['cookie'])
+                entry = struct.pack('!HHH', 65535, 0, len(name)) + name + cookie
+                with open(folder + '/Xauthority', 'wb') as file:
+                    file.write(entry)
+                break
+    say(ready=ready)
+
+def heard(word):
+    global keen, looking, flushing
+    keen = time.monotonic() + 20
+    if 'begin' in word:
+        begin(word['begin'])
+    elif 'mirror' in word:
+        looking = True
+        mirror(word['mirror'], word['turn'])
+    elif 'flush' in word:
+        flushing = True
+
+${listenersProgram}
+def report():
+    global said, last, keen
+    last = time.monotonic()
+    look()
+    ports = sorted({p for a, p in table if p not in mirrors})[:1000]
+    if ports != said:
+        said, keen = ports, last + 20
+        say(listening=ports)
+
+def main():
+    global flushing
+    rest = bytearray()
+    poller.register(0, select.POLLIN)
+    while True:
+        pace = 0.2 if time.monotonic() < keen else 1
+        wait = None if not looking else max(0, last + pace - time.monotonic()) * 1000
+        ready = poller.poll(0 if flushing else wait)
+        if flushing and not ready:
+            flushing = False
+            say(flushed=True)
+        for fd, events in ready:
+            if fd != 0:
+                call = watched.get(fd)
+                if call:
+                    call(events)
+                continue
+            data = os.read(0, 1 << 18)
+            if not data:
+                return
+            rest += data
+            at = 0
+            while len(rest) - at >= 9:
+                kind, id, size = struct.unpack_from('!BII', rest, at)
+                if len(rest) - at < 9 + size:
+                    break
+                payload = bytes(rest[at + 9:at + 9 + size])
+                at += 9 + size
+                if kind == WORD:
+                    heard(json.loads(payload.decode()))
+                elif kind == OPEN:
+                    connect(id, payload.decode())
+                elif id in streams:
+                    streams[id].take(kind, payload)
+            del rest[:at]
+        if looking and time.monotonic() >= last + pace:
+            report()
+
+try:
+    main()
+except (BrokenPipeError, KeyboardInterrupt):
+    pass
+finally:
+    if folder:
+        shutil.rmtree(folder, True)
+`;
+
+/** The exec that reads the program and becomes it. Without Python it ends with 127 and says nothing. */
+export function helperWords(): string[] {
+  return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram))];
+}
+
+const reads = `import os, sys
+wanted, text = int(sys.argv[1]), b""
+while len(text) < wanted:
+    part = os.read(0, wanted - len(text))
+    if not part:
+        sys.exit()
+    text += part
+exec(text)`;
+
+/** The second is RHEL's own, where python3 is not installed. */
+const start = `for p in python3 /usr/libexec/platform-python; do
+  command -v $p >/dev/null 2>&1 && exec $p -I -S -c '${reads}' "$0"
+done; exit 127`;
