@@ -11,7 +11,14 @@ import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import { namesOfGroups } from '../system/group-names.ts';
 import { isTerminal } from '../system/is-terminal.ts';
-import { heldPodAccesses, podAccessMissing, readPodAccess, type PodAccess } from './pod-access.ts';
+import {
+  bridgeFolder,
+  heldPodAccesses,
+  podAccessMissing,
+  readPodAccess,
+  type PodAccess,
+} from './pod-access.ts';
+import { Forwards } from './forwards.ts';
 import { relaySession } from './relay-session.ts';
 
 export interface PodSessionInput {
@@ -38,19 +45,25 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
   const access = accessOf(host, profile);
   const nonce = randomBytes(16).toString('hex');
-  const session = podSession(host, profile, { ...input, nonce });
   const pod = podName({ ...host, profile, loginHost: hostname() });
-  const run = () =>
-    relaySession({
+  const place = { namespace: access.namespace, pod, container: podContainer };
+  const folder = bridgeFolder({ run: runDir }, host.user.uid);
+  const forwards = new Forwards({ ...input, server: access.server, pod: place, folder });
+  const run = async () => {
+    const forwarded = await forwards.before();
+    return relaySession({
       ...{ server: access.server, nonce },
-      target: { ...session, pod, namespace: access.namespace, container: podContainer },
+      target: { ...podSession(host, profile, { ...input, nonce, forwarded }), ...place },
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
-  const { exitCode, reason } = await run().catch(async (thrown: unknown) => {
-    if (!(thrown instanceof BerthError) || !startable.includes(thrown.code)) throw thrown;
-    await start(input, access);
-    return run();
-  });
+  };
+  const { exitCode, reason } = await run()
+    .catch(async (thrown: unknown) => {
+      if (!(thrown instanceof BerthError) || !startable.includes(thrown.code)) throw thrown;
+      await start(input, access);
+      return run();
+    })
+    .finally(() => forwards.stop());
   if (reason !== undefined) throw reason;
   return exitCode;
 }

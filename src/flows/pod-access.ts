@@ -4,7 +4,7 @@ import type { User } from '../identity/user.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { namesIn } from '../system/names-in.ts';
 import { writePrivateFile } from '../system/private-file.ts';
-import { ensureRootFolder } from '../system/root-folders.ts';
+import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 import type { SessionSite } from './session-site.ts';
 
 /**
@@ -31,9 +31,15 @@ function accessFile(place: Place, uid: number, cluster: string): string {
   return `${accessFolder(place, uid)}/${encodeURIComponent(cluster)}.json`;
 }
 
+/** Of the user alone, for what the user's sessions say to each other. */
+export function bridgeFolder(place: Place, uid: number): string {
+  return `${accessFolder(place, uid)}/bridge`;
+}
+
 /** In a folder of root's, the file for the user's eyes alone. @throws `folder-unsafe`, errors of the system */
 export function writePodAccess(place: Place, user: User, access: PodAccess): void {
   ensureRootFolder(accessFolder(place, user.uid));
+  ensureUserFolder(bridgeFolder(place, user.uid), user);
   const path = accessFile(place, user.uid, access.cluster);
   const temporary = `${path}.new`;
   rmSync(temporary, { force: true });

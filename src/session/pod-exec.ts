@@ -26,14 +26,19 @@ export function podSession(
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly umask?: number;
     readonly nonce: string;
+    /** Of the environment: what leads to sshd's sockets from inside. */
+    readonly forwarded?: Readonly<Record<string, string>>;
   },
 ): PodSession {
-  const { request, env, umask, nonce } = connection;
+  const { request, env, umask, nonce, forwarded = {} } = connection;
   const { tty } = request;
   const shell = profile.shell ?? host.user.shell;
   // The sockets of sshd are on this host, and a pod may be on any.
   const elsewhere = { ...profile, agent: false, x11: false };
-  const environment = sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host });
+  const environment = {
+    ...sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host }),
+    ...forwarded,
+  };
   const words = sessionWords(request, { shell, bundledFiles: false });
   const before = [
     ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
