@@ -11,11 +11,16 @@ const fieldManager = 'berth';
 /**
  * Creates or repairs one object: our fields win, all others stay as they are. A list of references
  * that somebody else wrote (409) is overwritten only by who has seen it: see `keepReferences`.
+ *
+ * @param options.manager Where several of us own fields of one object, each its own.
  */
-export function applyRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
+export function applyRequest(
+  object: KubeObject,
+  { dryRun = false, manager = fieldManager } = {},
+): ApiRequest {
   const { imagePullSecrets, metadata } = object;
   const force = imagePullSecrets === undefined || metadata.resourceVersion !== undefined;
-  const query = `fieldManager=${fieldManager}${force ? '&force=true' : ''}${dryRun ? '&dryRun=All' : ''}`;
+  const query = `fieldManager=${manager}${force ? '&force=true' : ''}${dryRun ? '&dryRun=All' : ''}`;
   return {
     method: 'PATCH',
     path: `${objectPath(object)}?${query}`,
