@@ -59,7 +59,7 @@ export async function endConnection(
     const shared = await endOver(site, part);
     containers += shared.removed;
     failed.push(...shared.failed);
-    const pods = await endPodsOf(site, user);
+    const pods = await endPodsOf(site, user, id);
     containers += pods.removed;
     failed.push(...pods.failed);
   } catch (error) {
@@ -73,10 +73,11 @@ export async function endConnection(
 export async function endPodsOf(
   site: SessionSite,
   user: User,
+  connection?: string,
 ): Promise<Pick<Closed, 'failed'> & { readonly removed: number }> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
   const { endPods } = await import('./end-pods.ts');
-  return endPods(site, user);
+  return endPods(site, user, connection);
 }
 
 async function endItsProcesses(

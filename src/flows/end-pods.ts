@@ -1,23 +1,18 @@
-import { hostname } from 'node:os';
-import type { Profile } from '../config/profile.ts';
-import { collectionPath } from '../desired/kube-object.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { listAll } from '../reconcile/list-all.ts';
-import { removePod } from '../reconcile/remove-pod.ts';
-import { podLabels, podSelector } from '../session/pod-object.ts';
-import type { PodStatus } from '../session/pod-state.ts';
+import { apiClient } from '../reconcile/api-client.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
+import { endPod, sessionPods, type PodFate } from './end-pod.ts';
 import { openConnections } from './end-over.ts';
 import { grantPods, revokePods, type PodSite } from './grant-pods.ts';
 import {
   heldPodAccesses,
+  podAccessClusters,
   readPodsWaiting,
   writePodsWaiting,
-  type PodAccess,
+  type PodsWaiting,
 } from './pod-access.ts';
 import { endingLock } from './session-site.ts';
 
@@ -31,89 +26,89 @@ const patienceMs = 10_000;
 
 /**
  * Removes the pods of a user's connections that are gone, and after the last connection those that wait
- * for no other. The user's way to the cluster ends with the last connection; for a pod that waits for its
- * grace to be over, root takes a way of its own then (`berth reap`).
+ * for no other; in the pods that stay, ends what the closed connection left. The user's way to the cluster
+ * ends with the last connection; for a pod that waits for its grace to be over, root takes a way of its own
+ * then (`berth reap`).
  *
+ * @param connection The ID of the one that is closed; absent where the reaper only looks at the clock.
  * @throws {BerthError} `lock-timeout`, `folder-unsafe`
  */
-export async function endPods(site: PodSite, user: User): Promise<EndedPods> {
+export async function endPods(site: PodSite, user: User, connection?: string): Promise<EndedPods> {
   const waiting = readPodsWaiting(site, user.uid);
-  if (waiting === undefined && heldPodAccesses(site, user.uid).length === 0)
-    return { removed: 0, failed: [] };
+  if (!isDue(site, user, waiting, connection)) return { removed: 0, failed: [] };
   ensureRootFolder(`${site.run}/ending`);
   const lock = await takeLock(endingLock(site, user.uid), {
     ...{ waitMs: 20_000, foreignStaleMs: 60_000 },
   });
   try {
-    if (heldPodAccesses(site, user.uid).length === 0) await grantPods(site, user);
-    return await end(site, user, waiting);
+    const failed = await grantPods(site, user);
+    return await end(site, user, { since: waiting?.since, closed: connection, failed });
   } finally {
     await lock?.release();
   }
 }
 
-async function end(site: PodSite, user: User, waiting: number | undefined): Promise<EndedPods> {
+/** Each minute for each user: what costs nothing comes first. */
+function isDue(
+  site: PodSite,
+  { uid }: User,
+  waiting: PodsWaiting | undefined,
+  connection: string | undefined,
+): boolean {
+  const held = podAccessClusters(site, uid).length > 0;
+  if (connection !== undefined) return held || waiting !== undefined;
+  if (openConnections(site, uid).size > 0) return false;
+  return held || (waiting !== undefined && waiting.due <= site.now());
+}
+
+interface Closing {
+  /** When the user's last connection ended, where that was before. */
+  readonly since: number | undefined;
+  readonly closed: string | undefined;
+  /** Clusters that there is no way to. */
+  readonly failed: readonly BerthError[];
+}
+
+async function end(site: PodSite, user: User, closing: Closing): Promise<EndedPods> {
   const open = openConnections(site, user.uid);
-  const idleSince = open.size > 0 ? undefined : (waiting ?? site.now());
-  const failed: BerthError[] = [];
-  let removed = 0;
-  let left = 0;
-  for (const access of heldPodAccesses(site, user.uid)) {
-    const client = apiClient(access.server, deadlineIn(patienceMs).signal);
-    try {
-      for (const pod of await sessionPods(client, access)) {
-        if (isOver(pod, site, open, idleSince)) {
-          await removePod(client, { name: pod.name, namespace: access.namespace });
-          removed += 1;
-        } else left += 1;
+  const now = site.now();
+  const since = open.size > 0 ? undefined : (closing.since ?? now);
+  const failed = [...closing.failed];
+  const fates = await Promise.all(
+    heldPodAccesses(site, user.uid).map(async (access): Promise<PodFate[]> => {
+      const { signal } = deadlineIn(patienceMs);
+      const client = apiClient(access.server, signal);
+      try {
+        const pods = await sessionPods(client, access, site.settings.profiles);
+        const { closed } = closing;
+        const circumstances = { access, client, signal, open, since, now, closed };
+        return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
+      } catch (thrown) {
+        return [{ failed: asBerthError(thrown, `the pods of ${user.name} on ${access.cluster}`) }];
+      } finally {
+        client.close();
       }
-    } catch (thrown) {
-      failed.push(asBerthError(thrown, `the pods of ${user.name} on ${access.cluster}`));
-    } finally {
-      client.close();
-    }
+    }),
+  );
+  let removed = 0;
+  let due = Infinity;
+  let busy = false;
+  for (const fate of fates.flat()) {
+    if (fate.removed === true) removed += 1;
+    if (fate.busy === true) busy = true;
+    if (fate.failed !== undefined) failed.push(fate.failed);
+    due = Math.min(due, fate.due ?? Infinity);
   }
   // What is left, or could not be seen, is looked for again by the reaper.
-  writePodsWaiting(site, user.uid, left > 0 || failed.length > 0 ? idleSince : undefined);
-  if (open.size === 0)
+  if (failed.length > 0) due = now;
+  const again = since !== undefined && due < Infinity;
+  // Where somebody's work goes on, the grace begins after it.
+  const waiting = again ? { since: busy ? now : since, due } : undefined;
+  writePodsWaiting(site, user.uid, waiting);
+  // A connection that came meanwhile waits for our lock, and then makes a way of its own.
+  if (openConnections(site, user.uid).size === 0)
     await revokePods(site, user).catch((thrown: unknown) => {
       failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
     });
   return { removed, failed };
-}
-
-interface SessionPod {
-  readonly name: string;
-  readonly profile: string | undefined;
-  /** Of a pod for one connection. */
-  readonly connection: string | undefined;
-  readonly ended: boolean;
-}
-
-async function sessionPods(client: ApiClient, access: PodAccess): Promise<SessionPod[]> {
-  const items = await listAll(client, collectionPath('Pod', access.namespace), {
-    attempted: `listing the pods of ${access.namespace}`,
-    labelSelector: podSelector(hostname()),
-  });
-  return items.map(({ metadata: { name, labels = {} }, status }) => ({
-    name,
-    profile: labels[podLabels.profile],
-    connection: labels[podLabels.connection],
-    ended: ['Failed', 'Succeeded'].includes((status as PodStatus['status'])?.phase ?? ''),
-  }));
-}
-
-function isOver(
-  { profile, connection, ended }: SessionPod,
-  { settings, now }: PodSite,
-  open: ReadonlySet<string>,
-  idleSince: number | undefined,
-): boolean {
-  if (connection !== undefined) return !open.has(connection);
-  if (ended) return true;
-  const lifetime: Profile['lifetime'] | undefined = settings.profiles.get(profile ?? '')?.lifetime;
-  // Whose profile is no more has nothing to wait for.
-  if (lifetime?.kind === 'duration') return false;
-  const graceMs = lifetime?.kind === 'user' ? lifetime.graceMs : 0;
-  return idleSince !== undefined && idleSince + graceMs <= now();
 }

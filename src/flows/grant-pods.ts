@@ -1,22 +1,27 @@
+import { hostname } from 'node:os';
 import type { SshSettings } from '../config/profile.ts';
 import type { ClusterSettings } from '../config/settings.ts';
-import { objectPath, type KubeObject } from '../desired/kube-object.ts';
 import { sessionServiceAccount } from '../desired/names.ts';
-import { asBerthError } from '../errors.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
 import { namespaceOf } from '../identity/names.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { apiError, applyError } from '../reconcile/api-errors.ts';
-import { applyRequest } from '../reconcile/requests.ts';
+import { apiClient } from '../reconcile/api-client.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { adminAccess, type AccessDeps } from './admin-access.ts';
 import { bootstrapUser } from './bootstrap-user.ts';
 import { loadSettings } from './load-settings.ts';
 import { readLoginRecord } from './login-record.ts';
-import { readPodAccess, removePodAccess, writePodAccess } from './pod-access.ts';
+import {
+  podAccessClusters,
+  readPodAccess,
+  removePodAccess,
+  writePodAccess,
+  writePodRefusal,
+} from './pod-access.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';
+import { holdSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
 import type { SessionSite } from './session-site.ts';
 
 type SessionCluster = ReturnType<typeof podCluster>;
@@ -35,45 +40,64 @@ const lifetimeSeconds = 3600;
  * What a user's sessions in pods need of a cluster: all that a portal login makes, by the same flow, and
  * a token of the user's own account for sessions. One that is good for half its life is left as it is.
  *
- * A cluster that fails costs its own sessions only: it is logged, and the login says that there is no way.
+ * A cluster that fails costs its own sessions only; the login tells the user why there is no way.
+ *
+ * @returns What went wrong.
  */
-export async function grantPods(site: PodSite, user: User): Promise<void> {
-  const { log, run } = site;
-  const { clusters, deps } = await sessionClusters(site, user);
-  await Promise.all(
+export async function grantPods(site: PodSite, user: User): Promise<readonly BerthError[]> {
+  const { run } = site;
+  const { clusters, deps, failed } = await sessionClusters(site, user);
+  const refuse = (cluster: string, thrown: unknown): BerthError => {
+    const error = asBerthError(thrown, `pods on cluster ${cluster}`);
+    writePodRefusal({ run }, user, cluster, error);
+    return error;
+  };
+  for (const { cluster, error } of failed) refuse(cluster, error);
+  const refused = await Promise.all(
     clusters.map(async (cluster) => {
-      const seconds = site.now() / 1000;
-      const held = readPodAccess({ run }, user.uid, cluster.name);
-      if (held !== undefined && held.expiry - seconds > lifetimeSeconds / 2) return;
       try {
-        await grant(site, user, cluster, deps);
+        if (!(await holds(site, user, cluster, deps))) await grant(site, user, cluster, deps);
+        return [];
       } catch (thrown) {
-        log.error(asBerthError(thrown, `pods on cluster ${cluster.name}`), {
-          user: user.name,
-          cluster: cluster.name,
-        });
+        return [refuse(cluster.name, thrown)];
       }
     }),
   );
+  return [...failed.map(({ error }) => error), ...refused.flat()];
+}
+
+/** Whether the user's way is good for a while, and leads where root's does by now: address and CA. */
+async function holds(
+  { run, now }: PodSite,
+  user: User,
+  cluster: SessionCluster,
+  deps: AccessDeps,
+): Promise<boolean> {
+  const held = readPodAccess({ run }, user.uid, cluster.name);
+  if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return false;
+  // Cluster API's own word would have to be asked for over the network.
+  if (cluster.admin.kind !== 'kubeconfig') return true;
+  const { url, ca } = await adminAccess(cluster, deps);
+  return held.server.url === url && held.server.ca === ca;
 }
 
 /**
- * Ends what `grantPods` gave: with the Secret the tokens are dead, wherever they have got to.
+ * Ends what `grantPods` gave: with the Secret the tokens are dead, wherever they have got to; where the user
+ * is on another login node too, they end with the last connection there.
  *
  * @returns How many clusters it was taken away on.
  * @throws {BerthError} the `api-…` errors, where the Secret may still be there
  */
 export async function revokePods(site: PodSite, user: User): Promise<number> {
-  const { clusters, deps } = await sessionClusters(site, user);
   const { run } = site;
-  const held = clusters.filter(({ name }) => readPodAccess({ run }, user.uid, name) !== undefined);
+  const names = podAccessClusters({ run }, user.uid);
+  if (names.length === 0) return 0;
+  const { clusters, deps } = await sessionClusters(site, user);
+  const held = clusters.filter(({ name }) => names.includes(name));
   for (const cluster of held) {
     const client = apiClient(await adminAccess(cluster, deps), deps.deadline);
     try {
-      const secret = secretOf(cluster, user);
-      const answer = await client.send({ method: 'DELETE', path: objectPath(secret) });
-      if (answer.status !== 200 && answer.status !== 404)
-        throw apiError(`ending the tokens of ${user.name}`, answer);
+      await releaseSecret(client, secretOf(cluster, user));
     } finally {
       client.close();
     }
@@ -101,7 +125,7 @@ async function grant(
     const namespace = namespaceOf(cluster.namespacePrefix, user.name);
     const { token, expiry } = await requestToken(client, {
       ...{ namespace, account: sessionServiceAccount, lifetimeSeconds },
-      boundTo: await ensureSecret(client, secretOf(cluster, user)),
+      boundTo: await holdSecret(client, secretOf(cluster, user)),
     });
     const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
     writePodAccess({ run }, user, {
@@ -118,37 +142,24 @@ async function grant(
   }
 }
 
-function secretOf(cluster: SessionCluster, user: User): KubeObject {
+function secretOf(cluster: SessionCluster, user: User): SessionSecret {
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: cluster.sshSessions.secret, namespace },
-  };
-}
-
-async function ensureSecret(
-  client: ApiClient,
-  secret: KubeObject,
-): Promise<{ readonly name: string; readonly uid: string }> {
-  const answer = await client.send(applyRequest(secret));
-  if (answer.status !== 200 && answer.status !== 201) throw applyError(secret, answer);
-  const { uid } = answer.body.metadata as { readonly uid: string };
-  return { name: secret.metadata.name, uid };
+  return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
 }
 
 /** sshd waits meanwhile. Milliseconds. */
 const patienceMs = 8_000;
 
 async function sessionClusters(
-  { settings, log }: PodSite,
+  { settings }: PodSite,
   user: User,
 ): Promise<{
   readonly clusters: readonly SessionCluster[];
   readonly deps: AccessDeps & { readonly known: readonly string[] };
+  readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
 }> {
   const loaded = await loadSettings({});
-  for (const { cluster, error } of loaded.broken) log.error(error, { cluster });
+  const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
   const all: readonly ClusterSettings[] = loaded.settings.clusters;
   const clusters = new Map<string, SessionCluster>();
   for (const profile of podProfiles(settings)) {
@@ -156,7 +167,9 @@ async function sessionClusters(
       const cluster = podCluster(profile, all);
       clusters.set(cluster.name, cluster);
     } catch (thrown) {
-      log.error(asBerthError(thrown, `profile ${profile.name}`));
+      const { cluster = '' } = profile.pod;
+      const broken = loaded.broken.find((one) => one.cluster === cluster);
+      failed.push({ cluster, error: broken?.error ?? asBerthError(thrown, profile.name) });
     }
   }
   const deps = {
@@ -164,5 +177,5 @@ async function sessionClusters(
     ...{ deadline: deadlineIn(patienceMs).signal, clusterCount: all.length },
     known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
   };
-  return { clusters: [...clusters.values()], deps };
+  return { clusters: [...clusters.values()], deps, failed };
 }

@@ -16,6 +16,7 @@ import {
   heldPodAccesses,
   podAccessMissing,
   readPodAccess,
+  spoilPodAccess,
   type PodAccess,
 } from './pod-access.ts';
 import { Forwards } from './forwards.ts';
@@ -34,6 +35,9 @@ export interface PodSessionInput {
 /** What an exec says of a pod that is not there, or not yet: then it is made, or waited for. */
 const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
+/** Reasons behind which may be the end of the pod itself. */
+const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in-pod'];
+
 /**
  * A session in the user's pod. Where the pod runs, one request is all: the exec itself. This process
  * stays as the relay.
@@ -44,6 +48,7 @@ const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
   const access = accessOf(host, profile);
+  const began = Date.now();
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const place = { namespace: access.namespace, pod, container: podContainer };
@@ -59,13 +64,17 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   };
   const { exitCode, reason } = await run()
     .catch(async (thrown: unknown) => {
-      if (!(thrown instanceof BerthError) || !startable.includes(thrown.code)) throw thrown;
+      if (!(thrown instanceof BerthError)) throw thrown;
+      if (thrown.code === 'exec-unauthorized') spoilPodAccess({ run: runDir }, host.user, access);
+      if (!startable.includes(thrown.code)) throw thrown;
       await start(input, access);
       return run();
     })
     .finally(() => forwards.stop());
-  if (reason !== undefined) throw reason;
-  return exitCode;
+  if (reason === undefined) return exitCode;
+  if (!maybeLost.includes(reason.code)) throw reason;
+  const { lostPod } = await import('./lost-pod.ts');
+  throw (await lostPod(access, pod, began)) ?? reason;
 }
 
 function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
@@ -74,7 +83,7 @@ function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
     pod.cluster === undefined
       ? heldPodAccesses(place, user.uid)[0]
       : readPodAccess(place, user.uid, pod.cluster);
-  if (held === undefined) throw podAccessMissing(pod.cluster ?? 'of this site');
+  if (held === undefined) throw podAccessMissing(place, user.uid, pod.cluster);
   return held;
 }
 

@@ -69,6 +69,8 @@ async function open(input: OpenInput): Promise<number> {
   const user = lookupUser(name, { minimumUid: 1 });
   const { settings } = await compileSshSettings({ configFile }, input.now());
   if (!isConcerned(settings, user)) return 0;
+  const pods = usesPods(settings);
+  if (pods) input.onSlow();
   const id = await registerConnection({
     ...{
       pam,
@@ -79,11 +81,12 @@ async function open(input: OpenInput): Promise<number> {
       storage: settings.storage,
     },
     now: Math.floor(input.now() / 1000),
+    patienceMs: pods ? 6_000 : 2_500,
   });
-  if (usesPods(settings)) {
-    input.onSlow();
+  if (pods) {
     const { grantPods } = await import('./grant-pods.ts');
-    await grantPods({ settings, run: runDir, log, now: input.now }, user);
+    const failed = await grantPods({ settings, run: runDir, log, now: input.now }, user);
+    for (const error of failed) log.error(error, { user: name });
   }
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
   return 0;

@@ -26,10 +26,9 @@ export interface Registration {
   readonly hostProcesses: boolean;
   /** Seconds since the epoch. */
   readonly now: number;
+  /** How long the login waits for the end of the user's former containers and pods. Milliseconds. */
+  readonly patienceMs: number;
 }
-
-/** How long a login waits for the end of the user's former containers. Milliseconds. */
-const patience = 2_500;
 
 /**
  * Notes a connection that PAM has just opened, and makes the folders that its user's containers need.
@@ -39,7 +38,7 @@ const patience = 2_500;
  * @throws `folder-unsafe`, `lock-timeout`, errors of the system
  */
 export async function registerConnection(registration: Registration): Promise<string | undefined> {
-  const { user, monitor, run, storage } = registration;
+  const { user, monitor, run, storage, patienceMs } = registration;
   const start = startOf(monitor);
   if (start === undefined) return undefined;
   const id = connectionId({ pid: monitor, start });
@@ -49,7 +48,8 @@ export async function registerConnection(registration: Registration): Promise<st
   ensureUserFolder(`${storage}/users/${user.uid}`, user);
   if (findRunFolder(user) === undefined) ensureUserFolder(`${run}/users/${user.uid}`, user);
   // What was seen before the record was written may be taken away at this moment.
-  if (existsSync(endingLock({ run }, user.uid))) await waitForEnding(endingLock({ run }, user.uid));
+  const lock = endingLock({ run }, user.uid);
+  if (existsSync(lock)) await waitForEnding(lock, patienceMs);
   return id;
 }
 
@@ -73,10 +73,10 @@ function ownSession(monitor: number): number | undefined {
   return sessionOf(listener) === session ? undefined : session;
 }
 
-async function waitForEnding(lock: string): Promise<void> {
+async function waitForEnding(lock: string, waitMs: number): Promise<void> {
   const { takeLock } = await import('../system/owner-lock.ts');
   await takeLock(lock, {
-    waitMs: patience,
+    waitMs,
     foreignStaleMs: 60_000,
     enough: () => !existsSync(lock),
   }).then((held) => held?.release());

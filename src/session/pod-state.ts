@@ -1,6 +1,9 @@
 /** What of a Pod's status tells how far it is (v1.Pod). */
 export interface PodStatus {
-  readonly metadata?: { readonly deletionTimestamp?: string };
+  readonly metadata?: {
+    readonly creationTimestamp?: string;
+    readonly deletionTimestamp?: string;
+  };
   readonly status?: {
     readonly phase?: string;
     readonly reason?: string;

@@ -16,6 +16,9 @@ export interface PodHostOptions {
   readonly users?: SshHostOptions['users'];
   /** Of the profile `base`, over what every test wants. */
   readonly profile?: object;
+  /** Further profiles, each over `base`. */
+  readonly profiles?: Readonly<Record<string, object>>;
+  readonly sshYml?: object;
   /** Lines of sshd_config that count before ours. */
   readonly sshd?: string;
 }
@@ -49,18 +52,30 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
     ...(options.users === undefined ? {} : { users: options.users }),
     ...(options.sshd === undefined ? {} : { sshd: options.sshd }),
     etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
-    profiles: (folder) => ({
-      base: {
+    ...(options.sshYml === undefined ? {} : { sshYml: options.sshYml }),
+    profiles: (folder) => {
+      const base = {
         ...{ backend: 'pod', image, pull: 'missing', lifetime: 'connection' },
         ...{ mounts: [homeMount(folder)], deadline: '60s' },
         ...options.profile,
-      },
-    }),
+      };
+      const profiles: Record<string, object> = { base };
+      for (const [name, profile] of Object.entries(options.profiles ?? {}))
+        profiles[name] = { ...base, ...profile };
+      return profiles;
+    },
   });
+  // Pods of `lifetime: user` stay; the homes that they have go with this host.
+  const endPods = async (): Promise<void> => {
+    const words = ['delete', 'pods', '-l', 'app.kubernetes.io/managed-by=berth', '--now'];
+    for (const { name } of host.users) await site.kubectl(['-n', `u-${name}`, ...words]);
+  };
+  await endPods();
   return {
     host,
     portal,
     stop: async () => {
+      await endPods();
       await host.stop();
       await portal.remove();
     },

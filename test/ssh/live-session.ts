@@ -45,6 +45,12 @@ export class LiveSession {
     }
   }
 
+  /** Waits until the client ended by itself. @returns its exit code */
+  async ended(): Promise<number | null> {
+    await this.#exit;
+    return this.client.exitCode;
+  }
+
   /** The client is gone at once, without a word to sshd; the kernel closes its connection. */
   async cut(): Promise<void> {
     this.client.kill('SIGKILL');

@@ -1,0 +1,122 @@
+import { hostname } from 'node:os';
+import type { Lifetime, Profile } from '../config/profile.ts';
+import { collectionPath } from '../desired/kube-object.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { listAll } from '../reconcile/list-all.ts';
+import { removePod } from '../reconcile/remove-pod.ts';
+import { podLabels, podSelector } from '../session/pod-object.ts';
+import type { PodStatus } from '../session/pod-state.ts';
+import type { PodAccess } from './pod-access.ts';
+import { sweepPod } from './sweep-pod.ts';
+
+/** A pod of a user's sessions, as far as its end depends on it. */
+export interface SessionPod {
+  readonly name: string;
+  readonly lifetime: Lifetime;
+  /** Of a pod for one connection. */
+  readonly connection: string | undefined;
+  readonly running: boolean;
+  readonly ended: boolean;
+  /** Milliseconds since the epoch. */
+  readonly created: number;
+}
+
+/** Whose profile is no more has nothing to wait for. */
+const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+
+/** Those that came in through this login node. @throws the `api-…` errors */
+export async function sessionPods(
+  client: ApiClient,
+  { namespace }: PodAccess,
+  profiles: ReadonlyMap<string, Profile>,
+): Promise<SessionPod[]> {
+  const items = await listAll(client, collectionPath('Pod', namespace), {
+    attempted: `listing the pods of ${namespace}`,
+    labelSelector: podSelector(hostname()),
+  });
+  return items.map(({ metadata: { name, labels = {}, creationTimestamp = '' }, status }) => {
+    const phase = (status as PodStatus['status'])?.phase ?? '';
+    return {
+      ...{ name, connection: labels[podLabels.connection], running: phase === 'Running' },
+      lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
+      ended: ['Failed', 'Succeeded'].includes(phase),
+      created: Date.parse(creationTimestamp) || 0,
+    };
+  });
+}
+
+export interface PodCircumstances {
+  readonly access: PodAccess;
+  readonly client: ApiClient;
+  readonly signal: AbortSignal;
+  readonly open: ReadonlySet<string>;
+  /** Since when the user has no connection; absent while there is one. Milliseconds since the epoch. */
+  readonly since: number | undefined;
+  readonly now: number;
+  /** The connection that is closed. */
+  readonly closed: string | undefined;
+}
+
+export interface PodFate {
+  readonly removed?: boolean;
+  /** When it is to be looked at again; milliseconds since the epoch. */
+  readonly due?: number;
+  /** Its grace is over, and somebody's work goes on. */
+  readonly busy?: boolean;
+  readonly failed?: BerthError;
+}
+
+/** The ID of no connection. */
+const nobody = '0.0';
+
+/** Removes a pod that is over; ends in one that stays what the closed connection left. */
+export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
+  const { access, client, signal, open, since, now, closed } = circumstances;
+  const { name, lifetime, running, connection } = pod;
+  const remove = async (): Promise<PodFate> => {
+    await removePod(client, { name, namespace: access.namespace });
+    return { removed: true };
+  };
+  try {
+    const due = endOf(pod, open, since);
+    const shared = running && connection === undefined;
+    const lingers = lifetime.kind !== 'connection' && lifetime.linger;
+    const asked = due <= now && shared && lingers && lifetime.kind === 'user';
+    if (due <= now && !asked) return await remove();
+    if (!shared || (closed === undefined && !asked)) return { due };
+    const alone = open.size === 0 && !lingers;
+    const swept = await sweepPod(
+      access,
+      name,
+      { connection: closed ?? nobody, lingers, alone },
+      signal,
+    ).catch((thrown: unknown) => {
+      // Its home is gone, say: no next session could begin in it either.
+      if (alone && thrown instanceof BerthError && thrown.code === 'pod-not-swept')
+        return undefined;
+      throw thrown;
+    });
+    if (swept === undefined) return await remove();
+    if (!asked) return { due };
+    return swept.busy === 0 ? await remove() : { busy: true, due: now + lifetime.graceMs };
+  } catch (thrown) {
+    return { failed: asBerthError(thrown, `pod ${access.namespace}/${name}`) };
+  }
+}
+
+/** The cluster ends a pod at its time by itself, counted from its start. Milliseconds. */
+const startMs = 60_000;
+
+/** When the pod has no more reason to be, in milliseconds since the epoch. */
+function endOf(
+  { connection, ended, lifetime, created }: SessionPod,
+  open: ReadonlySet<string>,
+  since: number | undefined,
+): number {
+  if (connection !== undefined) return open.has(connection) ? Infinity : 0;
+  if (ended) return 0;
+  if (lifetime.kind === 'duration') return created + lifetime.durationMs + startMs;
+  const graceMs = lifetime.kind === 'user' ? lifetime.graceMs : 0;
+  return since === undefined ? Infinity : since + graceMs;
+}

@@ -1,0 +1,50 @@
+import { BerthError } from '../errors.ts';
+import { objectPath } from '../desired/kube-object.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import type { PodStatus } from '../session/pod-state.ts';
+import { podState } from '../session/pod-state.ts';
+import { deadlineIn } from '../system/deadline.ts';
+import type { PodAccess } from './pod-access.ts';
+
+/** The user waits for the prompt of the own machine. Milliseconds. */
+const patienceMs = 3_000;
+
+/**
+ * Why a session broke off, as far as its pod tells: an exec stream only ends.
+ *
+ * @param since When the session began, milliseconds since the epoch.
+ * @returns Nothing where the pod is as it should be, or cannot be asked for.
+ */
+export async function lostPod(
+  { server, namespace }: PodAccess,
+  name: string,
+  since: number,
+): Promise<BerthError | undefined> {
+  const client = apiClient(server, deadlineIn(patienceMs).signal);
+  try {
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+    const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
+    const what = status === 404 ? 'deleted' : status === 200 ? fateOf(body, since) : undefined;
+    if (what === undefined) return undefined;
+    const place = `${namespace}/${name}`;
+    return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
+      code: 'pod-lost',
+      exit: 'temporary',
+      hint: 'How the command ended is not known. Log in again: it starts anew.',
+    });
+  } catch {
+    // What broke the session is told instead.
+    return undefined;
+  } finally {
+    client.close();
+  }
+}
+
+function fateOf(pod: PodStatus, since: number): string | undefined {
+  const state = podState(pod);
+  if (state.kind === 'ending') return 'deleted';
+  if (state.kind === 'failed') return `ended (${state.detail})`;
+  // Another login was faster: this is the next pod of that name.
+  const { creationTimestamp = '' } = pod.metadata ?? {};
+  return Date.parse(creationTimestamp) > since ? 'deleted' : undefined;
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { installed } from '../site/portal.ts';
+import { openSite, type Site } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
+import { leftOver, nothingLeft } from '../ssh/left-over.ts';
+import { LiveSession } from '../ssh/live-session.ts';
+import { startPodHost, type PodHost } from './pod-host.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
+
+const users = { 'pf-own': [], 'pf-shared': [], 'pf-brief': [], 'pf-linger': [] };
+
+let site: Site;
+let pods: PodHost;
+beforeAll(async () => {
+  site = await openSite();
+  await removePods();
+  pods = await startPodHost(site, {
+    mode: 'forced',
+    users,
+    sshYml: {
+      rules: [
+        { profile: 'shared', users: ['pf-shared'] },
+        { profile: 'brief', users: ['pf-brief'] },
+        { profile: 'linger', users: ['pf-linger'] },
+        { profile: 'base' },
+      ],
+    },
+    profiles: {
+      shared: { lifetime: 'user', grace: '1h' },
+      brief: { lifetime: 'user', grace: '3s' },
+      linger: { lifetime: 'user', grace: '0s', linger: true },
+    },
+  });
+});
+afterAll(async () => {
+  await pods.stop();
+  await removePods();
+});
+
+const ssh = (user: string, ...words: string[]) => pods.host.ssh(user, words);
+const live = (user: string, command: string) => LiveSession.ready(pods.host, user, command);
+const kubectl = (user: string, ...words: string[]) => site.kubectl(['-n', `u-${user}`, ...words]);
+/** Of a former run, whose homes are gone. */
+const removePods = async (): Promise<void> => {
+  const atOnce = ['--force', '--grace-period=0', '--ignore-not-found'];
+  for (const user of Object.keys(users)) await kubectl(user, 'delete', 'pods', '--all', ...atOnce);
+};
+const podNames = async (user: string): Promise<string[]> =>
+  (await kubectl(user, 'get', 'pods', '-o', 'name')).stdout
+    .split('\n')
+    .filter((line) => line !== '');
+const reap = async (): Promise<void> => {
+  const { exitCode, stderr } = await pods.host.inside([`${installed}/berth`, 'reap']);
+  expect(exitCode, stderr).toBe(0);
+};
+/** Commands of what runs in the user's only pod, but for the pod's own and this look. */
+const runs = async (user: string): Promise<string[]> => {
+  const [pod = ''] = await podNames(user);
+  const script = 'ps -eo ppid=,args= | grep -v "^ *0 \\| ps -eo\\| grep -v"';
+  const { stdout } = await kubectl(user, 'exec', pod, '--', 'sh', '-c', script);
+  return stdout
+    .split('\n')
+    .map((line) => line.trim().replace(/^\d+ +/, ''))
+    .filter((line) => line !== '');
+};
+const nothingOf = (user: string): Promise<unknown> =>
+  waitFor({ what: `${user} to be gone`, timeoutMs: 30_000, everyMs: 300 }, async () => {
+    expect(await podNames(user)).toEqual([]);
+    expect((await kubectl(user, 'get', 'secret', 'berth-session')).exitCode).not.toBe(0);
+    expect(await leftOver(pods.host, user)).toEqual(nothingLeft);
+    return true;
+  });
+/** Of the login that is the user's relay. */
+const relays = async (user: string): Promise<string[]> =>
+  (await pods.host.inside(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
+    .toString()
+    .split('\n')
+    .filter((pid) => pid !== '');
+
+describe('a session whose pod is deleted under it', () => {
+  it.each(['pf-own', 'pf-shared'])(
+    '%s: ends with 255, says why, and the next starts anew',
+    async (user) => {
+      const session = await live(user, 'sleep 300');
+      const [pod = ''] = await podNames(user);
+      await kubectl(user, 'delete', pod, '--wait=false');
+      expect(await session.ended()).toBe(255);
+      expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
+      const again = await ssh(user, 'echo anew');
+      expect([again.exitCode, again.stdout.toString()]).toEqual([0, 'anew\n']);
+    },
+  );
+});
+
+describe('a relay that is killed with -9', () => {
+  it('leaves nothing, where the pod is its connection’s', async () => {
+    const session = await live('pf-own', 'setsid sleep 300 & sleep 301');
+    await pods.host.inside(['kill', '-9', ...(await relays('pf-own'))]);
+    expect(await session.ended()).toBe(255);
+    await nothingOf('pf-own');
+  });
+
+  it('leaves nothing in a pod that other connections share, and of those nothing ends', async () => {
+    const user = 'pf-shared';
+    const other = await live(user, 'sleep 310 & cat');
+    const [otherRelay] = await relays(user);
+    const session = await live(
+      user,
+      `trap '' HUP; nohup sleep 300 >&- 2>&- & setsid sleep 301 & env -i sleep 302 & sleep 303`,
+    );
+    const [relay = ''] = (await relays(user)).filter((pid) => pid !== otherRelay);
+    await pods.host.inside(['kill', '-9', relay]);
+    expect(await session.ended()).toBe(255);
+    const sleeps = async () =>
+      (await runs(user)).filter((line) => line.startsWith('sleep 3')).sort();
+    await expect.poll(sleeps, { timeout: 15_000 }).toEqual(['sleep 302', 'sleep 310']);
+    other.client.stdin?.write('still here\n');
+    await other.says('still here');
+    // What hides whose it is ends when nobody is there any more.
+    await other.cut();
+    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
+    expect(await podNames(user)).toHaveLength(1);
+  });
+
+  it('leaves nothing after the reaper’s next turn, where sshd was killed too', async () => {
+    const user = 'pf-shared';
+    const session = await live(user, 'nohup sleep 300 >&- 2>&- & sleep 301');
+    const pid = (await relays(user))[0] ?? '';
+    const { stdout } = await pods.host.inside([
+      ...['sh', '-c', 'p=$(ps -o ppid= -p $0); m=$(ps -o ppid= -p $p); echo $m $p $0', pid],
+    ]);
+    await pods.host.inside(['kill', '-9', ...stdout.toString().trim().split(' ')]);
+    await session.ended();
+    expect(await runs(user)).toContain('sleep 300');
+    await reap();
+    expect(await runs(user)).toEqual([]);
+  });
+});
+
+describe('a pod that waits for the next connection', () => {
+  it('is removed by the reaper when its grace is over, and not before', async () => {
+    await ssh('pf-shared', 'true');
+    await ssh('pf-brief', 'true');
+    const before = await podNames('pf-brief');
+    await reap();
+    expect(before).toHaveLength(1);
+    await waitFor({ what: 'the grace to be over', timeoutMs: 20_000, everyMs: 500 }, async () => {
+      await reap();
+      return (await podNames('pf-brief')).length === 0 ? true : undefined;
+    });
+    await nothingOf('pf-brief');
+    expect(await podNames('pf-shared')).toHaveLength(1);
+  });
+
+  it('stays as long as what ignores a hangup works on, where the profile lets it linger', async () => {
+    const user = 'pf-linger';
+    const session = await live(user, 'nohup sleep 300 >&- 2>&- & sleep 301 & cat');
+    await session.cut();
+    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual(['sleep 300']);
+    await reap();
+    expect(await runs(user)).toEqual(['sleep 300']);
+    const [pod = ''] = await podNames(user);
+    await kubectl(user, 'exec', pod, '--', 'pkill', '-f', '^sleep 300');
+    await reap();
+    await nothingOf(user);
+  });
+});
+
+describe('thirty connections at once', () => {
+  const thirty = (user: string) =>
+    Promise.all(
+      Array.from({ length: 30 }, async (_, index) => {
+        const { exitCode, stdout, stderr } = await pods.host.ssh(
+          user,
+          [`echo ${index} $(hostname)`],
+          {
+            timeout: 120_000,
+          },
+        );
+        return { exitCode, stderr, said: stdout.toString().trim().split(' ') };
+      }),
+    );
+
+  it('share one pod, and all succeed', { timeout: 150_000 }, async () => {
+    const ends = await thirty('pf-brief');
+    for (const [index, { exitCode, stderr, said }] of ends.entries())
+      expect({ exitCode, stderr, index: said[0] }).toEqual({
+        ...{ exitCode: 0, stderr: '', index: String(index) },
+      });
+    expect(new Set(ends.map(({ said }) => said[1])).size).toBe(1);
+    await waitFor({ what: 'the grace to be over', timeoutMs: 30_000, everyMs: 1000 }, async () => {
+      await reap();
+      return (await podNames('pf-brief')).length === 0 ? true : undefined;
+    });
+    await nothingOf('pf-brief');
+  });
+});
