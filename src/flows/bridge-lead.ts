@@ -85,7 +85,7 @@ async function leadWith(
       });
     });
     server.on('error', () => undefined);
-    server.listen(path).unref();
+    server.listen(path);
     settled();
     await Promise.race([leading.over, aborted(signal)]);
     return true;
@@ -110,7 +110,6 @@ async function follow(leader: Socket, signal: AbortSignal, settled: () => void):
 
 async function reached(path: string): Promise<Socket | undefined> {
   const socket = connect(path);
-  socket.unref();
   return new Promise((resolve) => {
     socket.once('connect', () => {
       socket.on('error', () => undefined);
@@ -128,5 +127,5 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

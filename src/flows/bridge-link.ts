@@ -112,12 +112,11 @@ function sender(stream: ExecStream): (bytes: Buffer) => void {
 }
 
 function endOf({ exitCode, reason }: ExecOutcome, complaint: string): BridgeEnd {
+  const impossible = reason === undefined && exitCode === noProgram;
+  if (impossible) return { impossible, why: 'the image has no Python 3' };
   const said = reason?.message ?? `it exited with ${exitCode}`;
   const last = complaint.trim().split('\n').at(-1) ?? '';
-  return {
-    impossible: reason === undefined && exitCode === noProgram,
-    why: last === '' ? said : `${said}: ${escapeControl(last)}`,
-  };
+  return { impossible, why: last === '' ? said : `${said}: ${escapeControl(last)}` };
 }
 
 function stopped(cause: unknown): BerthError {

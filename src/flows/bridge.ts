@@ -35,6 +35,7 @@ export class Bridge {
   readonly #ending = new AbortController();
   #link: Promise<BridgeLink> | undefined;
   #ports: BridgePorts | undefined;
+  #leading: Promise<unknown> = Promise.resolve();
   #ready: ((word: Readonly<Record<string, unknown>>) => void) | undefined;
   #flushed: (() => void) | undefined;
 
@@ -93,7 +94,8 @@ export class Bridge {
     const place = `${folder}/${name.digest('hex').slice(0, 16)}`;
     return new Promise((resolve, reject) => {
       const { signal } = this.#ending;
-      leadOrFollow({ place, lead: () => this.#lead(), signal }, resolve).then(resolve, reject);
+      const leading = leadOrFollow({ place, lead: () => this.#lead(), signal }, resolve);
+      this.#leading = leading.then(resolve, reject);
     });
   }
 
@@ -111,6 +113,7 @@ export class Bridge {
     this.#ending.abort();
     this.#ports?.stop();
     link?.stop();
+    await Promise.race([this.#leading, after(lastMs)]);
   }
 
   async #lead(): Promise<Lead | undefined> {
@@ -119,10 +122,12 @@ export class Bridge {
     const ports = new BridgePorts({ uid, connections, sockets: this.#sockets, log });
     this.#ports = ports;
     const first = await Promise.race([ports.start(), ended]);
-    const over = ended.then(({ why }) => {
+    const over = ended.then(({ why, impossible }) => {
       ports.stop();
       this.#link = undefined;
-      if (!this.#ending.signal.aborted) log.warning('ports are not forwarded any more', { why });
+      if (impossible) log.info('ports are not forwarded to the pod', { why });
+      else if (!this.#ending.signal.aborted)
+        log.warning('ports are not forwarded any more', { why });
     });
     if (first?.impossible !== true) return { sync: () => ports.sync(), over };
     await over;
