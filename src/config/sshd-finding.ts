@@ -75,6 +75,7 @@ export type SshdFindingCode =
   | 'login-not-executable'
   | 'login-writable'
   | 'settings-writable'
+  | 'profile-key-unheard'
   | 'sshd-config-writable'
   | 'program-writable'
   | 'pam-unreadable'

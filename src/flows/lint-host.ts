@@ -2,8 +2,10 @@ import { constants } from 'node:fs';
 import { access, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type PamEntry, type PamLine, parsePam, pamFindings } from '../config/pam-lines.ts';
+import type { Profile, ProfileRule } from '../config/profile.ts';
 import type { LoginProgram, SshdFinding, SshdSample } from '../config/sshd-finding.ts';
 import type { SshdOptions } from '../config/sshd-options.ts';
+import { unheardKeys, unheardText } from '../config/unheard-keys.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 
@@ -128,7 +130,7 @@ export interface SettingsView {
 /** What the profiles say of the network, and whether anybody else could have written them. */
 export async function settingsView(configFile: string): Promise<SettingsView> {
   try {
-    const { profiles, broken } = await loadSshSettings({ configFile });
+    const { profiles, rules, broken } = await loadSshSettings({ configFile });
     const networks = [...profiles.values()].map(({ network }) => network);
     const unsafe = [...broken.values()].map(({ error }) => error).filter(isUnsafe);
     const known = networks.length > 0;
@@ -136,6 +138,7 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
       sessionNetwork: !known ? 'unknown' : networks.every((n) => n === 'host') ? 'host' : 'other',
       findings: [
         ...unsafe.map(writable),
+        ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
         ...(await writableFindings(configFile, 'settings-writable')),
       ],
     };
@@ -143,6 +146,15 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
     if (!(error instanceof BerthError)) throw error;
     return { sessionNetwork: 'unknown', findings: isUnsafe(error) ? [writable(error)] : [] };
   }
+}
+
+function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
+  const keys = unheardKeys(profile, rules);
+  if (keys === undefined) return [];
+  const closedBy = 'leave them out: docs/ssh-profiles.md says which key is for which';
+  return [
+    { code: 'profile-key-unheard', severity: 'advice', message: unheardText(keys), closedBy },
+  ];
 }
 
 function isUnsafe({ code }: BerthError): boolean {

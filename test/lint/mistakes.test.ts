@@ -158,6 +158,15 @@ describe('one mistake on the host', () => {
     expect([...closed.codes, ...listed.codes]).toEqual([]);
   });
 
+  it('a profile whose sessions are pods says what only Podman hears', async () => {
+    const profile = 'image: registry.invalid/site:1\nbackend: pod\nlimits: {pids: 99}\n';
+    await forced.write('profiles/cloud.yml', profile);
+    const answer = await forced.lint(example);
+    await forced.write('profiles/cloud.yml', profile.replace('pids', 'cpus'));
+    expect(answer.severities).toEqual({ 'profile-key-unheard': 'advice' });
+    expect(answer.stdout).toContain('profile cloud: its sessions are pods, and limits.pids is');
+  });
+
   it('others can write sshd_config, or what it includes', async () => {
     const included = await forced.write('more.d/10-x11.conf', 'X11Forwarding no\n', 0o666);
     const answer = await forced.lint(`Include ${forced.path('more.d')}/*.conf\n${example}`);

@@ -24,6 +24,7 @@ import { guardFinding } from './guard.ts';
 import { guardedSince, minorVersion } from './kube-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './server-facts.ts';
+import { sessionRightsFinding } from './session-rights.ts';
 import { adminTokenFinding } from './token-finding.ts';
 import { namespaceFinding } from './namespace-check.ts';
 
@@ -56,6 +57,7 @@ const dependent = [
   'cluster-roles',
   'guard',
   'admission',
+  'ssh-sessions',
   'user-namespace',
 ] as const;
 const probed = ['api-certificate', 'api-clock'] as const;
@@ -71,6 +73,7 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
   const skip = (ids: readonly string[], why: string): CheckResult[] =>
     ids
       .filter((id) => id !== 'user-namespace' || input.user !== undefined)
+      .filter((id) => id !== 'ssh-sessions' || cluster.sshSessions !== undefined)
       .map((id) => ({ id, cluster: cluster.name, ...skipped(why) }));
 
   let server: ApiServer | undefined;
@@ -157,6 +160,13 @@ async function reachable(
       ask('cluster-roles', (client) => rolesFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) => admissionFinding(client)),
+      ...(input.cluster.sshSessions === undefined
+        ? []
+        : [
+            ask('ssh-sessions', (client) =>
+              sessionRightsFinding(client, input.cluster, objects.namespace.metadata.name),
+            ),
+          ]),
       ...(input.user === undefined
         ? []
         : [

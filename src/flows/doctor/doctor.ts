@@ -18,6 +18,7 @@ import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
+import { checkPods } from './pod-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 
 export interface DoctorInput {
@@ -67,6 +68,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
         ...(user === undefined ? {} : { user }),
       })
     : [];
+  if (ssh.length > 0) ssh.push(...(await checkPods(sshConfigFile, loaded, timeoutMs)));
   if (loaded === undefined) return [node, config, ...account, ...ssh, ...(onlySsh ? [] : [unread])];
 
   const known: LoadedSettings = loaded;

@@ -7,7 +7,9 @@ import { failed, type Finding, ok, skipped, warning } from './check.ts';
 import { guardedSince, minorVersion } from './kube-version.ts';
 
 /** Whom etc/kubernetes/guard.yaml watches. */
-const guarded = 'system:serviceaccount:ondemand:berth-hook';
+const guarded = ['berth-hook', 'berth-login'].map(
+  (name) => `system:serviceaccount:ondemand:${name}`,
+);
 
 /** What the hook would never do: bind a role in a namespace that is no user's. */
 const forbidden: KubeObject = {
@@ -40,10 +42,10 @@ export async function guardFinding(
     return ok('a write outside the namespaces of users is refused');
   if (answer.status === 403) return ok('a write outside the namespaces of users is not allowed');
   if (answer.status !== 201) throw apiError('trying a forbidden write', answer);
-  if (identity !== guarded)
+  if (!guarded.includes(identity))
     return warning(
-      `the guard watches ${guarded}, and we are ${identity}`,
-      'Use that account for the hook (berth token setup), or change the matchCondition in etc/kubernetes/guard.yaml.',
+      `the guard watches ${guarded.join(' and ')}, and we are ${identity}`,
+      'Use such an account (berth token setup), or change the matchCondition in etc/kubernetes/guard.yaml.',
     );
   return failed(
     "nothing keeps the hook's token from binding roles in kube-system",

@@ -1,5 +1,5 @@
 import type { ClusterSettings } from '../../config/settings.ts';
-import { clusterRoles } from '../../desired/names.ts';
+import { clusterRoles, sessionServiceAccount } from '../../desired/names.ts';
 import type { UserObjects } from '../../desired/user-objects.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
@@ -30,9 +30,14 @@ export async function rightsFinding(
   );
 }
 
+/** Of the account of a login node, and of the role that it gives to the users' sessions. */
+export const installSessions = 'kubectl apply -f etc/kubernetes/ssh-sessions.yaml';
+
 /** The names in etc/kubernetes are fixed; a site with names of its own has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
+  if (missing.every(({ name }) => name === sessionServiceAccount))
+    return `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
   const other =
     missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
       ? ` Name the pull secret ${pullSecret.name} in the resourceNames of etc/kubernetes/hook.yaml.`
@@ -49,6 +54,8 @@ const excessive: readonly Right[] = [
   { verb: 'list', group: '', resource: 'secrets' },
   { verb: 'get', group: '', resource: 'secrets', namespace: 'kube-system' },
   { verb: 'create', group: '', resource: 'pods', namespace: 'kube-system' },
+  { verb: 'delete', group: '', resource: 'secrets', namespace: 'kube-system' },
+  tokenRight('kube-system', 'default'),
   { verb: 'list', group: '', resource: 'pods' },
   { verb: 'create', group: '', resource: 'pods', subresource: 'exec' },
   { verb: 'delete', group: '', resource: 'namespaces' },
@@ -105,7 +112,9 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
       `there is no ClusterRole ${absent.join(', ')}: bindings to it give nobody anything`,
       absent.includes(clusterRoles.jobPodReaper)
         ? "Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: kubectl apply -k etc/kubernetes"
-        : 'kubectl apply -k etc/kubernetes',
+        : absent.includes(clusterRoles.session)
+          ? installSessions
+          : 'kubectl apply -k etc/kubernetes',
     );
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);

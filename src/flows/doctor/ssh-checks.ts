@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../../config/profile.ts';
+import { sessionBackends } from '../../config/session-backends.ts';
+import { unheardKeys, unheardText } from '../../config/unheard-keys.ts';
 import type { User } from '../../identity/user.ts';
 import { checkImages } from '../images-check.ts';
 import { pamFileFindings } from '../lint-host.ts';
@@ -64,7 +66,13 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     runCheck({ id, run: work }, timeoutMs);
   if (settings === undefined) return [config];
   const known: SshSettings = settings;
-  const { podman, storage, broken } = known;
+  const profiles = profileResults(known);
+  const pam = await run('pam-session', pamFinding);
+  const ofPodman = new Map(
+    [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
+  );
+  if (ofPodman.size === 0 && known.profiles.size > 0) return [config, ...profiles, pam];
+  const { podman, storage } = known;
   // Asked once, for the files and for the user: NSS may be slow.
   const subids = planSubids(subidInput(user));
   subids.catch(() => undefined);
@@ -78,14 +86,25 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     run('devices', () => devicesFinding(known)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
-    run('pam-session', pamFinding),
     ...(user === undefined ? [] : userChecks(user, known, subids, run)),
   ]);
-  const profiles = [...broken.values()].map(({ error }) => ({
-    id: 'ssh-profile',
-    ...failedBy(error),
-  }));
-  return [config, ...profiles, ...results, ...imageChecks(known)];
+  return [config, ...profiles, pam, ...results, ...imageChecks({ ...known, profiles: ofPodman })];
+}
+
+/** Profiles that nobody can use, and what others say in vain. */
+function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
+  const id = 'ssh-profile';
+  const unheard = [...profiles.values()].flatMap((profile) => unheardKeys(profile, rules) ?? []);
+  return [
+    ...[...broken.values()].map(({ error }) => ({ id, ...failedBy(error) })),
+    ...unheard.map((keys) => ({
+      id,
+      ...warning(
+        unheardText(keys),
+        'Leave them out, or see docs/ssh-profiles.md for what does the same there.',
+      ),
+    })),
+  ];
 }
 
 type Run = (id: string, work: () => Promise<Finding> | Finding) => Promise<CheckResult>;

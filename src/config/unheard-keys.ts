@@ -1,0 +1,61 @@
+import type { Backend, Profile, ProfileRule } from './profile.ts';
+import { sessionBackends } from './session-backends.ts';
+
+/** What a profile says and none of its backends hears. */
+export interface UnheardKeys {
+  readonly profile: string;
+  /** The only one that its sessions have. */
+  readonly backend: Backend;
+  /** As they are written, with their paths. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * Keys of a profile that count for nothing, where all of its sessions have one backend. A profile for both
+ * says things to each.
+ */
+export function unheardKeys(
+  profile: Profile,
+  rules: readonly ProfileRule[],
+): UnheardKeys | undefined {
+  const backends = sessionBackends(profile, rules);
+  const [backend = profile.backend] = backends;
+  if (backends.size > 1) return undefined;
+  const keys = backend === 'pod' ? ofPodman(profile) : ofPods(profile);
+  return keys.length === 0 ? undefined : { profile: profile.name, backend, keys };
+}
+
+function ofPodman({ network, limits, slurm, failure, podman }: Profile): string[] {
+  const { devices, capabilities, selinux } = podman;
+  return [
+    // `host` may be the built-in, and a pod's own network is what `private` asks for.
+    ...(network === 'host' || network === 'private' ? [] : ['network']),
+    ...(limits.pids === undefined ? [] : ['limits.pids']),
+    ...(slurm === undefined ? [] : ['slurm']),
+    ...(failure.action === 'refuse' ? [] : ['on_failure']),
+    ...(devices.length === 0 ? [] : ['podman.devices']),
+    ...(capabilities.add.length === 0 ? [] : ['podman.capabilities.add']),
+    ...(capabilities.drop.length === 0 ? [] : ['podman.capabilities.drop']),
+    ...(selinux === undefined ? [] : ['podman.selinux']),
+  ];
+}
+
+function ofPods({ pod }: Profile): string[] {
+  return [
+    ...(pod.cluster === undefined ? [] : ['pod.cluster']),
+    ...(Object.keys(pod.nodeSelector).length === 0 ? [] : ['pod.node_selector']),
+    ...(pod.tolerations.length === 0 ? [] : ['pod.tolerations']),
+    ...(Object.keys(pod.extended).length === 0 ? [] : ['pod.extended']),
+    ...(Object.keys(pod.volumes).length === 0 ? [] : ['pod.volumes']),
+    ...(pod.pullSecret === undefined ? [] : ['pod.pull_secret']),
+    ...(pod.priorityClass === undefined ? [] : ['pod.priority_class']),
+    ...(pod.runtimeClass === undefined ? [] : ['pod.runtime_class']),
+  ];
+}
+
+/** For a person: what of which profile, and why. */
+export function unheardText({ profile, backend, keys }: UnheardKeys): string {
+  const [sessions, other] =
+    backend === 'pod' ? ['pods', 'Podman'] : ["Podman's containers", 'pods'];
+  return `profile ${profile}: its sessions are ${sessions}, and ${keys.join(', ')} ${keys.length === 1 ? 'is' : 'are'} for ${other} only`;
+}
