@@ -45,12 +45,18 @@ const nodeOptions = [
 ];
 
 /**
+ * SIGUSR1 opens Node's debugger, and a client may send it to its login shell: to an address that is
+ * nobody's (RFC 5737) it can not be opened. `--disable-sigusr1` would keep the signal from commands.
+ */
+const noDebugger = '--inspect-port=192.0.2.1:1024';
+
+/**
  * The first lines: for the kernel, and for a shell. OSC's example of a pre-hook calls its scripts as
  * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
  * line is a string and a comment.
  */
 function banner(node: string, entry: string): string {
-  const options = nodeOptions.join(' ');
+  const options = [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger] : [])].join(' ');
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel cuts what is longer, without a word.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
