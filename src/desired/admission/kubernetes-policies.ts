@@ -2,6 +2,7 @@ import type { AdmissionSettings } from './admission-settings.ts';
 import type { Manifest } from './manifest.ts';
 import { type Defaults, debugDefaults, podDefaults } from './pod-defaults.ts';
 import { admissionPolicies } from './policies.ts';
+import { allHold, firstBroken } from './one-rule.ts';
 import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
 
 const api = 'admissionregistration.k8s.io/v1';
@@ -36,11 +37,13 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest[] {
         matchConstraints: constraints(policy, settings),
         ...(policy.conditions.length === 0 ? {} : { matchConditions: plain(policy.conditions) }),
         variables: plain(policy.variables),
-        validations: policy.rules.map(({ holds, message }) => ({
-          expression: holds,
-          messageExpression: `${message} + ${ask(settings)}`,
-          reason: 'Forbidden',
-        })),
+        validations: [
+          {
+            expression: allHold(policy.rules),
+            messageExpression: `${firstBroken(policy.rules)} + ${ask(settings)}`,
+            reason: 'Forbidden',
+          },
+        ],
       },
     },
     {

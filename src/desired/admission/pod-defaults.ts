@@ -18,39 +18,58 @@ function add(condition: string, path: string, value: string): string {
   return `(${condition} ? [JSONPatch{op: 'add', path: ${path}, value: ${value}}] : [])`;
 }
 
+/**
+ * What is missing as a whole is filled in as a whole: the API server decodes the pod anew for each
+ * operation, and the pod that says nothing is the usual one.
+ */
+function whole(isEmpty: string, all: string, each: readonly string[]): string {
+  return `(${isEmpty} ? ${all} : ${each.join(' + ')})`;
+}
+
 /** The user's identity, where the pod says nothing. */
-function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string[] {
+function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
   const context = 'object.spec.?securityContext';
   const missing = (field: string, value: string, when = 'true'): string =>
     add(`${when} && !${context}.?${field}.hasValue()`, `'/spec/securityContext/${field}'`, value);
   // In a namespace that has no user yet there is nothing to fill in, and the policies say so.
   const known = 'variables.uid > 0 && variables.gid > 0';
-  return [
-    add(`!${context}.hasValue()`, "'/spec/securityContext'", 'Object.spec.securityContext{}'),
-    missing('runAsUser', 'variables.uid', known),
-    missing('runAsGroup', 'variables.gid', known),
-    missing('runAsNonRoot', 'true'),
-    // An empty list is the same to the API as none.
-    missing('supplementalGroups', 'variables.groups', known),
-    ...(supplementalGroupsPolicy === 'Strict'
-      ? [missing('supplementalGroupsPolicy', "'Strict'")]
-      : []),
-    missing('seccompProfile', "Object.spec.securityContext.seccompProfile{type: 'RuntimeDefault'}"),
+  const seccomp = "Object.spec.securityContext.seccompProfile{type: 'RuntimeDefault'}";
+  const strict = supplementalGroupsPolicy === 'Strict';
+  const fields = [
+    ...['runAsUser: variables.uid', 'runAsGroup: variables.gid', 'runAsNonRoot: true'],
+    'supplementalGroups: variables.groups',
+    ...(strict ? ["supplementalGroupsPolicy: 'Strict'"] : []),
+    `seccompProfile: ${seccomp}`,
   ];
+  return whole(
+    `${known} && ${context}.orValue({}) == {}`,
+    add('true', "'/spec/securityContext'", `Object.spec.securityContext{${fields.join(', ')}}`),
+    [
+      add(`!${context}.hasValue()`, "'/spec/securityContext'", 'Object.spec.securityContext{}'),
+      missing('runAsUser', 'variables.uid', known),
+      missing('runAsGroup', 'variables.gid', known),
+      missing('runAsNonRoot', 'true'),
+      // An empty list is the same to the API as none.
+      missing('supplementalGroups', 'variables.groups', known),
+      ...(strict ? [missing('supplementalGroupsPolicy', "'Strict'")] : []),
+      missing('seccompProfile', seccomp),
+    ],
+  );
 }
 
 /** The site's own lifetime for a pod that has none. */
 function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
   if (defaultLifetime === undefined) return [];
   const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue() && !object.spec.?activeDeadlineSeconds.hasValue()`;
+  const none = '!has(object.metadata.annotations)';
   return [
     add(
-      `${wanted} && !has(object.metadata.annotations)`,
+      `${wanted} && ${none}`,
       "'/metadata/annotations'",
-      'Object.metadata.annotations{}',
+      `{'${lifetimeAnnotation}': ${quoted(defaultLifetime)}}`,
     ),
     add(
-      wanted,
+      `${wanted} && !${none}`.replace('!!', ''),
       `'/metadata/annotations/' + jsonpatch.escapeKey('${lifetimeAnnotation}')`,
       quoted(defaultLifetime),
     ),
@@ -58,10 +77,11 @@ function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
 }
 
 /** What each container of a list lacks; `at` is its path, `kind` its list. */
-function ofContainer(kind: string, at: string): string[] {
+function ofContainer(kind: string, at: string): string {
   const context = 'c.?securityContext';
   const type = `Object.spec.${kind}.securityContext`;
-  return [
+  const least = `${type}{allowPrivilegeEscalation: false, capabilities: ${type}.capabilities{drop: ['ALL']}}`;
+  return whole(`${context}.orValue({}) == {}`, add('true', `${at} + '/securityContext'`, least), [
     add(`!${context}.hasValue()`, `${at} + '/securityContext'`, `${type}{}`),
     // The API server refuses these two together in words of its own; our policy says whom to ask.
     add(
@@ -84,11 +104,11 @@ function ofContainer(kind: string, at: string): string[] {
       `${at} + '/securityContext/capabilities/drop/-'`,
       "'ALL'",
     ),
-  ];
+  ]);
 }
 
 /** Requests and limits: each from the other, else what the site says. */
-function resources(kind: string, at: string, { defaultResources }: AdmissionParameters): string[] {
+function resources(kind: string, at: string, { defaultResources }: AdmissionParameters): string {
   const type = `Object.spec.${kind}.resources`;
   const has = (path: string): string => `c.?resources.?${path}`;
   const each = (list: 'requests' | 'limits', other: string, name: 'cpu' | 'memory'): string => {
@@ -99,15 +119,26 @@ function resources(kind: string, at: string, { defaultResources }: AdmissionPara
       value,
     );
   };
-  return [
-    add(`!has(c.resources)`, `${at} + '/resources'`, `${type}{}`),
-    add(`!${has('limits')}.hasValue()`, `${at} + '/resources/limits'`, `${type}.limits{}`),
-    add(`!${has('requests')}.hasValue()`, `${at} + '/resources/requests'`, `${type}.requests{}`),
-    ...(['cpu', 'memory'] as const).flatMap((name) => [
-      each('limits', 'requests', name),
-      each('requests', 'limits', name),
-    ]),
-  ];
+  const values = (['cpu', 'memory'] as const)
+    .flatMap((name) => {
+      const value = defaultResources[name];
+      return value === undefined ? [] : [`'${name}': ${quoted(value)}`];
+    })
+    .join(', ');
+  const both = `${type}{limits: {${values}}, requests: {${values}}}`;
+  return whole(
+    'c.?resources.orValue({}) == {} && object.spec.?resources.orValue({}) == {}',
+    values === '' ? '[]' : add('true', `${at} + '/resources'`, both),
+    [
+      add(`!has(c.resources)`, `${at} + '/resources'`, `${type}{}`),
+      add(`!${has('limits')}.hasValue()`, `${at} + '/resources/limits'`, `${type}.limits{}`),
+      add(`!${has('requests')}.hasValue()`, `${at} + '/resources/requests'`, `${type}.requests{}`),
+      ...(['cpu', 'memory'] as const).flatMap((name) => [
+        each('limits', 'requests', name),
+        each('requests', 'limits', name),
+      ]),
+    ],
+  );
 }
 
 function ofList(
@@ -121,11 +152,11 @@ function ofList(
 /** So that a plain `kubectl run` is a pod of the user's: what is missing is filled in. */
 export function podDefaults(parameters: AdmissionParameters): Defaults {
   const full = (kind: string, at: string): string[] => [
-    ...ofContainer(kind, at),
-    ...resources(kind, at, parameters),
+    ofContainer(kind, at),
+    resources(kind, at, parameters),
   ];
   const created = [
-    ...ofPod(parameters),
+    ofPod(parameters),
     ...lifetime(parameters),
     ofList('containers', full, 'object.spec.containers'),
     ofList('initContainers', full, 'object.spec.?initContainers.orValue([])'),
@@ -144,7 +175,7 @@ export function podDefaults(parameters: AdmissionParameters): Defaults {
 export function debugDefaults(): Defaults {
   const old = 'oldObject.spec.?ephemeralContainers.orValue([]).exists(o, o.name == c.name)';
   const patches = (kind: string, at: string): string[] => [
-    `(${old} ? [] : ${ofContainer(kind, at).join(' + ')})`,
+    `(${old} ? [] : ${ofContainer(kind, at)})`,
   ];
   return {
     name: 'debug-defaults',

@@ -10,8 +10,19 @@ export interface Variable {
 export interface Rule {
   /** True where all is well. */
   readonly holds: string;
+  /** The same for a rule about each element of a list: who has many such rules asks in one turn. */
+  readonly each?: EachRule;
   /** A string: the field, the value wanted. Whom to ask is added behind it. */
   readonly message: string;
+}
+
+/** `holds` where `violated` is true of no element. */
+export interface EachRule {
+  readonly list: 'containers' | 'volumes';
+  /** What `violated` calls an element. */
+  readonly element: 'c' | 'v';
+  /** CEL about the element. */
+  readonly violated: string;
 }
 
 /** Which requests a policy sees. */
@@ -75,6 +86,7 @@ export function allowed(texts: readonly string[]): string {
 export function ofContainers(field: string, violated: string, wanted: string): Rule {
   return {
     holds: `!variables.containers.exists(c, ${violated})`,
+    each: { list: 'containers', element: 'c', violated },
     message: `${quoted(`${field} of container `)} + variables.containers.filter(c, ${violated}).map(c, c.name).join(', ') + ${wanted}`,
   };
 }
@@ -83,6 +95,7 @@ export function ofContainers(field: string, violated: string, wanted: string): R
 export function ofVolumes(field: string, violated: string, wanted: string): Rule {
   return {
     holds: `!variables.volumes.exists(v, ${violated})`,
+    each: { list: 'volumes', element: 'v', violated },
     message: `${quoted(`${field} of volume `)} + variables.volumes.filter(v, ${violated}).map(v, v.name).join(', ') + ${wanted}`,
   };
 }
