@@ -5,6 +5,7 @@ import { runDir } from '../config/built-in.ts';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { transferProgram } from '../session/pod-files.ts';
 import { podContainer, podName, podObject } from '../session/pod-object.ts';
 import { podSession } from '../session/pod-exec.ts';
 import type { SessionHost } from '../session/session-host.ts';
@@ -20,6 +21,7 @@ import {
   type PodAccess,
 } from './pod-access.ts';
 import { Forwards } from './forwards.ts';
+import type { BringFiles } from './bring-files.ts';
 import { relaySession } from './relay-session.ts';
 
 export interface PodSessionInput {
@@ -29,6 +31,8 @@ export interface PodSessionInput {
   /** As sshd made it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly umask: number;
+  /** Of the host's programs for file transfer. */
+  readonly filesFolder: string;
   readonly log: Logger;
 }
 
@@ -55,10 +59,15 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const folder = bridgeFolder({ run: runDir }, host.user.uid);
   const forwards = new Forwards({ ...input, server: access.server, pod: place, folder });
   const run = async () => {
+    await bring(input, { server: access.server, target: place });
     const forwarded = await forwards.before();
     return relaySession({
       ...{ server: access.server, nonce },
       target: { ...podSession(host, profile, { ...input, nonce, forwarded }), ...place },
+      handOn: async (signal) => {
+        const { signalPod } = await import('./signal-pod.ts');
+        await signalPod({ server: access.server, target: place, nonce, signal });
+      },
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
   };
@@ -75,6 +84,17 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   if (!maybeLost.includes(reason.code)) throw reason;
   const { lostPod } = await import('./lost-pod.ts');
   throw (await lostPod(access, pod, began)) ?? reason;
+}
+
+/** A session that transfers files asks first whether the pod has the program. */
+async function bring(
+  { request, filesFolder: folder, profile }: PodSessionInput,
+  where: Pick<BringFiles, 'server' | 'target'>,
+): Promise<void> {
+  const program = transferProgram(request);
+  if (program === undefined) return;
+  const { bringFiles } = await import('./bring-files.ts');
+  await bringFiles({ ...where, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
 }
 
 function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {

@@ -73,7 +73,7 @@ export async function openSession(input: OpenInput): Promise<Opened> {
 
 /** Loaded only where it is wanted: TLS costs as much as all else of a login. */
 async function podSession(
-  { request, env, itself, log }: OpenInput,
+  { request, env, itself, log, filesFolder }: OpenInput,
   settings: SshSettings,
   user: User,
   profile: Profile,
@@ -83,7 +83,8 @@ async function podSession(
   const host = sessionHost(settings, user, '');
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
-  return { exitCode: await openPodSession({ host, profile, request, env, umask, log }) };
+  const pod = { host, profile, request, env, umask, log, filesFolder };
+  return { exitCode: await openPodSession(pod) };
 }
 
 /** An interactive login for which sshd says nothing, since it takes us for a command. */

@@ -11,10 +11,15 @@ export type RelaySession = Omit<
 > & {
   /** Runs before the signals that end a session have their own way again. */
   readonly cleanUp?: (outcome: ExecOutcome | undefined) => Promise<void>;
+  /** Hands a signal to the command. Where it can not, the session ends by it. */
+  readonly handOn?: (signal: NodeJS.Signals) => Promise<void>;
 };
 
 /** What ends a session from outside: the client is gone, or an admin, or the machine goes down. */
 const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
+
+/** What a client may send to its command, by way of sshd (session.c, name2sig). */
+const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
 
 /**
  * This process as the local end of a command in a pod: its descriptors, its terminal where the command
@@ -26,7 +31,16 @@ const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
-  for (const signal of endingSignals) process.on(signal, end);
+  const { handOn } = session;
+  const handled = (signal: NodeJS.Signals): void =>
+    void handOn?.(signal).catch(() => {
+      if (isEnding(signal)) end(signal);
+    });
+  const listeners = new Map<NodeJS.Signals, (signal: NodeJS.Signals) => void>(
+    endingSignals.map((signal) => [signal, end]),
+  );
+  if (handOn !== undefined) for (const signal of clientSignals) listeners.set(signal, handled);
+  for (const [signal, listener] of listeners) process.on(signal, listener);
   let terminal: RawTerminal | undefined;
   let outcome: ExecOutcome | undefined;
   try {
@@ -44,8 +58,12 @@ export async function relaySession(session: RelaySession): Promise<ExecOutcome> 
   } finally {
     terminal?.restore();
     await session.cleanUp?.(outcome);
-    for (const signal of endingSignals) process.off(signal, end);
+    for (const [signal, listener] of listeners) process.off(signal, listener);
   }
+}
+
+function isEnding(signal: NodeJS.Signals): boolean {
+  return endingSignals.some((each) => each === signal);
 }
 
 function signalled(signal: NodeJS.Signals): BerthError {

@@ -1,5 +1,6 @@
 import type { Profile } from '../config/profile.ts';
 import { holdsRawBytes, throughShell } from '../raw-words.ts';
+import { broughtLast, podSftpWords, transferProgram } from './pod-files.ts';
 import { withEndMark } from './relay/end-mark.ts';
 import { sessionEnvironment } from './session-environment.ts';
 import type { SessionHost } from './session-host.ts';
@@ -39,17 +40,25 @@ export function podSession(
     ...sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host }),
     ...forwarded,
   };
-  const words = sessionWords(request, { shell, bundledFiles: false });
+  const words = podWords(request, shell, umask);
   const before = [
     ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
+    ...(transferProgram(request) === 'scp' ? [broughtLast] : []),
   ].join('; ');
   const argv = [
-    '/usr/bin/env',
+    'env',
     ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     ...withEndMark(nonce, words, { tty, ...(before === '' ? {} : { before }) }),
   ];
   return { argv: argv.some(holdsRawBytes) ? throughShell(argv) : argv, tty };
+}
+
+function podWords(request: SessionRequest, shell: string, umask?: number): string[] {
+  const inside = { shell, bundledFiles: false };
+  if (request.kind !== 'sftp') return sessionWords(request, inside);
+  const [, ...options] = sessionWords(request, inside, umask);
+  return podSftpWords(options);
 }
 
 /** The account's own shell where the image has it; every image of a session has /bin/sh. */

@@ -3,6 +3,7 @@ import type { PodVolume } from '../config/pod-fields.ts';
 import { lifetimeAnnotation } from '../desired/names.ts';
 import type { User } from '../identity/user.ts';
 import type { ReadyMount } from './container-run.ts';
+import { filesInside } from './bundled-files.ts';
 import { podGroup, podPasswd } from './pod-identity.ts';
 import { fillTemplate } from './template.ts';
 
@@ -36,6 +37,8 @@ export interface PodObject {
 export const podContainer = 'session';
 
 const identityVolume = 'berth-identity';
+/** Programs for file transfer that an image lacks. */
+const filesVolume = 'berth-files';
 const podAnnotations = {
   /** passwd(5) and group(5) inside: the downward API makes files of them. */
   passwd: 'berth.dev/passwd',
@@ -159,10 +162,15 @@ export function podObject(input: PodInput): PodObject {
             })),
             { name: identityVolume, mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true },
             { name: identityVolume, mountPath: '/etc/group', subPath: 'group', readOnly: true },
+            { name: filesVolume, mountPath: filesInside },
           ],
         },
       ],
-      volumes: [...mounts.map(({ name, source }) => ({ name, ...source })), identity],
+      volumes: [
+        ...mounts.map(({ name, source }) => ({ name, ...source })),
+        identity,
+        { name: filesVolume, emptyDir: { sizeLimit: '64Mi' } },
+      ],
     },
   };
 }

@@ -8,8 +8,8 @@ const begin = (nonce: string): string => `${separator}berth ${nonce} `;
 const digits = 3;
 
 const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
-/** A terminal's keys are for the command. */
-const keysAside = 'trap : INT QUIT';
+/** What a terminal's keys and the client send is for the command. */
+const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 
 /**
  * Runs words and marks their end on all that they write to. With a terminal it then waits for a line:
@@ -27,7 +27,7 @@ export function withEndMark(
   const said = tty
     ? `printf ${inScript}; read -r s_`
     : `printf ${inScript}; printf ${inScript} >&2`;
-  const script = `${keysAside}; (${before}; exec "$@"); s=$?; ${said}; exit "$s"`;
+  const script = `${signalsAside}; (${before}; exec "$@"); s=$?; ${said}; exit "$s"`;
   return ['/bin/sh', '-c', script, nonce, ...words];
 }
 

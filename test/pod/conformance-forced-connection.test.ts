@@ -1,0 +1,3 @@
+import { conformanceOfPods } from './conformance.ts';
+
+conformanceOfPods('forced', 'connection');

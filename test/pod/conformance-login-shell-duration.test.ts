@@ -1,0 +1,3 @@
+import { conformanceOfPods } from './conformance.ts';
+
+conformanceOfPods('login-shell', '1h');
