@@ -1,6 +1,7 @@
 import type { CommandModule } from 'yargs';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
 import { siteOptions, type SiteArguments } from './site.ts';
 import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
@@ -26,12 +27,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
           default: '5s',
           describe: 'For each check; all run at once',
         })
-        .option('output', {
-          alias: 'o',
-          choices: ['text', 'json'],
-          default: 'text',
-          describe: 'json: for monitoring',
-        })
+        .option('output', outputOption)
         .example('berth doctor', 'After a change of the configuration')
         .example('berth doctor --user alice', 'When alice says that it does not work')
         .example('berth doctor -o json', 'For monitoring: .summary.failed, .checks[].id')

@@ -5,6 +5,7 @@ import { asBerthError, BerthError } from '../errors.ts';
 import type { PullOutcome } from '../flows/images-pull.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
 import { fail, type Terminal } from './terminal.ts';
 
 interface ImagesArguments {
@@ -53,12 +54,7 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & ImagesArguments> {
       requiresArg: true,
       describe: 'Profiles and folders of the sessions [default: /etc/berth/ssh.yml]',
     })
-    .option('output', {
-      alias: 'o',
-      choices: ['text', 'json'],
-      default: 'text',
-      describe: 'json: for scripts',
-    });
+    .option('output', outputOption);
 }
 
 function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {

@@ -3,6 +3,7 @@ import { asBerthError } from '../errors.ts';
 import type { ClusterTarget } from '../flows/cluster-target.ts';
 import type { LdapSyncReport } from '../flows/ldap-sync.ts';
 import { withProgress } from './progress.ts';
+import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
 import { fail, shown, type Terminal } from './terminal.ts';
 
@@ -49,17 +50,8 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
           default: '5m',
           describe: 'For the directory and all clusters together',
         })
-        .option('textfile', {
-          type: 'string',
-          requiresArg: true,
-          describe: "Write metrics here, for node_exporter's textfile collector",
-        })
-        .option('output', {
-          alias: 'o',
-          choices: ['text', 'json'],
-          default: 'text',
-          describe: 'json: for scripts',
-        })
+        .option('textfile', textfileOption)
+        .option('output', outputOption)
         .example('berth ldap-sync --dry-run', 'What the next run would write')
         .example('berth ldap-sync --in-cluster', 'As a CronJob: etc/kubernetes/ldap-sync.yaml')
         .epilogue(

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
 
 interface LintSshdArguments {
@@ -61,12 +62,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     })
     .option('pam', { ...file, describe: "sshd's PAM file, where it is not in /etc/pam.d" })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'The sshd that is asked' })
-    .option('output', {
-      alias: 'o',
-      choices: ['text', 'json'],
-      default: 'text',
-      describe: 'json: for monitoring',
-    })
+    .option('output', outputOption)
     .check((args) => checkPlaces(args))
     .example('berth lint sshd', 'After each change of sshd_config, before sshd is reloaded')
     .example('berth lint sshd --user alice --port 2222', 'What is open for alice at that port')

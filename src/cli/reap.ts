@@ -4,6 +4,7 @@ import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../flows/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
 import type { ReapClusterArguments } from './reap-cluster.ts';
+import { outputOption, textfileOption } from './report-options.ts';
 import { errorText, fail, shown, type Terminal } from './terminal.ts';
 
 type ReapArguments = ReapClusterArguments;
@@ -27,17 +28,8 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
           default: false,
           describe: 'Show what would be ended, and end nothing',
         })
-        .option('textfile', {
-          type: 'string',
-          requiresArg: true,
-          describe: "Write metrics here, for node_exporter's textfile collector",
-        })
-        .option('output', {
-          alias: 'o',
-          choices: ['text', 'json'],
-          default: 'text',
-          describe: 'json: for scripts',
-        })
+        .option('textfile', textfileOption)
+        .option('output', outputOption)
         .example('berth reap', 'berth-reap.timer does this each minute')
         .example('berth reap --dry-run', 'What the next run would end')
         .example(

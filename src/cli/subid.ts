@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { SubidInput } from '../flows/subid-plan.ts';
+import { outputOption } from './report-options.ts';
 import { fail, type Terminal } from './terminal.ts';
 
 interface SubidArguments {
@@ -154,7 +155,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
       ...text,
       describe: 'Files of etc below this folder, accounts too, as useradd --prefix',
     })
-    .option('output', { alias: 'o', choices: ['text', 'json'], default: 'text' });
+    .option('output', outputOption);
 }
 
 async function inputOf(args: SubidArguments): Promise<SubidInput> {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
 import { fail, type Terminal } from './terminal.ts';
 import { outcomeText, outcomesJson } from './token-outcome.ts';
@@ -65,12 +66,7 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
       default: '30s',
       describe: 'For all clusters together',
     })
-    .option('output', {
-      alias: 'o',
-      choices: ['text', 'json'],
-      default: 'text',
-      describe: 'json: for scripts',
-    });
+    .option('output', outputOption);
 }
 
 function rotateCommand(terminal: Terminal): CommandModule<object, RotateArguments> {
