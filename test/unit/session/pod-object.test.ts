@@ -91,6 +91,7 @@ describe('a pod', () => {
       { mountPath: '/data', readOnly: true },
       { mountPath: '/etc/passwd', readOnly: true },
       { mountPath: '/etc/group', readOnly: true },
+      { mountPath: '/run/berth/files' },
     ]);
     expect(spec(fields).containers[0].workingDir).toBe('/home/ada');
     expect(spec({ mounts: [] }).containers[0].workingDir).toBe('/');
