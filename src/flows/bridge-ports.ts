@@ -2,12 +2,12 @@ import type { Socket } from 'node:net';
 import { asBerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Connection, Connections, ConnectionSink } from '../session/bridge/connections.ts';
-import { portChanges, saidPorts } from '../session/bridge/mirrored-ports.ts';
+import { pathOf, placeChanges, portOf, saidPlaces, type Place } from '../session/bridge/places.ts';
 import { tcpSockets, uidAtOtherEnd } from '../session/bridge/proc-net-tcp.ts';
-import { listenOnLoopback, type LoopbackServer } from '../system/loopback-server.ts';
-import { tcpLines } from '../system/tcp-sockets.ts';
+import { listenAtPath, listenOnLoopback, type LocalServer } from '../system/local-server.ts';
+import { tcpLines } from '../system/listening-sockets.ts';
 import type { BridgedSockets } from './bridge-sockets.ts';
-import { SshdListeners } from './own-listeners.ts';
+import { SshdListeners, type Address } from './own-listeners.ts';
 
 export interface BridgePortsInput {
   readonly uid: number;
@@ -23,18 +23,18 @@ const paceMs = 1000;
 const answerMs = 5000;
 
 /**
- * Ports on both sides: those that listen in the pod listen on the login node as well, for sshd's `-L` and
+ * Ports and sockets on both sides: those that listen in the pod listen on the login node as well, for sshd's `-L` and
  * `-D`, and sshd's own of a `-R` listen in the pod.
  */
 export class BridgePorts {
   readonly #input: BridgePortsInput;
   readonly #sshd: SshdListeners;
-  readonly #servers = new Map<number, LoopbackServer>();
+  readonly #servers = new Map<Place, LocalServer>();
   /** Asked for, and somebody else has them here. */
-  readonly #taken = new Set<number>();
+  readonly #taken = new Set<Place>();
   readonly #waiting = new Map<number, () => void>();
-  #inPod: readonly number[] = [];
-  #mirrored: ReadonlyMap<number, string> | undefined;
+  #inPod: readonly Place[] = [];
+  #mirrored: ReadonlyMap<Place, Address> | undefined;
   #turn = 0;
   #timer: NodeJS.Timeout | undefined;
   #work = Promise.resolve();
@@ -57,7 +57,7 @@ export class BridgePorts {
   /** The pod gets what sshd listens on now. */
   async sync(): Promise<void> {
     const now = this.#listeners();
-    const changes = portChanges(this.#mirrored?.keys() ?? [], now.keys());
+    const changes = placeChanges(this.#mirrored?.keys() ?? [], now.keys());
     const first = this.#mirrored === undefined;
     this.#mirrored = now;
     if (!first && changes.added.length + changes.removed.length === 0) return;
@@ -73,18 +73,17 @@ export class BridgePorts {
   heard(word: Readonly<Record<string, unknown>>): void {
     if (typeof word.mirrored === 'number') {
       this.#waiting.get(word.mirrored)?.();
-      for (const port of saidPorts(word.taken)) this.#warnTaken(port, 'in the pod');
+      for (const place of saidPlaces(word.taken)) this.#warnTaken(place, 'in the pod');
     }
     if (word.listening === undefined) return;
-    this.#inPod = saidPorts(word.listening);
+    this.#inPod = saidPlaces(word.listening);
     this.#follow();
   }
 
   /** The pod's program opens a connection to what sshd listens on. */
   opened(target: string, connection: Connection): ConnectionSink | undefined {
-    const port = Number(/^tcp:(\d{1,5})$/.exec(target)?.[1]);
-    const host = this.#mirrored?.get(port);
-    return host === undefined ? undefined : this.#input.sockets.reach({ host, port }, connection);
+    const address = this.#mirrored?.get(target);
+    return address && this.#input.sockets.reach(address, connection);
   }
 
   stop(): void {
@@ -95,12 +94,12 @@ export class BridgePorts {
     for (const resolve of this.#waiting.values()) resolve();
   }
 
-  #listeners(): ReadonlyMap<number, string> {
+  #listeners(): ReadonlyMap<Place, Address> {
     try {
       return this.#sshd.now();
     } catch (thrown) {
       this.#fault(thrown);
-      return this.#mirrored ?? new Map<number, string>();
+      return this.#mirrored ?? new Map<Place, Address>();
     }
   }
 
@@ -116,29 +115,44 @@ export class BridgePorts {
   }
 
   async #change(): Promise<void> {
-    const { added, removed } = portChanges(this.#servers.keys(), this.#inPod);
-    for (const port of removed) {
-      this.#servers.get(port)?.close();
-      this.#servers.delete(port);
+    const { added, removed } = placeChanges(this.#servers.keys(), this.#inPod);
+    for (const place of removed) {
+      this.#servers.get(place)?.close();
+      this.#servers.delete(place);
     }
-    for (const port of this.#taken) if (!this.#inPod.includes(port)) this.#taken.delete(port);
-    for (const port of added) await this.#mirror(port);
+    for (const place of this.#taken)
+      if (!this.#inPod.includes(place) && this.#mirrored?.has(place) !== true)
+        this.#taken.delete(place);
+    for (const place of added) await this.#mirror(place);
   }
 
-  async #mirror(port: number): Promise<void> {
-    const server = await listenOnLoopback(port, (socket) => void this.#accepted(socket, port));
-    if (server === undefined) this.#warnTaken(port, 'on the login node');
+  async #mirror(place: Place): Promise<void> {
+    const server = await this.#listen(place);
+    if (server === undefined) this.#warnTaken(place, 'on the login node');
     else if (this.#over) server.close();
     else {
-      this.#taken.delete(port);
-      this.#servers.set(port, server);
+      this.#taken.delete(place);
+      this.#servers.set(place, server);
     }
   }
 
-  #warnTaken(port: number, where: string): void {
-    if (this.#taken.has(port)) return;
-    this.#taken.add(port);
-    this.#input.log.warning('a port is not forwarded: it is taken', { port, where });
+  async #listen(place: Place): Promise<LocalServer | undefined> {
+    const [port, path] = [portOf(place), pathOf(place)];
+    if (port !== undefined)
+      return listenOnLoopback(port, (socket) => void this.#accepted(socket, port));
+    if (path === undefined) return undefined;
+    return listenAtPath(path, (socket) => this.#through(socket, place));
+  }
+
+  #warnTaken(place: Place, where: string): void {
+    if (this.#taken.has(place)) return;
+    this.#taken.add(place);
+    this.#input.log.warning('not forwarded: it is taken', { place, where });
+  }
+
+  #through(socket: Socket, place: Place): void {
+    const { connections, sockets } = this.#input;
+    connections.open(place, (connection) => sockets.join(socket, connection));
   }
 
   /**
@@ -149,13 +163,11 @@ export class BridgePorts {
     socket.on('error', () => undefined);
     const here = { address: socket.localAddress ?? '', port };
     const there = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
-    const { uid, connections, sockets, log } = this.#input;
+    const { uid, log } = this.#input;
     const whose = uidAtOtherEnd(tcpSockets(await tcpLines()), here, there);
     if (whose !== uid) {
       socket.destroy();
       log.warning('another user came to a forwarded port', { port, uid: whose });
-    } else if (!socket.destroyed) {
-      connections.open(`tcp:${port}`, (connection) => sockets.join(socket, connection));
-    }
+    } else if (!socket.destroyed) this.#through(socket, `tcp:${port}`);
   }
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import type { Connection, ConnectionSink } from '../session/bridge/connections.ts';
+import type { Address } from './own-listeners.ts';
 
 /** The sockets of the login node that lead through the bridge. */
 export class BridgedSockets {
@@ -35,7 +36,7 @@ export class BridgedSockets {
   }
 
   /** A connection of the pod's to a socket of this host. */
-  reach(place: Place, connection: Connection): ConnectionSink {
+  reach(place: Address, connection: Connection): ConnectionSink {
     return this.join(connect({ ...place, allowHalfOpen: true }), connection);
   }
 
@@ -50,5 +51,3 @@ export class BridgedSockets {
     for (const socket of all) socket.destroy();
   }
 }
-
-type Place = { readonly path: string } | { readonly host: string; readonly port: number };

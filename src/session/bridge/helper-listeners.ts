@@ -1,4 +1,7 @@
-/** Of the helper: which of the pod's ports listen where its loopback leads, by sock_diag(7), else by /proc. */
+/**
+ * Of the helper: which of the pod's ports listen where its loopback leads, by sock_diag(7), else by /proc;
+ * which Unix sockets right below /tmp; and how to listen at such places.
+ */
 export const listenersProgram = String.raw`
 ANY = {socket.inet_pton(socket.AF_INET, a) for a in ('0.0.0.0', '127.0.0.1')}
 ANY |= {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1', '::ffff:127.0.0.1')}
@@ -50,4 +53,47 @@ def look():
 
 def address_listens(family, port):
     return any(p == port and (a in V4 if family == socket.AF_INET else True) for a, p in table)
+
+def unix_paths():
+    with open('/proc/net/unix', errors='replace') as lines:
+        for line in lines:
+            part = line.split(None, 7)
+            if len(part) == 8 and part[3:5] == ['00010000', '0001']:
+                path = part[7].rstrip('\n')
+                if path.startswith('/tmp/') and path.count('/') == 2 and is_own(path):
+                    yield 'unix:' + path
+
+def is_own(path):
+    try:
+        return os.lstat(path).st_uid == os.getuid()
+    except OSError:
+        return False
+
+def loopback(port):
+    made = []
+    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
+        sock = None
+        try:
+            sock = socket.socket(family)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, port))
+            made.append(sock)
+        except OSError as error:
+            if sock:
+                sock.close()
+            if error.errno in (errno.EADDRINUSE, errno.EACCES) or family == socket.AF_INET:
+                for other in made:
+                    other.close()
+                return None
+    return made
+
+def at_path(path):
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.bind(path)
+        return [sock]
+    except OSError:
+        sock.close()
 `;

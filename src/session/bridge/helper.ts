@@ -5,10 +5,10 @@ import { listenersProgram } from './helper-listeners.ts';
  * the beginning of its standard input. It ends with that input. It speaks the frames of `frames.ts`.
  *
  * Words to it: `begin` (`folder` to make for the session's sockets, `agent`, `x11` with the number of a
- * `display` and its `cookie` in base64), `mirror` (ports of the login node to listen on; from the first on it
- * looks for ports that listen in the pod; `turn`: its answer says the same) and `flush`. Words from it:
- * `ready` (`display`: its number here), `mirrored` (`turn`, and the ports that are `taken`), `listening`
- * (ports) and `flushed`: what was written in the pod before is on its way.
+ * `display` and its `cookie` in base64), `mirror` (places of the login node to listen at; from the first on
+ * it looks for what listens in the pod; `turn`: its answer says the same) and `flush`. Words from it: `ready`
+ * (`display`: its number here), `mirrored` (`turn`, and the places that are `taken`), `listening` (places) and
+ * `flushed`: what was written in the pod before is on its way.
  */
 export const helperProgram = String.raw`
 import base64, errno, json, os, select, shutil, socket, struct, time
@@ -125,6 +125,15 @@ class Stream:
                 send(CLOSE, self.id)
 
 def connect(id, target):
+    if target.startswith('unix:'):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.setblocking(False)
+        if sock.connect_ex(target[5:]) == 0:
+            Stream(id, sock, False)
+        else:
+            sock.close()
+            send(CLOSE, id)
+        return
     port = int(target[4:])
     for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
         if not address_listens(family, port):
@@ -152,37 +161,22 @@ def serve(sock, target):
     watch(sock, select.POLLIN, ready)
     return sock
 
-def loopback(port):
-    made = []
-    for family, address in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):
-        sock = None
-        try:
-            sock = socket.socket(family)
-            if family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((address, port))
-            made.append(sock)
-        except OSError as error:
-            if sock:
-                sock.close()
-            if error.errno in (errno.EADDRINUSE, errno.EACCES) or family == socket.AF_INET:
-                for other in made:
-                    other.close()
-                return None
-    return made
+def end_mirror(place):
+    for sock in mirrors.pop(place):
+        watch(sock, 0, None)
+        sock.close()
+    if place.startswith('unix:') and os.path.exists(place[5:]):
+        os.unlink(place[5:])
 
-def mirror(ports, turn):
-    for port in set(mirrors) - set(ports):
-        for sock in mirrors.pop(port):
-            watch(sock, 0, None)
-            sock.close()
-    for port in ports:
-        if port not in mirrors:
-            made = loopback(port)
+def mirror(places, turn):
+    for place in set(mirrors) - set(places):
+        end_mirror(place)
+    for place in places:
+        if place not in mirrors:
+            made = loopback(int(place[4:])) if place.startswith('tcp:') else at_path(place[5:])
             if made:
-                mirrors[port] = [serve(sock, 'tcp:%d' % port) for sock in made]
-    say(mirrored=turn, taken=[port for port in ports if port not in mirrors])
+                mirrors[place] = [serve(sock, place) for sock in made]
+    say(mirrored=turn, taken=[place for place in places if place not in mirrors])
 
 def begin(word):
     global folder
@@ -224,10 +218,11 @@ def report():
     global said, last, keen
     last = time.monotonic()
     look()
-    ports = sorted({p for a, p in table if p not in mirrors})[:1000]
-    if ports != said:
-        said, keen = ports, last + 20
-        say(listening=ports)
+    places = sorted({'tcp:%d' % p for a, p in table}) + sorted(set(unix_paths()))
+    places = [place for place in places if place not in mirrors][:1000]
+    if places != said:
+        said, keen = places, last + 20
+        say(listening=places)
 
 def main():
     global flushing
@@ -272,6 +267,8 @@ try:
 except (BrokenPipeError, KeyboardInterrupt):
     pass
 finally:
+    for place in list(mirrors):
+        end_mirror(place)
     if folder:
         shutil.rmtree(folder, True)
 `;

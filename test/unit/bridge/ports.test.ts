@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   isBridged,
   ownListeners,
-  portChanges,
-  saidPorts,
-} from '../../../src/session/bridge/mirrored-ports.ts';
+  placeChanges,
+  saidPlaces,
+  unixListeners,
+} from '../../../src/session/bridge/places.ts';
 import { tcpSockets, uidAtOtherEnd } from '../../../src/session/bridge/proc-net-tcp.ts';
 
 const tail = '00000000:00000000 00:00000000 00000000';
@@ -60,13 +61,31 @@ describe('ports that are bridged', () => {
     expect([1024, 6000, 6009, 6100, 65_535].every(isBridged)).toBe(true);
   });
 
-  it('are what the helper says, as far as it says ports, and not without end', () => {
-    expect(saidPorts([8888, 8888, 80, '9', 1.5, null, 9999])).toEqual([8888, 9999]);
-    expect(saidPorts({ 0: 8888 })).toEqual([]);
-    expect(saidPorts(Array.from({ length: 5000 }, (_, index) => 10_000 + index))).toHaveLength(256);
+  it('are what the helper says, as far as it says places, and not without end', () => {
+    const said = ['tcp:8888', 'tcp:8888', 'tcp:80', 9, null, 'unix:/tmp/a.sock', 'unix:/etc/a'];
+    expect(saidPlaces([...said, 'unix:/tmp/../etc/a', 'unix:/tmp/a/b', 'tcp:1e4'])).toEqual([
+      'tcp:8888',
+      'unix:/tmp/a.sock',
+    ]);
+    expect(saidPlaces({ 0: 'tcp:8888' })).toEqual([]);
+    const many = Array.from({ length: 5000 }, (_, index) => `tcp:${10_000 + index}`);
+    expect(saidPlaces(many)).toHaveLength(256);
   });
 
   it('come and go', () => {
-    expect(portChanges([1, 2], [2, 3])).toEqual({ added: [3], removed: [1] });
+    expect(placeChanges(['a', 'b'], ['b', 'c'])).toEqual({ added: ['c'], removed: ['a'] });
+  });
+});
+
+describe('sockets in /proc/net/unix', () => {
+  it('are those that listen right below /tmp', () => {
+    const text = `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01   6634 /tmp/a.sock
+0000000000000000: 00000003 00000000 00000000 0001 03   6635 /tmp/a.sock
+0000000000000000: 00000002 00000000 00010000 0001 01   6636 @/tmp/.X11-unix/X0
+0000000000000000: 00000002 00000000 00010000 0001 01   6637 /tmp/ssh-x/agent.1
+0000000000000000: 00000002 00000000 00000000 0002 01   6638
+`;
+    expect(unixListeners(text)).toEqual([{ path: '/tmp/a.sock', inode: '6634' }]);
   });
 });

@@ -1,8 +1,8 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { isErrno } from '../errors.ts';
 
-/** Listens on a port of 127.0.0.1 and ::1. */
-export interface LoopbackServer {
+/** Listens on a port of 127.0.0.1 and ::1, or at a path. */
+export interface LocalServer {
   /** Takes no more connections. */
   close(): void;
 }
@@ -14,7 +14,7 @@ export interface LoopbackServer {
 export async function listenOnLoopback(
   port: number,
   accepted: (socket: Socket) => void,
-): Promise<LoopbackServer | undefined> {
+): Promise<LocalServer | undefined> {
   const servers: Server[] = [];
   const close = (): void => {
     for (const server of servers) server.close();
@@ -22,7 +22,7 @@ export async function listenOnLoopback(
   for (const host of ['127.0.0.1', '::1']) {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, accepted);
     try {
-      await listening(server, host, port);
+      await listening(server, { host, port, ipv6Only: true });
       servers.push(server);
     } catch (thrown) {
       // A host without IPv6.
@@ -35,10 +35,33 @@ export async function listenOnLoopback(
   return { close };
 }
 
-function listening(server: Server, host: string, port: number): Promise<void> {
+/**
+ * A Unix socket of the user's alone, gone when it is closed.
+ *
+ * @returns Nothing where something has the path.
+ */
+export async function listenAtPath(
+  path: string,
+  accepted: (socket: Socket) => void,
+): Promise<LocalServer | undefined> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, accepted);
+  const before = process.umask(0o177);
+  // The socket is made at once: nothing else of this process runs before the umask is as it was.
+  const made = listening(server, { path });
+  process.umask(before);
+  try {
+    await made;
+    return { close: () => server.close() };
+  } catch (thrown) {
+    if (isErrno(thrown, 'EADDRINUSE', 'EACCES', 'ENOENT', 'EROFS')) return undefined;
+    throw thrown;
+  }
+}
+
+function listening(server: Server, where: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host, port, ipv6Only: true }, () => {
+    server.listen(where, () => {
       server.off('error', reject);
       // Of one connection (EMFILE); the port is still ours.
       server.on('error', () => undefined);

@@ -1,4 +1,12 @@
-import { closeSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+} from 'node:fs';
 import { readFile } from 'node:fs/promises';
 
 /** Some lines. The kernel fills more with sockets that do not listen, for which it goes through all of the host. */
@@ -29,6 +37,21 @@ function listeningIn(path: string): string {
     }
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** All of /proc/net/unix. */
+export function unixLines(): string {
+  return readFileSync('/proc/self/net/unix', 'latin1');
+}
+
+/** Whether a path is a socket of this user's. */
+export function isOwnSocket(path: string, uid: number): boolean {
+  try {
+    const status = lstatSync(path);
+    return status.isSocket() && status.uid === uid;
+  } catch {
+    return false;
   }
 }
 
