@@ -2,25 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CertificateAuthority } from '../site/certificates.ts';
-import { openSite, type Site } from '../site/site.ts';
-import { RelayPod } from './relay-pod.ts';
+import type { RelayPod } from './relay-pod.ts';
+import { withRelayPod } from './with-relay-pod.ts';
 
-let site: Site;
 let box: RelayPod;
 
-beforeAll(async () => {
-  site = await openSite();
-  if (site.skipped('node') === undefined) box = await RelayPod.make(site);
-}, 600_000);
-
-beforeEach(({ skip }) => {
-  const reason = site.skipped('node');
-  skip(reason !== undefined, reason);
+withRelayPod((made) => {
+  box = made;
 });
-
-afterAll(() => box.remove());
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 

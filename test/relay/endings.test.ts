@@ -1,26 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withoutApiServer } from '../site/kubernetes/api-server-outage.ts';
-import { openSite, type Site } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { GapProxy } from './gap-proxy.ts';
-import { RelayPod, type RunningRelay } from './relay-pod.ts';
+import type { RelayPod, RunningRelay } from './relay-pod.ts';
+import { withRelayPod } from './with-relay-pod.ts';
 
 let site: Site;
 let box: RelayPod;
 
-beforeAll(async () => {
-  site = await openSite();
-  if (site.skipped('node') === undefined) box = await RelayPod.make(site);
-}, 600_000);
-
-beforeEach(({ skip }) => {
-  const reason = site.skipped('node');
-  skip(reason !== undefined, reason);
+withRelayPod((made, on) => {
+  box = made;
+  site = on;
 });
-
-afterAll(() => box.remove());
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 const waits = sh('echo ready; sleep 300');

@@ -1,28 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openSite, type Site } from '../site/site.ts';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Terminal } from '../ssh/conformance/terminal.ts';
-import { RelayPod } from './relay-pod.ts';
+import type { RelayPod } from './relay-pod.ts';
+import { withRelayPod } from './with-relay-pod.ts';
 
-let site: Site;
 let box: RelayPod;
 let terminal: Terminal | undefined;
 
-beforeAll(async () => {
-  site = await openSite();
-  if (site.skipped('node') === undefined) box = await RelayPod.make(site);
-}, 600_000);
-
-beforeEach(({ skip }) => {
-  const reason = site.skipped('node');
-  skip(reason !== undefined, reason);
+withRelayPod((made) => {
+  box = made;
 });
 
 afterEach(() => {
   terminal?.close();
   terminal = undefined;
 });
-
-afterAll(() => box.remove());
 
 /** A terminal with a relay in it, and behind it the shell that somebody sits at. */
 function opened(command: readonly string[], size?: { rows: number; columns: number }): Terminal {

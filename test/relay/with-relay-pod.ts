@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { openSite, type Site } from '../site/site.ts';
+import { RelayPod } from './relay-pod.ts';
+
+/** Gives the tests of a file one pod between them; where there can be no node, they are skipped and say why. */
+export function withRelayPod(take: (box: RelayPod, site: Site) => void): void {
+  let site: Site;
+  let box: RelayPod | undefined;
+  beforeAll(async () => {
+    site = await openSite();
+    if (site.skipped('node') !== undefined) return;
+    box = await RelayPod.make(site);
+    take(box, site);
+  }, 600_000);
+  beforeEach(({ skip }) => {
+    const reason = site.skipped('node');
+    skip(reason !== undefined, reason);
+  });
+  afterAll(() => box?.remove());
+}
