@@ -9,6 +9,8 @@ const shellSays =
 const explained = {
   'a shell that dies of a signal: the client ends with 255': shellSays,
   'the name of that signal arrives (AsyncSSH)': shellSays,
+  'agent forwarding: from there on with ssh, which signs with the key here':
+    "the suite's sshd listens on the login node's loopback alone, and root's ports do not lead into a pod",
 };
 
 const explainedWhenForced = {
