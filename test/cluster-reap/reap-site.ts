@@ -1,110 +1,56 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { execa } from 'execa';
-import { parse, stringify } from 'yaml';
+import { readFile } from 'node:fs/promises';
+import { parse } from 'yaml';
 import type { ClusterTarget } from '../../src/flows/cluster-target.ts';
 import type { PrometheusQuestion } from '../../src/flows/prometheus-activity.ts';
 import { reapCluster, type ReapedCluster } from '../../src/flows/reap-cluster.ts';
 import { type ApiClient, apiClient } from '../../src/reconcile/api-client.ts';
 import { deleteObject } from '../../src/reconcile/delete-object.ts';
-import { publicFolder } from '../site/folders.ts';
-import { LiveCluster, type Live } from '../site/live-cluster.ts';
-import { hookKubeconfig, installed } from '../site/portal.ts';
+import type { Live, LiveCluster } from '../site/live-cluster.ts';
+import type { HookResult } from '../site/portal.ts';
 import type { Site } from '../site/site.ts';
+import { TimerHost } from '../site/timer-host.ts';
 import { waitFor } from '../site/wait.ts';
 
-export interface ReapResult {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-const root = new URL('../../', import.meta.url).pathname;
-
-/**
- * A host that runs `berth reap --cluster prod` with the rights of etc/kubernetes/reaper.yaml, in
- * namespaces that carry a label of one test alone.
- */
+/** A host that runs `berth reap --cluster prod` with the rights of etc/kubernetes/reaper.yaml. */
 export class ReapSite {
-  readonly cluster: LiveCluster;
-  readonly folder: string;
-  readonly #site: Site;
-  readonly #run: string;
-  #tests = 0;
-  #namespaces: string[] = [];
+  readonly #host: TimerHost;
 
-  private constructor(site: Site, folder: string) {
-    this.#site = site;
-    this.cluster = new LiveCluster(site);
-    this.folder = folder;
-    this.#run = folder.replace(/^.*-/, '').toLowerCase();
+  private constructor(host: TimerHost) {
+    this.#host = host;
   }
 
   static async make(site: Site): Promise<ReapSite> {
-    await mkdir(publicFolder, { recursive: true });
-    const reap = new ReapSite(site, await mkdtemp(join(publicFolder, 'cluster-reap-')));
-    await reap.cluster.kubectl(['apply', '-k', join(root, 'etc/kubernetes')]);
-    await reap.cluster.kubectl(['apply', '-f', join(root, 'etc/kubernetes/reaper.yaml')]);
-    await mkdir(join(reap.folder, 'clusters.d'));
-    const account = { namespace: 'ondemand', name: 'berth-reaper' };
-    const kubeconfig = await hookKubeconfig(site, site.server, account);
-    await writeFile(join(reap.folder, 'kubeconfig'), kubeconfig, { mode: 0o600 });
-    const server = { endpoint: site.server, cert_authority_file: site.ca.file };
-    const job = { adapter: 'kubernetes', auth: { type: 'managed' }, server };
-    const file = { v2: { metadata: { title: 'prod' }, job } };
-    await writeFile(join(reap.folder, 'clusters.d/prod.yml'), stringify(file));
-    const berth = {
-      hook_env: null,
-      clusters_dir: join(reap.folder, 'clusters.d'),
-      state_dir: join(reap.folder, 'state'),
-      defaults: { admin: { kubeconfig: join(reap.folder, 'kubeconfig') } },
-    };
-    await writeFile(join(reap.folder, 'berth.yml'), stringify(berth));
-    return reap;
+    const account = { account: 'berth-reaper', manifests: ['reaper.yaml'] };
+    return new ReapSite(await TimerHost.make(site, { name: 'cluster-reap', ...account }));
   }
 
-  get label(): string {
-    return `${this.#run}-${this.#tests}`;
+  get cluster(): LiveCluster {
+    return this.#host.cluster;
   }
 
   /** `berth reap --cluster prod …`, in this test's namespaces. */
-  async reap(...args: string[]): Promise<ReapResult> {
-    const words = [
-      ...['reap', '--cluster', 'prod', '--config', join(this.folder, 'berth.yml')],
-      ...['--namespace-selector', this.#selector],
-      ...args,
-    ];
-    const { exitCode, stdout, stderr, shortMessage } = await execa(
-      join(installed, 'berth'),
-      words,
-      { reject: false, cwd: '/', input: '', timeout: 60_000 },
-    );
-    if (exitCode === undefined) throw new Error(shortMessage);
-    return { exitCode, stdout, stderr };
+  reap(...args: string[]): Promise<HookResult> {
+    const namespaces = ['--namespace-selector', this.#host.selector];
+    return this.#host.berth('reap', '--cluster', 'prod', ...namespaces, ...args);
   }
 
   /** A namespace as the hook leaves it. @returns Its name. */
   async namespace(
     user: string,
-    { labels = {}, annotations = {} }: { labels?: object; annotations?: object } = {},
+    { labels, annotations = {} }: { labels?: Record<string, string>; annotations?: object } = {},
   ): Promise<string> {
-    const name = `cr-${this.label}-${user}`;
-    this.#namespaces.push(name);
-    await this.cluster.create({
-      ...{ apiVersion: 'v1', kind: 'Namespace' },
-      metadata: {
+    const name = `cr-${this.#host.label}-${user}`;
+    await this.cluster.create(
+      this.#host.namespace(
         name,
-        labels: {
-          ...{ 'app.kubernetes.io/name': 'open-ondemand', 'berth.dev/test': this.label },
-          ...labels,
-        },
-        annotations: {
+        {
           'openondemand.org/owner': user,
           'openondemand.org/last-hook-execution': String(Math.floor(Date.now() / 1000)),
           ...annotations,
         },
-      },
-    });
+        labels,
+      ),
+    );
     await waitFor({ what: `the account of ${name}`, timeoutMs: 20_000 }, () =>
       this.cluster.get('serviceaccount', 'default', name),
     );
@@ -137,7 +83,7 @@ export class ReapSite {
   }): Promise<ReapedCluster> {
     return reapCluster(await this.#target(), {
       ...{ dryRun, podSelector: 'no=pod', maxPods: 0, deadline: AbortSignal.timeout(50_000) },
-      namespaceSelector: this.#selector,
+      namespaceSelector: this.#host.selector,
       unused: {
         ...{ after, max: 0, deleteClaims: false },
         ...(prometheus === undefined ? {} : { prometheus }),
@@ -168,30 +114,29 @@ export class ReapSite {
 
   /** The account's own rights, as everywhere. */
   async #target(): Promise<ClusterTarget> {
-    const { users } = parse(await readFile(join(this.folder, 'kubeconfig'), 'utf8')) as {
+    const { users } = parse(await readFile(this.#host.kubeconfig, 'utf8')) as {
       users: [{ user: { token: string } }];
     };
     const { token } = users[0].user;
-    const server = { url: this.#site.server, ca: this.#site.ca.pem, token };
+    const { site } = this.#host;
+    const server = { url: site.server, ca: site.ca.pem, token };
     return { name: 'prod', reach: () => Promise.resolve(server) };
   }
 
-  get #selector(): string {
-    return `app.kubernetes.io/name=open-ondemand,berth.dev/test=${this.label}`;
-  }
-
   async clear(): Promise<void> {
-    await this.cluster.kubectl([
-      ...['-n', 'ondemand', 'delete', 'lease', 'berth-reaper', '--ignore-not-found'],
-    ]);
-    await this.cluster.deleteNamespaces(this.#namespaces);
-    this.#namespaces = [];
-    this.#tests += 1;
+    await this.#forget();
+    await this.#host.clear();
   }
 
   async remove(): Promise<void> {
-    await this.clear();
-    await rm(this.folder, { recursive: true });
+    await this.#forget();
+    await this.#host.remove();
+  }
+
+  async #forget(): Promise<void> {
+    await this.cluster.kubectl([
+      ...['-n', 'ondemand', 'delete', 'lease', 'berth-reaper', '--ignore-not-found'],
+    ]);
   }
 }
 

@@ -1,59 +1,35 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { execa } from 'execa';
-import { stringify } from 'yaml';
-import { publicFolder } from '../site/folders.ts';
-import { LiveCluster, type Live } from '../site/live-cluster.ts';
-import { hookKubeconfig, installed } from '../site/portal.ts';
+import type { Live, LiveCluster } from '../site/live-cluster.ts';
+import type { HookResult } from '../site/portal.ts';
 import type { Site } from '../site/site.ts';
+import { TimerHost } from '../site/timer-host.ts';
 import { base, reader, type Slapd } from './slapd.ts';
-
-export interface SyncResult {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** `ldap` of berth.yml: what a test says over what every test wants. */
 export type LdapSection = Readonly<Record<string, unknown>>;
 
-const root = new URL('../../', import.meta.url).pathname;
-
-/**
- * A host that runs `berth ldap-sync` against the site's cluster, with the rights of etc/kubernetes, and
- * namespaces that carry a label of this file alone: other tests' users are no business of its directory.
- */
+/** A host that runs `berth ldap-sync` with the rights of etc/kubernetes/ldap-sync.yaml. */
 export class SyncSite {
-  readonly cluster: LiveCluster;
-  readonly folder: string;
-  readonly #site: Site;
-  readonly #run: string;
-  #tests = 0;
-  #namespaces: string[] = [];
+  readonly #host: TimerHost;
 
-  private constructor(site: Site, folder: string) {
-    this.#site = site;
-    this.cluster = new LiveCluster(site);
-    this.folder = folder;
-    this.#run = folder.replace(/^.*-/, '').toLowerCase();
+  private constructor(host: TimerHost) {
+    this.#host = host;
   }
 
   static async make(site: Site): Promise<SyncSite> {
-    await mkdir(publicFolder, { recursive: true });
-    const sync = new SyncSite(site, await mkdtemp(join(publicFolder, 'ldap-sync-')));
-    await sync.cluster.kubectl(['apply', '-k', join(root, 'etc/kubernetes')]);
-    for (const file of ['ldap-sync.yaml', 'ldap-config-maps.yaml'])
-      await sync.cluster.kubectl(['apply', '-f', join(root, 'etc/kubernetes', file)]);
-    await mkdir(join(sync.folder, 'clusters.d'));
-    const account = { namespace: 'ondemand', name: 'berth-ldap-sync' };
-    const kubeconfig = await hookKubeconfig(site, site.server, account);
-    await writeFile(join(sync.folder, 'kubeconfig'), kubeconfig, { mode: 0o600 });
-    const job = { adapter: 'kubernetes', auth: { type: 'managed' } };
-    const server = { endpoint: site.server, cert_authority_file: site.ca.file };
-    const file = { v2: { metadata: { title: 'prod' }, job: { ...job, server } } };
-    await writeFile(join(sync.folder, 'clusters.d/prod.yml'), stringify(file));
+    const manifests = ['ldap-sync.yaml', 'ldap-config-maps.yaml'];
+    const account = 'berth-ldap-sync';
+    const host = await TimerHost.make(site, { name: 'ldap-sync', account, manifests });
+    const sync = new SyncSite(host);
     await sync.forget();
     return sync;
+  }
+
+  get cluster(): LiveCluster {
+    return this.#host.cluster;
+  }
+
+  get folder(): string {
+    return this.#host.folder;
   }
 
   /** Makes `berth.yml`: the reader of this slapd, by ldaps, unless the test says otherwise. */
@@ -61,7 +37,7 @@ export class SyncSite {
     const { users = {}, groups = {}, ...rest } = ldap as Record<string, object | undefined>;
     const section = {
       url: `ldaps://127.0.0.1:${slapd.ports.ldaps}`,
-      ca_file: this.#site.ca.file,
+      ca_file: this.#host.site.ca.file,
       bind_dn: reader.dn,
       bind_password_file: slapd.passwordFile,
       page_size: 50,
@@ -70,38 +46,16 @@ export class SyncSite {
       groups: { base: `ou=groups,${base}`, ...groups },
       ...rest,
     };
-    const berth = {
-      hook_env: null,
-      clusters_dir: join(this.folder, 'clusters.d'),
-      state_dir: join(this.folder, 'state'),
-      defaults: { admin: { kubeconfig: join(this.folder, 'kubeconfig') } },
-      ldap: section,
-      ...more,
-    };
-    await writeFile(this.config, stringify(berth));
-  }
-
-  get run(): string {
-    return `${this.#run}-${this.#tests}`;
-  }
-
-  get config(): string {
-    return join(this.folder, 'berth.yml');
+    await this.#host.configure({ ldap: section, ...more });
   }
 
   get selector(): string {
-    return `app.kubernetes.io/name=open-ondemand,berth.dev/test=${this.run}`;
+    return this.#host.selector;
   }
 
   /** `berth ldap-sync …` with this configuration. */
-  async sync(...args: string[]): Promise<SyncResult> {
-    const { exitCode, stdout, stderr, shortMessage } = await execa(
-      join(installed, 'berth'),
-      ['ldap-sync', '--config', this.config, ...args],
-      { reject: false, cwd: '/', input: '', timeout: 60_000 },
-    );
-    if (exitCode === undefined) throw new Error(shortMessage);
-    return { exitCode, stdout, stderr };
+  sync(...args: string[]): Promise<HookResult> {
+    return this.#host.berth('ldap-sync', ...args);
   }
 
   /** The same for scripts. */
@@ -113,7 +67,7 @@ export class SyncSite {
 
   /** The namespace's name; as the hook made it for this user at some time. */
   namespaceOf(user: string): string {
-    return `ls-${this.run}-${user.toLowerCase().replace(/[^a-z0-9]/g, '-')}`;
+    return `ls-${this.#host.label}-${user.toLowerCase().replace(/[^a-z0-9]/g, '-')}`;
   }
 
   async makeNamespaces(
@@ -132,9 +86,7 @@ export class SyncSite {
 
   /** A Namespace as an object, which goes when the test file does. */
   namespace(name: string, annotations: Readonly<Record<string, string>>): object {
-    this.#namespaces.push(name);
-    const labels = { 'app.kubernetes.io/name': 'open-ondemand', 'berth.dev/test': this.run };
-    return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } };
+    return this.#host.namespace(name, annotations);
   }
 
   /** The annotations of a user's namespace without the prefix that they share. */
@@ -157,18 +109,15 @@ export class SyncSite {
     ]);
   }
 
-  /** Ends what a test made; the next one has a label of its own, and waits for nothing. */
+  /** Ends what a test made. */
   async clear(): Promise<void> {
-    await this.cluster.deleteNamespaces(this.#namespaces);
-    this.#namespaces = [];
-    this.#tests += 1;
+    await this.#host.clear();
     await this.forget();
   }
 
   async remove(): Promise<void> {
-    await this.cluster.deleteNamespaces(this.#namespaces);
+    await this.#host.remove();
     await this.forget();
-    await rm(this.folder, { recursive: true });
   }
 }
 
