@@ -1,4 +1,12 @@
-import { bridgeFrame, BridgeReader, kinds, number32, windowSize, type Frame } from './frames.ts';
+import {
+  bridgeFrame,
+  BridgeReader,
+  kinds,
+  longestFrame,
+  number32,
+  windowSize,
+  type Frame,
+} from './frames.ts';
 
 /** What one end of a bridged connection hears. */
 export interface ConnectionSink {
@@ -43,7 +51,7 @@ export class Connections {
     this.#sink = sink;
   }
 
-  /** What came from the other half. @throws RangeError at what is no frame */
+  /** What came from the other half. @throws RangeError at what is no frame, or too much */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
@@ -87,6 +95,8 @@ class End implements Connection {
   sink: ConnectionSink | undefined;
   onOver: () => void = () => undefined;
   #credit = windowSize;
+  /** Heard, and not taken yet. */
+  #waiting = 0;
   #full = false;
   #saidEnd = false;
   #heardEnd = false;
@@ -118,12 +128,18 @@ class End implements Connection {
   }
 
   taken(count: number): void {
+    this.#waiting -= count;
     if (!this.#over && !this.#heardEnd) this.#send(kinds.window, number32(count));
   }
 
   heard(kind: number, payload: Buffer): void {
-    if (kind === kinds.data) this.sink?.data(payload);
-    else if (kind === kinds.end) {
+    if (kind === kinds.data) {
+      this.#waiting += payload.length;
+      // Whoever begins to send within the window may end beyond it, by one frame.
+      if (this.#waiting > windowSize + longestFrame)
+        throw new RangeError(`${this.#waiting} bytes, and none of them asked for`);
+      this.sink?.data(payload);
+    } else if (kind === kinds.end) {
       this.#heardEnd = true;
       this.sink?.end();
       if (this.#saidEnd) this.#finish();

@@ -23,7 +23,7 @@ export const headerSize = 9;
 export const windowSize = 256 * 1024;
 
 /** No half sends more in one frame. */
-const longestFrame = 1024 * 1024;
+export const longestFrame = 1024 * 1024;
 
 export interface Frame {
   readonly kind: number;
@@ -47,10 +47,17 @@ export function number32(value: number): Buffer {
   return bytes;
 }
 
-/** Puts frames together that a stream cut anywhere. `push` throws RangeError at what is no frame. */
+/**
+ * Reads frames from a stream that is cut anywhere. Of `data` every piece is handed on as it comes, as a
+ * frame of its own; the others are put together. `push` throws RangeError at what is no frame.
+ */
 export class BridgeReader {
   readonly #sink: (frame: Frame) => void;
-  #rest: Buffer = Buffer.alloc(0);
+  readonly #header = Buffer.alloc(headerSize);
+  #have = 0;
+  /** Bytes of the payload that have not come. */
+  #left = 0;
+  #parts: Buffer[] = [];
 
   constructor(sink: (frame: Frame) => void) {
     this.#sink = sink;
@@ -58,20 +65,38 @@ export class BridgeReader {
 
   /** @param chunk Not kept. */
   push(chunk: Buffer): void {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
-    while (bytes.length - at >= headerSize) {
-      const length = bytes.readUInt32BE(at + 5);
-      if (length > longestFrame) throw new RangeError(`a frame of ${length} bytes`);
-      const end = at + headerSize + length;
-      if (bytes.length < end) break;
-      this.#sink({
-        kind: bytes.readUInt8(at),
-        connection: bytes.readUInt32BE(at + 1),
-        payload: bytes.subarray(at + headerSize, end),
-      });
-      at = end;
+    while (at < chunk.length) {
+      if (this.#have < headerSize) {
+        const count = chunk.copy(this.#header, this.#have, at);
+        this.#have += count;
+        at += count;
+        if (this.#have < headerSize) return;
+        this.#begin();
+      } else {
+        const part = chunk.subarray(at, at + this.#left);
+        this.#left -= part.length;
+        at += part.length;
+        if (this.#header.readUInt8(0) === kinds.data) this.#say(part);
+        else this.#parts.push(Buffer.from(part));
+      }
+      if (this.#left === 0) this.#end();
     }
-    this.#rest = Buffer.from(bytes.subarray(at));
+  }
+
+  #begin(): void {
+    this.#left = this.#header.readUInt32BE(5);
+    if (this.#left > longestFrame) throw new RangeError(`a frame of ${this.#left} bytes`);
+  }
+
+  #end(): void {
+    if (this.#header.readUInt8(0) !== kinds.data) this.#say(Buffer.concat(this.#parts));
+    this.#parts = [];
+    this.#have = 0;
+  }
+
+  #say(payload: Buffer): void {
+    const kind = this.#header.readUInt8(0);
+    this.#sink({ kind, connection: this.#header.readUInt32BE(1), payload });
   }
 }

@@ -8,6 +8,7 @@ import {
   bridgeFrame,
   BridgeReader,
   kinds,
+  longestFrame,
   number32,
   windowSize,
 } from '../../../src/session/bridge/frames.ts';
@@ -78,6 +79,16 @@ describe('connections of the bridge', () => {
     comes(kinds.end, 2);
     ours.taken(5);
     expect(said.slice(1)).toEqual([`window 2 ${number32(7).toString('latin1')}`]);
+  });
+
+  it('takes no more than the window from a helper that does not keep to it', () => {
+    const ours = opened();
+    const piece = Buffer.alloc(windowSize);
+    const most = 1 + longestFrame / windowSize;
+    for (let count = 0; count < most; count += 1) comes(kinds.data, 2, piece);
+    expect(() => comes(kinds.data, 2, Buffer.alloc(1))).toThrow(RangeError);
+    ours.taken(windowSize);
+    expect(() => comes(kinds.data, 2, Buffer.alloc(1))).not.toThrow();
   });
 
   it("opens what the helper may have, by the helper's numbers, and closes anything else", () => {
