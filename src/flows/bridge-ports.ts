@@ -32,6 +32,7 @@ export class BridgePorts {
   readonly #servers = new Map<Place, LocalServer>();
   /** Asked for, and somebody else has them here. */
   readonly #taken = new Set<Place>();
+  readonly #strangers = new Set<string>();
   readonly #waiting = new Map<number, () => void>();
   #inPod: readonly Place[] = [];
   #mirrored: ReadonlyMap<Place, Address> | undefined;
@@ -167,7 +168,11 @@ export class BridgePorts {
     const whose = uidAtOtherEnd(tcpSockets(await tcpLines()), here, there);
     if (whose !== uid) {
       socket.destroy();
-      log.warning('another user came to a forwarded port', { port, uid: whose });
+      // Said once: they may come as often as they like.
+      const who = `${port} ${whose ?? ''}`;
+      if (!this.#strangers.has(who))
+        log.warning('another user came to a forwarded port', { port, uid: whose });
+      this.#strangers.add(who);
     } else if (!socket.destroyed) this.#through(socket, `tcp:${port}`);
   }
 }

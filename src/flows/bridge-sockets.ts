@@ -5,6 +5,7 @@ import type { Address } from './own-listeners.ts';
 /** The sockets of the login node that lead through the bridge. */
 export class BridgedSockets {
   readonly #open = new Set<Socket>();
+  readonly #held = new HeldBytes();
 
   get size(): number {
     return this.#open.size;
@@ -27,7 +28,11 @@ export class BridgedSockets {
     return {
       data: (bytes) => {
         const { length } = bytes;
-        socket.write(Buffer.from(bytes), () => connection.taken(length));
+        const held = this.#held.keep(bytes);
+        socket.write(held, () => {
+          this.#held.release(held);
+          connection.taken(length);
+        });
       },
       end: () => socket.end(),
       closed: () => socket.destroy(),
@@ -49,5 +54,28 @@ export class BridgedSockets {
     const patience = new Promise((resolve) => setTimeout(resolve, patienceMs).unref());
     await Promise.race([Promise.allSettled(written), patience]);
     for (const socket of all) socket.destroy();
+  }
+}
+
+/** What is smaller is not worth a place of its own, in bytes. */
+const smallest = 4096;
+
+/** What one read of the exec stream brings, in bytes. */
+const placeSize = 64 * 1024;
+
+/** Bytes that are being written, in places that are used again: a long stream leaves nothing to collect. */
+class HeldBytes {
+  readonly #free: Buffer[] = [];
+
+  keep(bytes: Buffer): Buffer {
+    if (bytes.length < smallest || bytes.length > placeSize) return Buffer.from(bytes);
+    const place = this.#free.pop() ?? Buffer.from(new ArrayBuffer(placeSize));
+    bytes.copy(place);
+    return place.subarray(0, bytes.length);
+  }
+
+  release(held: Buffer): void {
+    if (held.buffer.byteLength === placeSize && held.byteOffset === 0)
+      this.#free.push(Buffer.from(held.buffer));
   }
 }

@@ -33,11 +33,28 @@ export class Forwards {
    * What a command may ask for at once is there when this resolves.
    *
    * @returns Of the environment inside.
-   * @throws {BerthError} as `openExec`
+   * @throws {BerthError} as `openExec`: then the pod is not there, or no way to it
    */
   async before(): Promise<Readonly<Record<string, string>>> {
+    if (!this.#input.profile.pod.forwards) return {};
+    try {
+      return await this.#atOnce();
+    } catch (thrown) {
+      const error = asBerthError(thrown, 'forwarding to the pod');
+      // The command would meet the same. Anything else costs the forwards only.
+      if (error.code.startsWith('exec-')) throw error;
+      this.#input.log.error(error);
+      return {};
+    }
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await (await this.#bridge)?.stop();
+  }
+
+  async #atOnce(): Promise<Readonly<Record<string, string>>> {
     const { host, profile, env } = this.#input;
-    if (!profile.pod.forwards) return {};
     const { uid } = host.user;
     const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
     const x11 = profile.x11 ? displayOf(host, env) : undefined;
@@ -46,11 +63,6 @@ export class Forwards {
     if (new SshdListeners(uid).now().size > 0) await (await bridge()).ports();
     else this.#later();
     return own;
-  }
-
-  async stop(): Promise<void> {
-    clearTimeout(this.#timer);
-    await (await this.#bridge)?.stop();
   }
 
   #later(): void {

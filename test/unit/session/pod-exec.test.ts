@@ -34,6 +34,16 @@ describe('what an exec into a pod runs', () => {
     expect(names).not.toContain('LD_PRELOAD');
   });
 
+  it("knows the session's own sockets in the pod", () => {
+    const words = podSession(host, parseProfile({ image: 'a' }, 'p', 'p.yml'), {
+      ...{ request: sessionRequest([], 'id', false), nonce: 'N' },
+      ...{ env: { SSH_AUTH_SOCK: '/tmp/a' }, forwarded: { SSH_AUTH_SOCK: '/tmp/b' } },
+    }).argv;
+    expect(words.filter((word) => word.startsWith('SSH_AUTH_SOCK'))).toEqual([
+      'SSH_AUTH_SOCK=/tmp/b',
+    ]);
+  });
+
   it('is well-formed text, whatever the client sent', () => {
     const words = argv('echo \udce9');
     expect(words.every((word) => word.isWellFormed())).toBe(true);
