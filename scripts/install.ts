@@ -2,10 +2,9 @@
  * `npm run install:site -- --prefix /usr/lib/berth` puts the outputs and the Node that they run on
  * below one folder of root's. Nothing there depends on this checkout afterwards.
  */
-import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildOutputs, install } from './outputs.ts';
+import { buildOutputs, installCopy } from './outputs.ts';
 
 const { prefix } = parseArgs({
   options: { prefix: { type: 'string', default: '/usr/lib/berth' } },
@@ -13,6 +12,6 @@ const { prefix } = parseArgs({
 if (!isAbsolute(prefix)) throw new Error(`--prefix ${prefix}: an absolute path is wanted`);
 
 const node = join(prefix, 'node');
-await install(node, await readFile(process.execPath));
+await installCopy(node, process.execPath);
 await buildOutputs({ node, out: prefix });
 process.stderr.write(`installed Berth in ${prefix}\n`);

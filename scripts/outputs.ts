@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { thirdPartyLicences } from './licences.ts';
 import { singleFile } from './single-file.ts';
@@ -84,11 +84,28 @@ function outputOf(entry: string): string {
 }
 
 /** Replaces the file in one step, so that a login never meets half a hook. */
-export async function install(path: string, contents: Uint8Array, mode = 0o755): Promise<void> {
+async function install(path: string, contents: Uint8Array, mode = 0o755): Promise<void> {
+  await replace(path, mode, (temporary) => writeFile(temporary, contents, { mode }));
+}
+
+/**
+ * The same from a file, which the kernel copies in small pieces. What is written in one piece lies in the
+ * page cache in pieces as large, and a program that touches one byte of such a piece has all of it mapped:
+ * until the file is next read from the disk, each Node would be up to 30 MiB larger.
+ */
+export async function installCopy(path: string, from: string, mode = 0o755): Promise<void> {
+  await replace(path, mode, (temporary) => copyFile(from, temporary));
+}
+
+async function replace(
+  path: string,
+  mode: number,
+  write: (temporary: string) => Promise<void>,
+): Promise<void> {
   await mkdir(join(path, '..'), { recursive: true });
   const temporary = `${path}.new`;
   await rm(temporary, { force: true });
-  await writeFile(temporary, contents, { mode });
+  await write(temporary);
   await chmod(temporary, mode);
   await rename(temporary, path);
 }

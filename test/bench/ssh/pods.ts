@@ -36,6 +36,14 @@ export async function openPods(): Promise<PodNodes> {
   await installBerth();
   const site = await openSite();
   const image = await (await ensureNode(site)).image('site');
+  // One of a former run has that run's home.
+  const removePods = (): Promise<unknown> =>
+    Promise.all(
+      [user, freshUser].map((name) =>
+        site.kubectl(['-n', `u-${name}`, 'delete', 'pods', '--all', '--wait=true', '--now']),
+      ),
+    );
+  await removePods();
   const { port } = await freePorts(['port']);
   const peer = '/etc/ssh/kubectl-exec';
   const warm = await startPodHost(site, {
@@ -62,6 +70,7 @@ export async function openPods(): Promise<PodNodes> {
     fresh: (...remote) => command(fresh.host, freshUser, fresh.host.port, remote),
     stop: async () => {
       for (const host of hosts) await host.stop();
+      await removePods();
     },
   };
 }
