@@ -1,13 +1,8 @@
 import { BerthError } from '../errors.ts';
 import { podContainer } from '../session/pod-object.ts';
 import { sweepWords, sweptBy, type PodSweep, type Swept } from '../session/pod-sweep.ts';
-import type { OwnInput } from '../system/own-input.ts';
-import type { OwnOutput } from '../system/own-output.ts';
 import type { PodAccess } from './pod-access.ts';
-import { relay } from './relay.ts';
-
-/** What the sweep says is one line. Bytes. */
-const longestAnswer = 4096;
+import { podCommand } from './pod-command.ts';
 
 /**
  * Ends in a running pod what a connection left there.
@@ -20,15 +15,13 @@ export async function sweepPod(
   sweep: PodSweep,
   signal: AbortSignal,
 ): Promise<Swept> {
-  const stdout = collected();
-  const stderr = collected();
-  const { exitCode, reason } = await relay({
-    ...{ server, stdin: noInput, stdout, stderr, signal },
-    target: { namespace, pod, container: podContainer, argv: sweepWords(sweep), tty: false },
+  const { exitCode, reason, stdout, stderr } = await podCommand({
+    target: { namespace, pod, container: podContainer, argv: sweepWords(sweep) },
+    ...{ server, signal },
   });
-  const swept = sweptBy(stdout.text());
+  const swept = sweptBy(stdout);
   if (swept?.left === 0) return swept;
-  const said = reason?.message ?? `exit code ${exitCode}: ${stderr.text()}`;
+  const said = reason?.message ?? `exit code ${exitCode}: ${stderr}`;
   const what = swept === undefined ? said : `${swept.left} processes stay`;
   throw new BerthError(`ending what a connection left in pod ${namespace}/${pod}: ${what}`, {
     code: 'pod-not-swept',
@@ -36,24 +29,4 @@ export async function sweepPod(
     hint: '`berth reap` tries again. The image needs /bin/sh and tr.',
     cause: reason,
   });
-}
-
-const noInput: OwnInput = {
-  start: (reader) => reader.ended(),
-  resume: () => undefined,
-  stop: () => undefined,
-};
-
-function collected(): OwnOutput & { readonly text: () => string } {
-  let bytes = Buffer.alloc(0);
-  return {
-    write: (more) => {
-      bytes = Buffer.concat([bytes, more]).subarray(0, longestAnswer);
-      return true;
-    },
-    onDrained: () => undefined,
-    onBroken: () => undefined,
-    flushed: () => Promise.resolve(),
-    text: () => bytes.toString('utf8').trim(),
-  };
 }
