@@ -17,7 +17,7 @@ export const kinds = {
   word: 5,
 } as const;
 
-export const headerSize = 9;
+const headerSize = 9;
 
 /** Bytes of a connection that may be on their way; both halves know it. */
 export const windowSize = 256 * 1024;

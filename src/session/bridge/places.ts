@@ -25,7 +25,7 @@ export type Place = string;
 /** Sockets right below /tmp, where nobody can replace another's; other folders are of one host. */
 const bridgedPath = /^\/tmp\/[\w.+@-]{1,80}$/;
 
-export function isBridgedPath(path: string): boolean {
+function isBridgedPath(path: string): boolean {
   return bridgedPath.test(path);
 }
 

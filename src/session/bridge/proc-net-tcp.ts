@@ -14,7 +14,7 @@ export interface TcpEnd {
   readonly port: number;
 }
 
-export const listening = 10;
+const listening = 10;
 
 /** Lines of the file; the heading and what is cut off are nothing. */
 export function tcpSockets(text: string): TcpSocket[] {
