@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { LiveCluster } from '../site/live-cluster.ts';
@@ -55,6 +56,8 @@ export class CronJobs {
     const text = await readFile(manifests + file, 'utf8');
     const ours = text.replace('registry.example.org/berth:latest', this.#image);
     expect(ours).not.toBe(text);
+    // What is there of another test would keep its `imagePullPolicy`, that of a tag `latest`.
+    await this.#forget();
     await this.#cluster.kubectl(['apply', '-f', '-'], ours);
     const container = '/spec/jobTemplate/spec/template/spec/containers/0';
     const more = words.map((value) => ({ op: 'add', path: `${container}/command/-`, value }));
@@ -64,7 +67,7 @@ export class CronJobs {
 
   /** Runs a CronJob now, as `kubectl create job --from` does, and waits for its end. */
   async run(cronJob: string): Promise<Run> {
-    const job = `${cronJob}-test-${this.#runs.length}`;
+    const job = `${cronJob}-${randomUUID().slice(0, 8)}`;
     this.#runs.push(job);
     const at = ['-n', 'ondemand'];
     await this.#cluster.kubectl(['create', 'job', ...at, job, `--from=cronjob/${cronJob}`]);
@@ -85,11 +88,16 @@ export class CronJobs {
   async remove(): Promise<void> {
     const at = ['-n', 'ondemand', '--ignore-not-found'];
     await this.#cluster.kubectl(['label', 'namespace', 'ondemand', `${enforce}-`]);
-    await this.#cluster.kubectl([
-      ...['delete', 'cronjob', ...at, 'berth-ldap-sync', 'berth-reaper'],
-    ]);
+    await this.#forget();
     if (this.#runs.length > 0) await this.#cluster.kubectl(['delete', 'job', ...at, ...this.#runs]);
     this.#runs = [];
+  }
+
+  async #forget(): Promise<void> {
+    const names = ['berth-ldap-sync', 'berth-reaper'];
+    await this.#cluster.kubectl([
+      ...['delete', 'cronjob', '-n', 'ondemand', '--ignore-not-found', ...names],
+    ]);
   }
 }
 
