@@ -43,7 +43,14 @@ async function open(command: () => Command): Promise<ChildProcess[]> {
       const { file, args, env } = command();
       return spawn(file, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     });
-    await Promise.all(opened.map(({ stdout }) => once(stdout, 'data')));
+    await Promise.all(
+      opened.map((client) => {
+        const ended = once(client, 'exit').then(([code]) => {
+          throw new Error(`a session ended with ${String(code)} before it said anything`);
+        });
+        return Promise.race([once(client.stdout, 'data'), ended]);
+      }),
+    );
     clients.push(...opened);
   }
   return clients;
