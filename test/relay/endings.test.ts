@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -117,6 +118,33 @@ describe('a session that is cut off', () => {
     relay.child.stdout.destroy();
     expect(await relay.ended).toBe(255);
     expect(relay.stderr).toContain('relay: exec-output-closed: ');
+  });
+});
+
+describe('2 GB', () => {
+  const bytes = 2_000_000_000;
+
+  /** The highest of the resident memory while it runs, in MB. */
+  async function peakToTheEnd(relay: RunningRelay): Promise<number> {
+    let most = 0;
+    while ((await Promise.race([relay.ended, sleep(200)])) === undefined)
+      most = Math.max(most, await peak(relay).catch(() => 0));
+    return most;
+  }
+
+  it('come through 64 MB of memory', { timeout: 300_000 }, async () => {
+    const relay = box.begin(sh(`head -c ${bytes} /dev/zero; exit 4`));
+    let size = 0;
+    relay.child.stdout.on('data', (part: Buffer) => (size += part.length));
+    expect(await peakToTheEnd(relay)).toBeLessThan(64);
+    expect([await relay.ended, size]).toEqual([4, bytes]);
+  });
+
+  it('go through 64 MB of memory', { timeout: 300_000 }, async () => {
+    const relay = box.begin(sh('wc -c; exit 6')).read();
+    createReadStream('/dev/zero', { end: bytes - 1 }).pipe(relay.child.stdin);
+    expect(await peakToTheEnd(relay)).toBeLessThan(64);
+    expect([await relay.ended, relay.stdout.trim()]).toEqual([6, String(bytes)]);
   });
 });
 
