@@ -4,7 +4,8 @@ import type { ProgramCall } from '../session/session-host.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
 /** A planned session for a person: what is decided and why, then the exact command lines. */
-export function sessionPlanText({ user, outcome, reason, session, pod }: SessionPlan): string {
+export function sessionPlanText(plan: SessionPlan): string {
+  const { user, outcome, reason, mistakes, session, pod } = plan;
   if (pod !== undefined)
     return [
       `${shown(user)} gets profile ${pod.profile}: ${shown(reason)}`,
@@ -21,7 +22,8 @@ export function sessionPlanText({ user, outcome, reason, session, pod }: Session
     ].join('\n');
   if (session === undefined) {
     const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
-    return `${shown(user)} ${what}: ${shown(reason)}`;
+    const why = mistakes === undefined ? '' : `\n${shown(mistakes)}`;
+    return `${shown(user)} ${what}: ${shown(reason)}${why}`;
   }
   const { profile, container, mounts, skipped, becomes, environment } = session;
   const state = container.runs ? 'runs, and is joined' : 'does not run, and is started first';

@@ -39,6 +39,9 @@ export interface PodSessionInput {
 /** What an exec says of a pod that is not there, or not yet: then it is made, or waited for. */
 const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
+/** The way is none any more: its token is dead, or the namespace with its rights is gone. */
+const refusing = ['exec-unauthorized', 'exec-forbidden'];
+
 /** Reasons behind which may be the end of the pod itself. */
 const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in-pod'];
 
@@ -74,7 +77,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { exitCode, reason } = await run()
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
-      if (thrown.code === 'exec-unauthorized') spoilPodAccess({ run: runDir }, host.user, access);
+      if (refusing.includes(thrown.code)) spoilPodAccess({ run: runDir }, host.user, access);
       if (!startable.includes(thrown.code)) throw thrown;
       await start(input, access);
       return run();

@@ -28,6 +28,8 @@ export interface SessionPlan {
   readonly outcome: 'session' | 'refused' | 'host-shell';
   /** Why this outcome, and this profile. */
   readonly reason: string;
+  /** All that is wrong with the profile, where that is why. */
+  readonly mistakes?: string;
   /** In a container of this host. */
   readonly session?: PlannedSession;
   /** In a pod. */
@@ -66,7 +68,8 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   const { reason } = choice;
   if (choice.kind !== 'profile') {
     const outcome = choice.kind === 'refuse' ? 'refused' : 'host-shell';
-    return { user: user.name, outcome, reason };
+    const mistakes = choice.kind === 'refuse' ? choice.error?.message : undefined;
+    return { user: user.name, outcome, reason, ...(mistakes === undefined ? {} : { mistakes }) };
   }
   const { profile } = choice;
   const outcome = 'session';

@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { collectionPath } from '../desired/kube-object.ts';
 import { BerthError } from '../errors.ts';
-import type { PodFault, PodState } from '../session/pod-state.ts';
-import { podState } from '../session/pod-state.ts';
+import { podState, type PodState } from '../session/pod-state.ts';
 import type { PodObject } from '../session/pod-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
@@ -9,6 +9,7 @@ import { removePod } from '../reconcile/remove-pod.ts';
 import { watchObject } from '../reconcile/watch-object.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import type { PodAccess } from './pod-access.ts';
+import { podFault, podRefusal, podTooLate } from './pod-fault.ts';
 
 export interface StartPodInput {
   readonly access: PodAccess;
@@ -24,8 +25,9 @@ export interface StartPodInput {
  * that has ended is removed first; one that will not start is removed, so that the next login begins
  * anew.
  *
- * @throws {BerthError} `pod-image`, `pod-configuration`, `pod-evicted`, `pod-over-time`, `pod-ended`,
- *   `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`, and the `api-…` errors
+ * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
+ *   `pod-over-time`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
+ *   `pod-namespace-gone`, and the `api-…` errors
  */
 export async function startPod({ access, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
   const deadline = deadlineIn(deadlineMs);
@@ -38,13 +40,28 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       if (end.kind === 'failed') {
         await remove(client, pod);
         // What another login left there may have ended long ago.
-        if (made) throw fault(end.code, end.detail);
-      } else if (end.kind === 'waiting') {
-        const reason = end.detail ?? (await lastWarning(client, pod));
-        await remove(client, pod).catch(() => undefined);
-        throw tooLate(end, reason, deadlineMs);
-      }
+        if (made) throw podFault(end.code, end.detail);
+      } else if (end.kind === 'waiting') throw await giveUp(access, pod, end, deadlineMs);
     }
+  } finally {
+    client.close();
+  }
+}
+
+/** How long the user waits on after the deadline, for its reason. Milliseconds. */
+const lastWordMs = 3_000;
+
+async function giveUp(
+  { server }: PodAccess,
+  pod: PodObject,
+  end: Extract<PodState, { kind: 'waiting' }>,
+  deadlineMs: number,
+): Promise<BerthError> {
+  const client = apiClient(server, deadlineIn(lastWordMs).signal);
+  try {
+    const reason = end.detail ?? (await lastWarning(client, pod));
+    await remove(client, pod).catch(() => undefined);
+    return podTooLate(end, reason, deadlineMs);
   } finally {
     client.close();
   }
@@ -63,20 +80,11 @@ async function create(client: ApiClient, pod: PodObject): Promise<boolean> {
   if (answer.status === 201) return true;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return false;
-  if (answer.status === 403 && said.includes('exceeded quota'))
-    throw new BerthError(`there is no room for your session in your quota: ${plain(said)}`, {
-      code: 'pod-quota',
-      exit: 'temporary',
-      hint: 'End another session or job of yours, or ask the admins of the cluster for more.',
-    });
-  if ((answer.status === 403 || answer.status === 422) && /admission|denied|policy/i.test(said))
-    throw new BerthError(`the cluster refuses your session: ${plain(said)}`, {
-      code: 'pod-refused',
-      exit: 'permission',
-      hint: 'Compare the profile with the policies of the cluster (etc/kubernetes/admission).',
-    });
-  throw apiError(`making your session's pod`, answer);
+  throw podRefusal(answer.status, said) ?? apiError(`making your session's pod`, answer);
 }
+
+/** Between two watches, in milliseconds. */
+const pauseMs = 500;
 
 /** Until it runs, has failed or is gone; what was last waited for, where the time is over. */
 async function awaited(
@@ -86,8 +94,9 @@ async function awaited(
   onState: (text: string) => void,
 ): Promise<PodState> {
   let state: PodState = { kind: 'waiting', text: 'asking for a place on the cluster' };
-  try {
-    for (;;) {
+  const late = (): boolean => signal.aborted;
+  while (!late()) {
+    try {
       for await (const { type, object } of watchObject(
         server,
         collectionOf(pod),
@@ -100,11 +109,13 @@ async function awaited(
         if (state.kind === 'running' || state.kind === 'failed') return state;
         onState(state.kind === 'ending' ? 'waiting for the end of a former session' : state.text);
       }
+    } catch (error) {
+      // A watch that breaks off is begun again; what refuses it says so, unless it only wants to rest.
+      if (error instanceof BerthError && error.code !== 'api-overloaded' && !late()) throw error;
     }
-  } catch (error) {
-    if (signal.aborted) return state;
-    throw error;
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
+  return state;
 }
 
 function remove(client: ApiClient, { metadata }: PodObject): Promise<void> {
@@ -119,49 +130,4 @@ async function lastWarning(client: ApiClient, pod: PodObject): Promise<string | 
   const answer = await client.send({ method: 'GET', path }).catch(() => undefined);
   const items = (answer?.body.items ?? []) as readonly { readonly message?: string }[];
   return items.at(-1)?.message;
-}
-
-const words: Readonly<Record<PodFault, readonly [message: string, hint: string]>> = {
-  'pod-image': [
-    'the image of your session cannot be had',
-    'See whether the registry has it, and whether the pull secret of the namespace is good.',
-  ],
-  'pod-configuration': [
-    'your session cannot be started on its node',
-    'See `kubectl describe pod`; the image may lack what the profile wants.',
-  ],
-  'pod-evicted': [
-    'the node of your session had to let it go',
-    'Log in again: it starts on another.',
-  ],
-  'pod-over-time': ['the time of your session is over', 'Log in again for a new one.'],
-  'pod-ended': ['your session ended as soon as it was started', 'See `kubectl describe pod`.'],
-};
-
-function fault(code: PodFault, detail: string): BerthError {
-  const [message, hint] = words[code];
-  return new BerthError(`${message}: ${plain(detail)}`, { code, exit: 'unavailable', hint });
-}
-
-function tooLate(
-  { text }: { readonly text: string },
-  reason: string | undefined,
-  deadlineMs: number,
-): BerthError {
-  const unschedulable = text.includes('place on the cluster');
-  return new BerthError(
-    `your session did not start within ${deadlineMs / 1000} s (${text})${reason === undefined ? '' : `: ${plain(reason)}`}`,
-    {
-      code: unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
-      exit: 'temporary',
-      hint: unschedulable
-        ? 'The cluster is full, or no node fits node_selector, tolerations and resources of the profile.'
-        : '`deadline` in the profile bounds it; see the events of the pod.',
-    },
-  );
-}
-
-/** A server's words, on one line. */
-function plain(text: string): string {
-  return text.trim().replace(/\s+/g, ' ').slice(0, 500);
 }

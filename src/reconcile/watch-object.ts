@@ -15,7 +15,8 @@ export interface WatchEvent {
  * it does for a watch that is old: then it is asked for again.
  *
  * @param collection Path of the collection.
- * @throws {BerthError} `api-unreachable`; `api-watch-refused` for a status other than 200
+ * @throws {BerthError} `api-unreachable`; `api-overloaded` for 429 and 5xx; `api-watch-refused`
+ *   for another status than 200
  */
 export async function* watchObject(
   server: ApiServer,
@@ -53,13 +54,7 @@ function answered(
         return;
       }
       response.destroy();
-      reject(
-        new BerthError(`watching ${path}: the API server answered ${response.statusCode ?? ''}`, {
-          code: 'api-watch-refused',
-          exit: 'unavailable',
-          hint: 'See whether the ClusterRole berth-session of etc/kubernetes/ssh-sessions.yaml is there.',
-        }),
-      );
+      reject(refused(path, response.statusCode ?? 0));
     });
     asked.on('error', (cause) =>
       reject(
@@ -72,5 +67,16 @@ function answered(
       ),
     );
     asked.end();
+  });
+}
+
+function refused(path: string, status: number): BerthError {
+  const busy = status === 429 || status >= 500;
+  return new BerthError(`watching ${path}: the API server answered ${status}`, {
+    code: busy ? 'api-overloaded' : 'api-watch-refused',
+    exit: busy ? 'temporary' : 'unavailable',
+    hint: busy
+      ? 'The API server sheds load; see its priority and fairness metrics. The next login tries again.'
+      : 'See whether the ClusterRole berth-session of etc/kubernetes/ssh-sessions.yaml is there.',
   });
 }
