@@ -111,7 +111,10 @@ function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
 }
 
 /** Loaded only where no pod waits. On a terminal, the user sees what is waited for. */
-async function start({ host, profile }: PodSessionInput, access: PodAccess): Promise<void> {
+async function start(
+  { host, profile, request }: PodSessionInput,
+  access: PodAccess,
+): Promise<void> {
   const [{ startPod }, groupNames] = await Promise.all([
     import('./start-pod.ts'),
     namesOfGroups([host.user.gid, ...host.user.groups]),
@@ -121,7 +124,7 @@ async function start({ host, profile }: PodSessionInput, access: PodAccess): Pro
     ...{ user, profile, namespace: access.namespace, loginHost: hostname(), groupNames },
     ...(connection === undefined ? {} : { connection }),
   });
-  const progress = terminalProgress();
+  const progress = terminalProgress(quietMs[request.kind]);
   try {
     await startPod({ access, pod, deadlineMs: profile.deadlineMs, onState: progress.show });
   } finally {
@@ -129,11 +132,11 @@ async function start({ host, profile }: PodSessionInput, access: PodAccess): Pro
   }
 }
 
-/** What takes less goes by unseen. Milliseconds. */
-const quietMs = 1_000;
+/** What takes less goes by unseen: who asked for one command reads what it says. Milliseconds. */
+const quietMs = { shell: 1_000, command: 10_000, sftp: 10_000 } as const;
 
 /** One line on the user's terminal, taken away when it is over; on a pipe there is nothing. */
-function terminalProgress(): { show: (text: string) => void; clear: () => void } {
+function terminalProgress(afterMs: number): { show: (text: string) => void; clear: () => void } {
   if (!isTerminal(2)) return { show: () => undefined, clear: () => undefined };
   let text = '';
   let shown = false;
@@ -141,7 +144,7 @@ function terminalProgress(): { show: (text: string) => void; clear: () => void }
     writeSync(2, `\r\u001b[Kyour session: ${text} …`);
     shown = true;
   };
-  const timer = setTimeout(draw, quietMs);
+  const timer = setTimeout(draw, afterMs);
   return {
     show: (next) => {
       text = next;
