@@ -75,6 +75,7 @@ async function holds(
 ): Promise<boolean> {
   const held = readPodAccess({ run }, user.uid, cluster.name);
   if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return false;
+  if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return false;
   // Cluster API's own word would have to be asked for over the network.
   if (cluster.admin.kind !== 'kubeconfig') return true;
   const { url, ca } = await adminAccess(cluster, deps);

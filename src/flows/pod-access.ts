@@ -4,6 +4,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -62,14 +63,34 @@ function giveFile(path: string, { uid, gid }: User, content: object): void {
   renameSync(temporary, path);
 }
 
-/** @returns Nothing where there is none, or none that can be read. */
+/** A file of ours has a token and a few certificates. Bytes. */
+const longestFile = 256 * 1024;
+
+/**
+ * Root reads it too, and the file is the user's: it may hold anything.
+ *
+ * @returns Nothing where there is none, or none that can be read.
+ */
 export function readPodAccess(place: Place, uid: number, cluster: string): PodAccess | undefined {
+  const path = accessFile(place, uid, cluster);
   try {
-    return JSON.parse(readFileSync(accessFile(place, uid, cluster), 'utf8')) as PodAccess;
+    if (statSync(path).size > longestFile) return undefined;
+    const access = JSON.parse(readFileSync(path, 'utf8')) as Partial<PodAccess> | null;
+    return isAccess(access) ? access : undefined;
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'EACCES') || error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+function isAccess(access: Partial<PodAccess> | null): access is PodAccess {
+  return (
+    typeof access?.server?.url === 'string' &&
+    typeof access.server.token === 'string' &&
+    typeof access.namespace === 'string' &&
+    typeof access.cluster === 'string' &&
+    typeof access.expiry === 'number'
+  );
 }
 
 /** Those of all clusters that the user has a way to. */
