@@ -35,7 +35,7 @@ describe('a profile', () => {
       failure: { action: 'refuse', groups: [] },
       deadlineMs: 30_000,
       podman: { devices: [], capabilities: { add: [], drop: [] } },
-      pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {} },
+      pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {}, forwards: true },
     });
   });
 
