@@ -77,41 +77,45 @@ function expectNobody({ spec }: Run, account: string): void {
 }
 
 describe('the CronJob of berth reap', () => {
-  it('ends a pod that runs past its lifetime, and leaves the one that has time', async () => {
-    const at = admission.namespace;
-    await node.ctr(['images', 'tag', '--force', await node.image('busybox'), ada.image]);
-    const pod = (name: string, lifetime: string): object => ({
-      ...ada.pod(name),
-      metadata: {
-        ...{ name, namespace: at, labels: { 'app.kubernetes.io/managed-by': 'open-ondemand' } },
-        annotations: { 'pod.kubernetes.io/lifetime': lifetime },
-      },
-      spec: {
-        terminationGracePeriodSeconds: 0,
-        containers: [
-          {
-            ...{ name: 'main', image: ada.image, imagePullPolicy: 'IfNotPresent' },
-            command: ['sleep', '600'],
-          },
-        ],
-      },
-    });
-    await cluster.create(pod('old', '1s'), pod('young', '1h0m0s'));
-    const ready = ['wait', '--for=condition=Ready', 'pod/old', 'pod/young', '-n', at];
-    await cluster.kubectl([...ready, '--timeout=50s']);
-    await jobs.apply('reaper.yaml', ['--namespace-selector', selector()]);
+  it(
+    'ends a pod that runs past its lifetime, and leaves the one that has time',
+    { timeout: 300_000 },
+    async () => {
+      const at = admission.namespace;
+      await node.ctr(['images', 'tag', '--force', await node.image('busybox'), ada.image]);
+      const pod = (name: string, lifetime: string): object => ({
+        ...ada.pod(name),
+        metadata: {
+          ...{ name, namespace: at, labels: { 'app.kubernetes.io/managed-by': 'open-ondemand' } },
+          annotations: { 'pod.kubernetes.io/lifetime': lifetime },
+        },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [
+            {
+              ...{ name: 'main', image: ada.image, imagePullPolicy: 'IfNotPresent' },
+              command: ['sleep', '600'],
+            },
+          ],
+        },
+      });
+      await cluster.create(pod('old', '1s'), pod('young', '1h0m0s'));
+      const ready = ['wait', '--for=condition=Ready', 'pod/old', 'pod/young', '-n', at];
+      await cluster.kubectl([...ready, '--timeout=110s']);
+      await jobs.apply('reaper.yaml', ['--namespace-selector', selector()]);
 
-    const run = await jobs.run('berth-reaper');
+      const run = await jobs.run('berth-reaper');
 
-    expect([run.exitCode, run.log]).toEqual([0, `in-cluster: ended pod ${at}/old, lifetime 1s`]);
-    expectNobody(run, 'berth-reaper');
-    await waitFor({ what: 'the pod to be gone', timeoutMs: 20_000 }, async () =>
-      (await cluster.get('pod', 'old', at)) === undefined ? true : undefined,
-    );
-    expect((await cluster.get('pod', 'young', at))?.metadata.deletionTimestamp).toBeUndefined();
-    const events = await cluster.kubectl(['get', 'events', '-n', at, '-o', 'json']);
-    expect(events).toContain('LifetimeExceeded');
-  });
+      expect([run.exitCode, run.log]).toEqual([0, `in-cluster: ended pod ${at}/old, lifetime 1s`]);
+      expectNobody(run, 'berth-reaper');
+      await waitFor({ what: 'the pod to be gone', timeoutMs: 20_000 }, async () =>
+        (await cluster.get('pod', 'old', at)) === undefined ? true : undefined,
+      );
+      expect((await cluster.get('pod', 'young', at))?.metadata.deletionTimestamp).toBeUndefined();
+      const events = await cluster.kubectl(['get', 'events', '-n', at, '-o', 'json']);
+      expect(events).toContain('LifetimeExceeded');
+    },
+  );
 });
 
 describe('the CronJob of berth ldap-sync', () => {

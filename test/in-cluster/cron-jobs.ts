@@ -71,7 +71,7 @@ export class CronJobs {
     this.#runs.push(job);
     const at = ['-n', 'ondemand'];
     await this.#cluster.kubectl(['create', 'job', ...at, job, `--from=cronjob/${cronJob}`]);
-    const pod = await waitFor({ what: `the end of ${job}`, timeoutMs: 50_000 }, async () => {
+    const pod = await waitFor({ what: `the end of ${job}`, timeoutMs: 110_000 }, async () => {
       const selector = `batch.kubernetes.io/job-name=${job}`;
       const out = await this.#cluster.kubectl(['get', 'pods', ...at, '-l', selector, '-o', 'json']);
       const [one] = (JSON.parse(out) as { items: readonly Pod[] }).items;

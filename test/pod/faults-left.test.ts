@@ -182,14 +182,14 @@ describe('thirty connections at once', () => {
       }),
     );
 
-  it('share one pod, and all succeed', { timeout: 150_000 }, async () => {
+  it('share one pod, and all succeed', { timeout: 240_000 }, async () => {
     const ends = await thirty('pf-brief');
     for (const [index, { exitCode, stderr, said }] of ends.entries())
       expect({ exitCode, stderr, index: said[0] }).toEqual({
         ...{ exitCode: 0, stderr: '', index: String(index) },
       });
     expect(new Set(ends.map(({ said }) => said[1])).size).toBe(1);
-    await waitFor({ what: 'the grace to be over', timeoutMs: 30_000, everyMs: 1000 }, async () => {
+    await waitFor({ what: 'the grace to be over', timeoutMs: 90_000, everyMs: 1000 }, async () => {
       await reap();
       return (await podNames('pf-brief')).length === 0 ? true : undefined;
     });
