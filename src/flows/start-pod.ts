@@ -38,7 +38,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       const end = await awaited(access, pod, deadline.signal, onState);
       if (end.kind === 'running') return;
       if (end.kind === 'failed') {
-        await remove(client, pod);
+        await removePod(client, pod.metadata);
         // What another login left there may have ended long ago.
         if (made) throw podFault(end.code, end.detail);
       } else if (end.kind === 'waiting') throw await giveUp(access, pod, end, deadlineMs);
@@ -60,7 +60,7 @@ async function giveUp(
   const client = apiClient(server, deadlineIn(lastWordMs).signal);
   try {
     const reason = end.detail ?? (await lastWarning(client, pod));
-    await remove(client, pod).catch(() => undefined);
+    await removePod(client, pod.metadata).catch(() => undefined);
     return podTooLate(end, reason, deadlineMs);
   } finally {
     client.close();
@@ -116,10 +116,6 @@ async function awaited(
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
   return state;
-}
-
-function remove(client: ApiClient, { metadata }: PodObject): Promise<void> {
-  return removePod(client, metadata, '?gracePeriodSeconds=0');
 }
 
 /** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */
