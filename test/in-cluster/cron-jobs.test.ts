@@ -19,6 +19,12 @@ let cluster: LiveCluster;
 let admission: AdmissionSite;
 let jobs: CronJobs;
 
+/**
+ * Of this test alone: what the kubelet has once tried to pull for another pod, it gives to none without a
+ * pull that succeeded, also when it is there.
+ */
+const image = 'registry.example.org/tools/in-cluster:1';
+
 /** ada's namespace is one of the hook's, and one that the admission policies look at. */
 beforeAll(async () => {
   site = await openSite();
@@ -82,7 +88,7 @@ describe('the CronJob of berth reap', () => {
     { timeout: 300_000 },
     async () => {
       const at = admission.namespace;
-      await node.ctr(['images', 'tag', '--force', await node.image('busybox'), ada.image]);
+      await node.ctr(['images', 'tag', '--force', await node.image('busybox'), image]);
       const pod = (name: string, lifetime: string): object => ({
         ...ada.pod(name),
         metadata: {
@@ -93,7 +99,7 @@ describe('the CronJob of berth reap', () => {
           terminationGracePeriodSeconds: 0,
           containers: [
             {
-              ...{ name: 'main', image: ada.image, imagePullPolicy: 'IfNotPresent' },
+              ...{ name: 'main', image, imagePullPolicy: 'IfNotPresent' },
               command: ['sleep', '600'],
             },
           ],
