@@ -1,18 +1,11 @@
-import type { ApiServer } from '../reconcile/api-server.ts';
 import { Connections, type BridgeSink } from '../session/bridge/connections.ts';
 import { helperProgram, helperWords } from '../session/bridge/helper.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
-import type { ExecTarget } from '../session/relay/upgrade.ts';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { ExecStream } from './exec-stream.ts';
-import { openExec, type OpenedExec } from './open-exec.ts';
-
-export interface BridgeTarget {
-  readonly server: ApiServer;
-  readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container'>;
-}
+import { openExec, type OpenedExec, type PodPlace } from './open-exec.ts';
 
 /** A helper that runs in the pod, and the way to it. */
 export interface BridgeLink {
@@ -35,10 +28,7 @@ const noProgram = 127;
 const longestComplaint = 2000;
 
 /** @throws {BerthError} as `openExec` */
-export async function openBridge(
-  { server, pod }: BridgeTarget,
-  sink: BridgeSink,
-): Promise<BridgeLink> {
+export async function openBridge({ server, pod }: PodPlace, sink: BridgeSink): Promise<BridgeLink> {
   const target = { ...pod, argv: helperWords(), tty: false };
   return bridgeOver(await openExec({ server, target }), sink);
 }

@@ -4,11 +4,12 @@ import type { Logger } from '../log.ts';
 import type { BridgeSink } from '../session/bridge/connections.ts';
 import { cookieFields, cookieOf } from '../session/bridge/xauthority.ts';
 import { leadOrFollow, type Lead } from './bridge-lead.ts';
-import { openBridge, type BridgeLink, type BridgeTarget } from './bridge-link.ts';
+import { openBridge, type BridgeLink } from './bridge-link.ts';
 import { BridgePorts } from './bridge-ports.ts';
+import type { PodPlace } from './open-exec.ts';
 import { BridgedSockets } from './bridge-sockets.ts';
 
-export interface BridgeInput extends BridgeTarget {
+export interface BridgeInput extends PodPlace {
   readonly uid: number;
   /** The user's alone, for what the sessions of one pod say to each other. */
   readonly folder: string;

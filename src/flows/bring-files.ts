@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import type { BundledProgram } from '../session/bundled-files.ts';
 import { nothingThere, programProbe, unpackWords } from '../session/pod-files.ts';
-import { podCommand, type PodCommand } from './pod-command.ts';
+import type { PodPlace } from './open-exec.ts';
+import { podCommand } from './pod-command.ts';
 
-export interface BringFiles extends Pick<PodCommand, 'server'> {
-  readonly target: Omit<PodCommand['target'], 'argv'>;
+export interface BringFiles extends PodPlace {
   readonly program: BundledProgram;
   /** What `berth images files` made. */
   readonly folder: string;
@@ -20,13 +20,13 @@ export interface BringFiles extends Pick<PodCommand, 'server'> {
  * @throws {BerthError} `files-missing`, `files-not-brought`; what `openExec` throws
  */
 export async function bringFiles(input: BringFiles): Promise<void> {
-  const { target, program, folder, ...call } = input;
-  const probe = await podCommand({ ...call, target: { ...target, argv: programProbe(program) } });
+  const { program, folder, ...call } = input;
+  const probe = await podCommand({ ...call, argv: programProbe(program) });
   if (probe.exitCode !== nothingThere) return;
   const files = await filesOf(folder, program);
   const argv = unpackWords(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
   const { exitCode, reason, stderr } = await podCommand({
-    ...{ ...call, target: { ...target, argv }, input: files.map(({ bytes }) => bytes) },
+    ...{ ...call, argv, input: files.map(({ bytes }) => bytes) },
   });
   if (exitCode === 0) return;
   throw new BerthError(`bringing ${program} into the pod: exit code ${exitCode}: ${stderr}`, {

@@ -4,6 +4,7 @@ import { asBerthError } from '../errors.ts';
 import { forwardedDisplay } from '../session/bridge/xauthority.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { displayHost, SshdListeners } from './own-listeners.ts';
+import { notYet } from './open-exec.ts';
 import type { Bridge, BridgeInput } from './bridge.ts';
 
 export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'log'> & {
@@ -88,9 +89,6 @@ export class Forwards {
     return this.#bridge;
   }
 }
-
-/** The pod is being made. */
-const notYet = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
 /** sshd's display, where it is this user's. A value that the client made up leads nowhere. */
 function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInput['x11'] {

@@ -1,8 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { objectPath } from '../desired/kube-object.ts';
 import { apiClient } from '../reconcile/api-client.ts';
-import type { PodStatus } from '../session/pod-state.ts';
-import { podState } from '../session/pod-state.ts';
+import { podState, type PodStatus } from '../session/pod-state.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import type { PodAccess } from './pod-access.ts';
 

@@ -7,6 +7,15 @@ import type { ExecProtocol } from '../session/relay/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from '../session/relay/upgrade.ts';
 import { openUpgrade, type StreamSocket, type UpgradeAnswer } from '../system/exec-socket.ts';
 
+/** A container of a pod, and the way to it. */
+export interface PodPlace {
+  readonly server: ApiServer;
+  readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container'>;
+}
+
+/** What is said of a pod that is not there, or not yet. */
+export const notYet = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
+
 export interface OpenExec {
   readonly server: ApiServer;
   readonly target: ExecTarget;

@@ -21,7 +21,7 @@ import {
   type PodAccess,
 } from './pod-access.ts';
 import { Forwards } from './forwards.ts';
-import type { BringFiles } from './bring-files.ts';
+import { notYet, type PodPlace } from './open-exec.ts';
 import { relaySession } from './relay-session.ts';
 
 export interface PodSessionInput {
@@ -35,9 +35,6 @@ export interface PodSessionInput {
   readonly filesFolder: string;
   readonly log: Logger;
 }
-
-/** What an exec says of a pod that is not there, or not yet: then it is made, or waited for. */
-const startable = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
 /** The way is none any more: its token is dead, or the namespace with its rights is gone. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
@@ -58,18 +55,19 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const began = Date.now();
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
-  const place = { namespace: access.namespace, pod, container: podContainer };
+  const { server, namespace } = access;
+  const place: PodPlace = { server, pod: { namespace, pod, container: podContainer } };
   const folder = bridgeFolder({ run: runDir }, host.user.uid);
-  const forwards = new Forwards({ ...input, server: access.server, pod: place, folder });
+  const forwards = new Forwards({ ...input, ...place, folder });
   const run = async () => {
-    await bring(input, { server: access.server, target: place });
+    await bring(input, place);
     const forwarded = await forwards.before();
     return relaySession({
-      ...{ server: access.server, nonce },
-      target: { ...podSession(host, profile, { ...input, nonce, forwarded }), ...place },
+      ...{ server, nonce },
+      target: { ...podSession(host, profile, { ...input, nonce, forwarded }), ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./signal-pod.ts');
-        await signalPod({ server: access.server, target: place, nonce, signal });
+        await signalPod({ ...place, nonce, signal });
       },
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
@@ -78,7 +76,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
       if (refusing.includes(thrown.code)) spoilPodAccess({ run: runDir }, host.user, access);
-      if (!startable.includes(thrown.code)) throw thrown;
+      if (!notYet.includes(thrown.code)) throw thrown;
       await start(input, access);
       return run();
     })
@@ -92,12 +90,12 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
 /** A session that transfers files asks first whether the pod has the program. */
 async function bring(
   { request, filesFolder: folder, profile }: PodSessionInput,
-  where: Pick<BringFiles, 'server' | 'target'>,
+  place: PodPlace,
 ): Promise<void> {
   const program = transferProgram(request);
   if (program === undefined) return;
   const { bringFiles } = await import('./bring-files.ts');
-  await bringFiles({ ...where, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
+  await bringFiles({ ...place, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
 }
 
 function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {

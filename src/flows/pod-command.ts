@@ -1,13 +1,11 @@
-import type { ApiServer } from '../reconcile/api-server.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
-import type { ExecTarget } from '../session/relay/upgrade.ts';
 import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';
+import type { PodPlace } from './open-exec.ts';
 import { relay } from './relay.ts';
 
-export interface PodCommand {
-  readonly server: ApiServer;
-  readonly target: Omit<ExecTarget, 'tty'>;
+export interface PodCommand extends PodPlace {
+  readonly argv: readonly string[];
   readonly input?: readonly Buffer[];
   readonly signal?: AbortSignal;
 }
@@ -23,14 +21,15 @@ const longestAnswer = 4096;
  */
 export async function podCommand({
   server,
-  target,
+  pod,
+  argv,
   input = [],
   signal,
 }: PodCommand): Promise<ExecOutcome & { readonly stdout: string; readonly stderr: string }> {
   const stdout = collected();
   const stderr = collected();
   const outcome = await relay({
-    ...{ server, stdin: given(input), stdout, stderr, target: { ...target, tty: false } },
+    ...{ server, stdin: given(input), stdout, stderr, target: { ...pod, argv, tty: false } },
     ...(signal === undefined ? {} : { signal }),
   });
   return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };

@@ -2,7 +2,6 @@ import { BerthError, type ExitClass } from '../errors.ts';
 import type { PodFault, PodState } from '../session/pod-state.ts';
 
 interface Words {
-  readonly code: string;
   /** In the user's words. */
   readonly message: string;
   /** For the admin. */
@@ -12,34 +11,29 @@ interface Words {
 
 const words: Readonly<Record<PodFault, Words>> = {
   'pod-image': {
-    code: 'pod-image',
     message: 'the image of your session cannot be had',
     hint: 'See whether the registry has it, and whether the pull secret of the namespace is good.',
   },
   'pod-configuration': {
-    code: 'pod-configuration',
     message: 'your session cannot be started on its node',
     hint: 'See `kubectl describe pod`; the image may lack what the profile wants.',
   },
   'pod-evicted': {
-    code: 'pod-evicted',
     message: 'the node of your session had to let it go',
     hint: 'Log in again: it starts on another.',
   },
   'pod-over-time': {
-    code: 'pod-over-time',
     message: 'the time of your session is over',
     hint: 'Log in again for a new one.',
   },
   'pod-ended': {
-    code: 'pod-ended',
     message: 'your session ended as soon as it was started',
     hint: 'See `kubectl describe pod`.',
   },
 };
 
 /** What containerd and CRI-O say of a pull that failed; the first that fits counts. */
-const pulls: readonly (Words & { readonly pattern: RegExp })[] = [
+const pulls: readonly (Words & { readonly code: string; readonly pattern: RegExp })[] = [
   {
     pattern: /ErrImageNeverPull/,
     code: 'pod-image-missing',
@@ -80,8 +74,8 @@ const pulls: readonly (Words & { readonly pattern: RegExp })[] = [
 export function podFault(code: PodFault, detail: string): BerthError {
   const known =
     code === 'pod-image' ? pulls.find(({ pattern }) => pattern.test(detail)) : undefined;
-  const { message, hint, exit = 'unavailable', ...said } = known ?? words[code];
-  return new BerthError(`${message}: ${plain(detail)}`, { code: said.code, exit, hint });
+  const { message, hint, exit = 'unavailable' } = known ?? words[code];
+  return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, exit, hint });
 }
 
 /** A pod that waits for longer than the profile's `deadline`. */

@@ -1,9 +1,9 @@
 import { BerthError } from '../errors.ts';
 import { signalWords } from '../session/pod-signal.ts';
-import { podCommand, type PodCommand } from './pod-command.ts';
+import type { PodPlace } from './open-exec.ts';
+import { podCommand } from './pod-command.ts';
 
-export interface SignalPod extends Pick<PodCommand, 'server'> {
-  readonly target: Omit<PodCommand['target'], 'argv'>;
+export interface SignalPod extends PodPlace {
   /** Of the command. */
   readonly nonce: string;
   readonly signal: NodeJS.Signals;
@@ -17,9 +17,9 @@ const patience = 5_000;
  *
  * @throws {BerthError} `signal-not-handed-on`; what `openExec` throws
  */
-export async function signalPod({ server, target, nonce, signal }: SignalPod): Promise<void> {
+export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
   const { exitCode, stderr, reason } = await podCommand({
-    ...{ server, target: { ...target, argv: signalWords(nonce, signal) } },
+    ...{ server, pod, argv: signalWords(nonce, signal) },
     signal: AbortSignal.timeout(patience),
   });
   if (exitCode === 0) return;

@@ -16,8 +16,8 @@ export async function sweepPod(
   signal: AbortSignal,
 ): Promise<Swept> {
   const { exitCode, reason, stdout, stderr } = await podCommand({
-    target: { namespace, pod, container: podContainer, argv: sweepWords(sweep) },
-    ...{ server, signal },
+    pod: { namespace, pod, container: podContainer },
+    ...{ server, argv: sweepWords(sweep), signal },
   });
   const swept = sweptBy(stdout);
   if (swept?.left === 0) return swept;

@@ -1,3 +1,5 @@
+import { factsFunction } from './pod-proc.ts';
+
 /**
  * Words that hand a signal to a command `withEndMark` in a pod, as sshd does it: to its process group.
  * Kubernetes has no way for signals.
@@ -10,13 +12,7 @@ export function signalWords(nonce: string, signal: string): string[] {
   return ['/bin/sh', '-c', script, nonce.slice(0, half), nonce.slice(half), name];
 }
 
-/** In /proc/PID/stat, after the last `)`: the state, the parent, the group. */
-const script = String.raw`
-facts() {
-  read -r stat 2>/dev/null <"$1/stat" || return 1
-  set -- ${'${stat##*) }'}
-  parent=$2 group=$3
-}
+const script = String.raw`${factsFunction}
 around=
 for place in /proc/[0-9]*; do
   case $(tr '\0' ' ' 2>/dev/null <"$place/cmdline") in
@@ -25,6 +21,6 @@ for place in /proc/[0-9]*; do
 done
 [ "$around" ] || exit 1
 for place in /proc/[0-9]*; do
-  if facts "$place" && [ "$parent" = "$around" ]; then kill -s "$2" -- "-$group"; exit; fi
+  if facts "${'${place#/proc/}'}" && [ "$parent" = "$around" ]; then kill -s "$2" -- "-$group"; exit; fi
 done
 exit 1`;

@@ -1,3 +1,5 @@
+import { factsFunction } from './pod-proc.ts';
+
 /**
  * Ends in a pod what one connection started there. Kubernetes ends nobody when an exec's client is gone,
  * and no process of the host can see into a pod: so the pod's own user looks through /proc, by the mark
@@ -38,18 +40,11 @@ export function sweptBy(stdout: string): Swept | undefined {
 
 /**
  * The signals and times of `endConnection` on the host: as a terminal that is closed, as a shutdown, and
- * then for good. In /proc/PID/stat only what comes after the last `)` is not the process's own word: the
- * state, the parent, the group, the session. What has no parent here was begun from outside.
+ * then for good. What has no parent here was begun from outside.
  */
 const script = String.raw`
 mark=$0 lingers=$1 alone=$2 nl='
-'
-facts() {
-  read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
-  set -- ${'${stat##*) }'}
-  [ "$1" != Z ] || return 1
-  parent=$2 session=$4
-}
+'${factsFunction}
 works() {
   [ "$1" != $$ ] && facts "$1" && [ "$parent" != $$ ] || return 1
   env=$nl$(tr '\0' '\n' 2>/dev/null <"/proc/$1/environ")$nl

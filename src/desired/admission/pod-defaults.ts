@@ -61,15 +61,15 @@ function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
 function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
   if (defaultLifetime === undefined) return [];
   const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue() && !object.spec.?activeDeadlineSeconds.hasValue()`;
-  const none = '!has(object.metadata.annotations)';
+  const some = 'has(object.metadata.annotations)';
   return [
     add(
-      `${wanted} && ${none}`,
+      `${wanted} && !${some}`,
       "'/metadata/annotations'",
       `{'${lifetimeAnnotation}': ${quoted(defaultLifetime)}}`,
     ),
     add(
-      `${wanted} && !${none}`.replace('!!', ''),
+      `${wanted} && ${some}`,
       `'/metadata/annotations/' + jsonpatch.escapeKey('${lifetimeAnnotation}')`,
       quoted(defaultLifetime),
     ),

@@ -18,7 +18,6 @@ import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
-import { checkPods } from './pod-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 
 export interface DoctorInput {
@@ -65,10 +64,10 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     ? await checkSsh({
         configFile: sshConfigFile,
         timeoutMs,
+        clusters: loaded,
         ...(user === undefined ? {} : { user }),
       })
     : [];
-  if (ssh.length > 0) ssh.push(...(await checkPods(sshConfigFile, loaded, timeoutMs)));
   if (loaded === undefined) return [node, config, ...account, ...ssh, ...(onlySsh ? [] : [unread])];
 
   const known: LoadedSettings = loaded;

@@ -1,6 +1,5 @@
 import type { LoadedSettings } from '../../config/site-parts.ts';
 import type { SshSettings } from '../../config/profile.ts';
-import { loadSshSettings } from '../load-ssh-settings.ts';
 import { podCluster, podProfiles } from '../pod-cluster.ts';
 import { type CheckResult, failed, ok, runCheck } from './check.ts';
 
@@ -11,17 +10,12 @@ import { type CheckResult, failed, ok, runCheck } from './check.ts';
  * @param loaded Nothing where the configuration of the clusters is not there, or cannot be read.
  */
 export async function checkPods(
-  configFile: string,
+  settings: SshSettings,
   loaded: LoadedSettings | undefined,
   timeoutMs: number,
 ): Promise<CheckResult[]> {
-  // A file that cannot be read has a result of its own.
-  const settings = await loadSshSettings({ configFile }).catch((): SshSettings | undefined => {
-    return undefined;
-  });
-  const profiles = settings === undefined ? [] : podProfiles(settings);
   return Promise.all(
-    profiles.map((profile) => {
+    podProfiles(settings).map((profile) => {
       const run = () => {
         if (loaded === undefined)
           return failed(

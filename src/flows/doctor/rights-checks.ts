@@ -31,13 +31,13 @@ export async function rightsFinding(
 }
 
 /** Of the account of a login node, and of the role that it gives to the users' sessions. */
-export const installSessions = 'kubectl apply -f etc/kubernetes/ssh-sessions.yaml';
+const installSessions = 'kubectl apply -f etc/kubernetes/ssh-sessions.yaml';
+export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
 
 /** The names in etc/kubernetes are fixed; a site with names of its own has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
-  if (missing.every(({ name }) => name === sessionServiceAccount))
-    return `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
+  if (missing.every(({ name }) => name === sessionServiceAccount)) return takeLoginAccount;
   const other =
     missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
       ? ` Name the pull secret ${pullSecret.name} in the resourceNames of etc/kubernetes/hook.yaml.`

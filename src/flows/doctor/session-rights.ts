@@ -4,7 +4,7 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { type Right, rightText, tokenRight } from '../../reconcile/needed-rights.ts';
 import { mayI } from '../../reconcile/self-review.ts';
 import { failed, type Finding, ok } from './check.ts';
-import { installSessions } from './rights-checks.ts';
+import { takeLoginAccount } from './rights-checks.ts';
 
 /**
  * Whether PAM's hook may do what it does beside the portal's part: a token of the sessions' account, bound
@@ -33,6 +33,6 @@ export async function sessionRightsFinding(
     `sessions in pods cannot be given: ${missing.map(rightText).join('; ')}`,
     isNamed
       ? `Name the Secret ${secret} in the resourceNames of etc/kubernetes/ssh-sessions.yaml, or leave out ssh_sessions.secret.`
-      : `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`,
+      : takeLoginAccount,
   );
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../../config/profile.ts';
+import type { LoadedSettings } from '../../config/site-parts.ts';
 import { sessionBackends } from '../../config/session-backends.ts';
 import { unheardKeys, unheardText } from '../../config/unheard-keys.ts';
 import type { User } from '../../identity/user.ts';
@@ -24,6 +25,7 @@ import {
   podmanFinding,
   runtimeFinding,
 } from './ssh-host-checks.ts';
+import { checkPods } from './pod-checks.ts';
 import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
 import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 
@@ -32,6 +34,8 @@ export interface SshCheckInput {
   readonly configFile: string;
   /** Checks this account, too. */
   readonly user?: User;
+  /** Nothing where the configuration of the clusters is not there, or cannot be read. */
+  readonly clusters: LoadedSettings | undefined;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
 }
@@ -50,7 +54,7 @@ export function isOnlySshHost(configFile: string): boolean {
 
 /** What a session of an SSH user needs of this host. Changes nothing. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
-  const { configFile, user, timeoutMs } = input;
+  const { configFile, user, clusters, timeoutMs } = input;
   let settings: SshSettings | undefined;
   const config = await runCheck(
     {
@@ -68,10 +72,11 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const known: SshSettings = settings;
   const profiles = profileResults(known);
   const pam = await run('pam-session', pamFinding);
+  const pods = await checkPods(known, clusters, timeoutMs);
   const ofPodman = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );
-  if (ofPodman.size === 0 && known.profiles.size > 0) return [config, ...profiles, pam];
+  if (ofPodman.size === 0 && known.profiles.size > 0) return [config, ...profiles, pam, ...pods];
   const { podman, storage } = known;
   // Asked once, for the files and for the user: NSS may be slow.
   const subids = planSubids(subidInput(user));
@@ -88,7 +93,8 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     run('storage-file-system', () => fileSystemFinding(storage)),
     ...(user === undefined ? [] : userChecks(user, known, subids, run)),
   ]);
-  return [config, ...profiles, pam, ...results, ...imageChecks({ ...known, profiles: ofPodman })];
+  const images = imageChecks({ ...known, profiles: ofPodman });
+  return [config, ...profiles, pam, ...results, ...images, ...pods];
 }
 
 /** Profiles that nobody can use, and what others say in vain. */
