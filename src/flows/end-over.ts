@@ -1,28 +1,22 @@
 import { readFileSync, rmSync } from 'node:fs';
 import type { Lifetime } from '../config/profile.ts';
-import { isErrno, type BerthError } from '../errors.ts';
-import { namesIn } from '../system/names-in.ts';
-import { takeLock } from '../system/owner-lock.ts';
-import { isRunning } from '../system/processes.ts';
+import { isErrno } from '../errors.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import { userProcesses, type BerthProcess } from './connection-processes.ts';
-import { monitorOf } from './connection-record.ts';
 import {
   berthContainers,
   endSupport,
   removeContainers,
   type BerthContainer,
+  type Removed,
 } from './end-containers.ts';
+import { endTogether } from './end-together.ts';
 import { removeLeakedVolumes } from './leaked-volumes.ts';
 import { removeLeakedLayers } from './leaked-layers.ts';
-import { connectionsOf, endingLock, idleFile, type SessionSite } from './session-site.ts';
+import { idleFile, type SessionSite } from './session-site.ts';
+import { openConnections } from './user-connections.ts';
 import { userSite, type UserSite } from './user-site.ts';
 import { writePrivateFile } from '../system/private-file.ts';
-
-export interface EndedOver {
-  readonly removed: number;
-  readonly failed: readonly BerthError[];
-}
 
 /**
  * Ends what has no more reason to be: containers of connections that are gone, those past their time
@@ -33,11 +27,9 @@ export interface EndedOver {
  *
  * @throws `store-unreadable`, `lock-timeout`
  */
-export async function endOver(site: SessionSite, part: UserSite): Promise<EndedOver> {
+export async function endOver(site: SessionSite, part: UserSite): Promise<Removed> {
   const { uid } = part.user;
-  ensureRootFolder(`${site.run}/ending`);
-  const lock = await takeLock(endingLock(site, uid), { waitMs: 20_000, foreignStaleMs: 60_000 });
-  try {
+  return await endTogether(site, uid, 'containers', async () => {
     const { open, all, over } = await overdue(site, part, { note: true });
     const ended = await removeContainers(part, over);
     if (open.size > 0 || all.length > over.length) return ended;
@@ -51,13 +43,11 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<EndedO
     await endSupport(await userSite(site, part.user));
     if (failed.length === 0) rmSync(idleFile(site, uid), { force: true });
     return { removed: again.removed, failed };
-  } finally {
-    await lock?.release();
-  }
+  });
 }
 
 /** In namespaces made anew: podman could not join the former ones, because of what is in pause.pid. */
-async function removeAgain(site: SessionSite, { user }: UserSite): Promise<EndedOver> {
+async function removeAgain(site: SessionSite, { user }: UserSite): Promise<Removed> {
   const part = await userSite(site, user);
   return await removeContainers(part, await berthContainers(site, part));
 }
@@ -94,17 +84,6 @@ export async function overdue(
     starting: processes.some((one) => one.part === 'podman'),
   };
   return { open, all, over: all.filter((one) => isOver(one, circumstances)) };
-}
-
-/** IDs of the user's connections that sshd serves and nobody closes. */
-export function openConnections(site: Pick<SessionSite, 'run'>, uid: number): ReadonlySet<string> {
-  const names = namesIn(connectionsOf(site, uid));
-  return new Set(
-    names.filter((name) => {
-      const monitor = monitorOf(name);
-      return monitor !== undefined && isRunning(monitor);
-    }),
-  );
 }
 
 function lingers(lifetime: Lifetime): boolean {

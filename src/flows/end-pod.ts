@@ -54,8 +54,8 @@ export interface PodCircumstances {
   /** Since when the user has no connection; absent while there is one. Milliseconds since the epoch. */
   readonly since: number | undefined;
   readonly now: number;
-  /** The connection that is closed. */
-  readonly closed: string | undefined;
+  /** Connections whose end has begun. */
+  readonly closed: readonly string[];
 }
 
 export interface PodFate {
@@ -67,10 +67,7 @@ export interface PodFate {
   readonly failed?: BerthError;
 }
 
-/** The ID of no connection. */
-const nobody = '0.0';
-
-/** Removes a pod that is over; ends in one that stays what the closed connection left. */
+/** Removes a pod that is over; ends in one that stays what closed connections left. */
 export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
   const { access, client, signal, open, since, now, closed } = circumstances;
   const { name, lifetime, running, connection } = pod;
@@ -84,12 +81,12 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
     const lingers = lifetime.kind !== 'connection' && lifetime.linger;
     const asked = due <= now && shared && lingers && lifetime.kind === 'user';
     if (due <= now && !asked) return await remove();
-    if (!shared || (closed === undefined && !asked)) return { due };
+    if (!shared || (closed.length === 0 && !asked)) return { due };
     const alone = open.size === 0 && !lingers;
     const swept = await sweepPod(
       access,
       name,
-      { connection: closed ?? nobody, lingers, alone },
+      { connections: closed, lingers, alone },
       signal,
     ).catch((thrown: unknown) => {
       // Its home is gone, say: no next session could begin in it either.

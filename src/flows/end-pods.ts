@@ -2,24 +2,17 @@ import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { deadlineIn } from '../system/deadline.ts';
-import { takeLock } from '../system/owner-lock.ts';
-import { ensureRootFolder } from '../system/root-folders.ts';
 import { endPod, sessionPods, type PodFate } from './end-pod.ts';
-import { openConnections } from './end-over.ts';
+import type { Removed } from './end-containers.ts';
+import { endTogether } from './end-together.ts';
 import { grantPods, revokePods, type PodSite } from './grant-pods.ts';
 import {
   heldPodAccesses,
   podAccessClusters,
   readPodsWaiting,
   writePodsWaiting,
-  type PodsWaiting,
 } from './pod-access.ts';
-import { endingLock } from './session-site.ts';
-
-export interface EndedPods {
-  readonly removed: number;
-  readonly failed: readonly BerthError[];
-}
+import { closingConnections, openConnections } from './user-connections.ts';
 
 /** A cluster that does not answer must not keep sshd. Milliseconds. */
 const patienceMs = 10_000;
@@ -33,28 +26,17 @@ const patienceMs = 10_000;
  * @param connection The ID of the one that is closed; absent where the reaper only looks at the clock.
  * @throws {BerthError} `lock-timeout`, `folder-unsafe`
  */
-export async function endPods(site: PodSite, user: User, connection?: string): Promise<EndedPods> {
-  const waiting = readPodsWaiting(site, user.uid);
-  if (!isDue(site, user, waiting, connection)) return { removed: 0, failed: [] };
-  ensureRootFolder(`${site.run}/ending`);
-  const lock = await takeLock(endingLock(site, user.uid), {
-    ...{ waitMs: 20_000, foreignStaleMs: 60_000 },
+export async function endPods(site: PodSite, user: User, connection?: string): Promise<Removed> {
+  if (!isDue(site, user, connection)) return { removed: 0, failed: [] };
+  return await endTogether(site, user.uid, 'pods', async () => {
+    const since = readPodsWaiting(site, user.uid)?.since;
+    return await end(site, user, { since, failed: await grantPods(site, user) });
   });
-  try {
-    const failed = await grantPods(site, user);
-    return await end(site, user, { since: waiting?.since, closed: connection, failed });
-  } finally {
-    await lock?.release();
-  }
 }
 
 /** Each minute for each user: what costs nothing comes first. */
-function isDue(
-  site: PodSite,
-  { uid }: User,
-  waiting: PodsWaiting | undefined,
-  connection: string | undefined,
-): boolean {
+function isDue(site: PodSite, { uid }: User, connection: string | undefined): boolean {
+  const waiting = readPodsWaiting(site, uid);
   const held = podAccessClusters(site, uid).length > 0;
   if (connection !== undefined) return held || waiting !== undefined;
   if (openConnections(site, uid).size > 0) return false;
@@ -64,13 +46,13 @@ function isDue(
 interface Closing {
   /** When the user's last connection ended, where that was before. */
   readonly since: number | undefined;
-  readonly closed: string | undefined;
   /** Clusters that there is no way to. */
   readonly failed: readonly BerthError[];
 }
 
-async function end(site: PodSite, user: User, closing: Closing): Promise<EndedPods> {
+async function end(site: PodSite, user: User, closing: Closing): Promise<Removed> {
   const open = openConnections(site, user.uid);
+  const closed = closingConnections(site, user.uid);
   const now = site.now();
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
@@ -80,7 +62,6 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<EndedPo
       const client = apiClient(access.server, signal);
       try {
         const pods = await sessionPods(client, access, site.settings.profiles);
-        const { closed } = closing;
         const circumstances = { access, client, signal, open, since, now, closed };
         return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
       } catch (thrown) {

@@ -12,6 +12,7 @@ import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
 import { namesOfGroups } from '../system/group-names.ts';
 import { isTerminal } from '../system/is-terminal.ts';
+import { terminalSize } from '../system/raw-terminal.ts';
 import {
   bridgeFolder,
   heldPodAccesses,
@@ -62,9 +63,13 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const run = async () => {
     await bring(input, place);
     const forwarded = await forwards.before();
+    const session = {
+      ...{ ...input, nonce, forwarded },
+      ...(input.request.tty ? { size: terminalSize() } : {}),
+    };
     return relaySession({
       ...{ server, nonce },
-      target: { ...podSession(host, profile, { ...input, nonce, forwarded }), ...place.pod },
+      target: { ...podSession(host, profile, session), ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./signal-pod.ts');
         await signalPod({ ...place, nonce, signal });

@@ -4,12 +4,13 @@ import { EndMarks } from '../session/relay/end-mark.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
 import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';
+import type { TerminalSize } from '../system/raw-terminal.ts';
 import { ExecStream, type Heartbeat } from './exec-stream.ts';
 import { openExec, type OpenExec } from './open-exec.ts';
 
 /** The local terminal of a command that has one. */
 export interface RelayTerminal {
-  size(): { readonly columns: number; readonly rows: number };
+  size(): TerminalSize;
   onResize(changed: () => void): void;
 }
 

@@ -30,6 +30,15 @@ export function idleFile({ run }: Pick<SessionSite, 'run'>, uid: number): string
   return `${run}/idle/${uid}`;
 }
 
+/** When the last end of what all of a user's connections share began that left nothing undone. */
+export function endedFile(
+  { run }: Pick<SessionSite, 'run'>,
+  uid: number,
+  part: 'containers' | 'pods',
+): string {
+  return `${run}/ended/${uid}.${part}`;
+}
+
 /** Held while what all connections of a user share is taken away: `ending/UID`. */
 export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}`;

@@ -5,7 +5,7 @@ import type { PodAccess } from './pod-access.ts';
 import { podCommand } from './pod-command.ts';
 
 /**
- * Ends in a running pod what a connection left there.
+ * Ends in a running pod what connections left there.
  *
  * @throws {BerthError} `pod-not-swept`; `exec-no-pod` and the others of `openExec`, where nothing ran
  */
@@ -23,7 +23,7 @@ export async function sweepPod(
   if (swept?.left === 0) return swept;
   const said = reason?.message ?? `exit code ${exitCode}: ${stderr}`;
   const what = swept === undefined ? said : `${swept.left} processes stay`;
-  throw new BerthError(`ending what a connection left in pod ${namespace}/${pod}: ${what}`, {
+  throw new BerthError(`ending what closed connections left in pod ${namespace}/${pod}: ${what}`, {
     code: 'pod-not-swept',
     exit: 'temporary',
     hint: '`berth reap` tries again. The image needs /bin/sh and tr.',

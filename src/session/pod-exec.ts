@@ -12,6 +12,13 @@ export interface PodSession {
   readonly tty: boolean;
 }
 
+interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const unknownSize: Size = { columns: 0, rows: 0 };
+
 /**
  * What an exec into the user's pod runs. The API takes words only: environment, shell and umask are
  * theirs, and so is the word of how it ended.
@@ -27,11 +34,13 @@ export function podSession(
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly umask?: number;
     readonly nonce: string;
+    /** Of the client's terminal, in characters; 0 where it has none, or does not say. */
+    readonly size?: Size;
     /** Of the environment: what leads to sshd's sockets from inside. */
     readonly forwarded?: Readonly<Record<string, string>>;
   },
 ): PodSession {
-  const { request, env, umask, nonce, forwarded = {} } = connection;
+  const { request, env, umask, nonce, size = unknownSize, forwarded = {} } = connection;
   const { tty } = request;
   const shell = profile.shell ?? host.user.shell;
   // The sockets of sshd are on this host, and a pod may be on any.
@@ -42,6 +51,7 @@ export function podSession(
   };
   const words = podWords(request, shell, umask);
   const before = [
+    ...(tty ? sized(size) : []),
     ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
     ...(transferProgram(request) === 'scp' ? [broughtLast] : []),
@@ -64,3 +74,8 @@ function podWords(request: SessionRequest, shell: string, umask?: number): strin
 /** The account's own shell where the image has it; every image of a session has /bin/sh. */
 const knownShell =
   '[ -x "$1" ] || { shift; if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; set -- "$SHELL" "$@"; }';
+
+/** The cluster sets it too, but only after the command has begun, and that may look at once. */
+function sized({ columns, rows }: Size): string[] {
+  return columns > 0 && rows > 0 ? [`stty cols ${columns} rows ${rows} 2>/dev/null`] : [];
+}

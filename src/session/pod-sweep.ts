@@ -1,23 +1,23 @@
 import { factsFunction } from './pod-proc.ts';
 
 /**
- * Ends in a pod what one connection started there. Kubernetes ends nobody when an exec's client is gone,
+ * Ends in a pod what some connections started there. Kubernetes ends nobody when an exec's client is gone,
  * and no process of the host can see into a pod: so the pod's own user looks through /proc, by the mark
  * that `login` gives (BERTH_CONNECTION). It needs /bin/sh and tr, of the same package as the `sleep` that
  * the pod waits by.
  */
 export interface PodSweep {
-  /** `PID.STARTTIME` of the connection. */
-  readonly connection: string;
+  /** `PID.STARTTIME` of each; with none it is only looked what goes on. */
+  readonly connections: readonly string[];
   /** What ignores a hangup, and what a daemon inside started (tmux), lives on. */
   readonly lingers: boolean;
-  /** Nobody else is connected: what hides its environment (ssh-agent) counts as this connection's. */
+  /** Nobody else is connected: what hides its environment (ssh-agent) counts as theirs. */
   readonly alone: boolean;
 }
 
 /** What was found in a pod. */
 export interface Swept {
-  /** Processes of the connection that are gone. */
+  /** Processes of the connections that are gone. */
   readonly ended: number;
   /** Those that could not be ended; of what lingers none. */
   readonly left: number;
@@ -26,9 +26,9 @@ export interface Swept {
 }
 
 /** Words of the exec. */
-export function sweepWords({ connection, lingers, alone }: PodSweep): string[] {
-  const mark = `BERTH_CONNECTION=${connection}`;
-  return ['/bin/sh', '-c', script, mark, lingers ? 'lingers' : '', alone ? 'alone' : ''];
+export function sweepWords({ connections, lingers, alone }: PodSweep): string[] {
+  const words = [lingers ? 'lingers' : '', alone ? 'alone' : '', ...connections];
+  return ['/bin/sh', '-c', script, 'sweep', ...words];
 }
 
 /** @returns Nothing where the pod said something else. */
@@ -43,7 +43,7 @@ export function sweptBy(stdout: string): Swept | undefined {
  * then for good. What has no parent here was begun from outside.
  */
 const script = String.raw`
-mark=$0 lingers=$1 alone=$2 nl='
+lingers=$1 alone=$2; shift 2; closed=" $* " nl='
 '${factsFunction}
 works() {
   [ "$1" != $$ ] && facts "$1" && [ "$parent" != $$ ] || return 1
@@ -52,7 +52,13 @@ works() {
 }
 ours() {
   works "$1" || return 1
-  case $env in *"$nl$mark$nl"*) ;; *"$nl"BERTH_CONNECTION=*) false ;; *) [ "$alone" ] ;; esac
+  case $env in
+    *"$nl"BERTH_CONNECTION=?*)
+      id=${'${env#*"$nl"BERTH_CONNECTION=}'}
+      case $closed in *" ${'${id%%"$nl"*}'} "*) ;; *) false ;; esac
+      ;;
+    *) [ "$alone" ] ;;
+  esac
 }
 hangs_up() {
   facts "$1" || return 1

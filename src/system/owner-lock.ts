@@ -18,7 +18,10 @@ export interface LockOptions {
    * server's clock: its owner cannot be looked up, so whoever takes the lock must be done by then.
    */
   readonly foreignStaleMs: number;
-  /** Asked before every try; true ends the wait without the lock (what was wanted is there). */
+  /**
+   * Asked before every try, and again with the lock in hand: its last owner may have made it true in
+   * between. True ends the wait without the lock (what was wanted is there).
+   */
   readonly enough?: () => boolean;
 }
 
@@ -66,7 +69,10 @@ export async function takeLock(path: string, options: LockOptions): Promise<Owne
       if (options.enough?.() === true) return undefined;
       if (await tryLink(temporary, path)) {
         await sweep(path, temporary);
-        return lockOf(path, self);
+        const lock = lockOf(path, self);
+        if (options.enough?.() !== true) return lock;
+        await lock.release();
+        return undefined;
       }
       if (!(await removeStale(path, self, temporary, options)) && performance.now() > end) {
         throw await timedOut(path, options.waitMs);

@@ -1,10 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { ReadStream, WriteStream } from 'node:tty';
 
+/** In characters; 0 where the terminal does not say. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
 /** The terminal on descriptor 0 while another terminal, far away, does the work. */
 export interface RawTerminal {
-  /** 0 where it does not say. */
-  size(): { readonly columns: number; readonly rows: number };
+  size(): TerminalSize;
   onResize(changed: () => void): void;
   /** As it was; may be called more than once. Node does the same where the process ends first. */
   restore(): void;
@@ -22,13 +27,7 @@ export function rawTerminal(): RawTerminal {
   spawnSync('/bin/stty', ['-opost', '-iexten'], { stdio: [0, 'ignore', 'ignore'], env: {} });
   const listeners: (() => void)[] = [];
   return {
-    size: () => {
-      // A stream knows the size that the terminal had when it was made.
-      const now = new WriteStream(0);
-      const [columns, rows] = now.getWindowSize();
-      now.destroy();
-      return { columns, rows };
-    },
+    size: terminalSize,
     onResize: (changed) => {
       listeners.push(changed);
       process.on('SIGWINCH', changed);
@@ -39,4 +38,12 @@ export function rawTerminal(): RawTerminal {
       input.destroy();
     },
   };
+}
+
+/** Of the terminal on descriptor 0, as it is now: a stream knows the one that it had when it was made. */
+export function terminalSize(): TerminalSize {
+  const now = new WriteStream(0);
+  const [columns, rows] = now.getWindowSize();
+  now.destroy();
+  return { columns, rows };
 }

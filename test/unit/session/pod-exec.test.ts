@@ -44,6 +44,20 @@ describe('what an exec into a pod runs', () => {
     ]);
   });
 
+  it("has the terminal's size from its first moment, where that is known", () => {
+    const words = (tty: boolean, columns: number): string => {
+      const request = sessionRequest([], 'id', tty);
+      const size = { columns, rows: 27 };
+      const connection = { request, env: {}, nonce: 'N', size };
+      return podSession(host, parseProfile({ image: 'a' }, 'p', 'p.yml'), connection).argv.join(
+        ' ',
+      );
+    };
+    expect(words(true, 66)).toContain('stty cols 66 rows 27 2>/dev/null; ');
+    expect(words(true, 0)).not.toContain('stty');
+    expect(words(false, 66)).not.toContain('stty');
+  });
+
   it('is well-formed text, whatever the client sent', () => {
     const words = argv('echo \udce9');
     expect(words.every((word) => word.isWellFormed())).toBe(true);

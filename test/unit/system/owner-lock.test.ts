@@ -48,6 +48,15 @@ describe('a lock', () => {
     expect(await takeLock(path, { ...options, enough: () => true })).toBeUndefined();
   });
 
+  it('is given back where its last owner made enough of it just before it was free', async () => {
+    const answers = [false, true];
+    expect(await takeLock(path, { ...options, enough: () => answers.shift() ?? true })).toBe(
+      undefined,
+    );
+    expect(answers).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it('of a killed process is taken over at once', async () => {
     await killedOwner();
     expect(await readdir(folder)).toEqual(['x.lock']);
