@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { cacheFolder } from '../folders.ts';
 import { withLock } from '../lock.ts';
+import { registryAnswers } from '../docker-registry.ts';
 import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
@@ -70,7 +71,7 @@ export class TestNode {
     return this.#images.ctr(args);
   }
 
-  /** Ends kubelet or containerd; what runs in pods goes on. */
+  /** Ends kubelet, containerd or the registry; what runs in pods goes on. */
   stop(part: PartName): Promise<void> {
     return locked(() => stopPart(part));
   }
@@ -84,6 +85,8 @@ export class TestNode {
       const since = Math.floor(Date.now() / 1000) * 1000;
       await startPart(part);
       if (part === 'containerd') await this.#images.answers();
+      if (part === 'docker-registry')
+        await registryAnswers(this.registry.address, this.#site.ca.file);
       await ready(this.#site, part === 'kubelet' ? since : 0);
     });
   }

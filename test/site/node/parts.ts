@@ -8,7 +8,7 @@ import {
 import { readNode, writeNode, type NodePart, type NodeRecord } from './record.ts';
 
 /** What a test may take away from the node and give back. */
-export type PartName = 'kubelet' | 'containerd';
+export type PartName = 'kubelet' | 'containerd' | 'docker-registry';
 
 export async function stopPart(name: PartName): Promise<void> {
   const { started } = partOf(await recorded(), name);
