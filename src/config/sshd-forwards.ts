@@ -34,7 +34,7 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
         sample.sessionNetwork === 'other'
           ? '-L, -R, -D and -W use the network of the host, which the sessions of a profile have not'
           : '-L, -R, -D and -W use the network of the host; whether the sessions have it, too, is not known: no profile could be read',
-      closedBy: 'AllowTcpForwarding no, or `network: host` in each profile',
+      closedBy: 'AllowTcpForwarding no; or, in Podman, `network: host` in each profile',
     });
   if (remote && options.gatewayPorts)
     findings.push({

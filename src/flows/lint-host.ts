@@ -131,7 +131,10 @@ export interface SettingsView {
 export async function settingsView(configFile: string): Promise<SettingsView> {
   try {
     const { profiles, rules, broken } = await loadSshSettings({ configFile });
-    const networks = [...profiles.values()].map(({ network }) => network);
+    // What a pod calls the host's network is that of its node.
+    const networks = [...profiles.values()].map(({ network, backend }) =>
+      backend === 'pod' ? 'other' : network,
+    );
     const unsafe = [...broken.values()].map(({ error }) => error).filter(isUnsafe);
     const known = networks.length > 0;
     return {

@@ -12,9 +12,12 @@ export interface WantedImage {
 /** The images of the profiles and those that they fall back to, each once, sorted. */
 export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImage[] {
   const users = new Map<string, string[]>();
-  for (const { name, image, failure } of profiles.values())
+  for (const { name, image, failure, backend } of profiles.values()) {
+    // A cluster's nodes fetch theirs by themselves.
+    if (backend === 'pod') continue;
     for (const one of new Set([image, failure.image]))
       if (one !== undefined) users.set(one, [...(users.get(one) ?? []), name]);
+  }
   return [...users]
     .map(([image, names]) => ({ image, profiles: names.sort() }))
     .sort((one, other) => (one.image < other.image ? -1 : 1));

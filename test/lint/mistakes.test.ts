@@ -1,4 +1,4 @@
-import { chmod, chown } from 'node:fs/promises';
+import { chmod, chown, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LintHost, pam, sessionLine } from './lint-host.ts';
 import { mistakes } from './mistakes.ts';
@@ -160,11 +160,19 @@ describe('one mistake on the host', () => {
 
   it('a profile whose sessions are pods says what only Podman hears', async () => {
     const profile = 'image: registry.invalid/site:1\nbackend: pod\nlimits: {pids: 99}\n';
-    await forced.write('profiles/cloud.yml', profile);
-    const answer = await forced.lint(example);
-    await forced.write('profiles/cloud.yml', profile.replace('pids', 'cpus'));
+    const path = await forced.write('profiles/cloud.yml', profile);
+    const answer = await forced.lint(`AllowTcpForwarding no\n${example}`);
+    await rm(path);
     expect(answer.severities).toEqual({ 'profile-key-unheard': 'advice' });
     expect(answer.stdout).toContain('profile cloud: its sessions are pods, and limits.pids is');
+  });
+
+  it('a profile whose sessions are pods has none of the networks of this host, whatever it says', async () => {
+    const profile = 'image: registry.invalid/site:1\nnetwork: host\n';
+    const path = await forced.write('profiles/cloud.yml', `${profile}backend: pod\n`);
+    const answer = await forced.lint(example);
+    await rm(path);
+    expect(answer.severities).toEqual({ 'tcp-forwarding': 'weakness' });
   });
 
   it('others can write sshd_config, or what it includes', async () => {
