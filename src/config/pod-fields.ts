@@ -18,6 +18,7 @@ const toleration = z.strictObject({
   operator: z.optional(z.enum(['Exists', 'Equal'])),
   value: z.optional(label),
   effect: z.optional(z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
+  seconds: z.optional(z.int().check(z.minimum(0, 'must be 0 or more'))),
 });
 
 const volume = z.union(

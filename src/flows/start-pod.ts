@@ -22,8 +22,8 @@ export interface StartPodInput {
 
 /**
  * Makes the pod, or finds the one that another login made, and waits until sessions can run in it. One
- * that has ended is removed first; one that will not start is removed, so that the next login begins
- * anew.
+ * that has ended is removed first, and one that should have by now: its node is dead, or cut off. One
+ * that will not start is removed, so that the next login begins anew.
  *
  * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
  *   `pod-over-time`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
@@ -42,6 +42,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
         // What another login left there may have ended long ago.
         if (made) throw podFault(end.code, end.detail);
       } else if (end.kind === 'waiting') throw await giveUp(access, pod, end, deadlineMs);
+      else if (end.kind === 'ending') await removePod(client, pod.metadata);
     }
   } finally {
     client.close();
@@ -54,7 +55,7 @@ const lastWordMs = 3_000;
 async function giveUp(
   { server }: PodAccess,
   pod: PodObject,
-  end: Extract<PodState, { kind: 'waiting' }>,
+  end: Waiting,
   deadlineMs: number,
 ): Promise<BerthError> {
   const client = apiClient(server, deadlineIn(lastWordMs).signal);
@@ -83,40 +84,67 @@ async function create(client: ApiClient, pod: PodObject): Promise<boolean> {
   throw podRefusal(answer.status, said) ?? apiError(`making your session's pod`, answer);
 }
 
+type Waiting = Extract<PodState, { kind: 'waiting' }>;
+type Ending = Extract<PodState, { kind: 'ending' }>;
+
+/** A pod is given a second for its end; more than this, and nobody sees to it. Milliseconds. */
+const endingMs = 10_000;
+
+/** How long its node may take yet. */
+function leftFor({ due }: Ending): number {
+  return Date.parse(due) + endingMs - Date.now();
+}
+
+function isOverdue(end: Ending): boolean {
+  return leftFor(end) <= 0;
+}
+
 /** Between two watches, in milliseconds. */
 const pauseMs = 500;
 
-/** Until it runs, has failed or is gone; what was last waited for, where the time is over. */
+/** Until it runs, has failed, is gone or should be; what was last waited for, where the time is over. */
 async function awaited(
   { server }: PodAccess,
   pod: PodObject,
   signal: AbortSignal,
   onState: (text: string) => void,
-): Promise<PodState> {
-  let state: PodState = { kind: 'waiting', text: 'asking for a place on the cluster' };
+): Promise<PodState | { readonly kind: 'gone' }> {
+  let state: Waiting = { kind: 'waiting', text: 'asking for a place on the cluster' };
   const late = (): boolean => signal.aborted;
   while (!late()) {
+    const turn = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
     try {
       for await (const { type, object } of watchObject(
         server,
         collectionOf(pod),
         pod.metadata.name,
-        signal,
+        AbortSignal.any([signal, turn.signal]),
       )) {
         if (type === 'ERROR') break;
-        if (type === 'DELETED') return { kind: 'ending' };
-        state = podState(object);
-        if (state.kind === 'running' || state.kind === 'failed') return state;
-        onState(state.kind === 'ending' ? 'waiting for the end of a former session' : state.text);
+        const now = podState(object);
+        if (type === 'DELETED') return { kind: 'gone' };
+        if (now.kind === 'running' || now.kind === 'failed') return now;
+        if (now.kind === 'ending') {
+          if (isOverdue(now)) return now;
+          timer ??= setTimeout(() => turn.abort(), leftFor(now));
+        }
+        state = now.kind === 'ending' ? formerSession : now;
+        onState(state.text);
       }
     } catch (error) {
       // A watch that breaks off is begun again; what refuses it says so, unless it only wants to rest.
-      if (error instanceof BerthError && error.code !== 'api-overloaded' && !late()) throw error;
+      const stopped = late() || turn.signal.aborted;
+      if (error instanceof BerthError && error.code !== 'api-overloaded' && !stopped) throw error;
+    } finally {
+      clearTimeout(timer);
     }
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
   return state;
 }
+
+const formerSession = { kind: 'waiting', text: 'waiting for the end of a former session' } as const;
 
 /** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */
 async function lastWarning(client: ApiClient, pod: PodObject): Promise<string | undefined> {

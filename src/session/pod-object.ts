@@ -133,7 +133,7 @@ export function podObject(input: PodInput): PodObject {
         ? {}
         : { hostname: fillTemplate(profile.hostname, user).replaceAll('.', '-').slice(0, 63) }),
       ...(Object.keys(pod.nodeSelector).length === 0 ? {} : { nodeSelector: pod.nodeSelector }),
-      ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations }),
+      ...(pod.tolerations.length === 0 ? {} : { tolerations: pod.tolerations.map(toleration) }),
       ...(pod.priorityClass === undefined ? {} : { priorityClassName: pod.priorityClass }),
       ...(pod.runtimeClass === undefined ? {} : { runtimeClassName: pod.runtimeClass }),
       ...(pod.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pod.pullSecret }] }),
@@ -250,4 +250,9 @@ function longestLife(lifetime: Lifetime): number {
 function goDuration(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
+}
+
+/** How long a pod stays on a node that got the taint, as v1.Toleration has it. */
+function toleration({ seconds, ...taint }: Profile['pod']['tolerations'][number]): object {
+  return seconds === undefined ? taint : { ...taint, tolerationSeconds: seconds };
 }

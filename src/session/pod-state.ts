@@ -28,7 +28,8 @@ export type PodState =
   | { readonly kind: 'running' }
   /** `text` is for the user who waits. */
   | { readonly kind: 'waiting'; readonly text: string; readonly detail?: string }
-  | { readonly kind: 'ending' }
+  /** Its node has until `due` for it, an RFC 3339 time by the cluster's clock. */
+  | { readonly kind: 'ending'; readonly due: string }
   | { readonly kind: 'failed'; readonly code: PodFault; readonly detail: string };
 
 export type PodFault =
@@ -47,7 +48,8 @@ const hopeless: Readonly<Record<string, PodFault | undefined>> = {
 
 /** How far a pod is. */
 export function podState({ metadata, status = {} }: PodStatus): PodState {
-  if (metadata?.deletionTimestamp !== undefined) return { kind: 'ending' };
+  if (metadata?.deletionTimestamp !== undefined)
+    return { kind: 'ending', due: metadata.deletionTimestamp };
   const { phase, reason, message = '', conditions = [], containerStatuses = [] } = status;
   if (phase === 'Failed' || phase === 'Succeeded')
     return {

@@ -21,10 +21,19 @@ beforeAll(async () => {
   node = await ensureNode(site);
   pods = await startPodHost(site, {
     mode: 'forced',
-    users: { [user]: [], 'pf-pull': [] },
-    sshYml: { rules: [{ profile: 'pull', users: ['pf-pull'] }, { profile: 'base' }] },
+    users: { [user]: [], 'pf-pull': [], 'pf-warm': [] },
+    sshYml: {
+      rules: [
+        { profile: 'pull', users: ['pf-pull'] },
+        { profile: 'warm', users: ['pf-warm'] },
+        { profile: 'base' },
+      ],
+    },
     profile: { deadline: '20s' },
-    profiles: { pull: { image: `${node.registry.address}/private:1`, pull: 'always' } },
+    profiles: {
+      warm: { lifetime: 'user', grace: '1h' },
+      pull: { image: `${node.registry.address}/private:1`, pull: 'always' },
+    },
   });
 });
 afterAll(() => pods.stop());
@@ -84,6 +93,28 @@ describe('a kubelet that is stopped', () => {
     }
     await worksAgain();
     await nothingAfterReaping();
+  });
+});
+
+describe('a node that is dead', () => {
+  it('does not keep the name of the pod that the cluster gave up', async () => {
+    const kubectl = async (...words: string[]): Promise<string> =>
+      (await site.kubectl(['-n', 'u-pf-warm', ...words])).stdout;
+    const pod = (): Promise<string> =>
+      kubectl('get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}');
+    expect((await pods.host.ssh('pf-warm', ['true'])).exitCode).toBe(0);
+    const dead = await pod();
+    await node.stop('kubelet');
+    try {
+      // As the cluster itself does after five minutes.
+      await kubectl('delete', 'pods', '--all', '--wait=false');
+      expect(await pod()).toBe(dead);
+      expect((await refusal(pods.host, 'pf-warm')).code).toMatch(/pod-(start-dead|unsched)/);
+      expect(await pod()).not.toBe(dead);
+    } finally {
+      await node.start('kubelet');
+    }
+    expect((await pods.host.ssh('pf-warm', ['echo anew'])).stdout.toString()).toBe('anew\n');
   });
 });
 

@@ -36,6 +36,14 @@ describe('the name of a pod', () => {
 });
 
 describe('a pod', () => {
+  it("stays on a node that is lost for as long as its profile says, in Kubernetes' words", () => {
+    const lost = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' };
+    const tolerations = [{ key: 'gpu' }, { ...lost, seconds: 30 }];
+    expect(spec({ pod: { tolerations } })).toMatchObject({
+      tolerations: [{ key: 'gpu' }, { ...lost, tolerationSeconds: 30 }],
+    });
+  });
+
   it('is the user, with the groups of the user, and nobody more', () => {
     expect(spec().securityContext).toEqual({
       ...{ runAsUser: 5501, runAsGroup: 5502, fsGroup: 5502, supplementalGroups: [7001] },

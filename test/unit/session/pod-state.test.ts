@@ -23,7 +23,10 @@ describe('how far a pod is', () => {
 
   it('ends where somebody deletes it, whatever its phase says', () => {
     const metadata = { deletionTimestamp: '2026-11-21T00:00:00Z' };
-    expect(podState({ metadata, status: { phase: 'Running' } })).toEqual({ kind: 'ending' });
+    expect(podState({ metadata, status: { phase: 'Running' } })).toEqual({
+      kind: 'ending',
+      due: '2026-11-21T00:00:00Z',
+    });
   });
 
   it('waits for a place, with the words of the scheduler', () => {
