@@ -51,12 +51,23 @@ const nodeOptions = [
 const noDebugger = '--inspect-port=192.0.2.1:1024';
 
 /**
+ * Where a site limits the address space (`ulimit -v`), the gigabytes that Node puts around each memory of
+ * WebAssembly are not to be had (src/session/relay/xor.ts).
+ */
+const littleAddressSpace = '--disable-wasm-trap-handler';
+
+/** What Node is started with for an output. */
+export function optionsOf(entry: string): readonly string[] {
+  return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
+}
+
+/**
  * The first lines: for the kernel, and for a shell. OSC's example of a pre-hook calls its scripts as
  * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
  * line is a string and a comment.
  */
 function banner(node: string, entry: string): string {
-  const options = [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger] : [])].join(' ');
+  const options = optionsOf(entry).join(' ');
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel cuts what is longer, without a word.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);

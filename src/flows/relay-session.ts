@@ -2,6 +2,7 @@ import { BerthError } from '../errors.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
 import { ownInput } from '../system/own-input.ts';
 import { ownOutput } from '../system/own-output.ts';
+import { staySmall } from '../system/stay-small.ts';
 import { rawTerminal, type RawTerminal } from '../system/raw-terminal.ts';
 import { relay, type RelayInput } from './relay.ts';
 
@@ -29,6 +30,7 @@ const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SI
  * @throws {BerthError} what `openExec` throws: then nothing ran
  */
 export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
+  staySmall();
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
   const { handOn } = session;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CertificateAuthority } from '../site/certificates.ts';
+import { run } from '../ssh/host/client.ts';
 import type { RelayPod } from './relay-pod.ts';
 import { withRelayPod } from './with-relay-pod.ts';
 
@@ -35,6 +36,14 @@ describe('a command in a pod', () => {
     const input = Buffer.concat([Buffer.from([0, 255, 3, 10, 13]), randomBytes(3_000_000)]);
     const { exitCode, stdout } = await box.run(['cat'], { input });
     expect(exitCode).toBe(0);
+    expect(stdout.equals(input)).toBe(true);
+  });
+
+  it('works with two gigabytes of address space, as some login nodes allow', async () => {
+    const input = randomBytes(1_000_000);
+    const words = ['-c', 'ulimit -v 2000000; exec "$@"', 'limited', ...box.words(['cat'])];
+    const { exitCode, stdout, stderr } = await run('/bin/bash', words, { input });
+    expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout.equals(input)).toBe(true);
   });
 

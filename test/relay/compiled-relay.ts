@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { optionsOf } from '../../scripts/outputs.ts';
 import { singleFile } from '../../scripts/single-file.ts';
 
 /** The relay's program as the outputs are made: one file, with nothing in it that is not used. */
@@ -25,7 +26,7 @@ export class CompiledRelay {
 
   /** Words that begin its command line, as the outputs' own first line has them. */
   get words(): string[] {
-    return [process.execPath, '--v8-pool-size=0', '--use-openssl-ca', this.file];
+    return [process.execPath, ...optionsOf('shell/login.ts'), this.file];
   }
 
   async remove(): Promise<void> {

@@ -1,3 +1,5 @@
+import { xorable, xorInPlace } from './xor.ts';
+
 /**
  * Frames of RFC 6455 as a client sends them: never in fragments (the API server takes each frame for a
  * message of its own), always masked.
@@ -18,12 +20,12 @@ export const longestControl = 125;
 /** Bytes before the payload at most: two, the 64-bit length, the mask. */
 const longestHeader = 14;
 
-/** Where the payload stands in a slot: behind the longest header, aligned for the mask's whole words. */
+/** Where the payload stands in a slot: behind the longest header, aligned for what masks it. */
 const payloadAt = 16;
 
-/** Room for a message of so many bytes with what a frame puts before it. */
+/** Room for a message of so many bytes with what a frame puts before it; taken once (`xorable`). */
 export function messageSlot(size: number): Buffer {
-  return Buffer.from(new ArrayBuffer(payloadAt + 1 + size));
+  return xorable(payloadAt + 1 + size);
 }
 
 /** The part of a slot that is the message's own: what is read from standard input lands here. */
@@ -40,7 +42,7 @@ export function messageBody(slot: Buffer): Buffer {
 export function messageInSlot(slot: Buffer, channel: number, length: number, key: Buffer): Buffer {
   slot[payloadAt] = channel;
   const end = payloadAt + 1 + length;
-  mask(slot, payloadAt, end, key);
+  xorInPlace(slot.subarray(payloadAt, end), key);
   const header = headerOf(opcodes.binary, 1 + length, key);
   const start = payloadAt - header.length;
   header.copy(slot, start);
@@ -51,8 +53,7 @@ export function messageInSlot(slot: Buffer, channel: number, length: number, key
 export function frame(opcode: number, payload: Buffer, key: Buffer): Buffer {
   const header = headerOf(opcode, payload.length, key);
   const bytes = Buffer.concat([header, payload]);
-  for (let at = 0; at < payload.length; at += 1)
-    bytes[header.length + at] = (payload[at] ?? 0) ^ (key[at % 4] ?? 0);
+  xorInPlace(bytes.subarray(header.length), key);
   return bytes;
 }
 
@@ -76,13 +77,4 @@ function headerOf(opcode: number, length: number, key: Buffer): Buffer {
     end = header.writeBigUInt64BE(BigInt(length), 2);
   }
   return header.subarray(0, end + key.copy(header, end));
-}
-
-/** Four bytes at a time: at a gigabyte a second and more, byte by byte costs what encryption does. */
-function mask(slot: Buffer, from: number, to: number, key: Buffer): void {
-  const words = new Uint32Array(slot.buffer, slot.byteOffset + from, (to - from) >> 2);
-  const word = new Uint32Array(Uint8Array.from(key).buffer)[0] ?? 0;
-  for (let at = 0; at < words.length; at += 1) words[at] = (words[at] ?? 0) ^ word;
-  for (let at = from + words.length * 4; at < to; at += 1)
-    slot[at] = (slot[at] ?? 0) ^ (key[(at - from) % 4] ?? 0);
 }
