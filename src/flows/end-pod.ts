@@ -13,6 +13,7 @@ import { sweepPod } from './sweep-pod.ts';
 /** A pod of a user's sessions, as far as its end depends on it. */
 export interface SessionPod {
   readonly name: string;
+  readonly uid: string;
   readonly lifetime: Lifetime;
   /** Of a pod for one connection. */
   readonly connection: string | undefined;
@@ -35,10 +36,11 @@ export async function sessionPods(
     attempted: `listing the pods of ${namespace}`,
     labelSelector: podSelector(hostname()),
   });
-  return items.map(({ metadata: { name, labels = {}, creationTimestamp = '' }, status }) => {
+  return items.map(({ metadata, status }) => {
+    const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
     const phase = (status as PodStatus['status'])?.phase ?? '';
     return {
-      ...{ name, connection: labels[podLabels.connection], running: phase === 'Running' },
+      ...{ name, uid, connection: labels[podLabels.connection], running: phase === 'Running' },
       lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
       ended: ['Failed', 'Succeeded'].includes(phase),
       created: Date.parse(creationTimestamp) || 0,
@@ -70,9 +72,9 @@ export interface PodFate {
 /** Removes a pod that is over; ends in one that stays what closed connections left. */
 export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
   const { access, client, signal, open, since, now, closed } = circumstances;
-  const { name, lifetime, running, connection } = pod;
+  const { name, uid, lifetime, running, connection } = pod;
   const remove = async (): Promise<PodFate> => {
-    await removePod(client, { name, namespace: access.namespace });
+    await removePod(client, { name, uid, namespace: access.namespace });
     return { removed: true };
   };
   try {

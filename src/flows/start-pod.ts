@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collectionPath } from '../desired/kube-object.ts';
 import { BerthError } from '../errors.ts';
-import { podState, type PodState } from '../session/pod-state.ts';
+import { podState, type PodState, type PodStatus } from '../session/pod-state.ts';
 import type { PodObject } from '../session/pod-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { removePod } from '../reconcile/remove-pod.ts';
+import { removePod, type PodId } from '../reconcile/remove-pod.ts';
 import { watchObject } from '../reconcile/watch-object.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import type { PodAccess } from './pod-access.ts';
@@ -35,14 +35,13 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
   try {
     for (;;) {
       const made = await create(client, pod);
-      const end = await awaited(access, pod, deadline.signal, onState);
+      const { end, uid = made ?? '' } = await awaited(access, pod, deadline.signal, onState);
       if (end.kind === 'running') return;
-      if (end.kind === 'failed') {
-        await removePod(client, pod.metadata);
-        // What another login left there may have ended long ago.
-        if (made) throw podFault(end.code, end.detail);
-      } else if (end.kind === 'waiting') throw await giveUp(access, pod, end, deadlineMs);
-      else if (end.kind === 'ending') await removePod(client, pod.metadata);
+      if (end.kind === 'waiting')
+        throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
+      if (end.kind !== 'gone') await removePod(client, { ...pod.metadata, uid });
+      // What another login left there may have ended long ago.
+      if (made !== undefined && end.kind === 'failed') throw podFault(end.code, end.detail);
     }
   } finally {
     client.close();
@@ -54,14 +53,14 @@ const lastWordMs = 3_000;
 
 async function giveUp(
   { server }: PodAccess,
-  pod: PodObject,
+  pod: PodId,
   end: Waiting,
   deadlineMs: number,
 ): Promise<BerthError> {
   const client = apiClient(server, deadlineIn(lastWordMs).signal);
   try {
     const reason = end.detail ?? (await lastWarning(client, pod));
-    await removePod(client, pod.metadata).catch(() => undefined);
+    await removePod(client, pod).catch(() => undefined);
     return podTooLate(end, reason, deadlineMs);
   } finally {
     client.close();
@@ -72,15 +71,15 @@ function collectionOf({ metadata }: PodObject): string {
   return collectionPath('Pod', metadata.namespace);
 }
 
-/** @returns False where one of that name is there. */
-async function create(client: ApiClient, pod: PodObject): Promise<boolean> {
+/** @returns The UID of what was made; nothing where one of that name is there. */
+async function create(client: ApiClient, pod: PodObject): Promise<string | undefined> {
   const answer = await client.send({
     ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
     body: JSON.stringify(pod),
   });
-  if (answer.status === 201) return true;
+  if (answer.status === 201) return (answer.body as PodStatus).metadata?.uid;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
-  if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return false;
+  if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
   throw podRefusal(answer.status, said) ?? apiError(`making your session's pod`, answer);
 }
 
@@ -102,14 +101,21 @@ function isOverdue(end: Ending): boolean {
 /** Between two watches, in milliseconds. */
 const pauseMs = 500;
 
+interface Seen {
+  readonly end: PodState | { readonly kind: 'gone' };
+  /** Of the pod that was seen. */
+  readonly uid: string | undefined;
+}
+
 /** Until it runs, has failed, is gone or should be; what was last waited for, where the time is over. */
 async function awaited(
   { server }: PodAccess,
   pod: PodObject,
   signal: AbortSignal,
   onState: (text: string) => void,
-): Promise<PodState | { readonly kind: 'gone' }> {
-  let state: Waiting = { kind: 'waiting', text: 'asking for a place on the cluster' };
+): Promise<Seen> {
+  let end: Waiting = { kind: 'waiting', text: 'asking for a place on the cluster' };
+  let uid: string | undefined;
   const late = (): boolean => signal.aborted;
   while (!late()) {
     const turn = new AbortController();
@@ -122,15 +128,17 @@ async function awaited(
         AbortSignal.any([signal, turn.signal]),
       )) {
         if (type === 'ERROR') break;
-        const now = podState(object);
-        if (type === 'DELETED') return { kind: 'gone' };
-        if (now.kind === 'running' || now.kind === 'failed') return now;
+        const seen: PodStatus = object;
+        const now = podState(seen);
+        uid = seen.metadata?.uid;
+        if (type === 'DELETED') return { end: { kind: 'gone' }, uid };
+        if (now.kind === 'running' || now.kind === 'failed') return { end: now, uid };
         if (now.kind === 'ending') {
-          if (isOverdue(now)) return now;
+          if (isOverdue(now)) return { end: now, uid };
           timer ??= setTimeout(() => turn.abort(), leftFor(now));
         }
-        state = now.kind === 'ending' ? formerSession : now;
-        onState(state.text);
+        end = now.kind === 'ending' ? formerSession : now;
+        onState(end.text);
       }
     } catch (error) {
       // A watch that breaks off is begun again; what refuses it says so, unless it only wants to rest.
@@ -141,14 +149,16 @@ async function awaited(
     }
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
-  return state;
+  return { end, uid };
 }
 
 const formerSession = { kind: 'waiting', text: 'waiting for the end of a former session' } as const;
 
 /** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */
-async function lastWarning(client: ApiClient, pod: PodObject): Promise<string | undefined> {
-  const { name, namespace } = pod.metadata;
+async function lastWarning(
+  client: ApiClient,
+  { name, namespace }: PodId,
+): Promise<string | undefined> {
   const fields = encodeURIComponent(`involvedObject.name=${name},type=Warning`);
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events?fieldSelector=${fields}`;
   const answer = await client.send({ method: 'GET', path }).catch(() => undefined);

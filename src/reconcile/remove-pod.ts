@@ -2,19 +2,30 @@ import { describe, objectPath } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 
+/** A name may be another pod's a moment later. */
+export interface PodId {
+  readonly name: string;
+  readonly namespace: string;
+  /** Empty is that of none. */
+  readonly uid: string;
+}
+
 /**
- * Removes a pod; one that is gone is no error. Its name is free at once, and its node ends it then: a
- * session could still begin in a pod that is only on its way out, and would end with it.
+ * Removes this very pod; one that is gone, also where another has its name by now, is no error. Its name
+ * is free at once, and its node ends it then: a session could still begin in a pod that is only on its way
+ * out, and would end with it.
  *
  * @throws the `api-…` errors
  */
-export async function removePod(
-  client: ApiClient,
-  { name, namespace }: { readonly name: string; readonly namespace: string },
-): Promise<void> {
+export async function removePod(client: ApiClient, { name, namespace, uid }: PodId): Promise<void> {
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
-  const path = `${objectPath(pod)}?gracePeriodSeconds=0`;
-  const answer = await client.send({ method: 'DELETE', path });
-  if (answer.status !== 200 && answer.status !== 202 && answer.status !== 404)
-    throw apiError(`removing ${describe(pod)}`, answer);
+  const { status, ...answer } = await client.send({
+    ...{ method: 'DELETE', path: objectPath(pod), contentType: 'application/json' },
+    body: JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 },
+      preconditions: { uid },
+    }),
+  });
+  if (![200, 202, 404, 409].includes(status))
+    throw apiError(`removing ${describe(pod)}`, { status, ...answer });
 }

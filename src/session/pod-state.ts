@@ -1,6 +1,7 @@
 /** What of a Pod's status tells how far it is (v1.Pod). */
 export interface PodStatus {
   readonly metadata?: {
+    readonly uid?: string;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
   };
