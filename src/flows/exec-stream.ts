@@ -181,7 +181,7 @@ export class ExecStream {
     if (exitCode !== undefined) return { exitCode };
     if (this.#status.length > 0) {
       const said = execOutcome(Buffer.concat(this.#status).toString('utf8'));
-      return this.#marks === undefined ? said : unmarked(said);
+      return this.#marks === undefined ? said : unmarked(said, this.#marks.missing);
     }
     const how =
       error?.message ??

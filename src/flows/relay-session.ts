@@ -30,7 +30,6 @@ const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SI
  * @throws {BerthError} what `openExec` throws: then nothing ran
  */
 export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
-  staySmall();
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
   const { handOn } = session;
@@ -53,6 +52,7 @@ export async function relaySession(session: RelaySession): Promise<ExecOutcome> 
       stdin: ownInput(),
       stdout: ownOutput(1),
       stderr: ownOutput(2),
+      onOpen: staySmall,
       signal: AbortSignal.any([...given, ending.signal]),
       ...(terminal === undefined ? {} : { terminal }),
     });

@@ -11,7 +11,10 @@ const flags = [
   '--wasm-wrapper-tiering-budget=2147483647',
 ];
 
-/** Call it before there is much to do: what is compiled by then stays. */
+/**
+ * Call it when all is loaded, since Node's own code is compiled anew where flags were changed, and before
+ * there is much to do: an optimizing compiler that ran once stays.
+ */
 export function staySmall(): void {
   for (const flag of flags) setFlagsFromString(flag);
 }

@@ -50,6 +50,11 @@ export class EndMarks {
     return this.#awaited.size === 0 ? this.#code : undefined;
   }
 
+  /** On which channels none has come yet. */
+  get missing(): string {
+    return [...this.#awaited].join(' and ');
+  }
+
   /**
    * Hands on what is the command's; what may be the beginning of a mark waits.
    *

@@ -50,15 +50,17 @@ export function lost(reason: BerthError): ExecOutcome {
 /**
  * What Kubernetes says of a command that was to mark its end (`withEndMark`) and did not: it was ended
  * from outside, or the stream was cut.
+ *
+ * @param missing Where it did not: of a stream that was cut, one channel may be whole.
  */
-export function unmarked({ exitCode, reason }: ExecOutcome): ExecOutcome {
+export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): ExecOutcome {
   if (reason !== undefined) return { exitCode, reason };
   return lost(
     new BerthError('the session was ended from outside', {
       code: 'exec-ended-outside',
       exit: 'temporary',
       hint: 'Its pod was deleted or evicted, or its node is going: kubectl describe pod. How the command ended is not known.',
-      fields: { exit: exitCode },
+      fields: { exit: exitCode, missing },
     }),
   );
 }
