@@ -28,17 +28,21 @@ const module_ = [
 /** What of it is ours: TypeScript knows WebAssembly among a browser's types only. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => {
-    readonly exports: {
-      readonly memory: { readonly buffer: ArrayBuffer };
-      readonly xor: (at: number, end: number, word: number) => void;
-    };
-  };
+  readonly Instance: new (module: object) => { readonly exports: Exports };
 };
 
-const { memory, xor } = new WebAssembly.Instance(
-  new WebAssembly.Module(Buffer.from(module_, 'hex')),
-).exports;
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly xor: (at: number, end: number, word: number) => void;
+}
+
+let made: Exports | undefined;
+
+/** Made where it is first wanted: how V8 compiles it may have been said by then. */
+function exports_(): Exports {
+  made ??= new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module_, 'hex'))).exports;
+  return made;
+}
 
 /** Bytes at once. */
 const stride = 16;
@@ -51,6 +55,7 @@ let used = 0;
  * @param size In bytes.
  */
 export function xorable(size: number): Buffer {
+  const { memory } = exports_();
   const room = Math.ceil(size / stride) * stride;
   if (used + room > memory.buffer.byteLength) return Buffer.from(new ArrayBuffer(size));
   used += room;
@@ -64,7 +69,7 @@ export function xorable(size: number): Buffer {
  */
 export function xorInPlace(bytes: Buffer, word: Buffer): void {
   const { byteOffset: at, length } = bytes;
-  if (bytes.buffer !== memory.buffer)
+  if (bytes.buffer !== made?.memory.buffer)
     for (let i = 0; i < length; i += 1) bytes[i] = (bytes[i] ?? 0) ^ (word[i % 4] ?? 0);
-  else if (length > 0) xor(at, at + length, word.readInt32LE());
+  else if (length > 0) made.xor(at, at + length, word.readInt32LE());
 }
