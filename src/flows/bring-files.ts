@@ -26,7 +26,9 @@ export async function bringFiles(input: BringFiles): Promise<void> {
   const files = await filesOf(folder, program);
   const argv = unpackWords(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
   const { exitCode, reason, stderr } = await podCommand({
-    ...{ ...call, argv, input: files.map(({ bytes }) => bytes) },
+    ...call,
+    argv,
+    input: files.map(({ bytes }) => bytes),
   });
   if (exitCode === 0) return;
   throw new BerthError(`bringing ${program} into the pod: exit code ${exitCode}: ${stderr}`, {

@@ -7,6 +7,8 @@ export interface DeleteTarget {
   readonly path: string;
   /** Only this very object, and where a version is given only as it was seen. */
   readonly preconditions: { readonly uid: string; readonly resourceVersion?: string };
+  /** How long a pod's processes may take for their end; what the pod itself says where absent. */
+  readonly gracePeriodSeconds?: number;
 }
 
 /**
@@ -15,13 +17,15 @@ export interface DeleteTarget {
  * @throws the `api-…` errors
  */
 export async function deleteObject(client: ApiClient, target: DeleteTarget): Promise<boolean> {
+  const { preconditions, gracePeriodSeconds } = target;
   const answer = await client.send({
     method: 'DELETE',
     path: target.path,
     contentType: 'application/json',
     body: JSON.stringify({
       ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
-      preconditions: target.preconditions,
+      preconditions,
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     }),
   });
   if (answer.status === 404 || answer.status === 409) return false;

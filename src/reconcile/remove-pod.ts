@@ -1,6 +1,6 @@
 import { describe, objectPath } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
-import { apiError } from './api-errors.ts';
+import { deleteObject } from './delete-object.ts';
 
 /** A name may be another pod's a moment later. */
 export interface PodId {
@@ -19,13 +19,8 @@ export interface PodId {
  */
 export async function removePod(client: ApiClient, { name, namespace, uid }: PodId): Promise<void> {
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
-  const { status, ...answer } = await client.send({
-    ...{ method: 'DELETE', path: objectPath(pod), contentType: 'application/json' },
-    body: JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 },
-      preconditions: { uid },
-    }),
+  await deleteObject(client, {
+    ...{ what: describe(pod), path: objectPath(pod), preconditions: { uid } },
+    gracePeriodSeconds: 0,
   });
-  if (![200, 202, 404, 409].includes(status))
-    throw apiError(`removing ${describe(pod)}`, { status, ...answer });
 }

@@ -4,7 +4,7 @@
  * as long.
  *
  *     (module
- *       (memory (export "memory") 10 10)
+ *       (memory (export "memory") 32 32)
  *       (func (export "xor") (param $at i32) (param $end i32) (param $word i32) (local $words v128)
  *         (local.set $words (i32x4.splat (local.get $word)))
  *         (loop
@@ -18,7 +18,7 @@ const module_ = [
   '0061736d01000000', // magic and version
   '0107' + '0160037f7f7f00', // types
   '0302' + '0100', // functions
-  '0504' + '01010a0a', // memory: ten pages of 64 KiB, of which only what is used is there
+  '0504' + '01012020', // memory: 32 pages of 64 KiB, of which only what is used is there
   '0710' + '02' + '066d656d6f7279' + '0200' + '03786f72' + '0000', // exports
   '0a2b' + '0129' + '01017b', // code
   '2002fd112103' + '0340' + '20002000fd0004002003fd51fd0b0400',
@@ -38,9 +38,18 @@ interface Exports {
 
 let made: Exports | undefined;
 
-/** Made where it is first wanted: how V8 compiles it may have been said by then. */
-function exports_(): Exports {
-  made ??= new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module_, 'hex'))).exports;
+/**
+ * Made where it is first wanted: how V8 compiles it may have been said by then.
+ *
+ * @returns Nothing where the address space is limited, and Node was not started for that: PAM's hook has
+ *   the limits of the session that it closes.
+ */
+function exports_(): Exports | undefined {
+  try {
+    made ??= new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(module_, 'hex'))).exports;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
   return made;
 }
 
@@ -55,11 +64,12 @@ let used = 0;
  * @param size In bytes.
  */
 export function xorable(size: number): Buffer {
-  const { memory } = exports_();
+  const fast = exports_()?.memory.buffer;
   const room = Math.ceil(size / stride) * stride;
-  if (used + room > memory.buffer.byteLength) return Buffer.from(new ArrayBuffer(size));
+  if (fast === undefined || used + room > fast.byteLength)
+    return Buffer.from(new ArrayBuffer(size));
   used += room;
-  return Buffer.from(memory.buffer, used - room, size);
+  return Buffer.from(fast, used - room, size);
 }
 
 /**

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { buildSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import {
   closePayload,
@@ -51,8 +53,8 @@ describe("a client's frame", () => {
 });
 
 const early = messageSlot(65_536);
-/** There is fast room for nine of this size. */
-const late = Array.from({ length: 12 }, () => messageSlot(65_536)).at(-1) ?? early;
+/** There is fast room for 31 of this size. */
+const late = Array.from({ length: 40 }, () => messageSlot(65_536)).at(-1) ?? early;
 
 describe.each([
   ['a slot', early],
@@ -69,10 +71,36 @@ describe.each([
     expect(sent.payload.equals(Buffer.concat([Buffer.from([0]), body]))).toBe(true);
   });
 
+  it('can be used again', () => {
+    for (const text of ['first and long', 'second']) {
+      messageBody(slot).write(text);
+      const { payload } = unmasked(messageInSlot(slot, 4, text.length, randomBytes(4)));
+      expect(payload.toString()).toBe(`\u0004${text}`);
+    }
+  });
+
   it('leaves the others as they are', () => {
     const [one, other] = [messageSlot(10), messageSlot(10)];
     messageBody(other).write('0123456789');
     for (let size = 0; size <= 10; size += 1) messageInSlot(one, 0, size, randomBytes(4));
     expect(messageBody(other).toString()).toBe('0123456789');
   });
+});
+
+it('is masked where WebAssembly has no room, too: under a limit of the address space', () => {
+  const contents = `
+    import { messageBody, messageInSlot, messageSlot } from './frame.ts';
+    const slot = messageSlot(100);
+    messageBody(slot).write('Hello');
+    console.log(messageInSlot(slot, 0, 5, Buffer.from('37fa213d', 'hex')).toString('hex'));`;
+  const resolveDir = new URL('../../../src/session/relay', import.meta.url).pathname;
+  const { outputFiles } = buildSync({
+    ...{ stdin: { contents, resolveDir }, bundle: true, platform: 'node', write: false },
+  });
+  // Node's own way to strip types is WebAssembly itself.
+  const words = [process.execPath, '-e', outputFiles[0]?.text ?? ''];
+  const limited = ['-c', 'ulimit -v 4000000; exec "$@"', 'limited', ...words];
+  const said = execFileSync('/bin/bash', limited, { encoding: 'utf8' });
+  const { payload } = unmasked(Buffer.from(said.trim(), 'hex'));
+  expect(payload.toString()).toBe('\0Hello');
 });
