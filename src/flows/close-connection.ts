@@ -13,6 +13,7 @@ import {
 import { closingFile, markClosing, type ConnectionRecord } from './connection-record.ts';
 import { berthContainers, removeContainers, removeNotes } from './end-containers.ts';
 import { endOver } from './end-over.ts';
+import { holdsPods } from './pod-access.ts';
 import { usesPods } from './pod-cluster.ts';
 import { connectionFile, type SessionSite } from './session-site.ts';
 import { userSite, type UserSite } from './user-site.ts';
@@ -40,6 +41,7 @@ export async function endConnection(
 ): Promise<Closed> {
   const { id, record, gone } = connection;
   const file = connectionFile(site, user.uid, id);
+  const held = holdsPods(site, user.uid);
   // From here on it counts for nobody, and the reaper goes on where this process is killed.
   markClosing(file);
   const part = await userSite(site, user);
@@ -59,7 +61,7 @@ export async function endConnection(
     const shared = await endOver(site, part);
     containers += shared.removed;
     failed.push(...shared.failed);
-    const pods = await endPodsOf(site, user, id);
+    const pods = await endPodsOf(site, user, held);
     containers += pods.removed;
     failed.push(...pods.failed);
   } catch (error) {
@@ -69,15 +71,15 @@ export async function endConnection(
   return { processes, containers, failed };
 }
 
-/** Nothing of clusters is loaded on a host that has no pods. */
+/** Nothing of clusters is loaded on a host that has no pods. @param held As of `endPods`. */
 export async function endPodsOf(
   site: SessionSite,
   user: User,
-  connection?: string,
+  held?: boolean,
 ): Promise<Pick<Closed, 'failed'> & { readonly removed: number }> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
   const { endPods } = await import('./end-pods.ts');
-  return endPods(site, user, connection);
+  return endPods(site, user, held);
 }
 
 async function endItsProcesses(

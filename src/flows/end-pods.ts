@@ -6,13 +6,8 @@ import { endPod, sessionPods, type PodFate } from './end-pod.ts';
 import type { Removed } from './end-containers.ts';
 import { endTogether } from './end-together.ts';
 import { grantPods, revokePods, type PodSite } from './grant-pods.ts';
-import {
-  heldPodAccesses,
-  podAccessClusters,
-  readPodsWaiting,
-  writePodsWaiting,
-} from './pod-access.ts';
-import { closingConnections, openConnections } from './user-connections.ts';
+import { heldPodAccesses, holdsPods, readPodsWaiting, writePodsWaiting } from './pod-access.ts';
+import { closingConnections, hasConnections, openConnections } from './user-connections.ts';
 
 /** A cluster that does not answer must not keep sshd. Milliseconds. */
 const patienceMs = 10_000;
@@ -23,11 +18,12 @@ const patienceMs = 10_000;
  * ends with the last connection; for a pod that waits for its grace to be over, root takes a way of its own
  * then (`berth reap`).
  *
- * @param connection The ID of the one that is closed; absent where the reaper only looks at the clock.
+ * @param held Whether there was a way to pods when the end of a connection began: the end of another may
+ *   have taken it away since. Absent where the reaper only looks at the clock.
  * @throws {BerthError} `lock-timeout`, `folder-unsafe`
  */
-export async function endPods(site: PodSite, user: User, connection?: string): Promise<Removed> {
-  if (!isDue(site, user, connection)) return { removed: 0, failed: [] };
+export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
+  if (!isDue(site, user, held)) return { removed: 0, failed: [] };
   return await endTogether(site, user.uid, 'pods', async () => {
     const since = readPodsWaiting(site, user.uid)?.since;
     return await end(site, user, { since, failed: await grantPods(site, user) });
@@ -35,12 +31,11 @@ export async function endPods(site: PodSite, user: User, connection?: string): P
 }
 
 /** Each minute for each user: what costs nothing comes first. */
-function isDue(site: PodSite, { uid }: User, connection: string | undefined): boolean {
+function isDue(site: PodSite, { uid }: User, held: boolean | undefined): boolean {
   const waiting = readPodsWaiting(site, uid);
-  const held = podAccessClusters(site, uid).length > 0;
-  if (connection !== undefined) return held || waiting !== undefined;
+  if (held !== undefined) return held || waiting !== undefined;
   if (openConnections(site, uid).size > 0) return false;
-  return held || (waiting !== undefined && waiting.due <= site.now());
+  return holdsPods(site, uid) || (waiting !== undefined && waiting.due <= site.now());
 }
 
 interface Closing {
@@ -86,8 +81,9 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
   // Where somebody's work goes on, the grace begins after it.
   const waiting = again ? { since: busy ? now : since, due } : undefined;
   writePodsWaiting(site, user.uid, waiting);
-  // A connection that came meanwhile waits for our lock, and then makes a way of its own.
-  if (openConnections(site, user.uid).size === 0)
+  // Who was there at the beginning has pods that nobody ended yet, and needs the way for that. A connection
+  // that came meanwhile waits for our lock, and then makes a way of its own.
+  if (open.size === 0 && !hasConnections(site, user.uid))
     await revokePods(site, user).catch((thrown: unknown) => {
       failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
     });

@@ -49,6 +49,11 @@ export class Forwards {
     }
   }
 
+  /** The pod has to be made first; `before` is asked again then. */
+  postpone(): void {
+    clearTimeout(this.#timer);
+  }
+
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await (await this.#bridge)?.stop();

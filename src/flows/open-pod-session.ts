@@ -53,7 +53,7 @@ const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
   const access = accessOf(host, profile);
-  const began = Date.now();
+  let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const { server, namespace } = access;
@@ -67,6 +67,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       ...{ ...input, nonce, forwarded },
       ...(input.request.tty ? { size: terminalSize() } : {}),
     };
+    began = Date.now();
     return relaySession({
       ...{ server, nonce },
       target: { ...podSession(host, profile, session), ...place.pod },
@@ -82,6 +83,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       if (!(thrown instanceof BerthError)) throw thrown;
       if (refusing.includes(thrown.code)) spoilPodAccess({ run: runDir }, host.user, access);
       if (!notYet.includes(thrown.code)) throw thrown;
+      forwards.postpone();
       await start(input, access);
       return run();
     })

@@ -122,6 +122,11 @@ export function podAccessClusters(place: Place, uid: number): string[] {
     .map((name) => decodeURIComponent(name.slice(0, -5)));
 }
 
+/** Whether the user has a way to pods, or what is left of one. */
+export function holdsPods(place: Place, uid: number): boolean {
+  return podAccessClusters(place, uid).length > 0;
+}
+
 export function removePodAccess(place: Place, uid: number, cluster: string): void {
   rmSync(accessFile(place, uid, cluster), { force: true });
   rmSync(refusalFile(place, uid, cluster), { force: true });

@@ -16,6 +16,11 @@ export function openConnections(site: Place, uid: number): ReadonlySet<string> {
   );
 }
 
+/** Whether there is any whose end has not begun, be sshd there or killed. */
+export function hasConnections(site: Place, uid: number): boolean {
+  return namesIn(connectionsOf(site, uid)).some((name) => monitorOf(name) !== undefined);
+}
+
 /** IDs of those whose end has begun, or was left undone. */
 export function closingConnections(site: Place, uid: number): readonly string[] {
   const end = closingFile('');

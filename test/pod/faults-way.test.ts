@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CertificateAuthority } from '../site/certificates.ts';
@@ -68,6 +68,30 @@ describe('an API server', () => {
     } finally {
       proxy.delayMs = 0;
     }
+  });
+
+  it('that is slow keeps nothing of a connection that ends while another’s end asks it', async () => {
+    const [one, other] = await Promise.all([
+      LiveSession.ready(pods.host, user, 'cat'),
+      LiveSession.ready(pods.host, user, 'cat'),
+    ]);
+    const connections = pods.host.path(`/run/berth/connections/${pods.host.account(user).uid}`);
+    const before = proxy.joined;
+    proxy.delayMs = 500;
+    try {
+      await one.cut();
+      // By now it has seen that the other is open.
+      await expect.poll(() => proxy.joined, { timeout: 15_000 }).toBeGreaterThan(before);
+      await other.cut();
+      await expect
+        .poll(async () => (await readdir(connections)).filter((name) => !name.includes('closing')))
+        .toEqual([]);
+    } finally {
+      proxy.delayMs = 0;
+    }
+    await expect.poll(() => readdir(connections), { timeout: 20_000 }).toEqual([]);
+    const { stdout } = await site.kubectl(['-n', namespace, 'get', 'pods,secrets', '-o', 'name']);
+    expect(stdout).not.toMatch(/berth/);
   });
 
   it('that sheds load is asked again, and where that does not help it says so', async () => {

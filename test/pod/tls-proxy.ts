@@ -22,6 +22,8 @@ export class TlsProxy {
   delayMs = 0;
   /** New connections get 429 for whatever they ask, as API priority and fairness says it. */
   busy = false;
+  /** How many connections there were so far. */
+  joined = 0;
   readonly #server: Server;
   readonly #http: HttpServer;
   readonly #http2: Http2Server;
@@ -72,6 +74,7 @@ export class TlsProxy {
   #join(client: TLSSocket, site: Site): void {
     const protocol = client.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
     client.on('error', () => undefined);
+    this.joined += 1;
     this.#keep(client);
     if (this.busy) {
       (protocol === 'h2' ? this.#http2 : this.#http).emit('connection', client);
@@ -103,7 +106,10 @@ export class TlsProxy {
       }),
     );
     from.on('end', () => later(() => to.end()));
-    from.on('close', () => later(() => to.destroy()));
+    // After an orderly end, what is written yet goes on its way.
+    from.on('close', () => {
+      if (!from.readableEnded) later(() => to.destroy());
+    });
   }
 }
 
