@@ -25,7 +25,8 @@ const patienceMs = 10_000;
 export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
   if (!isDue(site, user, held)) return { removed: 0, failed: [] };
   return await endTogether(site, user.uid, 'pods', async () => {
-    const since = readPodsWaiting(site, user.uid)?.since;
+    // Until its connection ended the user was here, whatever waited before that.
+    const since = held === undefined ? readPodsWaiting(site, user.uid)?.since : undefined;
     return await end(site, user, { since, failed: await grantPods(site, user) });
   });
 }

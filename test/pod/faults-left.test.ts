@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installed } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
@@ -139,6 +140,21 @@ describe('a relay that is killed with -9', () => {
 });
 
 describe('a pod that waits for the next connection', () => {
+  it('has all of its grace after each of them', async () => {
+    const user = 'pf-brief';
+    const uids = async (): Promise<string> =>
+      (await kubectl(user, 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}')).stdout;
+    const afterConnection = async (): Promise<string> => {
+      expect((await ssh(user, 'true')).exitCode).toBe(0);
+      await expect.poll(async () => (await leftOver(pods.host, user)).files).toEqual([]);
+      return uids();
+    };
+    const pod = await afterConnection();
+    // Its grace: nobody looks meanwhile.
+    await sleep(3_100);
+    expect(await afterConnection()).toBe(pod);
+  });
+
   it('is removed by the reaper when its grace is over, and not before', async () => {
     await ssh('pf-shared', 'true');
     await ssh('pf-brief', 'true');
