@@ -5,25 +5,27 @@ import { podState, type PodStatus } from '../session/pod-state.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import type { PodAccess } from './pod-access.ts';
 
+type PodMetadata = NonNullable<PodStatus['metadata']>;
+
 /** The user waits for the prompt of the own machine. Milliseconds. */
 const patienceMs = 3_000;
 
 /**
  * Why a session broke off, as far as its pod tells: an exec stream only ends.
  *
- * @param since When the session began, milliseconds since the epoch.
+ * @param isAnother Whether what has the name now is the next pod: another login was faster.
  * @returns Nothing where the pod is as it should be, or cannot be asked for.
  */
 export async function lostPod(
   { server, namespace }: PodAccess,
   name: string,
-  since: number,
+  isAnother: (metadata: PodMetadata) => boolean,
 ): Promise<BerthError | undefined> {
   const client = apiClient(server, deadlineIn(patienceMs).signal);
   try {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
     const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
-    const what = status === 404 ? 'deleted' : status === 200 ? fateOf(body, since) : undefined;
+    const what = status === 404 ? 'deleted' : status === 200 ? fateOf(body, isAnother) : undefined;
     if (what === undefined) return undefined;
     const place = `${namespace}/${name}`;
     return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
@@ -39,11 +41,9 @@ export async function lostPod(
   }
 }
 
-function fateOf(pod: PodStatus, since: number): string | undefined {
+function fateOf(pod: PodStatus, isAnother: (metadata: PodMetadata) => boolean): string | undefined {
   const state = podState(pod);
   if (state.kind === 'ending') return 'deleted';
   if (state.kind === 'failed') return `ended (${state.detail})`;
-  // Another login was faster: this is the next pod of that name.
-  const { creationTimestamp = '' } = pod.metadata ?? {};
-  return Date.parse(creationTimestamp) > since ? 'deleted' : undefined;
+  return isAnother(pod.metadata ?? {}) ? 'deleted' : undefined;
 }

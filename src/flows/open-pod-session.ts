@@ -24,6 +24,7 @@ import {
 import { Forwards } from './forwards.ts';
 import { notYet, type PodPlace } from './open-exec.ts';
 import { relaySession } from './relay-session.ts';
+import { UnansweredInput } from './unanswered-input.ts';
 
 export interface PodSessionInput {
   readonly host: SessionHost;
@@ -39,6 +40,9 @@ export interface PodSessionInput {
 
 /** The way is none any more: its token is dead, or the namespace with its rights is gone. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
+
+/** How long a command may be silent to what is typed until its pod is asked for. Milliseconds. */
+const silentMs = 20_000;
 
 /** Reasons behind which may be the end of the pod itself. */
 const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in-pod'];
@@ -60,6 +64,14 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const place: PodPlace = { server, pod: { namespace, pod, container: podContainer } };
   const folder = bridgeFolder({ run: runDir }, host.user.uid);
   const forwards = new Forwards({ ...input, ...place, folder });
+  const ending = new AbortController();
+  let known: string | undefined;
+  const endWhereLost = async (): Promise<void> => {
+    const { lostPod } = await import('./lost-pod.ts');
+    // By what was seen at the first look: clocks are not asked where a session would end by it.
+    const reason = await lostPod(access, pod, ({ uid }) => (known ??= uid) !== uid);
+    if (reason !== undefined) ending.abort(reason);
+  };
   const run = async () => {
     await bring(input, place);
     const forwarded = await forwards.before();
@@ -69,7 +81,8 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     };
     began = Date.now();
     return relaySession({
-      ...{ server, nonce },
+      ...{ server, nonce, signal: ending.signal },
+      unanswered: new UnansweredInput(silentMs, () => void endWhereLost()),
       target: { ...podSession(host, profile, session), ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./signal-pod.ts');
@@ -91,7 +104,8 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   if (reason === undefined) return exitCode;
   if (!maybeLost.includes(reason.code)) throw reason;
   const { lostPod } = await import('./lost-pod.ts');
-  throw (await lostPod(access, pod, began)) ?? reason;
+  const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
+  throw (await lostPod(access, pod, isLater)) ?? reason;
 }
 
 /** A session that transfers files asks first whether the pod has the program. */

@@ -7,6 +7,7 @@ import type { OwnOutput } from '../system/own-output.ts';
 import type { TerminalSize } from '../system/raw-terminal.ts';
 import { ExecStream, type Heartbeat } from './exec-stream.ts';
 import { openExec, type OpenExec } from './open-exec.ts';
+import type { UnansweredInput } from './unanswered-input.ts';
 
 /** The local terminal of a command that has one. */
 export interface RelayTerminal {
@@ -22,6 +23,8 @@ export interface RelayInput extends OpenExec {
   readonly heartbeat?: Heartbeat;
   /** Of a command `withEndMark`: only its own word counts. */
   readonly nonce?: string;
+  /** Told of what is sent and heard. */
+  readonly unanswered?: UnansweredInput;
   /** The stream stands. */
   readonly onOpen?: () => void;
   /** What goes less well than it should. */
@@ -48,6 +51,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
     opened,
     {
       output: (channel, bytes) => {
+        input.unanswered?.heard();
         if (outputs[channel].write(bytes)) return;
         full.add(outputs[channel]);
         stream.pause();
@@ -82,6 +86,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   sendInput(input, stream);
   const outcome = await promise;
   input.stdin.stop();
+  input.unanswered?.heard();
   // Whoever reads may take the time that it takes; who ends the session does not wait for them.
   const flushed = Promise.all(Object.values(outputs).map((output) => output.flushed()));
   await Promise.race([flushed, givenUp.promise]);
@@ -90,13 +95,14 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
 }
 
 /** Each slot is read into, sent from and read into again: one is always there to read into. */
-function sendInput({ stdin, warn }: RelayInput, stream: ExecStream): void {
+function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream): void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
   let current = messageSlot(slotSize);
   stdin.start({
     room: () => messageBody(current),
     filled: (size) => {
       const slot = current;
+      unanswered?.sent();
       stream.input(slot, size, () => {
         if (free.push(slot) === 1) stdin.resume();
       });

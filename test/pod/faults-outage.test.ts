@@ -118,6 +118,20 @@ describe('a node that is dead', () => {
   });
 });
 
+describe('a node that nobody reaches any more', () => {
+  it('takes its sessions along when the cluster gives it up: who types is told', async () => {
+    const session = await LiveSession.ready(pods.host, 'pf-warm', 'cat');
+    await node.cutOff(async () => {
+      session.client.stdin?.write('is anybody there?\n');
+      // As the cluster itself does after five minutes.
+      await site.kubectl(['-n', 'u-pf-warm', 'delete', 'pods', '--all', '--wait=false']);
+      expect(await session.ended()).toBe(255);
+      expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
+    });
+    expect((await pods.host.ssh('pf-warm', ['echo anew'])).stdout.toString()).toBe('anew\n');
+  });
+});
+
 describe('a registry that is stopped', () => {
   it('is told from one that refuses, and asked again by the next login', async () => {
     const says = async (): Promise<string> => (await refusal(pods.host, 'pf-pull')).code;

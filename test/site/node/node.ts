@@ -91,6 +91,20 @@ export class TestNode {
     });
   }
 
+  /** Nobody reaches the node meanwhile, and it nobody: its power is off for all that others can see. */
+  async cutOff<T>(during: () => Promise<T>): Promise<T> {
+    const link = (state: string): Promise<string> =>
+      this.inside(['ip', 'link', 'set', 'eth0', state]);
+    await link('down');
+    try {
+      return await during();
+    } finally {
+      await link('up');
+      await this.inside(['ip', 'route', 'add', 'default', 'via', this.machine]);
+      await ready(this.#site);
+    }
+  }
+
   /**
    * Has Cilium connect the pods that begin from now on, and enforce their NetworkPolicies; the node's
    * bridge, which connects them otherwise, knows of none. Half a minute; minutes to build it, once.
