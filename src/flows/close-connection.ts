@@ -41,6 +41,7 @@ export async function endConnection(
 ): Promise<Closed> {
   const { id, record, gone } = connection;
   const file = connectionFile(site, user.uid, id);
+  // Before: who sees that this one counts no more may take the way to its pods away.
   const held = holdsPods(site, user.uid);
   // From here on it counts for nobody, and the reaper goes on where this process is killed.
   markClosing(file);

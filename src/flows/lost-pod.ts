@@ -11,7 +11,7 @@ type PodMetadata = NonNullable<PodStatus['metadata']>;
 const patienceMs = 3_000;
 
 /**
- * Why a session broke off, as far as its pod tells: an exec stream only ends.
+ * Why a session broke off, or is silent, as far as its pod tells: an exec stream only ends, or does not.
  *
  * @param isAnother Whether what has the name now is the next pod: another login was faster.
  * @returns Nothing where the pod is as it should be, or cannot be asked for.

@@ -65,13 +65,6 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const folder = bridgeFolder({ run: runDir }, host.user.uid);
   const forwards = new Forwards({ ...input, ...place, folder });
   const ending = new AbortController();
-  let known: string | undefined;
-  const endWhereLost = async (): Promise<void> => {
-    const { lostPod } = await import('./lost-pod.ts');
-    // By what was seen at the first look: clocks are not asked where a session would end by it.
-    const reason = await lostPod(access, pod, ({ uid }) => (known ??= uid) !== uid);
-    if (reason !== undefined) ending.abort(reason);
-  };
   const run = async () => {
     await bring(input, place);
     const forwarded = await forwards.before();
@@ -82,7 +75,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     began = Date.now();
     return relaySession({
       ...{ server, nonce, signal: ending.signal },
-      unanswered: new UnansweredInput(silentMs, () => void endWhereLost()),
+      unanswered: endingWhereLost(access, pod, ending),
       target: { ...podSession(host, profile, session), ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./signal-pod.ts');
@@ -106,6 +99,20 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { lostPod } = await import('./lost-pod.ts');
   const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
   throw (await lostPod(access, pod, isLater)) ?? reason;
+}
+
+/** Ends a silent session whose pod is lost; by UID, so that no clock ends one. */
+function endingWhereLost(access: PodAccess, pod: string, ending: AbortController): UnansweredInput {
+  let first: string | undefined;
+  const ask = async (): Promise<void> => {
+    const { lostPod } = await import('./lost-pod.ts');
+    const reason = await lostPod(access, pod, ({ uid }) => {
+      first ??= uid;
+      return uid !== first;
+    });
+    if (reason !== undefined) ending.abort(reason);
+  };
+  return new UnansweredInput(silentMs, () => void ask());
 }
 
 /** A session that transfers files asks first whether the pod has the program. */

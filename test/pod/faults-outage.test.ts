@@ -58,6 +58,10 @@ const worksAgain = (): Promise<unknown> =>
     return true;
   });
 
+/** As the cluster itself does five minutes after a node has died. */
+const giveUpPods = (of: string) =>
+  site.kubectl(['-n', `u-${of}`, 'delete', 'pods', '--all', '--wait=false']);
+
 describe('an API server that is away', () => {
   it('ends sessions with 255 and a reason, and tells who logs in; what was left is reaped', async () => {
     const session = await live('sleep 300');
@@ -98,16 +102,13 @@ describe('a kubelet that is stopped', () => {
 
 describe('a node that is dead', () => {
   it('does not keep the name of the pod that the cluster gave up', async () => {
-    const kubectl = async (...words: string[]): Promise<string> =>
-      (await site.kubectl(['-n', 'u-pf-warm', ...words])).stdout;
-    const pod = (): Promise<string> =>
-      kubectl('get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}');
+    const uids = ['-n', 'u-pf-warm', 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}'];
+    const pod = async (): Promise<string> => (await site.kubectl(uids)).stdout;
     expect((await pods.host.ssh('pf-warm', ['true'])).exitCode).toBe(0);
     const dead = await pod();
     await node.stop('kubelet');
     try {
-      // As the cluster itself does after five minutes.
-      await kubectl('delete', 'pods', '--all', '--wait=false');
+      await giveUpPods('pf-warm');
       expect(await pod()).toBe(dead);
       expect((await refusal(pods.host, 'pf-warm')).code).toMatch(/pod-(start-dead|unsched)/);
       expect(await pod()).not.toBe(dead);
@@ -123,8 +124,7 @@ describe('a node that nobody reaches any more', () => {
     const session = await LiveSession.ready(pods.host, 'pf-warm', 'cat');
     await node.cutOff(async () => {
       session.client.stdin?.write('is anybody there?\n');
-      // As the cluster itself does after five minutes.
-      await site.kubectl(['-n', 'u-pf-warm', 'delete', 'pods', '--all', '--wait=false']);
+      await giveUpPods('pf-warm');
       expect(await session.ended()).toBe(255);
       expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
     });
