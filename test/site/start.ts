@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeAccounts } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { cacheFolder, homesFolder, publicFolder, siteFolder } from './folders.ts';
+import { homesFolder, publicFolder, siteFolder } from './folders.ts';
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
 import {
@@ -65,7 +65,7 @@ export async function stopSite(): Promise<void> {
 /** Nobody starts or stops the site meanwhile, nor asks whether all of it runs. */
 export function withSiteLocked<T>(work: () => Promise<T>): Promise<T> {
   const waiting = (): void => say('waiting for another start or stop of the site');
-  return withLock(join(cacheFolder, 'site.lock'), waiting, work);
+  return withLock(`${siteFolder}.lock`, waiting, work);
 }
 
 async function stop(): Promise<void> {

@@ -1,10 +1,17 @@
+import { readlinkSync } from 'node:fs';
 import { mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { nodeFolder } from './record.ts';
 
-/** All containers of the node are below this cgroup, in each hierarchy; another site has another one. */
-export const nodeCgroup = `/berth-node-${createHash('sha256').update(nodeFolder).digest('hex').slice(0, 8)}`;
+/**
+ * All containers of the node are below this cgroup, in each hierarchy. Sites in other PID namespaces
+ * have the same folders and see the same hierarchies, so both are in the name.
+ */
+export const nodeCgroup = `/berth-node-${createHash('sha256')
+  .update(`${nodeFolder} ${readlinkSync('/proc/self/ns/pid')}`)
+  .digest('hex')
+  .slice(0, 8)}`;
 
 /** kubelet wants its root to be there. */
 export async function makeCgroups(): Promise<void> {

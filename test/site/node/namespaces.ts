@@ -57,7 +57,8 @@ async function joinNetworks(init: number): Promise<{ address: string; gateway: s
   );
   if (free === undefined) throw new Error('no network of 198.18.0.0/16 is free');
   const [gateway, address] = [`${free}.1`, `${free}.2`];
-  const device = `berth${init}`;
+  // No other site on this network has the same one: PIDs may be the same in another PID namespace.
+  const device = `berth-${free.split('.').at(-1)}`;
   const inside = (...words: string[]) => execa('nsenter', entering(init, ['ip', ...words]));
   await execa('ip', [
     ...['link', 'add', device, 'type', 'veth'],

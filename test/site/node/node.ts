@@ -1,6 +1,5 @@
-import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheFolder } from '../folders.ts';
+import { siteFolder } from '../folders.ts';
 import { withLock } from '../lock.ts';
 import { registryAnswers } from '../docker-registry.ts';
 import { say } from '../progress.ts';
@@ -147,5 +146,5 @@ export async function ensureNode(site: Site): Promise<TestNode> {
 
 function locked<T>(work: () => Promise<T>): Promise<T> {
   const waiting = (): void => say('waiting for another process to start the node');
-  return withLock(join(cacheFolder, 'node.lock'), waiting, work);
+  return withLock(`${siteFolder}.node.lock`, waiting, work);
 }
