@@ -1,3 +1,4 @@
+import './scripts/check-node.ts';
 import { defineConfig } from 'vitest/config';
 
 /** What needs a login node (test/ssh/host), or its images, and no cluster. */

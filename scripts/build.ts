@@ -1,4 +1,5 @@
 /** `npm run build`: the outputs in `dist/`, run by the Node that builds them unless told otherwise. */
+import './check-node.ts';
 import { parseArgs } from 'node:util';
 import { buildOutputs } from './outputs.ts';
 

@@ -2,6 +2,7 @@
  * `npm run install:site -- --prefix /usr/lib/berth` puts the outputs and the Node that they run on
  * below one folder of root's. Nothing there depends on this checkout afterwards.
  */
+import './check-node.ts';
 import { isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildOutputs, installCopy } from './outputs.ts';

@@ -141,6 +141,8 @@ export interface PodmanPaths {
   /** The OCI runtime that the containers are made with. */
   readonly runtime: string;
   readonly nsenter: string;
+  /** The first process of each container, which reaps what others leave. */
+  readonly init: string;
   readonly cgroupManager: 'systemd' | 'cgroupfs';
   /** Mounts the layers with the user's IDs; absent: the kernel's own overlay. */
   readonly mountProgram?: string;

@@ -40,6 +40,7 @@ export const sshSchema = z.strictObject({
       podman: z.optional(folder),
       runtime: z.optional(folder),
       nsenter: z.optional(folder),
+      init: z.optional(folder),
       cgroup_manager: z.optional(z.enum(['systemd', 'cgroupfs'])),
       // null: the kernel's own overlay.
       mount_program: z.optional(z.nullable(folder)),
@@ -51,7 +52,8 @@ type SshDocument = z.output<typeof sshSchema>;
 /**
  * Checks a parsed `ssh.yml`. Left out, a key means: no rules (only `--profile` leads to a session);
  * whoever gets no profile is refused; no host shell for anybody; /var/lib/berth-ssh and
- * /etc/berth/profiles; podman, crun, nsenter and fuse-overlayfs of /usr/bin, and systemd's cgroups.
+ * /etc/berth/profiles; podman, crun, nsenter and fuse-overlayfs of /usr/bin, catatonit of podman's own
+ * directory, and systemd's cgroups.
  *
  * @throws BerthError `ssh-yml-invalid`, naming each key with its path; exit 78
  */
@@ -73,6 +75,7 @@ export function parseSshSettings(document: unknown, file: string): SshOptions {
       podman: podman.podman ?? '/usr/bin/podman',
       runtime: podman.runtime ?? '/usr/bin/crun',
       nsenter: podman.nsenter ?? '/usr/bin/nsenter',
+      init: podman.init ?? '/usr/libexec/podman/catatonit',
       cgroupManager: podman.cgroup_manager ?? 'systemd',
       ...(mountProgram === null ? {} : { mountProgram }),
     },

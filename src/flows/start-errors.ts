@@ -29,6 +29,14 @@ const known: readonly Known[] = [
     hint: 'Install fuse-overlayfs, or correct `podman.mount_program` in ssh.yml.',
   },
   {
+    pattern: /container-init binary not found/i,
+    code: 'container-init-missing',
+    exit: 'config',
+    message:
+      'sessions cannot be started on this machine: the init program of containers is missing',
+    hint: 'Install catatonit, or correct `podman.init` in ssh.yml.',
+  },
+  {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'container-disk-full',
     exit: 'temporary',
@@ -101,7 +109,7 @@ export function startError(
     return new BerthError('your session could not be started', {
       code: 'container-not-started',
       exit: 'unavailable',
-      hint: 'The cause holds podman’s own words.',
+      hint: 'The cause in syslog is what podman said; `berth doctor` as root checks what sessions need.',
       cause,
     });
   const { message, code, exit, hint } = match;

@@ -65,7 +65,7 @@ export function containerRun(
     ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
     ...['--pidfile', pidFile(host, name)],
     // The image's own entry point is not asked: an init that reaps, and waits.
-    '--init',
+    ...['--init', '--init-path', host.podman.init],
     ...['--entrypoint', '[]'],
     ready.image ?? profile.image,
     ...['/run/podman-init', '-P'],

@@ -3,6 +3,7 @@
  * API server, in the same run, in turn. Parts: later first many credential clusters namespaces
  * admission.
  */
+import '../../scripts/check-node.ts';
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

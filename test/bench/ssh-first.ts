@@ -2,6 +2,7 @@
  * `tsx test/bench/ssh-first.ts [RUNS]`, as root: what a user's first container from an image costs beside
  * the later ones, and whether that grows with the image. First means: a user's store with nothing in it.
  */
+import '../../scripts/check-node.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+import '../../scripts/check-node.ts';
 import { homeOf } from '../site/accounts.ts';
 import { installBerth, installed, Portal } from '../site/portal.ts';
 import { step } from '../site/progress.ts';

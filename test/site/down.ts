@@ -1,3 +1,4 @@
+import '../../scripts/check-node.ts';
 import { complain, step } from './progress.ts';
 import { stopSite } from './start.ts';
 

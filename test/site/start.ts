@@ -26,6 +26,7 @@ import {
   writeRecord,
   type SiteRecord,
 } from './record.ts';
+import { waitFor } from './wait.ts';
 
 /** Raised when a running site of an older harness must not be reused. */
 const recordVersion = '3';
@@ -143,6 +144,12 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   ]);
   const realm = new Realm(keycloak.issuer, await ca.pem());
   for (const user of initialUsers) await realm.addUser(user);
+  if (kubernetes !== undefined) {
+    const pem = await ca.pem();
+    await step('the API server to accept tokens of Keycloak', () =>
+      tokensAccepted(kubernetes.server, realm, pem),
+    );
+  }
 
   const record: SiteRecord = {
     version: recordVersion,
@@ -157,6 +164,21 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   };
   await writeRecord(record);
   return record;
+}
+
+/**
+ * Waits until a real token is accepted. An API server that asked for the issuer's keys before the
+ * issuer answered asks again only after ten seconds, and says Unauthorized until then.
+ */
+async function tokensAccepted(server: string, realm: Realm, ca: string): Promise<void> {
+  const login = await realm.login(initialUsers[0]);
+  const { accessToken } = await realm.exchange(login.accessToken);
+  await waitFor({ what: `${server} to accept a token`, timeoutMs: 60_000 }, async () => {
+    const headers = { authorization: `Bearer ${accessToken}` };
+    const { status, text } = await send(`${server}/version`, { ca, headers });
+    if (status !== 200) throw new Error(`${status} ${text.slice(0, 200)}`);
+    return true;
+  });
 }
 
 async function ensureTools(): Promise<void> {

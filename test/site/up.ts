@@ -1,3 +1,4 @@
+import '../../scripts/check-node.ts';
 import { complain, say } from './progress.ts';
 import { recordFile } from './record.ts';
 import { openSite } from './site.ts';

@@ -73,6 +73,11 @@ describe('berth doctor on a login node', () => {
       ['podman-runtime failed'],
     ],
     [
+      'the init program is not there',
+      edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
+      ['podman-runtime failed'],
+    ],
+    [
       'others can write the runtime',
       bound('/usr/bin/crun', 'chmod 777 %'),
       ['podman-runtime failed'],

@@ -30,9 +30,10 @@ export async function podmanFinding(
 export async function runtimeFinding({
   runtime,
   nsenter,
+  init,
   mountProgram,
 }: PodmanPaths): Promise<Finding> {
-  const programs = [runtime, nsenter, ...(mountProgram === undefined ? [] : [mountProgram])];
+  const programs = [runtime, nsenter, init, ...(mountProgram === undefined ? [] : [mountProgram])];
   for (const path of programs) {
     const status = await there(stat(path));
     const next = 'Install it, or name the right one in ssh.yml (podman).';

@@ -3,6 +3,7 @@
  * and beside a forced `kubectl exec`, in the same run, in turn. Parts: warm fresh share bulk idle, and
  * for sessions in pods pod-warm pod-fresh pod-stream pod-idle.
  */
+import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../site/packages.ts';
 import { machine } from '../measure.ts';
 import { heading, say } from '../report.ts';

@@ -92,6 +92,7 @@ function sessionHost({ name, uid, gid, home }: Account): SessionHost {
       podman: '/usr/bin/podman',
       runtime: '/usr/bin/crun',
       nsenter: '/usr/bin/nsenter',
+      init: '/usr/libexec/podman/catatonit',
       cgroupManager: 'cgroupfs',
       mountProgram: '/usr/bin/fuse-overlayfs',
     },

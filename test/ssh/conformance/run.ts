@@ -2,6 +2,7 @@
  * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` says case by
  * case what real clients can do there. Exit code 1 when a case fails.
  */
+import '../../../scripts/check-node.ts';
 import { parseArgs } from 'node:util';
 import { Client } from './client.ts';
 import { runCase, suite } from './suite.ts';

@@ -43,6 +43,13 @@ describe('a session that cannot start', () => {
     expect((await refusal(host, 'ada')).line).toContain('/usr/bin/no-nsenter');
   });
 
+  it('the init program of containers missing', async () => {
+    await settings({ podman: { ...podman, init: '/usr/bin/no-catatonit' } });
+    const { code, story } = await refusal(host, 'ada');
+    expect(story).toContain('no-catatonit');
+    expect(code).toBe('container-init-missing');
+  });
+
   it('fuse-overlayfs missing', async () => {
     await settings({ podman: { ...podman, mount_program: '/usr/bin/no-fuse' } });
     const { code, story } = await refusal(host, 'dan');

@@ -45,7 +45,7 @@ export interface SshHostOptions {
 
 const packages = [
   ...['openssh-server', 'openssh-client', 'rsyslog', 'podman', 'crun', 'uidmap', 'slirp4netns'],
-  ...['fuse-overlayfs', 'xauth', 'procps'],
+  ...['catatonit', 'fuse-overlayfs', 'xauth', 'procps'],
 ];
 
 /**

@@ -31,6 +31,7 @@ describe('ssh.yml', () => {
         podman: '/usr/bin/podman',
         runtime: '/usr/bin/crun',
         nsenter: '/usr/bin/nsenter',
+        init: '/usr/libexec/podman/catatonit',
         cgroupManager: 'systemd',
         mountProgram: '/usr/bin/fuse-overlayfs',
       },
@@ -147,7 +148,7 @@ describe('the examples that are shipped', () => {
       'host_shell_groups',
       'storage',
     ],
-    ...['profiles_dir', 'podman', 'runtime', 'nsenter', 'cgroup_manager', 'mount_program'],
+    ...['profiles_dir', 'podman', 'runtime', 'nsenter', 'init', 'cgroup_manager', 'mount_program'],
   ])('have the key %s in ssh.yml', (key) => {
     expect(example).toMatch(new RegExp(`^ *(?:- )?${key}:`, 'm'));
   });

@@ -35,6 +35,7 @@ describe('docs/ssh-profiles.md', () => {
       podman: builtInOf('podman.podman'),
       runtime: builtInOf('podman.runtime'),
       nsenter: builtInOf('podman.nsenter'),
+      init: builtInOf('podman.init'),
       cgroupManager: builtInOf('podman.cgroup_manager'),
       mountProgram: builtInOf('podman.mount_program'),
     }).toEqual(podman);

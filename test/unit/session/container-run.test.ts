@@ -93,8 +93,10 @@ describe('podman run', () => {
   });
 
   it('runs an init that only waits, whatever the image would start, and another image where told', () => {
-    expect(words().slice(-6)).toEqual([
+    expect(words().slice(-8)).toEqual([
       '--init',
+      '--init-path',
+      '/usr/libexec/podman/catatonit',
       '--entrypoint',
       '[]',
       'a',

@@ -12,6 +12,7 @@ export const host: SessionHost = {
     podman: '/usr/bin/podman',
     runtime: '/usr/bin/crun',
     nsenter: '/usr/bin/nsenter',
+    init: '/usr/libexec/podman/catatonit',
     cgroupManager: 'systemd',
   },
   connection: '12.34',
