@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import type { KeyPair } from './certificates.ts';
+import { send } from './https.ts';
 import { ensureCommand } from './packages.ts';
 import type { Start } from './processes.ts';
 import { waitFor } from './wait.ts';
@@ -40,7 +41,7 @@ export async function registryStart(options: RegistryOptions): Promise<Start> {
 export async function registryAnswers(address: string, ca: string): Promise<void> {
   await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
     const url = `https://${address}/v2/`;
-    await execa('curl', ['--silent', '--cacert', ca, '--output', '/dev/null', url]);
+    await send(url, { ca: await readFile(ca, 'utf8') });
     return true;
   });
 }

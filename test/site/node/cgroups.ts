@@ -1,5 +1,5 @@
 import { readlinkSync } from 'node:fs';
-import { mkdir, readdir, rmdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { nodeFolder } from './record.ts';
@@ -36,7 +36,12 @@ async function remove(folder: string): Promise<void> {
 /** The mounts of cgroup v1, or the one of v2. */
 async function hierarchies(): Promise<readonly string[]> {
   const root = '/sys/fs/cgroup';
-  const entries = await readdir(root, { withFileTypes: true });
-  if (entries.some(({ name }) => name === 'cgroup.controllers')) return [root];
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
+  // Not what lies below the root: systemd's own names of hierarchies that are not mounted lie there, too.
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').flatMap((line) => {
+    const [, path = '', type = ''] = line.split(' ');
+    return type.startsWith('cgroup') && (path === root || path.startsWith(`${root}/`))
+      ? [path]
+      : [];
+  });
+  return mounts.includes(root) ? [root] : mounts;
 }

@@ -21,6 +21,8 @@ export interface NodeRecord {
   readonly address: string;
   /** The machine's end of it. */
   readonly gateway: string;
+  /** False until it was Ready once: a start that was broken off is none. */
+  readonly complete: boolean;
   /** In the order of their start. */
   readonly parts: readonly NodePart[];
 }

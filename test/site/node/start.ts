@@ -20,14 +20,14 @@ import { stopNode } from './stop.ts';
 export const nodeName = 'node1';
 
 /** Raised when a running node of an older harness must not be reused. */
-const version = '3';
+const version = '4';
 
-const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps'];
+const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps', 'curl'];
 
 /** The running node, Ready; started when there is none, or when a part of it has ended. */
 export async function startNode(site: Site): Promise<NodeRecord> {
   const running = await readNode();
-  if (running?.version === version && (await complete(running))) {
+  if (running?.version === version && (await isWhole(running))) {
     await ready(site);
     return running;
   }
@@ -37,14 +37,18 @@ export async function startNode(site: Site): Promise<NodeRecord> {
   return step('the node', () => start(site, binaries, kubernetes));
 }
 
-async function complete({ unshare, parts }: NodeRecord): Promise<boolean> {
+async function isWhole({ complete, unshare, parts }: NodeRecord): Promise<boolean> {
+  if (!complete) return false;
   const processes = [unshare, ...parts.map(({ started }) => started)];
   return (await Promise.all(processes.map(isRunning))).every(Boolean);
 }
 
 async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Promise<NodeRecord> {
   await mkdir(nodeFolder, { recursive: true, mode: 0o700 });
-  let record: NodeRecord = { version, ...(await startNamespaces(nodeFolder, nodeName)), parts: [] };
+  let record: NodeRecord = {
+    ...{ version, complete: false, parts: [] },
+    ...(await startNamespaces(nodeFolder, nodeName)),
+  };
   await writeNode(record);
   const begin = async (start: Start): Promise<() => Promise<void>> => {
     const started = await startDetached(start);
@@ -71,6 +75,8 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
     }),
   );
   await ready(site, since);
+  record = { ...record, complete: true };
+  await writeNode(record);
   return record;
 }
 
