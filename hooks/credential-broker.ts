@@ -8,7 +8,7 @@ import { serveBroker } from '../src/flows/serve-broker.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
 import { stderrSink } from '../src/system/leave.ts';
-import { localSocketPath } from '../src/system/local-socket.ts';
+import { triggersOf } from '../src/system/systemd-units.ts';
 
 const now = (): number => Date.now() / 1000;
 const log = logfmtLogger(stderrSink());
@@ -17,7 +17,7 @@ async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       config: { type: 'string' },
-      sockets: { type: 'string', default: '/run/berth/broker' },
+      connection: { type: 'string', default: '' },
     },
   });
   const files = values.config === undefined ? {} : { configFile: values.config };
@@ -26,8 +26,8 @@ async function main(): Promise<number> {
   const readCa = (file: string): string => readFileSync(file, 'utf8');
   const { answer, error, uid } = await serveBroker(
     {
-      socketPath: localSocketPath(0),
-      socketDir: values.sockets,
+      instance: values.connection,
+      triggersOf,
       input: process.stdin,
       patienceMs: 5_000,
     },

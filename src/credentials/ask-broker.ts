@@ -3,18 +3,19 @@ import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 
 /**
- * Asks root's broker for a new token over the user's own socket.
+ * Asks root's broker for a new token over the user's own socket. systemd closes a connection at once
+ * where the user has as many as `MaxConnections` allows: then we come again.
  *
- * @param timeoutMs For the whole conversation.
- * @throws {BerthError} `broker-unreachable`, `broker-timeout`, `broker-answer`, and the broker's own
- *   error with its code and next step.
+ * @param timeoutMs For all of it.
+ * @throws {BerthError} `broker-unreachable`, `broker-timeout`, `broker-answer`, `broker-busy`, and the
+ *   broker's own error with its code and next step.
  */
 export async function askBroker(
   socket: string,
   request: BrokerRequest,
   timeoutMs: number,
 ): Promise<{ readonly token: string; readonly expiry: number }> {
-  const line = await converse(socket, `${JSON.stringify(request)}\n`, timeoutMs);
+  const line = await untilServed(socket, `${JSON.stringify(request)}\n`, timeoutMs);
   let answer: AnswerParts | null;
   try {
     answer = JSON.parse(line) as AnswerParts | null;
@@ -34,6 +35,22 @@ type AnswerParts = Partial<Extract<BrokerAnswer, { token: string }>> &
   Partial<Extract<BrokerAnswer, { error: object }>>;
 
 const maximumBytes = 128 * 1024;
+const firstPauseMs = 100;
+
+async function untilServed(path: string, request: string, timeoutMs: number): Promise<string> {
+  const end = performance.now() + timeoutMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    try {
+      return await converse(path, request, end - performance.now());
+    } catch (error) {
+      // Those that were closed together do not come again together.
+      const pause = pauseMs * (0.5 + Math.random());
+      const busy = error instanceof BerthError && error.code === 'broker-busy';
+      if (!busy || performance.now() + pause > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+}
 
 async function converse(path: string, request: string, timeoutMs: number): Promise<string> {
   const { connect } = await import('node:net');
@@ -41,7 +58,7 @@ async function converse(path: string, request: string, timeoutMs: number): Promi
     let received = '';
     const connection = connect(path);
     const timer = setTimeout(
-      () => connection.destroy(failure('timeout', `did not answer within ${timeoutMs} ms`)),
+      () => connection.destroy(failure('timeout', 'did not answer in time')),
       timeoutMs,
     );
     connection.setEncoding('utf8');
@@ -59,7 +76,7 @@ async function converse(path: string, request: string, timeoutMs: number): Promi
     connection.on('error', (error) => reject(asFailure(path, error)));
     connection.on('close', () => {
       clearTimeout(timer);
-      reject(noAnswer('nothing'));
+      reject(received === '' ? busy() : noAnswer('half a line'));
     });
   });
 }
@@ -67,6 +84,7 @@ async function converse(path: string, request: string, timeoutMs: number): Promi
 function asFailure(path: string, error: Error): BerthError {
   if (error instanceof BerthError) return error;
   const where = escapeControl(path);
+  if (isErrno(error, 'EPIPE', 'ECONNRESET')) return busy();
   if (isErrno(error, 'EACCES')) {
     return failure(
       'unreachable',
@@ -75,6 +93,10 @@ function asFailure(path: string, error: Error): BerthError {
     );
   }
   return failure('unreachable', `cannot be reached at ${where} (${escapeControl(error.message)})`);
+}
+
+function busy(): BerthError {
+  return failure('busy', 'closed the connection: it may have too many of this user at once');
 }
 
 function noAnswer(what: string): BerthError {

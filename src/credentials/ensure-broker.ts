@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { brokerSocket } from './broker-protocol.ts';
+import { brokerSocket, brokerSocketUnit } from './broker-protocol.ts';
 import { BerthError } from '../errors.ts';
 
 /**
@@ -25,7 +25,7 @@ export async function ensureBroker(
     });
   }
   const { execFile } = await import('node:child_process');
-  const unit = `berth-broker@${uid}.socket`;
+  const unit = brokerSocketUnit(uid);
   await new Promise<void>((resolve, reject) => {
     execFile(
       '/usr/bin/systemctl',

@@ -1,12 +1,13 @@
+import { brokerCaller } from '../credentials/broker-caller.ts';
 import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { refreshForUser, type RefreshDeps } from './refresh-for-user.ts';
 
 export interface BrokerConnection {
-  /** Where the connection came in (`localSocketPath`); nothing for what is no socket. */
-  readonly socketPath: string | undefined;
-  /** The folder of the sockets, `/run/berth/broker`. */
-  readonly socketDir: string;
+  /** What systemd calls this connection: the unit's `%i`. */
+  readonly instance: string;
+  /** The units that started a unit, as systemd keeps them. */
+  readonly triggersOf: (unit: string) => Promise<string>;
   readonly input: AsyncIterable<Buffer>;
   /** How long the client may take for its line, in milliseconds. */
   readonly patienceMs: number;
@@ -23,7 +24,7 @@ const maximumBytes = 4 * 1024;
 /**
  * Answers one connection: one line in, one line out. Never throws: what goes wrong is the answer.
  *
- * Codes besides those of `refreshForUser`: `broker-socket`, `broker-request`, `broker-silence`.
+ * Codes besides those of `brokerCaller` and `refreshForUser`: `broker-request`, `broker-silence`.
  */
 export async function serveBroker(
   connection: BrokerConnection,
@@ -31,7 +32,7 @@ export async function serveBroker(
 ): Promise<BrokerResult> {
   let uid: number | undefined;
   try {
-    uid = callerOf(connection);
+    uid = await brokerCaller(connection.instance, connection.triggersOf);
     const { cluster } = parseRequest(await readLine(connection));
     const { token, expiry } = await refreshForUser(uid, cluster, deps);
     return { answer: { token, expiry }, uid };
@@ -44,19 +45,6 @@ export async function serveBroker(
       ...(uid !== undefined && { uid }),
     };
   }
-}
-
-/** `/run/berth/broker/UID.sock`: systemd made it for that user alone. */
-function callerOf({ socketPath, socketDir }: BrokerConnection): number {
-  const prefix = `${socketDir}/`;
-  const name = socketPath?.startsWith(prefix) === true ? socketPath.slice(prefix.length) : '';
-  const uid = /^(0|[1-9]\d{0,9})\.sock$/.exec(name)?.[1];
-  if (uid !== undefined) return Number(uid);
-  throw new BerthError('the connection did not come in by a socket of a user', {
-    code: 'broker-socket',
-    exit: 'usage',
-    hint: `systemd runs this program for connections to ${socketDir}/UID.sock; see berth-broker@.socket.`,
-  });
 }
 
 async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {

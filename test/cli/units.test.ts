@@ -68,3 +68,26 @@ describe('the units of ldap-sync and of cluster reaping', () => {
     },
   );
 });
+
+describe('the units of the broker', () => {
+  it('are accepted by systemd', async () => {
+    // Of templates instances are looked at: a connection's name, and a user's socket.
+    const units = {
+      'berth-broker@0-4711-1000.service': 'berth-broker@.service',
+      'berth-broker@.service': 'berth-broker@.service',
+      'berth-broker@1000.socket': 'berth-broker@.socket',
+      'berth-broker.slice': 'berth-broker.slice',
+    };
+    const paths: string[] = [];
+    for (const [name, unit] of Object.entries(units)) {
+      const text = await readFile(join(etc, unit), 'utf8');
+      const path = join(folder, name);
+      await writeFile(path, text.replace('/usr/lib/berth/hooks', join(installed, 'hooks')));
+      paths.push(path);
+    }
+    const { exitCode, stderr } = await execa('systemd-analyze', ['verify', ...paths], {
+      reject: false,
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+});

@@ -1,5 +1,4 @@
-import type { ChildProcess } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +11,7 @@ import { Newcomers, type Newcomer } from '../site/newcomers.ts';
 import { ensureCommand } from '../site/packages.ts';
 import { installed, Portal, type PortalTokens } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
-import { listenAsSystemd } from '../unit/credentials/broker-socket.ts';
+import { BrokerHost } from './broker-host.ts';
 import { end, modeAndOwner, OwnKubectl } from './own-kubectl.ts';
 
 let site: Site;
@@ -21,7 +20,7 @@ let portal: Portal;
 let cara: Newcomer;
 let kubectl: OwnKubectl;
 let tokens: PortalTokens;
-let broker: ChildProcess | undefined;
+let host: BrokerHost | undefined;
 let store: string;
 /** Seconds since the epoch. */
 let began: number;
@@ -48,8 +47,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  broker?.kill();
-  await rm(brokerSocket(cara.uid), { force: true });
+  await host?.stop();
   await newcomers.leave();
   await portal.remove();
 });
@@ -92,6 +90,16 @@ async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
   });
 }
 
+/** strace wants more than the unit lets its service do. */
+function boot(): Promise<BrokerHost> {
+  return BrokerHost.boot({
+    command: traced(started.broker, join(installed, 'hooks/credential-broker')),
+    config: portal.files.berth,
+    stateDir: portal.files.stateDir,
+    service: [`ReadWritePaths=${portal.folder}`, 'SystemCallFilter='],
+  });
+}
+
 async function endEverywhere(): Promise<void> {
   await kubectl.endToken();
   await end(store);
@@ -120,13 +128,10 @@ describe("with OnDemand's confidential client", () => {
   });
 
   it('kubectl has the broker renew its token, also after the PUN started again', async () => {
-    broker = await listenAsSystemd(
-      cara.uid,
-      traced(
-        started.broker,
-        ...[join(installed, 'hooks/credential-broker'), '--config', portal.files.berth],
-      ),
-    );
+    host = await boot();
+    await host.open(cara.uid);
+    kubectl.host = host;
+    portal.enter = (argv) => host?.enter(argv) ?? argv;
     for (let start = 0; start < 2; start += 1) {
       const { token } = await kubectl.cache();
       await endEverywhere();
@@ -177,7 +182,8 @@ describe('the client’s secret and the refresh tokens', () => {
     const ask = `const s = require('node:net').connect('${brokerSocket(cara.uid)}');
       s.pipe(process.stdout); s.write('{"cluster":"prod"}\\n');`;
     const { command, args } = commandAs(cara.name, join(installed, 'node'), ['-e', ask]);
-    const { stdout } = await execa(command, args, { cwd: '/' });
+    const [file = '', ...words] = host?.enter([command, ...args]) ?? [];
+    const { stdout } = await execa(file, words, { cwd: '/' });
     expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['token', 'expiry']);
     for (const secret of secrets) expect(stdout).not.toContain(secret);
   });

@@ -1,11 +1,8 @@
-import type { ChildProcess } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import type { ClusterSettings, OidcSettings } from '../../src/config/settings.ts';
-import { brokerSocket } from '../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
 import { openIssuer } from '../../src/credentials/signing-keys.ts';
@@ -19,8 +16,9 @@ import { writeCredentials } from '../../src/flows/write-credentials.ts';
 import { type HttpsClient, httpsRequest } from '../../src/system/https-request.ts';
 import { type Account, ensureAccount } from '../site/accounts.ts';
 import { openSite, type Site } from '../site/site.ts';
-import { listenAsSystemd } from '../unit/credentials/broker-socket.ts';
+import { BrokerHost } from './broker-host.ts';
 import { compiled } from '../unit/credentials/compiled.ts';
+import { OwnKubectl } from './own-kubectl.ts';
 
 let site: Site;
 let account: Account;
@@ -28,7 +26,7 @@ let folder: string;
 let stateDir: string;
 let plugin: string;
 let cluster: ClusterSettings;
-let broker: ChildProcess | undefined;
+let host: BrokerHost | undefined;
 
 const user = 'cred-ann';
 
@@ -45,12 +43,12 @@ beforeAll(async () => {
   const loaded = await loadSettings({ configFile: config }, { cache: 'off' });
   [cluster] = loaded.settings.clusters as [ClusterSettings];
   const entry = await compiled('hooks/credential-broker.ts', folder);
-  broker = await listenAsSystemd(account.uid, [entry, '--config', config]);
+  host = await BrokerHost.boot({ command: [entry], config, stateDir });
+  await host.open(account.uid);
 });
 
 afterAll(async () => {
-  broker?.kill();
-  await rm(brokerSocket(account.uid), { force: true });
+  await host?.stop();
   await rm(folder, { recursive: true });
 });
 
@@ -146,12 +144,9 @@ async function whoami(prepared: PreparedCredentials): Promise<string> {
     'current-context': 'x',
   };
   await writeFile(file, JSON.stringify(kubeconfig), { mode: 0o644 });
-  const { stdout, stderr } = await site.kubectl(['auth', 'whoami', '-o', 'yaml'], {
-    kubeconfig: file,
-    account: user,
-  });
-  const answer = parse(stdout) as { status?: { userInfo?: { username?: string } } } | null;
-  return answer?.status?.userInfo?.username ?? stderr;
+  const kubectl = new OwnKubectl(site, account);
+  kubectl.host = host;
+  return await kubectl.whoami('--kubeconfig', file);
 }
 
 describe("the portal's tokens of a real login", () => {

@@ -8,6 +8,7 @@ import {
 } from '../../src/credentials/credential-cache.ts';
 import { type Account, commandAs } from '../site/accounts.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
+import type { BrokerHost } from './broker-host.ts';
 
 /** What the tests read of a kubeconfig. */
 export interface Kubeconfig {
@@ -20,6 +21,8 @@ export interface Kubeconfig {
 export class OwnKubectl {
   readonly #site: Site;
   readonly #account: Account;
+  /** Where kubectl runs; on this machine where not said. */
+  host: BrokerHost | undefined;
 
   constructor(site: Site, account: Account) {
     this.#site = site;
@@ -39,7 +42,9 @@ export class OwnKubectl {
     const [word = '', ...words] = [...wrapper, this.#site.kubectlPath, ...args];
     const { name, home } = this.#account;
     const line = commandAs(name, word, words);
-    const { exitCode, stdout, stderr } = await execa(line.command, line.args, {
+    const argv = [line.command, ...line.args];
+    const [file = '', ...rest] = this.host?.enter(argv, home) ?? argv;
+    const { exitCode, stdout, stderr } = await execa(file, rest, {
       reject: false,
       extendEnv: false,
       env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', HOME: home },

@@ -1,15 +1,13 @@
-import type { ChildProcess } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { brokerSocket } from '../../src/credentials/broker-protocol.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
 import { errorLines } from '../faults/log-lines.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers, type Newcomer } from '../site/newcomers.ts';
 import { installed, Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
-import { listenAsSystemd } from '../unit/credentials/broker-socket.ts';
+import { BrokerHost } from './broker-host.ts';
 import { end, modeAndOwner, OwnKubectl } from './own-kubectl.ts';
 
 /** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
@@ -21,7 +19,7 @@ let newcomers: Newcomers;
 let portal: Portal;
 let sam: Newcomer;
 let kubectl: OwnKubectl;
-let broker: ChildProcess;
+let host: BrokerHost;
 
 beforeAll(async () => {
   site = await openSite();
@@ -34,14 +32,17 @@ beforeAll(async () => {
   await site.kubectl(['apply', '-f', optIn]);
   sam = await newcomers.come('md-sam');
   kubectl = new OwnKubectl(site, sam);
-  broker = await listenAsSystemd(sam.uid, [
-    ...[join(installed, 'hooks/credential-broker'), '--config', portal.files.berth],
-  ]);
+  host = await BrokerHost.boot({
+    command: [join(installed, 'hooks/credential-broker')],
+    config: portal.files.berth,
+    stateDir: portal.files.stateDir,
+  });
+  portal.enter = (argv) => host.enter(argv);
+  kubectl.host = host;
 });
 
 afterAll(async () => {
-  broker.kill();
-  await rm(brokerSocket(sam.uid), { force: true });
+  await host.stop();
   await site.kubectl(['delete', '-f', optIn]);
   await newcomers.leave();
   await portal.remove();

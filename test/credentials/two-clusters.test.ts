@@ -1,8 +1,6 @@
-import type { ChildProcess } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { brokerSocket } from '../../src/credentials/broker-protocol.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
 import { errorLines } from '../faults/log-lines.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
@@ -10,7 +8,7 @@ import { Newcomers, type Newcomer } from '../site/newcomers.ts';
 import { installed, Portal } from '../site/portal.ts';
 import { expired, type TestProvider } from '../site/provider.ts';
 import { openSite, type Site } from '../site/site.ts';
-import { listenAsSystemd } from '../unit/credentials/broker-socket.ts';
+import { BrokerHost } from './broker-host.ts';
 import { end, OwnKubectl } from './own-kubectl.ts';
 import { startBelieved } from './site-provider.ts';
 
@@ -134,9 +132,14 @@ describe('two clusters', () => {
     await writeTwo(both, client, {});
     provider.behaviour.claims = { aud: ['ondemand', 'kubernetes'], azp: 'ondemand' };
     const tokens = await provider.login('md-two5', 'confidential');
-    const broker: ChildProcess = await listenAsSystemd(person.uid, [
-      ...[join(installed, 'hooks/credential-broker'), '--config', both.files.berth],
-    ]);
+    const host = await BrokerHost.boot({
+      command: [join(installed, 'hooks/credential-broker')],
+      config: both.files.berth,
+      stateDir: both.files.stateDir,
+    });
+    await host.open(person.uid);
+    both.enter = (argv) => host.enter(argv);
+    kubectl.host = host;
     try {
       for (let start = 0; start < 2; start += 1) {
         const { exitCode, stderr } = await both.prePun('md-two5', tokens);
@@ -148,8 +151,7 @@ describe('two clusters', () => {
         expect(await kubectl.whoami('--context', 'other')).toBe('oidc:md-two5');
       }
     } finally {
-      broker.kill();
-      await rm(brokerSocket(person.uid), { force: true });
+      await host.stop();
     }
     await both.remove();
   });

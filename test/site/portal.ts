@@ -55,6 +55,9 @@ export class Portal {
     readonly stateDir: string;
   };
 
+  /** Turns a command line into one that runs elsewhere, such as where systemd runs. */
+  enter = (argv: readonly string[]): readonly string[] => argv;
+
   private constructor(site: Site, folder: string) {
     this.site = site;
     this.folder = folder;
@@ -189,7 +192,8 @@ export class Portal {
     args: readonly string[],
     tokens: PortalTokens = {},
   ): Promise<HookResult> {
-    const { exitCode, stdout, stderr, shortMessage } = await execa(join(installed, output), args, {
+    const [file = '', ...rest] = this.enter([join(installed, output), ...args]);
+    const { exitCode, stdout, stderr, shortMessage } = await execa(file, rest, {
       reject: false,
       extendEnv: false,
       env: this.environment(tokens),

@@ -146,7 +146,7 @@ const unitFolders = [
   '/usr/lib/systemd/system',
   '/lib/systemd/system',
 ];
-const units = ['berth-broker@.socket', 'berth-broker@.service'];
+const units = ['berth-broker@.socket', 'berth-broker@.service', 'berth-broker.slice'];
 
 async function brokerFinding(): Promise<Finding> {
   for (const unit of units) {
@@ -154,7 +154,7 @@ async function brokerFinding(): Promise<Finding> {
     if (found.every((status) => status === undefined))
       return failed(
         `${unit} is not installed: tokens of users are not renewed between logins`,
-        'Copy etc/systemd/berth-broker@.* to /etc/systemd/system and run systemctl daemon-reload.',
+        'Copy etc/systemd/berth-broker* to /etc/systemd/system and run systemctl daemon-reload.',
       );
   }
   if ((await there(stat('/run/systemd/system'))) === undefined)

@@ -1,35 +1,31 @@
-import { type ChildProcess, execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
-import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker-protocol.ts';
-import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
-import { openIssuer } from '../../../src/credentials/signing-keys.ts';
-import { loadSettings } from '../../../src/flows/load-settings.ts';
-import type { PreparedCredentials } from '../../../src/flows/prepare-credentials.ts';
-import { storePath } from '../../../src/credentials/root-store.ts';
-import { writeCredentials } from '../../../src/flows/write-credentials.ts';
-import type { User } from '../../../src/identity/user.ts';
-import { httpsRequest } from '../../../src/system/https-request.ts';
-import { listenAsSystemd } from './broker-socket.ts';
-import { compiled } from './compiled.ts';
-import { clientSecret, confidentialClient, TestProvider } from './provider.ts';
+import type { ClusterSettings, OidcSettings } from '../../src/config/settings.ts';
+import { type BrokerAnswer, brokerSocket } from '../../src/credentials/broker-protocol.ts';
+import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
+import { openIssuer } from '../../src/credentials/signing-keys.ts';
+import { loadSettings } from '../../src/flows/load-settings.ts';
+import type { PreparedCredentials } from '../../src/flows/prepare-credentials.ts';
+import { storePath } from '../../src/credentials/root-store.ts';
+import { writeCredentials } from '../../src/flows/write-credentials.ts';
+import type { User } from '../../src/identity/user.ts';
+import { httpsRequest } from '../../src/system/https-request.ts';
+import { BrokerHost } from './broker-host.ts';
+import { compiled } from '../unit/credentials/compiled.ts';
+import { clientSecret, confidentialClient, TestProvider } from '../unit/credentials/provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-// Needs root and systemd-socket-activate: accounts are numbers, so none has to be made.
-const possible = process.getuid?.() === 0 && existsSync('/usr/bin/systemd-socket-activate');
 
 let provider: TestProvider;
 let folder: string;
 let plugin: string;
 let stateDir: string;
 let cluster: ClusterSettings;
-const listeners: ChildProcess[] = [];
+let host: BrokerHost;
 
 const account = (uid: number): User => ({
   name: 'ann',
@@ -43,7 +39,7 @@ const ann = () => account(61_001);
 const bob = () => account(61_002);
 
 beforeAll(async () => {
-  if (!possible) return;
+  if (!BrokerHost.possible) return;
   provider = await TestProvider.start();
   folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
   await chmod(folder, 0o711);
@@ -57,14 +53,15 @@ beforeAll(async () => {
   for (const { uid, home } of [ann(), bob()]) {
     await mkdir(home, { mode: 0o700 });
     await chown(home, uid, uid);
-    listeners.push(await listenAsSystemd(uid, [broker, '--config', config]));
   }
+  const users = { [ann().uid]: 'ann', [bob().uid]: 'bob' };
+  host = await BrokerHost.boot({ command: [broker], config, stateDir, users });
+  for (const { uid } of [ann(), bob()]) await host.open(uid);
 });
 
 afterAll(async () => {
-  if (!possible) return;
-  for (const listener of listeners) listener.kill();
-  for (const { uid } of [ann(), bob()]) await rm(brokerSocket(uid), { force: true });
+  if (!BrokerHost.possible) return;
+  await host.stop();
   await provider.stop();
   await rm(folder, { recursive: true });
 });
@@ -120,8 +117,6 @@ async function expire(user: User): Promise<void> {
   }
 }
 
-const as = (uid: number): string[] => [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
-
 /** The user's kubectl, which is to say its plugin. */
 function kubectl(
   user: User,
@@ -132,29 +127,31 @@ function kubectl(
   const KUBERNETES_EXEC_INFO = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec });
   return new Promise((resolve) => {
     const env = { HOME: home, KUBERNETES_EXEC_INFO };
-    const child = execFile('setpriv', [...as(user.uid), plugin], { env }, (_, stdout, stderr) =>
+    const [file = '', ...words] = host.as(user.uid, [plugin]);
+    const child = execFile(file, words, { env }, (_, stdout, stderr) =>
       resolve({ status: child.exitCode ?? -1, stdout, stderr }),
     );
   });
 }
 
-/** Anything at all, sent to the broker. */
+/** Anything at all, sent to the broker by a user. */
 function say(uid: number, text: string | Buffer, end = true): Promise<BrokerAnswer> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
+    const program = `const path = ${JSON.stringify(brokerSocket(uid))};
+      const connection = require('node:net').connect({ path, allowHalfOpen: true });
+      process.stdin.pipe(connection).pipe(process.stdout);
+      connection.on('end', () => process.exit());`;
+    const [file = '', ...words] = host.as(uid, [process.execPath, '-e', program]);
+    const child = spawn(file, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     let received = '';
-    const connection = connect({ path: brokerSocket(uid), allowHalfOpen: true });
-    connection.on('data', (data) => (received += data.toString()));
-    connection.on('error', reject);
-    connection.on('end', () => {
-      connection.destroy();
-      resolve(JSON.parse(received) as BrokerAnswer);
-    });
-    if (end) connection.end(text);
-    else connection.write(text);
+    child.stdout.on('data', (data: Buffer) => (received += data.toString()));
+    child.on('close', () => resolve(JSON.parse(received) as BrokerAnswer));
+    if (end) child.stdin.end(text);
+    else child.stdin.write(text);
   });
 }
 
-describe.skipIf(!possible)('a confidential client', () => {
+describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
   beforeEach(() => {
     provider.seen.length = 0;
   });
@@ -188,14 +185,29 @@ describe.skipIf(!possible)('a confidential client', () => {
     expect(provider.seen).toEqual(['POST /token']);
   });
 
-  it('has them renewed once, too, when twenty ask the broker itself', async () => {
+  it('has them renewed once, too, when all connections that a user may have ask for it', async () => {
     await login(ann());
     await expire(ann());
     provider.seen.length = 0;
     const request = `${JSON.stringify({ cluster: cluster.name })}\n`;
-    const answers = await Promise.all(Array.from({ length: 20 }, () => say(61_001, request)));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => say(61_001, request)));
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(Object.keys(answers[0] ?? {})).toEqual(['token', 'expiry']);
+    expect(provider.seen).toEqual(['POST /token']);
+  });
+
+  it('is served in the end, when more kubectl ask than may be connected at once', async () => {
+    await login(ann());
+    await expire(ann());
+    const homes = Array.from({ length: 20 }, (_, number) => join(ann().home, `home${number}`));
+    for (const home of homes) {
+      await mkdir(home);
+      await promisify(execFile)('cp', ['-a', join(ann().home, '.kube'), home]);
+      await chown(home, 61_001, 61_001);
+    }
+    provider.seen.length = 0;
+    const runs = await Promise.all(homes.map((home) => kubectl(ann(), home)));
+    for (const run of runs) expect(run).toMatchObject({ status: 0, stderr: '' });
     expect(provider.seen).toEqual(['POST /token']);
   });
 

@@ -1,0 +1,39 @@
+import { BerthError } from '../errors.ts';
+import { escapeControl } from '../log.ts';
+import { brokerSocketUnit } from './broker-protocol.ts';
+
+/**
+ * The user at the other end of a connection, as the kernel knows it. systemd asks for SO_PEERCRED
+ * (unix(7)) when it accepts a connection, and names the service's instance by it: `NUMBER-PID-UID`
+ * (versions 239 and 252), `NUMBER-COOKIE-PID_PIDFDID-UID` (newer ones), the UID last in all of them. Of a
+ * client in a PID namespace that systemd does not see it says `NUMBER-unknown`.
+ *
+ * @param instance the unit's `%i`
+ * @param triggersOf the units that started a unit, as systemd keeps them
+ * @throws {BerthError} `broker-caller` where the kernel does not say who it is, `broker-socket` where the
+ *   connection came in by another socket than the user's own, and what `triggersOf` throws
+ */
+export async function brokerCaller(
+  instance: string,
+  triggersOf: (unit: string) => Promise<string>,
+): Promise<number> {
+  const uid = /^\d+(?:-\d+)?-\d+(?:_\d+)?-(0|[1-9]\d{0,9})$/.exec(instance)?.[1];
+  if (uid === undefined)
+    throw new BerthError(`systemd does not say who connected: '${shown(instance)}'`, {
+      code: 'broker-caller',
+      exit: 'permission',
+      hint: 'Install both units of etc/systemd/berth-broker@.*, and run kubectl on the portal’s host: not in a container with PIDs of its own.',
+    });
+  const socket = await triggersOf(`berth-broker@${instance}.service`);
+  if (socket !== brokerSocketUnit(Number(uid)))
+    throw new BerthError(`UID ${uid} connected to '${shown(socket)}'`, {
+      code: 'broker-socket',
+      exit: 'permission',
+      hint: 'Each user has a socket of their own: systemctl list-units "berth-broker@*.socket"',
+    });
+  return Number(uid);
+}
+
+function shown(text: string): string {
+  return escapeControl(text).slice(0, 120);
+}
