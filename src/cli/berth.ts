@@ -85,6 +85,7 @@ void main(process.argv.slice(2), {
   stderr: process.stderr,
   stdinIsTTY: isatty(0),
   version: packageJson.version,
+  program: process.argv[1] ?? '/',
   filesFolder: join(dirname(process.argv[1] ?? '/'), 'files'),
   now: Date.now,
   finish: (wanted) => {

@@ -7,7 +7,10 @@ import type { ReapClusterArguments } from './reap-cluster.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { errorText, fail, shown, type Terminal } from './terminal.ts';
 
-type ReapArguments = ReapClusterArguments;
+interface ReapArguments extends ReapClusterArguments {
+  /** UIDs: this process is the reaper's own, for their turns. */
+  readonly turns?: string | undefined;
+}
 
 /** `berth reap`: what SSH connections left that PAM did not see end; with a cluster, what is over there. */
 export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
@@ -28,6 +31,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
           default: false,
           describe: 'Show what would be ended, and end nothing',
         })
+        .option('turns', { type: 'string', requiresArg: true, hidden: true })
         .option('textfile', textfileOption)
         .option('output', outputOption)
         .example('berth reap', 'berth-reap.timer does this each minute')
@@ -128,7 +132,17 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now };
   const dryRun = args['dry-run'];
-  const report = await reapSessions(site, { dryRun, waitMs: 0 });
+  const { reapEach, startTurnsBy } = await import('../flows/reap-in-turn.ts');
+  if (args.turns !== undefined) {
+    const tell = (line: string): void => void terminal.stdout.write(line);
+    await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
+    return;
+  }
+  const start = startTurnsBy(terminal.program, [
+    ...['reap', ...(args.config === undefined ? [] : ['--config', args.config])],
+    ...[...(dryRun ? ['--dry-run'] : []), '--turns'],
+  ]);
+  const report = await reapSessions(site, { dryRun, waitMs: 0, start });
   terminal.stdout.write(
     args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun),
   );

@@ -10,6 +10,8 @@ export interface Terminal {
   readonly stdinIsTTY: boolean;
   /** The program's version, as `--version` prints it. */
   readonly version: string;
+  /** Path of the command itself, to run it again. */
+  readonly program: string;
   /** Of the bundled file-transfer programs, beside the command. */
   readonly filesFolder: string;
   /** Milliseconds since the epoch. */

@@ -3,6 +3,7 @@ import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { readAtMost } from '../system/user-file.ts';
 
 /** The user's kubeconfig as it is now. */
 export interface KubeconfigSource {
@@ -46,7 +47,12 @@ export async function readKubeconfig(user: User): Promise<KubeconfigSource> {
         hint: 'Move what is not needed into another file and name it in KUBECONFIG.',
       });
     }
-    return { path, target, contents: await file.readFile(), mode: status.mode & 0o777 };
+    return {
+      path,
+      target,
+      contents: await readAtMost(file, status.size),
+      mode: status.mode & 0o777,
+    };
   } finally {
     await file.close();
   }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { opendirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
@@ -30,15 +30,27 @@ export function renewalLock(path: string, origin: string | undefined): string {
     : `${path}.lock`;
 }
 
+/** A user has as many as clusters; the folder is the user's, who can put anything into it. */
+const mostSiblings = 64;
+const mostNames = 1_000;
+
 /** The credentials of the user's other clusters, which are in the same folder. */
 export function siblings(path: string): string[] {
+  const found: string[] = [];
   try {
-    return readdirSync(dirname(path))
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => join(dirname(path), name))
-      .filter((sibling) => sibling !== path);
+    const folder = opendirSync(dirname(path));
+    try {
+      for (let read = 0; read < mostNames && found.length < mostSiblings; read += 1) {
+        const entry = folder.readSync();
+        if (entry === null) break;
+        const sibling = join(dirname(path), entry.name);
+        if (entry.name.endsWith('.json') && sibling !== path) found.push(sibling);
+      }
+    } finally {
+      folder.closeSync();
+    }
   } catch {
     // No folder yet.
-    return [];
   }
+  return found;
 }

@@ -11,7 +11,7 @@ import {
   type WantedConnection,
 } from './connection-processes.ts';
 import { closingFile, markClosing, type ConnectionRecord } from './connection-record.ts';
-import { berthContainers, removeContainers, removeNotes } from './end-containers.ts';
+import { berthContainers, removeContainers, removeNotes, type Removed } from './end-containers.ts';
 import { endOver } from './end-over.ts';
 import { holdsPods } from './pod-access.ts';
 import { usesPods } from './pod-cluster.ts';
@@ -52,32 +52,35 @@ export async function endConnection(
   };
   const failed: BerthError[] = [];
   const processes = await endItsProcesses(site, part, wanted);
+  // One after the other, and each though the one before failed: what a user made of the list of containers
+  // is no reason to leave the pods.
+  const steps: readonly (() => Promise<Removed>)[] = [
+    async () => {
+      const own = (await berthContainers(site, part)).filter((one) => one.connection === id);
+      return await removeContainers(part, own);
+    },
+    async () => {
+      await removeNotes(part, (file) => file.includes(`-${id}.`));
+      return await endOver(site, part);
+    },
+    () => endPodsOf(site, user, held),
+  ];
   let containers = 0;
-  try {
-    const own = (await berthContainers(site, part)).filter((one) => one.connection === id);
-    const removed = await removeContainers(part, own);
-    containers += removed.removed;
-    failed.push(...removed.failed);
-    await removeNotes(part, (file) => file.includes(`-${id}.`));
-    const shared = await endOver(site, part);
-    containers += shared.removed;
-    failed.push(...shared.failed);
-    const pods = await endPodsOf(site, user, held);
-    containers += pods.removed;
-    failed.push(...pods.failed);
-  } catch (error) {
-    failed.push(asBerthError(error, `what ${user.name} left`));
+  for (const step of steps) {
+    try {
+      const ended = await step();
+      containers += ended.removed;
+      failed.push(...ended.failed);
+    } catch (error) {
+      failed.push(asBerthError(error, `what ${user.name} left`));
+    }
   }
   if (failed.length === 0) rmSync(closingFile(file), { force: true });
   return { processes, containers, failed };
 }
 
 /** Nothing of clusters is loaded on a host that has no pods. @param held As of `endPods`. */
-export async function endPodsOf(
-  site: SessionSite,
-  user: User,
-  held?: boolean,
-): Promise<Pick<Closed, 'failed'> & { readonly removed: number }> {
+export async function endPodsOf(site: SessionSite, user: User, held?: boolean): Promise<Removed> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
   const { endPods } = await import('./end-pods.ts');
   return endPods(site, user, held);

@@ -1,10 +1,11 @@
-import { readdir, rm } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import type { Lifetime } from '../config/profile.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import { endProcesses } from '../system/end-processes.ts';
-import { pauseFile } from '../session/podman-call.ts';
-import { isSupportOf, userProcesses } from './connection-processes.ts';
+import { someNamesIn } from '../system/user-file.ts';
+import { isSupportOf, userProcesses, type ProcessOwner } from './connection-processes.ts';
+import { removePauseFile } from './pause-file.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import type { SessionSite } from './session-site.ts';
 import { storedContainers, type StoredContainer } from './user-containers.ts';
@@ -19,6 +20,8 @@ export interface BerthContainer extends StoredContainer {
 }
 
 const removalMs = 15_000;
+/** A user has a few; more are left to the user. */
+const mostNotes = 1_000;
 /** Of a profile that is gone from the configuration: nothing is to stay. */
 const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
@@ -43,33 +46,51 @@ export interface Removed {
 }
 
 /**
- * Removes containers with all that is in them. Where podman cannot, because the disk is full or the
- * storage does not answer, what runs in them is ended all the same; their files wait for the reaper.
+ * Removes containers with all that is in them. Where podman cannot, because the disk is full, the storage
+ * does not answer or the user has taken the run folder away, what runs in them is ended all the same;
+ * their files wait for the reaper.
  */
 export async function removeContainers(
   { owner, host, user }: UserSite,
   containers: readonly BerthContainer[],
 ): Promise<Removed> {
-  if (containers.length === 0 || host === undefined) return { removed: 0, failed: [] };
+  if (containers.length === 0) return { removed: 0, failed: [] };
   const failed: BerthError[] = [];
+  const names = new Set(containers.map(({ name }) => name));
   try {
+    if (host === undefined) throw runFolderGone(user);
     const words = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
     await podmanAsUser(host, [...words, ...containers.map(({ id }) => id)], removalMs);
   } catch (error) {
     failed.push(asBerthError(error, `removing containers of ${user.name}`));
-    const names = new Set(containers.map(({ name }) => name));
-    await endProcesses(
-      () =>
-        userProcesses(owner).filter(
-          ({ container }) => container !== undefined && names.has(container),
-        ),
-      [['SIGKILL', 2_000]],
-    );
+    await endInside(owner, (name) => names.has(name));
   }
   await removeNotes({ host, user }, (file) =>
     containers.some(({ name }) => file.startsWith(`${name}.`)),
   );
   return { removed: failed.length === 0 ? containers.length : 0, failed };
+}
+
+/** Ends what runs in these containers of a user, whatever the user's store says of them. */
+export async function endInside(
+  owner: ProcessOwner,
+  isWanted: (container: string) => boolean,
+): Promise<void> {
+  await endProcesses(
+    () =>
+      userProcesses(owner).filter(
+        ({ container }) => container !== undefined && isWanted(container),
+      ),
+    [['SIGKILL', 2_000]],
+  );
+}
+
+function runFolderGone({ name, uid }: UserSite['user']): BerthError {
+  return new BerthError(`containers of ${name}: there is no folder for what runs of theirs`, {
+    code: 'run-folder-missing',
+    exit: 'temporary',
+    hint: `The next login makes it. If it stays, look at what is mounted at /run/user/${uid}.`,
+  });
 }
 
 /**
@@ -83,9 +104,18 @@ export async function removeNotes(
   if (host === undefined) return;
   const folder = noteFolder(host.runFolder);
   await brieflyAsUser(user, async () => {
-    const files = await readdir(folder).catch(() => []);
-    for (const file of files.filter(isOver)) await rm(`${folder}/${file}`, { force: true });
+    const files = await someNamesIn(folder, mostNotes);
+    for (const file of files.filter(isOver)) await removeNote(`${folder}/${file}`);
   });
+}
+
+/** What the user put there in place of a note is in nobody's way but the user's. */
+async function removeNote(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
 }
 
 /**
@@ -102,7 +132,7 @@ export async function endSupport(part: UserSite): Promise<number> {
       ['SIGKILL', 2_000],
     ],
   );
-  if (host !== undefined) await brieflyAsUser(user, () => rm(pauseFile(host), { force: true }));
+  if (host !== undefined) await brieflyAsUser(user, () => removePauseFile(host));
   await removeNotes(part, () => true);
   return ended;
 }

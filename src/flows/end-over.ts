@@ -5,6 +5,7 @@ import { ensureRootFolder } from '../system/root-folders.ts';
 import { userProcesses, type BerthProcess } from './connection-processes.ts';
 import {
   berthContainers,
+  endInside,
   endSupport,
   removeContainers,
   type BerthContainer,
@@ -25,16 +26,21 @@ import { writePrivateFile } from '../system/private-file.ts';
  * A login that comes meanwhile waits for the lock (`registerConnection`), or is seen here: it writes its
  * record before it looks for the lock.
  *
- * @throws `store-unreadable`, `lock-timeout`
+ * @throws `store-unreadable`, `store-broken`, `lock-timeout`
  */
 export async function endOver(site: SessionSite, part: UserSite): Promise<Removed> {
   const { uid } = part.user;
   return await endTogether(site, uid, 'containers', async () => {
-    const { open, all, over } = await overdue(site, part, { note: true });
+    const { open, all, over } = await overdue(site, part, { note: true }).catch(
+      async (error: unknown) => {
+        if (openConnections(site, uid).size === 0) await endUnlisted(part);
+        throw error;
+      },
+    );
     const ended = await removeContainers(part, over);
     if (open.size > 0 || all.length > over.length) return ended;
-    await endSupport(part);
-    const again = ended.failed.length === 0 ? ended : await removeAgain(site, part);
+    await endUnlisted(part);
+    const again = mayPassNow(ended) ? await removeAgain(site, part) : ended;
     const failed = [
       ...again.failed,
       ...(await removeLeakedVolumes(part)),
@@ -44,6 +50,20 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
     if (failed.length === 0) rmSync(idleFile(site, uid), { force: true });
     return { removed: again.removed, failed };
   });
+}
+
+/**
+ * Ends what runs in containers though the user's store, which the user can write, says that there is none,
+ * or nothing that podman would say; then what kept them.
+ */
+async function endUnlisted(part: UserSite): Promise<void> {
+  await endInside(part.owner, (name) => name.startsWith('berth-'));
+  await endSupport(part);
+}
+
+/** Podman that hung would hang again: its user holds a lock, or the storage does not answer. */
+function mayPassNow({ failed }: Removed): boolean {
+  return failed.length > 0 && failed.every(({ code }) => code === 'podman-failed');
 }
 
 /** In namespaces made anew: podman could not join the former ones, because of what is in pause.pid. */

@@ -3,7 +3,7 @@ import type { Lifetime, Profile } from '../config/profile.ts';
 import { collectionPath } from '../desired/kube-object.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
-import { listAll } from '../reconcile/list-all.ts';
+import { listEach } from '../reconcile/list-all.ts';
 import { removePod } from '../reconcile/remove-pod.ts';
 import { podLabels, podSelector } from '../session/pod-object.ts';
 import type { PodStatus } from '../session/pod-state.ts';
@@ -26,25 +26,29 @@ export interface SessionPod {
 /** Whose profile is no more has nothing to wait for. */
 const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
+/** The labels are the user's to write, too; a quota for the namespace is the better limit. */
+const mostPods = 10_000;
+
 /** Those that came in through this login node. @throws the `api-…` errors */
 export async function sessionPods(
   client: ApiClient,
   { namespace }: PodAccess,
   profiles: ReadonlyMap<string, Profile>,
 ): Promise<SessionPod[]> {
-  const items = await listAll(client, collectionPath('Pod', namespace), {
+  return await listEach(client, collectionPath('Pod', namespace), {
     attempted: `listing the pods of ${namespace}`,
     labelSelector: podSelector(hostname()),
-  });
-  return items.map(({ metadata, status }) => {
-    const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
-    const phase = (status as PodStatus['status'])?.phase ?? '';
-    return {
-      ...{ name, uid, connection: labels[podLabels.connection], running: phase === 'Running' },
-      lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
-      ended: ['Failed', 'Succeeded'].includes(phase),
-      created: Date.parse(creationTimestamp) || 0,
-    };
+    most: mostPods,
+    take: ({ metadata, status }) => {
+      const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
+      const phase = (status as PodStatus['status'])?.phase ?? '';
+      return {
+        ...{ name, uid, connection: labels[podLabels.connection], running: phase === 'Running' },
+        lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
+        ended: ['Failed', 'Succeeded'].includes(phase),
+        created: Date.parse(creationTimestamp) || 0,
+      };
+    },
   });
 }
 

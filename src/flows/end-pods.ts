@@ -1,4 +1,4 @@
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { deadlineIn } from '../system/deadline.ts';
@@ -6,7 +6,15 @@ import { endPod, sessionPods, type PodFate } from './end-pod.ts';
 import type { Removed } from './end-containers.ts';
 import { endTogether } from './end-together.ts';
 import { grantPods, revokePods, type PodSite } from './grant-pods.ts';
-import { heldPodAccesses, holdsPods, readPodsWaiting, writePodsWaiting } from './pod-access.ts';
+import {
+  heldPodAccesses,
+  holdsPods,
+  readPodAccess,
+  readPodsWaiting,
+  removePodAccess,
+  writePodsWaiting,
+  type PodAccess,
+} from './pod-access.ts';
 import { closingConnections, hasConnections, openConnections } from './user-connections.ts';
 
 /** A cluster that does not answer must not keep sshd. Milliseconds. */
@@ -27,7 +35,7 @@ export async function endPods(site: PodSite, user: User, held?: boolean): Promis
   return await endTogether(site, user.uid, 'pods', async () => {
     // Until its connection ended the user was here, whatever waited before that.
     const since = held === undefined ? readPodsWaiting(site, user.uid)?.since : undefined;
-    return await end(site, user, { since, failed: await grantPods(site, user) });
+    return await end(site, user, { since, failed: await grantPods(site, user, 'root') });
   });
 }
 
@@ -52,18 +60,27 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
   const now = site.now();
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
+  const fatesOn = async (access: PodAccess): Promise<PodFate[]> => {
+    const { signal } = deadlineIn(patienceMs);
+    const client = apiClient(access.server, signal);
+    try {
+      const pods = await sessionPods(client, access, site.settings.profiles);
+      const circumstances = { access, client, signal, open, since, now, closed };
+      return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
+    } finally {
+      client.close();
+    }
+  };
   const fates = await Promise.all(
     heldPodAccesses(site, user.uid).map(async (access): Promise<PodFate[]> => {
-      const { signal } = deadlineIn(patienceMs);
-      const client = apiClient(access.server, signal);
       try {
-        const pods = await sessionPods(client, access, site.settings.profiles);
-        const circumstances = { access, client, signal, open, since, now, closed };
-        return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
+        return await fatesOn(access).catch(async (thrown: unknown) => {
+          const renewed = isDead(thrown) ? await renew(site, user, access) : undefined;
+          if (renewed === undefined) throw thrown;
+          return await fatesOn(renewed);
+        });
       } catch (thrown) {
         return [{ failed: asBerthError(thrown, `the pods of ${user.name} on ${access.cluster}`) }];
-      } finally {
-        client.close();
       }
     }),
   );
@@ -89,4 +106,19 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
       failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
     });
   return { removed, failed };
+}
+
+/** The user can delete the Secret that the token is bound to: that is no way to keep the pods. */
+function isDead(thrown: unknown): boolean {
+  return thrown instanceof BerthError && thrown.code === 'api-unauthorized';
+}
+
+async function renew(
+  site: PodSite,
+  user: User,
+  { cluster }: PodAccess,
+): Promise<PodAccess | undefined> {
+  removePodAccess(site, user.uid, cluster);
+  await grantPods(site, user, 'root');
+  return readPodAccess(site, user.uid, cluster);
 }

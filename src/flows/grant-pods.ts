@@ -18,8 +18,9 @@ import {
   readPodAccess,
   removePodAccess,
   writePodAccess,
-  writePodRefusal,
+  type PodAccess,
 } from './pod-access.ts';
+import { handOver, handOverRefusal, isAsHandedOver } from './pod-handover.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';
 import { holdSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
 import type { SessionSite } from './session-site.ts';
@@ -42,44 +43,53 @@ const lifetimeSeconds = 3600;
  *
  * A cluster that fails costs its own sessions only; the login tells the user why there is no way.
  *
+ * @param to `login` hands it over; for `root` alone, nothing of the user's is touched.
  * @returns What went wrong.
  */
-export async function grantPods(site: PodSite, user: User): Promise<readonly BerthError[]> {
-  const { run } = site;
+export async function grantPods(
+  site: PodSite,
+  user: User,
+  to: 'login' | 'root',
+): Promise<readonly BerthError[]> {
   const { clusters, deps, failed } = await sessionClusters(site, user);
-  const refuse = (cluster: string, thrown: unknown): BerthError => {
+  const refuse = async (cluster: string, thrown: unknown): Promise<BerthError> => {
     const error = asBerthError(thrown, `pods on cluster ${cluster}`);
-    writePodRefusal({ run }, user, cluster, error);
+    // Who can be handed nothing gets no refusal either, and says so by the error itself.
+    if (to === 'login') await handOverRefusal(user, cluster, error).catch(() => undefined);
     return error;
   };
-  for (const { cluster, error } of failed) refuse(cluster, error);
+  for (const { cluster, error } of failed) await refuse(cluster, error);
   const refused = await Promise.all(
     clusters.map(async (cluster) => {
       try {
-        if (!(await holds(site, user, cluster, deps))) await grant(site, user, cluster, deps);
+        const held = await holds(site, user, cluster, deps);
+        if (to === 'root') {
+          if (held === undefined) await grant(site, user, cluster, deps);
+        } else if (held === undefined || !(await isAsHandedOver(user, held)))
+          await handOver(user, await grant(site, user, cluster, deps));
         return [];
       } catch (thrown) {
-        return [refuse(cluster.name, thrown)];
+        return [await refuse(cluster.name, thrown)];
       }
     }),
   );
   return [...failed.map(({ error }) => error), ...refused.flat()];
 }
 
-/** Whether the user's way is good for a while, and leads where root's does by now: address and CA. */
+/** The way that root has for the user, where it is good for a while and leads where root's own does by now. */
 async function holds(
   { run, now }: PodSite,
   user: User,
   cluster: SessionCluster,
   deps: AccessDeps,
-): Promise<boolean> {
+): Promise<PodAccess | undefined> {
   const held = readPodAccess({ run }, user.uid, cluster.name);
-  if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return false;
-  if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return false;
+  if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return undefined;
+  if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return undefined;
   // Cluster API's own word would have to be asked for over the network.
-  if (cluster.admin.kind !== 'kubeconfig') return true;
+  if (cluster.admin.kind !== 'kubeconfig') return held;
   const { url, ca } = await adminAccess(cluster, deps);
-  return held.server.url === url && held.server.ca === ca;
+  return held.server.url === url && held.server.ca === ca ? held : undefined;
 }
 
 /**
@@ -112,7 +122,7 @@ async function grant(
   user: User,
   cluster: SessionCluster,
   deps: AccessDeps & { readonly known: readonly string[] },
-): Promise<void> {
+): Promise<PodAccess> {
   const [made] = bootstrapUser({
     ...{ user, clusters: [cluster], now: now() / 1000, known: deps.known, access: deps, log },
     deadline: deadlineIn(patienceMs),
@@ -129,7 +139,7 @@ async function grant(
       boundTo: await holdSecret(client, secretOf(cluster, user)),
     });
     const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
-    writePodAccess({ run }, user, {
+    const access: PodAccess = {
       ...{ cluster: cluster.name, namespace, expiry },
       server: {
         ...{ url, token },
@@ -137,7 +147,9 @@ async function grant(
         ...(tlsServerName === undefined ? {} : { tlsServerName }),
         ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
       },
-    });
+    };
+    writePodAccess({ run }, user.uid, access);
+    return access;
   } finally {
     client.close();
   }

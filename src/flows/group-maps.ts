@@ -4,7 +4,7 @@ import type { IdMaps } from '../session/container-run.ts';
 import { groupMap, parseIdMap, userMap } from '../session/group-map.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
-import { pausePid } from './warm-container.ts';
+import { pausePid } from './pause-file.ts';
 
 /**
  * Maps in which the user's supplementary groups keep their numbers, where /etc/subgid gives them to the
@@ -47,9 +47,10 @@ async function firstMaps(
   host: SessionHost,
   run: (call: ProgramCall) => Promise<string>,
 ): Promise<string[]> {
+  const pid = pausePid(host);
   try {
-    const pid = pausePid(host.runFolder);
-    return mapFiles.map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+    if (pid !== undefined)
+      return mapFiles.map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
   } catch (error) {
     if (!isErrno(error)) throw error;
   }

@@ -1,6 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
+import { readUserFileSync } from '../system/user-file.ts';
+import { longestStoreList } from './user-containers.ts';
 
 /** What the users' own stores still stand on. */
 export interface References {
@@ -12,9 +14,6 @@ export interface References {
   readonly broken: readonly string[];
 }
 
-/** A store with a thousand containers has 1 MB. */
-const largest = 64 * 1024 * 1024;
-
 const lists = [
   'overlay-containers/containers.json',
   'overlay-containers/volatile-containers.json',
@@ -24,7 +23,7 @@ const lists = [
 
 /**
  * Reads the lists of containers and layers in `STORAGE/users/UID/storage`. They are the users' files:
- * a link is not followed, and only IDs are taken out of them, so that the worst a user can do is to keep
+ * one that is not the user's own is not read, and only IDs are taken out of them, so that the worst a user can do is to keep
  * an image in the store, or to lose one's own container.
  */
 export function userReferences(storage: string): References {
@@ -35,11 +34,11 @@ export function userReferences(storage: string): References {
     for (const list of lists) {
       const path = join(storage, 'users', uid, 'storage', list);
       try {
-        for (const id of idsIn(path)) ids.add(id);
+        for (const id of idsIn(path, Number(uid))) ids.add(id);
       } catch (error) {
-        if (isErrno(error, 'ENOENT')) continue;
-        const harmless = !isErrno(error) || isErrno(error, 'ENOTDIR', 'ELOOP', 'ENXIO');
-        (harmless ? broken : unknown).push(path);
+        const { cause } = error as Error;
+        const unread = isErrno(cause) && !isErrno(cause, 'ENOTDIR', 'ELOOP', 'ENXIO');
+        (unread ? unknown : broken).push(path);
       }
     }
   }
@@ -55,18 +54,12 @@ function usersOf(folder: string, unknown: string[]): string[] {
   }
 }
 
-function* idsIn(path: string): Generator<string> {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  try {
-    const status = fstatSync(descriptor);
-    if (!status.isFile() || status.size > largest) throw new TypeError('no list of podman');
-    const list: unknown = JSON.parse(readFileSync(descriptor, 'utf8'));
-    if (!Array.isArray(list)) throw new TypeError('no list of podman');
-    for (const record of list as readonly (Readonly<Record<string, unknown>> | null)[])
-      for (const value of [record?.image, record?.parent])
-        if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;
-  } finally {
-    closeSync(descriptor);
-  }
+function* idsIn(path: string, uid: number): Generator<string> {
+  const text = readUserFileSync(path, { uid, maximumBytes: longestStoreList });
+  if (text === undefined) return;
+  const list: unknown = JSON.parse(text.toString('utf8'));
+  if (!Array.isArray(list)) throw new TypeError('no list of podman');
+  for (const record of list as readonly (Readonly<Record<string, unknown>> | null)[])
+    for (const value of [record?.image, record?.parent])
+      if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;
 }

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../errors.ts';
+import { readUserFile } from '../system/user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import { podmanAsUser } from './podman-as-user.ts';
-import { storedContainers } from './user-containers.ts';
+import { longestStoreList, storedContainers } from './user-containers.ts';
 import type { UserSite } from './user-site.ts';
 
 /** A whole store that nobody uses. Milliseconds. */
@@ -30,8 +30,9 @@ export async function removeLeakedLayers({ host, owner, user }: UserSite): Promi
 
 /** Podman names the layer of a container after it. */
 async function hasLeakedLayers(store: string, user: UserSite['user']): Promise<boolean> {
+  const demands = { uid: user.uid, maximumBytes: longestStoreList };
   const text = await brieflyAsUser(user, () =>
-    readFile(`${store}/overlay-layers/layers.json`, 'utf8').catch(() => ''),
+    readUserFile(`${store}/overlay-layers/layers.json`, demands),
   );
-  return /"berth-[a-z0-9.-]+-layer"/.test(text);
+  return text !== undefined && /"berth-[a-z0-9.-]+-layer"/.test(text.toString('latin1'));
 }

@@ -1,5 +1,6 @@
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../errors.ts';
+import { someNamesIn } from '../system/user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import { storedContainers } from './user-containers.ts';
@@ -19,7 +20,7 @@ export async function removeLeakedVolumes({ host, owner, user }: UserSite): Prom
   try {
     if (host === undefined || (await storedContainers(owner.folder, user)).length > 0) return [];
     const folder = `${owner.folder}/storage/volumes`;
-    const left = await brieflyAsUser(user, () => readdir(folder).catch(() => []));
+    const left = await brieflyAsUser(user, () => someNamesIn(folder, 1));
     if (left.length > 0) await podmanAsUser(host, ['volume', 'prune', '--force'], removalMs);
     const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
     await brieflyAsUser(user, () => rm(locks, { force: true }));

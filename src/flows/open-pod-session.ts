@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { writeSync } from 'node:fs';
-import { runDir } from '../config/built-in.ts';
+import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -13,14 +13,9 @@ import type { SessionRequest } from '../session/session-request.ts';
 import { namesOfGroups } from '../system/group-names.ts';
 import { isTerminal } from '../system/is-terminal.ts';
 import { terminalSize } from '../system/raw-terminal.ts';
-import {
-  bridgeFolder,
-  heldPodAccesses,
-  podAccessMissing,
-  readPodAccess,
-  spoilPodAccess,
-  type PodAccess,
-} from './pod-access.ts';
+import type { PodAccess } from './pod-access.ts';
+import { bridgeFolder, handedOver, spoilHandover } from './pod-handover.ts';
+import { runFolderOf } from './run-folder.ts';
 import { Forwards } from './forwards.ts';
 import { notYet, type PodPlace } from './open-exec.ts';
 import { relaySession } from './relay-session.ts';
@@ -56,13 +51,14 @@ const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in
  */
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
-  const access = accessOf(host, profile);
+  const access = await handedOver(host.user, profile.pod.cluster);
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const { server, namespace } = access;
   const place: PodPlace = { server, pod: { namespace, pod, container: podContainer } };
-  const folder = bridgeFolder({ run: runDir }, host.user.uid);
+  const folder = bridgeFolder(runFolderOf(host.user));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const forwards = new Forwards({ ...input, ...place, folder });
   const ending = new AbortController();
   const run = async () => {
@@ -87,7 +83,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { exitCode, reason } = await run()
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
-      if (refusing.includes(thrown.code)) spoilPodAccess({ run: runDir }, host.user, access);
+      if (refusing.includes(thrown.code)) await spoilHandover(host.user, access);
       if (!notYet.includes(thrown.code)) throw thrown;
       forwards.postpone();
       await start(input, access);
@@ -124,16 +120,6 @@ async function bring(
   if (program === undefined) return;
   const { bringFiles } = await import('./bring-files.ts');
   await bringFiles({ ...place, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
-}
-
-function accessOf({ user }: SessionHost, { pod }: Profile): PodAccess {
-  const place = { run: runDir };
-  const held =
-    pod.cluster === undefined
-      ? heldPodAccesses(place, user.uid)[0]
-      : readPodAccess(place, user.uid, pod.cluster);
-  if (held === undefined) throw podAccessMissing(place, user.uid, pod.cluster);
-  return held;
 }
 
 /** Loaded only where no pod waits. On a terminal, the user sees what is waited for. */

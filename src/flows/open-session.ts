@@ -57,7 +57,7 @@ export async function openSession(input: OpenInput): Promise<Opened> {
   if (profile.backend === 'pod') return podSession(input, settings, user, profile);
   const host = sessionHost(settings, user, runFolderOf(user));
   const name = containerName(profile, host.connection);
-  const warm = warmContainer(host.runFolder, name);
+  const warm = warmContainer(host, name);
   const container =
     warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);

@@ -85,7 +85,7 @@ async function open(input: OpenInput): Promise<number> {
   });
   if (pods) {
     const { grantPods } = await import('./grant-pods.ts');
-    const failed = await grantPods({ settings, run: runDir, log, now: input.now }, user);
+    const failed = await grantPods({ settings, run: runDir, log, now: input.now }, user, 'login');
     for (const error of failed) log.error(error, { user: name });
   }
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });

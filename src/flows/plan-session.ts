@@ -93,7 +93,7 @@ function planned(
 ): PlannedSession {
   const { mounts, skipped } = readyMounts(profile, host, filesFolder);
   const name = containerName(profile, host.connection);
-  const warm = warmContainer(host.runFolder, name);
+  const warm = warmContainer(host, name);
   const container: SessionContainer = warm ?? {
     ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' },
     ...{ shell: profile.shell ?? host.user.shell, cwd: host.user.home },

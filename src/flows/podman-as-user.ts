@@ -5,6 +5,9 @@ import type { SessionHost } from '../session/session-host.ts';
 
 const longestAnswer = 64 * 1024;
 
+/** RLIMIT_DATA: podman reads whatever the user has put in the place of its files, to the end. Bytes. */
+const mostMemory = 512 * 1024 * 1024;
+
 /**
  * Runs podman as the user, with the configuration that every session has: as root, on a store that the
  * user can write, it would be the user's tool. Its standard output is not asked for.
@@ -19,9 +22,10 @@ export async function podmanAsUser(
 ): Promise<void> {
   const { file, args, env } = podmanCall(host, words);
   const { uid, gid } = host.user;
+  const bounded = [`--data=${mostMemory}`, '--core=0', '--', file, ...args.slice(1)];
   // libuv gives up root's groups with the UID. A group of its own, so that all of it can be killed.
-  const child = spawn(file, args.slice(1), {
-    ...{ argv0: args[0] ?? 'podman', cwd: '/', env, uid, gid, detached: true },
+  const child = spawn('/usr/bin/prlimit', bounded, {
+    ...{ cwd: '/', env, uid, gid, detached: true },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';

@@ -1,42 +1,17 @@
-import { lstatSync, rmSync } from 'node:fs';
-import { asBerthError, type BerthError } from '../errors.ts';
-import type { User } from '../identity/user.ts';
-import { userOfUid } from '../identity/user-of-uid.ts';
+import { lstatSync } from 'node:fs';
+import { asBerthError } from '../errors.ts';
 import { namesIn } from '../system/names-in.ts';
 import { takeLock } from '../system/owner-lock.ts';
-import { isRunning, runningProcesses } from '../system/processes.ts';
+import { runningProcesses } from '../system/processes.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
-import { writePrivateFile } from '../system/private-file.ts';
-import { endConnection, endPodsOf } from './close-connection.ts';
-import { closingFile, monitorOf, readConnection } from './connection-record.ts';
-import { endOver, overdue } from './end-over.ts';
-import {
-  connectionFile,
-  connectionsFolder,
-  connectionsOf,
-  type SessionSite,
-} from './session-site.ts';
-import { userSite } from './user-site.ts';
+import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
+import { inTurn, type StartTurns } from './reap-in-turn.ts';
+import { nothingReaped, type UserReap } from './reap-user.ts';
+import { connectionsFolder, type SessionSite } from './session-site.ts';
 
-export interface ReapReport {
+export interface ReapReport extends UserReap {
   /** Another reaper was at work, and this one did nothing. */
   readonly busy: boolean;
-  /** Connections that ended without PAM. */
-  readonly connections: readonly EndedConnection[];
-  readonly processes: number;
-  /** Names of containers that were removed, by user. */
-  readonly containers: readonly { readonly user: string; readonly name: string }[];
-  /** Connections and containers that go on. */
-  readonly sessionsOpen: number;
-  readonly containersLeft: number;
-  /** UIDs that no account has, and whose storage is there: to be looked at by an admin. */
-  readonly ownerless: readonly number[];
-  readonly failed: readonly BerthError[];
-}
-
-export interface EndedConnection {
-  readonly user: string;
-  readonly id: string;
 }
 
 export interface ReapOptions {
@@ -44,12 +19,18 @@ export interface ReapOptions {
   readonly dryRun: boolean;
   /** How long to wait for another reaper. Milliseconds. */
   readonly waitMs: number;
+  /** Reaps these users, one after the other, in a process that can be killed: `reapEach`. */
+  readonly start: StartTurns;
 }
 
 /** A storage of thousands of users is not looked through each minute. Milliseconds. */
 const sweepEveryMs = 3_600_000;
-/** PAM's hook gives up by itself long before. Milliseconds. */
-const closingMs = 120_000;
+
+/**
+ * How long one user's turn may take. Podman has its own limits, of which a user with a storage that
+ * fights back can use up several. Milliseconds.
+ */
+const turnMs = 60_000;
 
 /**
  * Finds what PAM's close missed, because sshd was killed or the machine was booted, and what is past
@@ -59,106 +40,47 @@ const closingMs = 120_000;
  */
 export async function reapSessions(site: SessionSite, options: ReapOptions): Promise<ReapReport> {
   ensureRootFolder(site.run);
-  if (options.dryRun) return reapAll(site, true);
+  if (options.dryRun) return reapAll(site, options);
   const lock = `${site.run}/reap.lock`;
   let held;
   try {
     held = await takeLock(lock, { waitMs: options.waitMs, foreignStaleMs: 600_000 });
   } catch (error) {
-    if (asBerthError(error, 'reap').code === 'lock-timeout') return { ...nothing, busy: true };
+    if (asBerthError(error, 'reap').code === 'lock-timeout')
+      return { ...nothingReaped, busy: true };
     throw error;
   }
   try {
-    return await reapAll(site, false);
+    return await reapAll(site, options);
   } finally {
     await held?.release();
   }
 }
 
-const nothing: ReapReport = {
-  ...{ busy: false, connections: [], processes: 0, containers: [], sessionsOpen: 0 },
-  ...{ containersLeft: 0, ownerless: [], failed: [] },
-};
-
-async function reapAll(site: SessionSite, dryRun: boolean): Promise<ReapReport> {
-  let report = nothing;
-  for (const uid of candidates(site, dryRun)) {
-    try {
-      const user = userOfUid(uid);
-      report =
-        user === undefined
-          ? { ...report, ownerless: [...report.ownerless, uid] }
-          : added(report, await reapUser(site, user, dryRun));
-    } catch (error) {
-      report = { ...report, failed: [...report.failed, asBerthError(error, `UID ${uid}`)] };
-    }
-  }
-  return report;
-}
-
-async function reapUser(site: SessionSite, user: User, dryRun: boolean): Promise<ReapReport> {
-  const connections: EndedConnection[] = [];
-  const failed: BerthError[] = [];
-  let processes = 0;
-  const before = await overdue(site, await userSite(site, user), { note: false });
-  for (const id of goneConnections(site, user.uid)) {
-    connections.push({ user: user.name, id });
-    if (dryRun) continue;
-    const file = connectionFile(site, user.uid, id);
-    const record = readConnection(file) ??
-      readConnection(closingFile(file)) ?? { user: user.name, ...unknownRecord };
-    const ended = await endConnection(site, user, { id, record, gone: true });
-    processes += ended.processes;
-    failed.push(...ended.failed);
-    site.log.info('session closed', {
-      ...{ user: user.name, connection: id, by: 'reaper', rhost: record.rhost },
-      ...{ processes: ended.processes, containers: ended.containers },
-    });
-  }
-  const part = await userSite(site, user);
-  if (!dryRun) {
-    failed.push(...(await endOver(site, part)).failed);
-    failed.push(...(await endPodsOf(site, user)).failed);
-  }
-  const after = dryRun ? before : await overdue(site, part, { note: false });
-  const left = new Set(
-    (dryRun ? before.all.filter((one) => !before.over.includes(one)) : after.all).map(
-      ({ id }) => id,
-    ),
+async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promise<ReapReport> {
+  let report: UserReap = nothingReaped;
+  const slow = slowUsers(site);
+  const late: number[] = [];
+  // Who took too long before comes last: the others' turn does not wait for that again.
+  const uids = [...candidates(site, dryRun)].sort(
+    (a, b) => Number(slow.has(a)) - Number(slow.has(b)) || a - b,
   );
-  return {
-    ...{ busy: false, connections, processes, failed, ownerless: [] },
-    containers: before.all.flatMap(({ id, name }) =>
-      left.has(id) ? [] : [{ user: user.name, name }],
-    ),
-    sessionsOpen: after.open.size,
-    containersLeft: left.size,
-  };
-}
-
-/** Of a record that a full disk cut short: its processes are known by the connection's ID. */
-const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
-
-/** Connections whose monitor is gone, and those whose end was begun and never done. */
-function goneConnections(site: SessionSite, uid: number): ReadonlySet<string> {
-  const folder = connectionsOf(site, uid);
-  const gone = new Set<string>();
-  for (const name of namesIn(folder)) {
-    const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
-    const monitor = id === undefined ? undefined : monitorOf(id);
-    const age = ageOf(`${folder}/${name}`, site.now());
-    if (id === undefined || monitor === undefined) {
-      // Half a record of a killed hook.
-      if (age > closingMs) rmSync(`${folder}/${name}`, { force: true });
-    } else if (!isRunning(monitor) || (name !== id && age > closingMs)) gone.add(id);
+  for await (const { uid, reaped } of inTurn(uids, turnMs, start)) {
+    if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) late.push(uid);
+    report = added(report, reaped);
   }
-  return gone;
+  if (!dryRun) writePrivateFile(slowFile(site), JSON.stringify(late));
+  return { busy: false, ...report };
 }
 
-/** Milliseconds since it was changed, its name too; 0 where it is gone. */
-function ageOf(path: string, now: number): number {
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  return status === undefined ? 0 : now - status.ctimeMs;
+function slowFile({ run }: Pick<SessionSite, 'run'>): string {
+  return `${run}/slow.json`;
+}
+
+/** UIDs of those whose turn took too long the last time. */
+function slowUsers(site: SessionSite): ReadonlySet<number> {
+  const text = readPrivateFile(slowFile(site), 0, 1024 * 1024);
+  return new Set(text === undefined ? [] : (JSON.parse(text) as number[]));
 }
 
 /**
@@ -182,12 +104,11 @@ function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
     const running = new Set([...runningProcesses()].map(({ uid }) => String(uid)));
     add(storage.filter((name) => running.has(name)));
   }
-  return [...uids].sort((a, b) => a - b);
+  return [...uids];
 }
 
-function added(one: ReapReport, other: ReapReport): ReapReport {
+function added(one: UserReap, other: UserReap): UserReap {
   return {
-    busy: one.busy,
     connections: [...one.connections, ...other.connections],
     processes: one.processes + other.processes,
     containers: [...one.containers, ...other.containers],

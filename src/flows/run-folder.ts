@@ -1,6 +1,6 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/built-in.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 
 /** Where it can be: systemd's folder of the user, else the one that PAM's hook makes. */
@@ -31,6 +31,16 @@ export function findRunFolder(user: Pick<User, 'uid'>): string | undefined {
 }
 
 function isOwnFolder(folder: string, uid: number): boolean {
-  const status = lstatSync(folder, { throwIfNoEntry: false });
+  const status = statusOf(folder);
   return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
+}
+
+/** A user can mount a file system of their own over it, of which root is told nothing. */
+function statusOf(folder: string): Stats | undefined {
+  try {
+    return lstatSync(folder, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isErrno(error)) return undefined;
+    throw error;
+  }
 }

@@ -14,17 +14,13 @@ import { groupLines } from '../system/group-names.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
 import { runProgram } from '../system/run-program.ts';
+import { readUserFile } from '../system/user-file.ts';
 import { groupMaps } from './group-maps.ts';
 import { assertLimits } from './limits-in-effect.ts';
+import { clearedPausePid, pausePid } from './pause-file.ts';
 import { readyMounts } from './ready-mounts.ts';
 import { startError } from './start-errors.ts';
-import {
-  noteFile,
-  noteFolder,
-  pausePid,
-  warmContainer,
-  type ContainerNote,
-} from './warm-container.ts';
+import { noteFile, noteFolder, warmContainer, type ContainerNote } from './warm-container.ts';
 
 export interface StartInput {
   readonly host: SessionHost;
@@ -51,7 +47,7 @@ export async function startContainer(
 ): Promise<NonNullable<ReturnType<typeof warmContainer>>> {
   const { host, profile, name } = input;
   const { runFolder } = host;
-  const warm = (): ReturnType<typeof warmContainer> => warmContainer(runFolder, name);
+  const warm = (): ReturnType<typeof warmContainer> => warmContainer(host, name);
   const deadline = performance.now() + profile.deadlineMs;
   await mkdir(noteFolder(runFolder), { recursive: true, mode: 0o700 });
   const lock = await takeLock(`${noteFolder(runFolder)}/${name}.lock`, {
@@ -79,6 +75,7 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   const run = (call: ProgramCall): Promise<string> => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
   assertOwnFolder(host);
+  await clearedPausePid(host);
   const { mounts } = readyMounts(profile, host, filesFolder);
   const maps = await groupMaps(host, run);
   const call = containerRun(host, profile, {
@@ -97,9 +94,9 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   ]);
   // --replace first prints what it removed.
   const id = printed.trim().split('\n').at(-1) ?? '';
-  const pid = Number(await readFile(pidFile(host, name), 'utf8'));
+  const pid = await containerPid(host, name);
   assertLimits(pid, profile);
-  const container = { id, pausePid: pausePid(host.runFolder) };
+  const container = { id, pausePid: pausePid(host) ?? 0 };
   const shell = await prepareInside(input, { ...container, pid, groups }, run);
   const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
   const note: ContainerNote = {
@@ -146,6 +143,13 @@ function assertOwnFolder(host: SessionHost): void {
     hint: 'hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
     fields: { file: folder },
   });
+}
+
+/** As podman has just written it; NaN where somebody else did. */
+async function containerPid(host: SessionHost, name: string): Promise<number> {
+  const demands = { uid: host.user.uid, maximumBytes: 32 };
+  const text = await readUserFile(pidFile(host, name), demands);
+  return Number.parseInt(text?.toString('latin1') ?? '', 10);
 }
 
 /** What `ENV` of the image says, as the container's first process has it. */

@@ -1,7 +1,6 @@
-import { open } from 'node:fs/promises';
-import { constants } from 'node:fs';
 import { BerthError, isErrno } from '../errors.ts';
 import type { Credentials } from '../system/as-user.ts';
+import { readUserFile } from '../system/user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 
 /** A container as the user's store lists it, running or not. */
@@ -13,7 +12,11 @@ export interface StoredContainer {
   readonly created: number;
 }
 
-const largest = 16 * 1024 * 1024;
+/**
+ * Bytes. A list of a thousand containers or layers has 1 MB; what JSON can make of a file in memory is
+ * twenty times as much.
+ */
+export const longestStoreList = 4 * 1024 * 1024;
 
 /**
  * The containers of containers/storage's own list, which podman keeps whether they run or not, and for
@@ -22,22 +25,29 @@ const largest = 16 * 1024 * 1024;
  * leave a process.
  *
  * @param folder The user's own below the storage.
- * @throws `store-unreadable`
+ * @throws `store-unreadable`, `store-broken`
  */
 export async function storedContainers(
   folder: string,
   user: Credentials,
 ): Promise<readonly StoredContainer[]> {
   const path = `${folder}/storage/overlay-containers/containers.json`;
-  const text = await brieflyAsUser(user, () => readBounded(path));
+  const demands = { uid: user.uid, maximumBytes: longestStoreList };
+  let text: string | undefined;
+  try {
+    text = (await brieflyAsUser(user, () => readUserFile(path, demands)))?.toString('utf8');
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    throw isErrno(error.cause, ...ofTheDisk) ? unreadable(path, error) : broken(path, error);
+  }
   if (text === undefined || text.trim() === '') return [];
   let list: unknown;
   try {
     list = JSON.parse(text);
   } catch (cause) {
-    throw unreadable(path, 'it is no JSON', cause);
+    throw broken(path, cause);
   }
-  if (!Array.isArray(list)) throw unreadable(path, 'it is no list');
+  if (!Array.isArray(list)) throw broken(path, new Error('it is no list'));
   return list.flatMap(containerOf);
 }
 
@@ -55,30 +65,26 @@ function containerOf(entry: unknown): StoredContainer[] {
   ];
 }
 
-async function readBounded(path: string): Promise<string | undefined> {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  let file;
-  try {
-    file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (cause) {
-    if (isErrno(cause, 'ENOENT')) return undefined;
-    throw unreadable(path, isErrno(cause) ? String(cause.code) : String(cause), cause);
-  }
-  try {
-    const status = await file.stat();
-    if (!status.isFile()) throw unreadable(path, 'it is no file');
-    if (status.size > largest) throw unreadable(path, `it has ${status.size} bytes`);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
-}
+/** What may be over the next time, and says nothing of what is in the file. */
+const ofTheDisk = ['EIO', 'ESTALE', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM'];
 
-function unreadable(path: string, why: string, cause?: unknown): BerthError {
-  return new BerthError(`the list of containers cannot be read: ${why}`, {
+function unreadable(path: string, cause: Error): BerthError {
+  return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
     code: 'store-unreadable',
     exit: 'io',
     hint: `Look at ${path}; podman keeps it.`,
+    fields: { file: path },
+    cause,
+  });
+}
+
+/** Podman never writes such a list: the user did, or a disk that was full. */
+function broken(path: string, cause: unknown): BerthError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new BerthError(`the list of containers is none of podman's: ${why}`, {
+    code: 'store-broken',
+    exit: 'io',
+    hint: `As its user, remove ${path.replace(/\/overlay-containers\/.*/, '')}: the next login makes it anew.`,
     fields: { file: path },
     cause,
   });

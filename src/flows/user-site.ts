@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { User } from '../identity/user.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
-import { pauseFile } from '../session/podman-call.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import { userFolder } from '../session/session-host.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import type { ProcessOwner } from './connection-processes.ts';
+import { clearedPausePid } from './pause-file.ts';
 import { findRunFolder } from './run-folder.ts';
 import type { SessionSite } from './session-site.ts';
 
@@ -29,17 +29,9 @@ export async function userSite(site: SessionSite, user: User): Promise<UserSite>
       subordinate: await subordinateRanges(user),
       folder: userFolder({ storage, user }),
       podman: podman.podman,
-      pausePid: host === undefined ? undefined : await pausePidOf(host),
+      pausePid: host && (await brieflyAsUser(user, () => clearedPausePid(host))),
     },
   };
-}
-
-async function pausePidOf({ user, runFolder }: SessionHost): Promise<number | undefined> {
-  const text = await brieflyAsUser(user, () =>
-    readFile(pauseFile({ runFolder }), 'latin1').catch(() => ''),
-  );
-  const pid = Number(text.trim());
-  return Number.isInteger(pid) && pid > 1 ? pid : undefined;
 }
 
 async function subordinateRanges({ name, uid }: User): Promise<ProcessOwner['subordinate']> {

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { isErrno } from '../errors.ts';
-import { pauseFile } from '../session/podman-call.ts';
+import { BerthError } from '../errors.ts';
 import type { SessionContainer } from '../session/session-call.ts';
+import type { SessionHost } from '../session/session-host.ts';
 import { startOf } from '../system/process-start.ts';
+import { readUserFileSync } from '../system/user-file.ts';
+import { pausePid } from './pause-file.ts';
 
 /** What is known of a container since it was started, in the user's run folder. */
 export interface ContainerNote extends Omit<SessionContainer, 'pausePid'> {
@@ -23,25 +24,30 @@ export function noteFile(runFolder: string, name: string): string {
   return `${noteFolder(runFolder)}/${name}.json`;
 }
 
+/** Bytes; most of it is the environment that an image may have. */
+const longestNote = 256 * 1024;
+
 /** The container of this name, if it runs and can be joined: three small files are read. */
 export function warmContainer(
-  runFolder: string,
+  host: Pick<SessionHost, 'runFolder' | 'user'>,
   name: string,
 ): (ContainerNote & SessionContainer) | undefined {
   try {
-    const text = readFileSync(noteFile(runFolder, name), 'utf8');
-    const note = { ...formerNotes, ...(JSON.parse(text) as ContainerNote) };
-    if (note.start === '' || startOf(note.pid) !== note.start) return undefined;
-    const pause = pausePid(runFolder);
-    return startOf(pause) === undefined ? undefined : { ...note, pausePid: pause };
+    const demands = { uid: host.user.uid, maximumBytes: longestNote };
+    const text = readUserFileSync(noteFile(host.runFolder, name), demands);
+    if (text === undefined) return undefined;
+    const note = { ...formerNotes, ...(JSON.parse(text.toString('utf8')) as ContainerNote) };
+    if (!isRunning(note)) return undefined;
+    const pause = pausePid(host);
+    if (pause === undefined || startOf(pause) === undefined) return undefined;
+    return { ...note, pausePid: pause };
   } catch (error) {
-    // No note, or half of one: it is started anew.
-    if (isErrno(error) || error instanceof SyntaxError) return undefined;
+    // Half a note, or none of ours: the container is started anew.
+    if (error instanceof BerthError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-/** The process that keeps the user's user namespace open, as podman notes it. */
-export function pausePid(runFolder: string): number {
-  return Number(readFileSync(pauseFile({ runFolder }), 'latin1'));
+function isRunning({ pid, start }: Partial<ContainerNote>): boolean {
+  return typeof pid === 'number' && start !== '' && startOf(pid) === start;
 }

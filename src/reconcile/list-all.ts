@@ -1,3 +1,4 @@
+import { BerthError } from '../errors.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
@@ -11,11 +12,14 @@ export interface ListOptions {
   readonly metadataOnly?: boolean;
 }
 
-/** Objects a page: an answer stays far below what the client takes. */
+/** Objects a page, to begin with. */
 const pageSize = 200;
 
 /** How often a list is begun anew because its pages grew too old for etcd. */
 const attempts = 3;
+
+/** More than a cluster has; a list that never ends must end. Objects. */
+const mostObjects = 200_000;
 
 const metadataOnly =
   'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
@@ -24,48 +28,90 @@ const metadataOnly =
  * All objects of a collection, page by page, as they were at one moment.
  *
  * @param path The collection's, without a query.
- * @throws The `api-…` errors; there is no half list
+ * @throws The `api-…` errors, `api-list-too-long`; there is no half list
  */
-export async function listAll(
+export function listAll(
   client: ApiClient,
   path: string,
   options: ListOptions,
 ): Promise<LiveObject[]> {
+  return listEach(client, path, { ...options, take: (object) => object });
+}
+
+/**
+ * The same where users write the objects: of each only what `take` makes of it is kept, so that the memory
+ * is that of a page.
+ *
+ * @throws as `listAll`
+ */
+export async function listEach<T>(
+  client: ApiClient,
+  path: string,
+  options: ListOptions & {
+    readonly take: (object: LiveObject) => T;
+    /** How many there can be. */
+    readonly most?: number;
+  },
+): Promise<T[]> {
+  const { take, most = mostObjects, attempted } = options;
   for (let attempt = 1; ; attempt += 1) {
-    const items = await listOnce(client, path, options, attempt === attempts);
-    if (items !== undefined) return items;
+    const taken: T[] = [];
+    const pages = pagesOf(client, path, options, attempt === attempts);
+    let page = await pages.next();
+    for (; page.done !== true; page = await pages.next()) {
+      if (taken.length + page.value.length > most) throw tooLong(attempted, most);
+      for (const object of page.value) taken.push(take(object));
+    }
+    if (page.value === 'complete') return taken;
   }
 }
 
-/** Nothing where the pages expired on the way (410) and it is not the last attempt. */
-async function listOnce(
+/** @returns `expired` where the pages grew too old on the way (410) and it is not the last attempt. */
+async function* pagesOf(
   client: ApiClient,
   path: string,
   { attempted, labelSelector, fieldSelector, ...options }: ListOptions,
   last: boolean,
-): Promise<LiveObject[] | undefined> {
-  const items: LiveObject[] = [];
+): AsyncGenerator<readonly LiveObject[], 'complete' | 'expired'> {
   let token: string | undefined;
+  let limit = pageSize;
   do {
     const query = new URLSearchParams({
-      limit: String(pageSize),
+      limit: String(limit),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
       ...(token === undefined ? {} : { continue: token }),
     });
-    const answer = await client.send({
-      method: 'GET',
-      path: `${path}?${query.toString()}`,
-      ...(options.metadataOnly === true ? { accept: metadataOnly } : {}),
-    });
-    if (answer.status === 410 && !last) return undefined;
+    let answer;
+    try {
+      answer = await client.send({
+        method: 'GET',
+        path: `${path}?${query.toString()}`,
+        ...(options.metadataOnly === true ? { accept: metadataOnly } : {}),
+      });
+    } catch (thrown) {
+      // Users can make objects of a megabyte and more each: one of them always fits.
+      const tooLarge = thrown instanceof BerthError && thrown.code === 'api-answer-too-large';
+      if (!tooLarge || limit === 1) throw thrown;
+      limit = Math.max(1, Math.floor(limit / 10));
+      continue;
+    }
+    if (answer.status === 410 && !last) return 'expired';
     if (answer.status !== 200) throw apiError(attempted, answer);
     const page = answer.body as {
       readonly items?: readonly LiveObject[];
       readonly metadata?: { readonly continue?: string };
     };
-    items.push(...(page.items ?? []));
-    token = page.metadata?.continue;
-  } while (token !== undefined && token !== '');
-  return items;
+    yield page.items ?? [];
+    token = page.metadata?.continue ?? '';
+  } while (token !== '');
+  return 'complete';
+}
+
+function tooLong(attempted: string, most: number): BerthError {
+  return new BerthError(`${attempted}: there are more than ${most}`, {
+    code: 'api-list-too-long',
+    exit: 'unavailable',
+    hint: 'See what answers at this address, and who made so many: a quota for the namespace keeps them away.',
+  });
 }

@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { lstat, open, readdir, rename, unlink } from 'node:fs/promises';
+import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
 import { randomDigits } from './random-digits.ts';
+import { someNamesIn } from './user-file.ts';
 
 /** New contents that lie complete beside the file they will replace. */
 export interface StagedFile {
@@ -175,11 +176,14 @@ function temporaryStem(path: string): string {
   return `.${basename(path)}.berth-`;
 }
 
+/** The folder may be a user's, who can put a million files into it. */
+const mostNames = 10_000;
+
 /** Removes what killed writers of this file left. Only tidiness: its own errors stop no write. */
 async function sweep(path: string): Promise<void> {
   const stem = temporaryStem(path);
   const folder = dirname(path);
-  for (const name of await readdir(folder).catch(() => [])) {
+  for (const name of await someNamesIn(folder, mostNames)) {
     if (!name.startsWith(stem)) continue;
     const [whole, mark] = unique.exec(name.slice(stem.length)) ?? [];
     if (whole === undefined) continue;

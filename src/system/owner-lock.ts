@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
-import { link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { escapeControl } from '../log.ts';
 import { writeError } from './atomic-file.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
 import { startOf } from './process-start.ts';
+import { readUserFile, someNamesIn } from './user-file.ts';
 
 export interface LockOptions {
   /** How long to wait for others, in milliseconds. */
@@ -42,6 +43,10 @@ interface Owner {
 }
 
 const abandonedAfterMs = 3_600_000;
+
+/** The lock may lie in a user's folder: what is there in its place is not read to its end. Bytes. */
+const longestOwner = 1_024;
+const mostNames = 10_000;
 
 /**
  * Takes a lock file that outlives kill -9 of its owner by no more than the next try.
@@ -100,7 +105,7 @@ async function sweep(path: string, temporary: string): Promise<void> {
   const folder = dirname(path);
   const stem = `${basename(path)}.`;
   const { mtimeMs } = await stat(temporary);
-  for (const name of await readdir(folder)) {
+  for (const name of await someNamesIn(folder, mostNames)) {
     if (!name.startsWith(stem)) continue;
     const [whole, mark] = leftoverEnd.exec(name.slice(stem.length)) ?? [];
     if (whole === undefined) continue;
@@ -193,10 +198,13 @@ async function touched(temporary: string): Promise<number> {
 async function readOwner(path: string): Promise<Owner | undefined> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    const uid = process.geteuid?.() ?? 0;
+    const bytes = await readUserFile(path, { uid, maximumBytes: longestOwner });
+    if (bytes === undefined) return undefined;
+    text = bytes.toString('utf8');
   } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw error;
+    if (!(error instanceof BerthError)) throw error;
+    text = '';
   }
   try {
     const owner = JSON.parse(text) as Partial<Owner> | null;

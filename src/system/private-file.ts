@@ -1,21 +1,15 @@
 import {
   closeSync,
-  constants,
-  fstatSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readSync,
   renameSync,
   rmSync,
-  type Stats,
   writeFileSync,
 } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
-import { escapeControl } from '../log.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
+import { readUserFile, readUserFileSync } from './user-file.ts';
 
 /**
  * Reads a file that holds secrets, and refuses one that somebody else could have written or read.
@@ -31,25 +25,7 @@ export function readPrivateFile(
   uid: number,
   maximumBytes: number,
 ): string | undefined {
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (cause) {
-    notOpened(path, cause);
-    return;
-  }
-  try {
-    const status = fstatSync(descriptor);
-    assertPrivate(path, status, uid, maximumBytes);
-    const buffer = Buffer.alloc(status.size);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
-      read = readSync(descriptor, buffer, length, buffer.length - length, null);
-    }
-    return buffer.toString('utf8', 0, length);
-  } finally {
-    closeSync(descriptor);
-  }
+  return readUserFileSync(path, { uid, maximumBytes, secret: true })?.toString('utf8');
 }
 
 /**
@@ -61,20 +37,7 @@ export async function readPrivateFileSoon(
   uid: number,
   maximumBytes: number,
 ): Promise<string | undefined> {
-  const { open } = await import('node:fs/promises');
-  let file: FileHandle;
-  try {
-    file = await open(path, openFlags);
-  } catch (cause) {
-    notOpened(path, cause);
-    return;
-  }
-  try {
-    assertPrivate(path, await file.stat(), uid, maximumBytes);
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
+  return (await readUserFile(path, { uid, maximumBytes, secret: true }))?.toString('utf8');
 }
 
 /**
@@ -113,33 +76,3 @@ function sweep(path: string): void {
 }
 
 const temporaryEnd = new RegExp(`^(${markPattern})\\.tmp$`);
-
-/** A symlink could make us take a foreign file for the user's own; a FIFO must not block us. */
-const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-function notOpened(path: string, cause: unknown): undefined {
-  if (isErrno(cause, 'ENOENT')) return;
-  throw unusable(path, 'unreadable', isErrno(cause, 'ELOOP') ? 'it is a symlink' : reason(cause));
-}
-
-function assertPrivate(path: string, status: Stats, uid: number, maximumBytes: number): void {
-  if (!status.isFile()) throw unusable(path, 'unsafe', 'it is not a regular file');
-  if (status.uid !== uid) throw unusable(path, 'unsafe', `its owner is UID ${status.uid}`);
-  if ((status.mode & 0o077) !== 0) {
-    throw unusable(path, 'unsafe', `its mode is ${(status.mode & 0o777).toString(8)}`);
-  }
-  if (status.size > maximumBytes) throw unusable(path, 'too-large', `${status.size} bytes`);
-}
-
-function unusable(path: string, kind: string, why: string): BerthError {
-  return new BerthError(`${escapeControl(path)} cannot be used: ${why}`, {
-    code: `private-file-${kind}`,
-    exit: 'permission',
-    hint: 'Remove the file and log in to the portal again: it is made anew.',
-    fields: { file: path },
-  });
-}
-
-function reason(cause: unknown): string {
-  return isErrno(cause) ? String(cause.code) : String(cause);
-}

@@ -39,7 +39,7 @@ describe("sshd's forwards of a session in a pod", () => {
   };
   /** Of the user's own folder on the login node, in which the sessions find each other. */
   const bridgeFiles = (user: string) =>
-    readdir(pods.host.path(`/run/berth/pods/${pods.host.account(user).uid}/bridge`));
+    readdir(pods.host.path(`/run/user/${pods.host.account(user).uid}/berth-bridge`));
   const led = (user: string) =>
     waitFor({ what: 'a session that forwards', timeoutMs: 15_000 }, async () =>
       (await bridgeFiles(user)).some((name) => name.endsWith('.sock')) ? true : undefined,

@@ -1,15 +1,15 @@
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { heldPodAccesses, readPodAccess } from '../../../src/flows/pod-access.ts';
+import { heldPodAccesses, readPodAccess, writePodAccess } from '../../../src/flows/pod-access.ts';
 
 const access = {
   ...{ cluster: 'prod', namespace: 'u-ada', expiry: 1 },
   server: { url: 'https://api.example.org', token: 't' },
 };
 
-describe('the way to the pods, in a file that is the user’s', () => {
+describe.runIf(process.getuid?.() === 0)('the way to the pods, as root keeps it', () => {
   let run: string;
   let file: string;
   beforeEach(async () => {
@@ -19,10 +19,12 @@ describe('the way to the pods, in a file that is the user’s', () => {
   });
   afterEach(() => rm(run, { recursive: true }));
 
-  it('is read as it was written', async () => {
-    await writeFile(file, JSON.stringify(access));
+  it('is read as it was written, and root alone can', async () => {
+    writePodAccess({ run }, 1000, access);
     expect(readPodAccess({ run }, 1000, 'prod')).toEqual(access);
     expect(heldPodAccesses({ run }, 1000)).toEqual([access]);
+    const { uid, mode } = await stat(file);
+    expect([uid, mode & 0o7777]).toEqual([0, 0o600]);
   });
 
   it.each([
@@ -33,14 +35,17 @@ describe('the way to the pods, in a file that is the user’s', () => {
     JSON.stringify({ ...access, server: { url: access.server.url } }),
     JSON.stringify({ ...access, namespace: ['u-ada'] }),
     JSON.stringify({ ...access, expiry: 'never' }),
-  ])('is none where the user made %j of it', async (text) => {
-    await writeFile(file, text);
+  ])('is none where half of it is there: %j', async (text) => {
+    await writeFile(file, text, { mode: 0o600 });
     expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
     expect(heldPodAccesses({ run }, 1000)).toEqual([]);
   });
 
-  it('is not read where the user made it larger than root’s memory', async () => {
-    await writeFile(file, '');
+  it('is none where the file is the user’s, as it was in former versions, and larger than root’s memory', async () => {
+    await writeFile(file, JSON.stringify(access), { mode: 0o600 });
+    await chown(file, 1000, 1000);
+    expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
+    await chown(file, 0, 0);
     await truncate(file, 1_900_000_000);
     expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
   });
