@@ -24,6 +24,8 @@ export interface LoadOptions {
   readonly cache?: 'read-write' | 'read' | 'off';
   /** The build that the cache must be of; without one there is no cache. */
   readonly build?: string;
+  /** Epoch milliseconds; the machine's clock where not said. */
+  readonly now?: () => number;
 }
 
 const defaultConfigFile = '/etc/berth/berth.yml';
@@ -45,7 +47,7 @@ export async function loadSettings(
 ): Promise<LoadedSettings> {
   const uid = process.geteuid?.() ?? 0;
   const configFile = files.configFile ?? defaultConfigFile;
-  const { cache = 'read-write', build = buildId } = options;
+  const { cache = 'read-write', build = buildId, now = Date.now } = options;
   if (cache === 'off' || build === undefined) return (await readAll(files, uid)).loaded;
 
   const key: CacheKey = { build, asked: [configFile, files.hookEnvFile, files.clustersDir] };
@@ -65,7 +67,7 @@ export async function loadSettings(
   }
   const { loaded, sources, newestNs, transient } = await readAll(files, uid);
   if (loaded.settings.stateDir !== stateDir) assertStateDir(loaded.settings.stateDir, uid);
-  const settled = newestNs + settledAfterNs < BigInt(Date.now()) * 1_000_000n;
+  const settled = newestNs + settledAfterNs < BigInt(now()) * 1_000_000n;
   if (cache === 'read-write' && settled && !transient) {
     try {
       await writeCachedSettings(path, key, sources, loaded);

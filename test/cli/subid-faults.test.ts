@@ -6,6 +6,7 @@ import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../site/packages.ts';
 import { waitFor } from '../site/wait.ts';
+import { times } from '../soak.ts';
 import { berth, EtcFolder } from './etc-folder.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -84,12 +85,12 @@ describe('a run that is cut short', () => {
   it('by kill -9 at any moment leaves each file whole, and the next run ends the work', async () => {
     await etc.people(people);
     const left: number[] = [];
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < times(6, 48); round += 1) {
       await etc.write('subuid', '');
       await etc.write('subgid', '');
       const run = spawn(berth, ['subid', 'apply', '--prefix', etc.root], { stdio: 'ignore' });
       await untilLocked(run);
-      await sleep(round * 25);
+      await sleep((round % 12) * 25);
       run.kill('SIGKILL');
       await ended(run);
       const counts = await Promise.all(

@@ -8,13 +8,22 @@ import { parse } from 'yaml';
 import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
 import { ensureAccount, type Account } from '../site/accounts.ts';
 import { installed, type PortalTokens } from '../site/portal.ts';
+import { seeded } from '../random.ts';
 import { openSite, type Site } from '../site/site.ts';
+import { times } from '../soak.ts';
 import { emptyHome, leftovers } from './homes.ts';
-import { type FreshPortal, freshPortal, isAsWanted, removePortals, timed } from './hooks.ts';
+import {
+  type FreshPortal,
+  freshPortal,
+  isAsWanted,
+  removePortals,
+  timed,
+  type TimedResult,
+} from './hooks.ts';
 
 const user = 'faults-kill';
 /** How many moments of each kind of login. */
-const moments = { first: 26, later: 26 };
+const moments = times(6, 26);
 const foreign = { name: 'elsewhere', user: { token: 'of-another-site' } };
 
 let site: Site;
@@ -30,17 +39,6 @@ afterAll(async () => {
   await emptyHome(account);
 });
 
-/** Mulberry32: the same moments in every run, so that a red one can be met again. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** A home with a kubeconfig that says something of the user's own. */
 async function homeWithForeignEntries(): Promise<void> {
   await emptyHome(account);
@@ -55,7 +53,7 @@ async function homeWithForeignEntries(): Promise<void> {
   for (const path of [folder, file]) await chown(path, account.uid, account.gid);
 }
 
-/** Starts the hook as nginx_stage does and kills it so many milliseconds later, if it still runs. */
+/** Starts the hook as nginx_stage does and kills it so many milliseconds later, where it still runs. */
 async function killedAfter(
   milliseconds: number,
   portal: FreshPortal,
@@ -111,25 +109,23 @@ async function expectRefreshTokenIsGood(): Promise<void> {
 }
 
 describe('kill -9 at any moment of a login leaves what the next login repairs', () => {
-  it(`${moments.first} moments of first logins`, { timeout: 120_000 }, async () => {
-    const next = random(20261121);
+  it(`${moments} moments of first logins`, { timeout: 600_000 }, async () => {
     const tokens = await (await freshPortal(site, oidc)).login(user);
-    const whole = await measured(() => Promise.resolve());
-    let killed = 0;
-    for (let moment = 0; moment < moments.first; moment += 1) {
-      const delay = next() * whole;
+    let portal: FreshPortal;
+    const begin = async (): Promise<void> => {
       await homeWithForeignEntries();
-      const portal = await freshPortal(site, oidc);
-      if (await killedAfter(delay, portal, tokens)) killed += 1;
-      await expectRepaired(portal, tokens, `first login, killed after ${delay} ms`);
-    }
-    expect(killed).toBeGreaterThan(moments.first * 0.6);
+      portal = await freshPortal(site, oidc);
+    };
+    await killedAtMoments(seeded(20261121), {
+      prepare: begin,
+      kill: (delay) => killedAfter(delay, portal, tokens),
+      whole: () => timed(portal.prePun(user, tokens)),
+      repaired: (when) => expectRepaired(portal, tokens, `first login, killed after ${when}`),
+    });
     await expectRefreshTokenIsGood();
   });
 
-  it(`${moments.later} moments of later logins that find drift`, { timeout: 120_000 }, async () => {
-    const next = random(3);
-    let killed = 0;
+  it(`${moments} moments of later logins that find drift`, { timeout: 600_000 }, async () => {
     await homeWithForeignEntries();
     const portal = await freshPortal(site, oidc);
     const namespace = portal.namespaceOf(user);
@@ -143,31 +139,42 @@ describe('kill -9 at any moment of a login leaves what the next login repairs', 
       await appendFile(file, '# touched\n');
       tokens = await portal.login(user);
     };
-    const whole = await measured(drift, portal, () => tokens);
-    for (let moment = 0; moment < moments.later; moment += 1) {
-      const delay = next() * whole;
-      await drift();
-      if (await killedAfter(delay, portal, tokens)) killed += 1;
-      await expectRepaired(portal, tokens, `later login, killed after ${delay} ms`);
-    }
-    expect(killed).toBeGreaterThan(moments.later * 0.6);
+    await killedAtMoments(seeded(3), {
+      prepare: drift,
+      kill: (delay) => killedAfter(delay, portal, tokens),
+      whole: () => timed(portal.prePun(user, tokens)),
+      repaired: (when) => expectRepaired(portal, tokens, `later login, killed after ${when}`),
+    });
     await expectRefreshTokenIsGood();
   });
 });
 
 const oidc = { deadline: '10s', cluster: { auth: { type: 'oidc' } } };
 
-/** Milliseconds of a login that nobody kills: over this time the moments are spread. */
-async function measured(
-  prepare: () => Promise<void>,
-  given?: FreshPortal,
-  tokensNow?: () => PortalTokens,
-): Promise<number> {
-  if (given === undefined) await homeWithForeignEntries();
-  const portal = given ?? (await freshPortal(site, oidc));
-  await prepare();
-  const tokens = tokensNow?.() ?? (await portal.login(user));
-  const { took, exitCode, stderr } = await timed(portal.prePun(user, tokens));
+interface Login {
+  /** Before each login. */
+  readonly prepare: () => Promise<void>;
+  /** Starts a login and kills it so many milliseconds later. @returns false when it had ended before */
+  readonly kill: (delay: number) => Promise<boolean>;
+  /** One that nobody kills. */
+  readonly whole: () => Promise<TimedResult>;
+  readonly repaired: (when: string) => Promise<void>;
+}
+
+/**
+ * Kills logins at moments that are spread over the time that one takes. A login that ended before its moment
+ * does not count: how long one takes is a guess on a machine that is busy at times.
+ */
+async function killedAtMoments(next: () => number, login: Login): Promise<void> {
+  await login.prepare();
+  const { took, exitCode, stderr } = await login.whole();
   expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('level=error')]);
-  return took;
+  let killed = 0;
+  for (let begun = 0; killed < moments; begun += 1) {
+    expect(begun, `${killed} of so many logins were killed`).toBeLessThan(moments * 10);
+    const delay = next() * took;
+    await login.prepare();
+    if (await login.kill(delay)) killed += 1;
+    await login.repaired(`${delay} ms`);
+  }
 }

@@ -1,5 +1,6 @@
 import { openSite } from '../site/site.ts';
 import { conformance } from '../ssh/conformance/on-host.ts';
+import { profilesByLifetime, saidOfUsers, usersByLifetime } from '../ssh/conformance/sessions.ts';
 import { startPodHost, type PodHostOptions } from './pod-host.ts';
 
 const shellSays =
@@ -18,11 +19,12 @@ const explainedWhenForced = {
     'sshd hands no signals to a session whose command is forced',
 };
 
-/** The suite against Berth in one of its modes, with pods that live as long as said. */
-export function conformanceOfPods(mode: PodHostOptions['mode'], lifetime: string): void {
-  conformance(
-    `Berth in pods as ${mode}, lifetime ${lifetime}`,
-    async () => startPodHost(await openSite(), { mode, users: { ada: [] }, profile: { lifetime } }),
-    { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
-  );
+/** The suite against Berth in one of its modes. */
+export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): void {
+  const profiles = profilesByLifetime({});
+  conformance(`Berth in pods as ${mode}`, {
+    start: async () => startPodHost(await openSite(), { mode, profiles, ...usersByLifetime }),
+    ...{ users: saidOfUsers, first },
+    explained: { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+  });
 }

@@ -22,6 +22,7 @@ export async function registryStart(options: RegistryOptions): Promise<Start> {
   const { folder, address, certificate, account } = options;
   await ensureCommand('docker-registry', 'docker-registry');
   await ensureCommand('htpasswd', 'apache2-utils');
+  await ensureCommand('curl', 'curl');
   await mkdir(folder, { recursive: true });
   const htpasswd = join(folder, 'htpasswd');
   const { stdout } = await execa('htpasswd', ['-niB', account.user], { input: account.password });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { parseAllDocuments } from 'yaml';
 import type { LiveCluster } from './live-cluster.ts';
+import { ensureCommand } from './packages.ts';
 import { namespacePrefix, type Portal } from './portal.ts';
 
 /** OSC's scripts, which are no part of this repository: tests use them where they are at hand. */
@@ -17,6 +18,7 @@ export async function runOscHook(
 ): Promise<void> {
   const script = join(folder, 'k8s-bootstrap-ondemand.sh');
   if (!existsSync(script)) return makeAsOsc(cluster, user);
+  await ensureCommand('envsubst', 'gettext-base');
   const { adminKubeconfig, kubectlPath } = portal.site;
   const bin = join(portal.folder, 'bin');
   await mkdir(bin, { recursive: true });

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { execa } from 'execa';
+import { withLock } from './lock.ts';
 import { say, step } from './progress.ts';
 
 /** The lists of a fresh machine are old or empty; they are fetched once per process. */
@@ -30,11 +31,16 @@ export async function ensurePackages(packages: readonly string[]): Promise<void>
       `missing Debian packages: ${missing.join(' ')}\nnext: sudo apt-get install ${missing.join(' ')}`,
     );
   }
-  if (!listsAreFresh) await step('apt-get update', () => apt(['update']));
-  listsAreFresh = true;
-  await step(`installing Debian packages ${missing.join(' ')}`, () =>
-    apt(['install', '--yes', '--no-install-recommends', ...missing]),
-  );
+  const waiting = (): void => say('… another process installs Debian packages');
+  await withLock('/run/lock/berth-test-packages.lock', waiting, async () => {
+    const still = await missingPackages(packages);
+    if (still.length === 0) return;
+    if (!listsAreFresh) await step('apt-get update', () => apt(['update']));
+    listsAreFresh = true;
+    await step(`installing Debian packages ${still.join(' ')}`, () =>
+      apt(['install', '--yes', '--no-install-recommends', ...still]),
+    );
+  });
 }
 
 /**

@@ -4,11 +4,15 @@ import { openSite } from './site.ts';
 import { say } from './progress.ts';
 import { stopSite } from './start.ts';
 
+/** True where test/run.ts has started the site for several runs, and ends it after the last. */
+const othersDoIt = process.env.BERTH_TEST_SITE === 'ready';
+
 /**
  * Once per test run: the site is started or found running, and Berth is installed into it: a start
  * empties the site's folders, so never before. A developer keeps the site; in CI it ends with the run.
  */
 export async function setup(): Promise<void> {
+  if (othersDoIt) return;
   const site = await openSite();
   const { skips } = site;
   await installBerth();
@@ -19,5 +23,5 @@ export async function setup(): Promise<void> {
 }
 
 export async function teardown(): Promise<void> {
-  if (process.env.CI === 'true') await stopSite();
+  if (process.env.CI === 'true' && !othersDoIt) await stopSite();
 }

@@ -1,9 +1,10 @@
-import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installed } from '../site/portal.ts';
+import { seeded } from '../random.ts';
 import { waitFor } from '../site/wait.ts';
+import { times } from '../soak.ts';
 import { SshHost } from './host/ssh-host.ts';
 import { leftOver, nothingLeft } from './left-over.ts';
 import { LiveSession } from './live-session.ts';
@@ -235,7 +236,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
   });
 
-  it('leaves nothing of a hundred connections that are cut at random moments', async () => {
+  it(`leaves nothing of ${times(12, 100)} connections that are cut at random moments`, async () => {
     const commands = [
       ['sleep 1000'],
       ['-tt'],
@@ -244,31 +245,41 @@ describe('what a connection started', () => {
       [`trap '' HUP TERM; while :; do sleep 1; done`],
       ['-N'],
     ];
+    const random = seeded(20261122);
+    const met = { cut: 0, vanished: 0, sshd: 0, session: 0 };
     const cut = async (number: number): Promise<void> => {
       const user = number % 2 === 0 ? 'ada' : 'bob';
-      const session = LiveSession.begin(host, user, commands[randomInt(6)] ?? []);
-      await sleep(randomInt(3_000));
-      const [pid] = await monitors(user).catch(() => []);
-      switch (randomInt(4)) {
+      const session = LiveSession.begin(host, user, commands[number % 6] ?? []);
+      await sleep(random() * 3_000);
+      // Another connection of the user's may be the first in the list: that one is met, then.
+      const [pid] = await monitors(user);
+      switch (Math.floor(random() * 4)) {
         case 0:
           session.vanish();
+          met.vanished += 1;
           break;
         case 1:
-          if (pid !== undefined) await host.inside(['kill', '-9', pid]);
+          if (pid === undefined) break;
+          await host.inside(['kill', '-9', pid]);
+          met.sshd += 1;
           break;
         case 2:
-          if (pid !== undefined) await host.inside(['pkill', '-9', '-P', pid, '-u', user]);
+          if (pid === undefined) break;
+          await host.inside(['pkill', '-9', '-P', pid, '-u', user]);
+          met.session += 1;
           break;
         default:
+          met.cut += 1;
       }
       await sleep(500);
       await session.cut();
     };
     let next = 0;
     const worker = async (): Promise<void> => {
-      while (next < 100) await cut(next++);
+      while (next < times(12, 100)) await cut(next++);
     };
     await Promise.all(Array.from({ length: 6 }, worker));
+    expect(Object.entries(met).filter(([, number]) => number === 0)).toEqual([]);
     // Those whose sshd was killed are the reaper's; the others end by themselves meanwhile.
     await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
       await reap();

@@ -33,7 +33,7 @@ async function remove(folder: string): Promise<void> {
   });
 }
 
-/** The mounts of cgroup v1, or the one of v2. */
+/** The mounts of cgroup v1, or the one of v2; beside them there may be folders that are no mounts. */
 async function hierarchies(): Promise<readonly string[]> {
   const root = '/sys/fs/cgroup';
   // Not what lies below the root: systemd's own names of hierarchies that are not mounted lie there, too.

@@ -35,7 +35,7 @@ export class Background {
   }
 
   /** @throws Error with all that came when stdout does not get to match */
-  async shows(pattern: RegExp, timeoutMs = 15_000): Promise<RegExpExecArray> {
+  async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(pattern.exec(this.#stdout) ?? undefined),
     ).catch((error: unknown) => {

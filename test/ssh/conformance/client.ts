@@ -26,6 +26,9 @@ export class Client {
   /** Of every client: nothing of the caller's agent, display or configuration. */
   readonly env: Readonly<Record<string, string>>;
 
+  /** Whether the session has them, as far as it was asked. */
+  readonly #programs = new Map<string, boolean>();
+
   private constructor(target: Target, folder: string) {
     this.target = target;
     this.folder = folder;
@@ -110,12 +113,18 @@ export class Client {
     return this.path(name);
   }
 
-  /** @throws Skip when the session has no such program */
+  /** @throws Skip when the session has no such program; Error when the session does not say */
   async needsRemote(...programs: string[]): Promise<void> {
-    for (const program of programs) {
-      const { exitCode } = await this.ssh([`command -v ${program}`]);
-      if (exitCode !== 0) throw new Skip(`the session has no ${program}`);
+    const unknown = programs.filter((program) => !this.#programs.has(program));
+    if (unknown.length > 0) {
+      const ask = `for each in ${unknown.join(' ')}; do command -v $each >/dev/null; echo $? $each; done`;
+      for (const line of (await this.output(ask)).trim().split('\n')) {
+        const [status, program = ''] = line.split(' ');
+        this.#programs.set(program, status === '0');
+      }
     }
+    const missing = programs.filter((program) => this.#programs.get(program) !== true);
+    if (missing.length > 0) throw new Skip(`the session has no ${missing.join(' ')}`);
   }
 
   async end(): Promise<void> {

@@ -61,10 +61,10 @@ export const commands: readonly Case[] = [
   {
     name: 'a command that does not read its stdin ends at once',
     run: async (client) => {
-      const started = performance.now();
-      const { stdout } = await client.ssh(['head -c 3'], { input: Buffer.alloc(5_000_000, 'a') });
+      // Who waits for its stdin to be read waits for ever: the client is killed then.
+      const input = Buffer.alloc(5_000_000, 'a');
+      const { stdout } = succeeded('head', await client.ssh(['head -c 3'], { input }));
       same('stdout', stdout.toString(), 'aaa');
-      same('within 10 s', performance.now() - started < 10_000, true);
     },
   },
   {
@@ -150,9 +150,10 @@ export const commands: readonly Case[] = [
   {
     name: 'a background process that keeps no pipe does not hold the connection',
     run: async (client) => {
-      const started = performance.now();
-      await client.ssh(['sleep 20 </dev/null >/dev/null 2>&1 & echo started']);
-      same('within 10 s', performance.now() - started < 10_000, true);
+      const timeout = 60_000;
+      const command = `sleep ${(2 * timeout) / 1000} </dev/null >/dev/null 2>&1 & echo started`;
+      const { stdout } = succeeded('the shell', await client.ssh([command], { timeout }));
+      same('stdout', stdout.toString(), 'started\n');
     },
   },
 ];

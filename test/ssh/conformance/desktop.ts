@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { same, matches, succeeded, type Case } from './case.ts';
 import { Background } from './background.ts';
 import type { Client } from './client.ts';
@@ -79,23 +80,22 @@ export const desktop: readonly Case[] = [
 function x11Case(option: '-X' | '-Y'): Case {
   return {
     name: `X11 with ${option}: xdpyinfo there speaks to the display here`,
-    packages: ['xvfb', 'xauth'],
+    packages: ['xvfb', 'xauth', 'x11-utils'],
     run: async (client) => {
       await client.needsRemote('xdpyinfo', 'xauth');
-      const authority = client.path('Xauthority');
-      const cookie = '0123456789abcdef0123456789abcdef';
-      // The display's number is known only when it runs; the entry of its cookie needs it before.
-      const script = `for n in $(seq 90 140); do
-        [ -e /tmp/.X11-unix/X$n ] && continue
-        xauth -q -f ${authority} add :$n . ${cookie}
-        echo "display :$n"
-        exec Xvfb :$n -screen 0 800x600x24 -nolisten tcp -auth ${authority}
-      done`;
-      const server = Background.start(client, ['sh', '-c', script]);
+      // Xvfb picks the display's number; the entry that it reads itself may be of any.
+      const cookie = randomBytes(16).toString('hex');
+      const [own, authority] = [client.path('Xvfb.auth'), client.path('Xauthority')];
+      await client.local('xauth', ['-q', '-f', own, 'add', ':0', '.', cookie]);
+      const server = Background.start(client, [
+        ...['Xvfb', '-displayfd', '1', '-screen', '0', '800x600x24', '-nolisten', 'tcp'],
+        ...['-auth', own],
+      ]);
       try {
-        const [, display = ''] = await server.shows(/display (:\d+)/);
-        const env = { DISPLAY: display, XAUTHORITY: authority };
-        await waitFor({ what: 'Xvfb', timeoutMs: 10_000 }, () => xlsclients(client, env));
+        const [, number = ''] = await server.shows(/^(\d+)\n/);
+        const env = { DISPLAY: `:${number}`, XAUTHORITY: authority };
+        await client.local('xauth', ['-q', '-f', authority, 'add', `:${number}`, '.', cookie]);
+        succeeded('xdpyinfo here', await client.run('xdpyinfo', [], { env }));
         const { stdout } = succeeded('xdpyinfo', await client.ssh([option, 'xdpyinfo'], { env }));
         matches('xdpyinfo', stdout.toString(), /dimensions: +800x600 pixels/);
         const without = await client.ssh(['-x', 'echo "<$DISPLAY>"'], { env });
@@ -105,12 +105,6 @@ function x11Case(option: '-X' | '-Y'): Case {
       }
     },
   };
-}
-
-/** True as soon as the display answers. */
-async function xlsclients(client: Client, env: Record<string, string>): Promise<true | undefined> {
-  const { exitCode } = await client.run('xdpyinfo', [], { env });
-  return exitCode === 0 ? true : undefined;
 }
 
 async function withAgent(client: Client, work: (socket: string) => Promise<void>): Promise<void> {

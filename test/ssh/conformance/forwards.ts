@@ -8,10 +8,13 @@ import { Background } from './background.ts';
 import { same, succeeded, type Case } from './case.ts';
 import type { Client } from './client.ts';
 
+const nc = ['netcat-openbsd'];
+
 /** Tunnels: their far end is where the user's programs run. */
 export const forwards: readonly Case[] = [
   {
     name: '-L: to a port that a program of the session listens on',
+    packages: nc,
     run: async (client) => {
       await client.needsRemote('nc');
       const { local } = await freePorts(['local']);
@@ -22,6 +25,7 @@ export const forwards: readonly Case[] = [
   },
   {
     name: '-L: from a Unix socket here to one in the home there',
+    packages: nc,
     run: async (client) => {
       await client.needsRemote('nc');
       const home = (await client.output('pwd -P')).trim();
@@ -35,6 +39,7 @@ export const forwards: readonly Case[] = [
   },
   {
     name: '-L: to a Unix socket in /tmp there',
+    packages: nc,
     run: async (client) => {
       await client.needsRemote('nc');
       const [here, there] = [client.path('t.sock'), `/tmp/${client.remote}.l.sock`];
@@ -44,6 +49,7 @@ export const forwards: readonly Case[] = [
   },
   {
     name: '-R: a program of the session reaches a port here',
+    packages: nc,
     run: (client) =>
       serving(async (port) => {
         await client.needsRemote('nc');
@@ -55,6 +61,7 @@ export const forwards: readonly Case[] = [
   },
   {
     name: '-R: a Unix socket in the home there leads here',
+    packages: nc,
     run: (client) =>
       serving(async (port) => {
         await client.needsRemote('nc');
@@ -70,6 +77,7 @@ export const forwards: readonly Case[] = [
   },
   {
     name: '-R: a Unix socket in /tmp there leads here',
+    packages: nc,
     run: (client) =>
       serving(async (port) => {
         await client.needsRemote('nc');

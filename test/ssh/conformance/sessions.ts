@@ -19,11 +19,34 @@ const explainedWhenForced = {
     'sshd hands no signals to a session whose command is forced',
 };
 
-/** The suite against Berth in one of its modes, with containers that live as long as said. */
-export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, lifetime: string): void {
-  conformance(
-    `Berth as ${mode}, lifetime ${lifetime}`,
-    () => startHost({ mode, profiles: { base: { ...standardProfile, lifetime } } }),
-    { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
+
+/** Users of one login node, each with another lifetime of their containers or pods. */
+export const usersByLifetime = {
+  users: { ada: [], bob: [], cleo: [] },
+  sshYml: { rules: Object.keys(lifetimes).map((user) => ({ users: [user], profile: user })) },
+};
+
+/** What is said of them in the names of the tests. */
+export const saidOfUsers = each((lifetime) => `lifetime ${lifetime}`);
+
+/** Their profiles, over `base`. */
+export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
+  return each((lifetime) => ({ ...base, lifetime }));
+}
+
+function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(
+    Object.entries(lifetimes).map(([user, lifetime]) => [user, make(lifetime)]),
   );
+}
+
+/** The suite against Berth in one of its modes. */
+export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, first: number): void {
+  const profiles = profilesByLifetime(standardProfile);
+  conformance(`Berth as ${mode}`, {
+    start: () => startHost({ mode, profiles, ...usersByLifetime }),
+    ...{ users: saidOfUsers, first },
+    explained: { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+  });
 }

@@ -51,7 +51,7 @@ export class Terminal {
    *
    * @throws Error with what the terminal has shown instead
    */
-  async shows(pattern: RegExp, timeoutMs = 15_000): Promise<RegExpExecArray> {
+  async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () => {
       const found = pattern.exec(this.text.slice(this.#seen));
       if (found === null) return Promise.resolve(undefined);
@@ -70,7 +70,7 @@ export class Terminal {
   }
 
   /** @returns the client's exit code */
-  async ended(timeoutMs = 15_000): Promise<number> {
+  async ended(timeoutMs = 45_000): Promise<number> {
     return await waitFor({ what: 'the client to end', timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(this.#exitCode),
     );

@@ -20,7 +20,7 @@ import { step } from '../../site/progress.ts';
 /** What people look for after a login; no shell of theirs and no slurm. */
 const sitePackages = [
   ...['procps', 'rsync', 'openssh-sftp-server', 'git', 'tmux', 'xauth', 'x11-utils'],
-  ...['netcat-openbsd', 'python3'],
+  ...['netcat-openbsd', 'python3', 'openssh-client'],
 ];
 
 /** Changes when the contents of an archive are to change. */

@@ -5,9 +5,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { ensureAccount, type Account } from '../../site/accounts.ts';
 import { homesFolder, publicFolder } from '../../site/folders.ts';
+import { withLock } from '../../site/lock.ts';
 import { ensurePackages } from '../../site/packages.ts';
 import { installed } from '../../site/portal.ts';
 import { freePorts } from '../../site/ports.ts';
+import { say } from '../../site/progress.ts';
 import { waitFor } from '../../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from './client.ts';
 import {
@@ -17,7 +19,7 @@ import {
   writeDirectory,
   type DirectoryOptions,
 } from './directory.ts';
-import { keyOf, writeHostFiles } from './host-files.ts';
+import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
 import { testImages } from './images.ts';
 import type { LoginMode } from './sshd-config.ts';
 
@@ -79,31 +81,19 @@ export class SshHost {
 
   /** @throws Error with what the host said when its sshd does not answer */
   static async start(options: SshHostOptions): Promise<SshHost> {
-    await ensurePackages(packages);
-    const users: Account[] = [];
-    for (const [name, groups] of Object.entries(options.users ?? { ada: [], bob: [] }))
-      users.push(await ensureAccount(name, { groups }));
-    const { directory } = options;
-    if (directory !== undefined) {
-      await ensurePackages(directoryPackages);
-      users.push(...directoryAccounts(directory));
-    }
+    const { directory, mode } = options;
+    await ensurePackages([...packages, ...(directory === undefined ? [] : directoryPackages)]);
     const { port } = await freePorts(['port']);
     await mkdir(publicFolder, { recursive: true });
     const folder = await mkdtemp(join(publicFolder, 'ssh-host-'));
     await run('chmod', ['0755', folder]);
-    const { mode, profiles = { base: standardProfile } } = options;
     const shell = join(installed, 'shell/login');
-    await writeHostFiles(folder, {
-      sshd: {
-        ...{ port, mode, users, extra: options.sshd ?? '' },
-        login: `${shell} --config /etc/berth/ssh.yml`,
-      },
-      sshYml: { ...standardSshYml, ...options.sshYml },
-      profiles: typeof profiles === 'function' ? profiles(folder) : profiles,
-      etc: options.etc ?? {},
-      pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
-      ...(mode === 'login-shell' ? { shell } : {}),
+    // Another test may want the same names in other groups: until they are copied, the accounts are ours.
+    const waiting = (): void => say('… another test makes its accounts');
+    const users = await withLock('/run/lock/berth-test-hosts.lock', waiting, async () => {
+      const made = await accountsOf(options);
+      await writeHostFiles(folder, await hostFiles(options, { folder, port, shell, users: made }));
+      return made;
     });
     if (directory !== undefined)
       await writeDirectory(folder, directory, mode === 'login-shell' ? shell : undefined);
@@ -217,6 +207,30 @@ export const standardProfile = {
   agent: true,
   mounts: [{ source: '$HOME' }],
 };
+
+async function accountsOf({ users, directory }: SshHostOptions): Promise<Account[]> {
+  const accounts: Account[] = [];
+  for (const [name, groups] of Object.entries(users ?? { ada: [], bob: [] }))
+    accounts.push(await ensureAccount(name, { groups }));
+  return directory === undefined ? accounts : [...accounts, ...directoryAccounts(directory)];
+}
+
+async function hostFiles(
+  { mode, profiles = { base: standardProfile }, ...options }: SshHostOptions,
+  { folder, port, shell, users }: Pick<SshHost, 'folder' | 'port' | 'users'> & { shell: string },
+): Promise<HostFiles> {
+  return {
+    sshd: {
+      ...{ port, mode, users, extra: options.sshd ?? '' },
+      login: `${shell} --config /etc/berth/ssh.yml`,
+    },
+    sshYml: { ...standardSshYml, ...options.sshYml },
+    profiles: typeof profiles === 'function' ? profiles(folder) : profiles,
+    etc: options.etc ?? {},
+    pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
+    ...(mode === 'login-shell' ? { shell } : {}),
+  };
+}
 
 async function pamLine(): Promise<string> {
   const hook = join(installed, 'hooks/pam-session');

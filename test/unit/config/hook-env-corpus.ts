@@ -1,3 +1,4 @@
+import { seeded } from '../../random.ts';
 import { ansiPieces, faults, plainPieces, quotedPieces, soupPieces } from './hook-env-pieces.ts';
 
 /**
@@ -9,17 +10,6 @@ export interface CorpusFile {
   readonly expect: 'accepted' | { readonly rejectedAtLine: number } | 'whatever';
 }
 
-/** mulberry32: a small generator of numbers in [0, 1) that needs nothing but its seed. */
-function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const names = ['A', 'B', 'C', 'CLIENT_SECRET', 'NAMESPACE_PREFIX', '_x', 'a1', 'export_me'];
 
 /** Every form a site writes, then what no site should and bash still takes. */
@@ -27,7 +17,7 @@ class Generator {
   private readonly chance: () => number;
 
   constructor(seed: number) {
-    this.chance = random(seed);
+    this.chance = seeded(seed);
   }
 
   below(count: number): number {

@@ -1,4 +1,5 @@
 /** Kubeconfigs as people have them: every style and oddity, from a seed, with their foreign parts. */
+import { seeded } from '../../random.ts';
 
 export interface RandomKubeconfig {
   readonly text: string;
@@ -13,7 +14,7 @@ const keyOf = { clusters: 'cluster', contexts: 'context', users: 'user' } as con
 type List = keyof typeof keyOf;
 
 export function randomKubeconfig(seed: number): RandomKubeconfig {
-  const random = mulberry32(seed);
+  const random = seeded(seed);
   const style = random();
   const made = style < 0.2 ? jsonFile(random) : style < 0.4 ? flowFile(random) : blockFile(random);
   if (random() > 0.2) return made;
@@ -160,15 +161,4 @@ function shuffled<T>(random: Random, values: readonly T[]): T[] {
     .map((value) => ({ value, order: random() }))
     .sort((a, b) => a.order - b.order)
     .map(({ value }) => value);
-}
-
-/** A small generator of numbers in [0, 1) that gives the same ones for the same seed. */
-function mulberry32(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }

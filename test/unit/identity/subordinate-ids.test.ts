@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { seeded } from '../../random.ts';
 import type { OwnedId } from '../../../src/identity/subordinate-faults.ts';
 import { entryLine, parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
 import {
@@ -283,17 +284,6 @@ describe('the speed', () => {
     },
   );
 });
-
-/** The same numbers in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 function distinctIds(random: () => number, count: number, below: number): number[] {
   return [...new Set(Array.from({ length: count }, () => Math.floor(random() * below)))];

@@ -14,7 +14,7 @@ export interface CiliumBinaries {
 /** From the cache folder, or built: about five minutes and 2.4 GB of memory. */
 export async function ciliumBinaries(): Promise<CiliumBinaries> {
   // The agent compiles its BPF programs; later clangs refuse their code.
-  await ensurePackages(['clang-14', 'llvm-14', 'bpftool', 'iptables', 'ipset']);
+  await ensurePackages(['clang-14', 'llvm-14', 'bpftool', 'iptables', 'ipset', 'curl']);
   const version = await requiredVersion(module, cilium);
   const built = await goPrograms({
     name: `cilium-${version}`,

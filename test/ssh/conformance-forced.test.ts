@@ -1,3 +1,3 @@
 import { conformanceOfBerth } from './conformance/sessions.ts';
 
-conformanceOfBerth('forced', 'user');
+conformanceOfBerth('forced', 0);

@@ -1,3 +1,3 @@
 import { conformanceOfPods } from './conformance.ts';
 
-conformanceOfPods('forced', '1h');
+conformanceOfPods('forced', 2);

@@ -1,3 +1,3 @@
 import { conformanceOfPods } from './conformance.ts';
 
-conformanceOfPods('forced', 'user');
+conformanceOfPods('login-shell', 0);

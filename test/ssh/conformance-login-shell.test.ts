@@ -1,3 +1,3 @@
 import { conformanceOfBerth } from './conformance/sessions.ts';
 
-conformanceOfBerth('forced', 'connection');
+conformanceOfBerth('login-shell', 1);

@@ -1,3 +1,0 @@
-import { conformanceOfPods } from './conformance.ts';
-
-conformanceOfPods('login-shell', 'connection');

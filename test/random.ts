@@ -1,0 +1,14 @@
+/**
+ * Mulberry32: the same numbers from 0 up to 1 in every run, so that what was red can be met again.
+ *
+ * @param seed of the tests of one file each its own
+ */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
