@@ -1,8 +1,10 @@
+import { bridgeError } from '../session/bridge/bridge-error.ts';
 import { Connections, type BridgeSink } from '../session/bridge/connections.ts';
+import { Outbox } from '../session/bridge/outbox.ts';
 import { helperProgram, helperWords } from '../session/bridge/helper.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
-import { BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { ExecStream } from './exec-stream.ts';
 import { openExec, type OpenedExec, type PodPlace } from './open-exec.ts';
@@ -19,6 +21,8 @@ export interface BridgeEnd {
   /** The image has no Python: there will be no bridge. */
   readonly impossible: boolean;
   readonly why: string;
+  /** The other half does not keep to the protocol. */
+  readonly fault?: BerthError;
 }
 
 /** As /bin/sh says of a program that is not there. */
@@ -45,7 +49,7 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
       try {
         connections.push(bytes);
       } catch (thrown) {
-        stream.giveUp(stopped(thrown));
+        stream.giveUp(asBerthError(thrown, 'reading what the bridge in the pod says'));
       }
     },
     end: (outcome) => {
@@ -53,47 +57,47 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
       resolve(endOf(outcome, complaint));
     },
   });
-  const send = sender(stream);
+  const outbox = new Outbox();
+  const pump = pumpOf(outbox, stream, () => connections.drained());
+  const send = (bytes: Buffer): boolean => {
+    outbox.push(bytes);
+    pump();
+    if (outbox.isOverfull()) {
+      outbox.clear();
+      stream.giveUp(bridgeError('it asks and asks, and reads no answer'));
+    }
+    return !outbox.isFull();
+  };
   const connections = new Connections(send, sink);
   stream.start();
   send(Buffer.from(helperProgram));
-  return { connections, ended: promise, stop: () => stream.giveUp(stopped(undefined)) };
+  return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
 }
 
 /** Slots of the exec's standard input that may be on their way, and the size of each. */
 const slotCount = 4;
 const slotSize = 64 * 1024;
 
-/** What waits is bounded by the windows of the connections. */
-function sender(stream: ExecStream): (bytes: Buffer) => void {
+/** @param drained There was too much in the outbox, and there is room again. */
+function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
-  const waiting: Buffer[] = [];
   let planned = false;
-  const fill = (body: Buffer): number => {
-    let size = 0;
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const count = next.copy(body, size);
-      size += count;
-      if (count < next.length) {
-        waiting.unshift(next.subarray(count));
-        break;
-      }
-    }
-    return size;
-  };
   const pump = (): void => {
     planned = false;
-    while (waiting.length > 0) {
+    while (!outbox.isEmpty()) {
       const slot = free.pop();
       if (slot === undefined) return;
-      stream.input(slot, fill(messageBody(slot)), () => {
+      const wasFull = outbox.isFull();
+      const size = outbox.fill(messageBody(slot));
+      const hasRoom = wasFull && !outbox.isFull();
+      stream.input(slot, size, () => {
         free.push(slot);
         pump();
       });
+      if (hasRoom) drained();
     }
   };
-  return (bytes) => {
-    waiting.push(bytes);
+  return () => {
     if (planned) return;
     planned = true;
     // What is said in one turn goes together.
@@ -106,14 +110,17 @@ function endOf({ exitCode, reason }: ExecOutcome, complaint: string): BridgeEnd 
   if (impossible) return { impossible, why: 'the image has no Python 3' };
   const said = reason?.message ?? `it exited with ${exitCode}`;
   const last = complaint.trim().split('\n').at(-1) ?? '';
-  return { impossible, why: last === '' ? said : `${said}: ${escapeControl(last)}` };
+  const fault = reason !== undefined && faults.includes(reason.code) ? { fault: reason } : {};
+  return { impossible, why: last === '' ? said : `${said}: ${escapeControl(last)}`, ...fault };
 }
 
-function stopped(cause: unknown): BerthError {
+/** Behind which is no network that comes back. */
+const faults = ['bridge-protocol', 'exec-protocol', 'internal-error'];
+
+function stopped(): BerthError {
   return new BerthError('the bridge was ended from this side', {
     code: 'bridge-stopped',
     exit: 'temporary',
-    hint: 'The session it belongs to is over, or the helper in the pod says what is no frame.',
-    cause,
+    hint: 'The session it belongs to is over.',
   });
 }

@@ -1,18 +1,32 @@
 import type { Socket } from 'node:net';
 import { asBerthError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import type { Connection, Connections, ConnectionSink } from '../session/bridge/connections.ts';
-import { pathOf, placeChanges, portOf, saidPlaces, type Place } from '../session/bridge/places.ts';
-import { tcpSockets, uidAtOtherEnd } from '../session/bridge/proc-net-tcp.ts';
+import type { LogFields, Logger } from '../log.ts';
+import type { Connection, ConnectionSink } from '../session/bridge/bridge-end.ts';
+import type { Connections } from '../session/bridge/connections.ts';
+import {
+  nameOf,
+  placeChanges,
+  portOf,
+  saidPlaces,
+  type Place,
+  type PortRange,
+} from '../session/bridge/places.ts';
 import { listenAtPath, listenOnLoopback, type LocalServer } from '../system/local-server.ts';
-import { tcpLines } from '../system/listening-sockets.ts';
 import type { BridgedSockets } from './bridge-sockets.ts';
 import { SshdListeners, type Address } from './own-listeners.ts';
+import { PeerUids } from './peer-uids.ts';
+import type { SocketFolders } from './socket-folders.ts';
+import type { UserSeats } from './user-seats.ts';
 
 export interface BridgePortsInput {
   readonly uid: number;
   readonly connections: Connections;
   readonly sockets: BridgedSockets;
+  readonly folders: SocketFolders;
+  /** Of all that the user's pods have on this host. */
+  readonly seats: UserSeats;
+  /** Ports that the site keeps for its services. */
+  readonly reserved: readonly PortRange[];
   readonly log: Logger;
 }
 
@@ -22,6 +36,12 @@ const paceMs = 1000;
 /** The helper answers in a turn of its own; one that does not is not waited for. Milliseconds. */
 const answerMs = 5000;
 
+/** What the pod says is followed at most so often, in milliseconds: it may say as much as it likes. */
+const followMs = 100;
+
+/** Lines for syslog about what is not forwarded, and about strangers, that one bridge has at most. */
+const mostLines = 32;
+
 /**
  * Ports and sockets on both sides: those that listen in the pod listen on the login node as well, for sshd's `-L` and
  * `-D`, and sshd's own of a `-R` listen in the pod.
@@ -29,28 +49,31 @@ const answerMs = 5000;
 export class BridgePorts {
   readonly #input: BridgePortsInput;
   readonly #sshd: SshdListeners;
+  readonly #peers = new PeerUids();
   readonly #servers = new Map<Place, LocalServer>();
   /** Asked for, and somebody else has them here. */
   readonly #taken = new Set<Place>();
-  readonly #strangers = new Set<string>();
+  /** Of which syslog knows. */
+  readonly #told = new Set<string>();
   readonly #waiting = new Map<number, () => void>();
   #inPod: readonly Place[] = [];
   #mirrored: ReadonlyMap<Place, Address> | undefined;
   #turn = 0;
   #timer: NodeJS.Timeout | undefined;
-  #work = Promise.resolve();
+  #following = false;
+  #changed = false;
   #over = false;
 
   constructor(input: BridgePortsInput) {
     this.#input = input;
-    this.#sshd = new SshdListeners(input.uid);
+    this.#sshd = new SshdListeners(input.uid, input.folders.remote);
   }
 
   /** Resolves when the pod has what sshd listens on now. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
       void this.sync();
-      if (this.#taken.size > 0) this.#follow();
+      if (this.#taken.size > 0) void this.#follow();
     }, paceMs).unref();
     await this.sync();
   }
@@ -74,11 +97,12 @@ export class BridgePorts {
   heard(word: Readonly<Record<string, unknown>>): void {
     if (typeof word.mirrored === 'number') {
       this.#waiting.get(word.mirrored)?.();
-      for (const place of saidPlaces(word.taken)) this.#warnTaken(place, 'in the pod');
+      for (const place of saidPlaces(word.taken))
+        if (this.#mirrored?.has(place) === true) this.#warnTaken(place, 'in the pod');
     }
     if (word.listening === undefined) return;
-    this.#inPod = saidPlaces(word.listening);
-    this.#follow();
+    this.#inPod = saidPlaces(word.listening, this.#input.reserved);
+    void this.#follow();
   }
 
   /** The pod's program opens a connection to what sshd listens on. */
@@ -90,7 +114,10 @@ export class BridgePorts {
   stop(): void {
     this.#over = true;
     clearInterval(this.#timer);
-    for (const server of this.#servers.values()) server.close();
+    for (const server of this.#servers.values()) {
+      server.close();
+      this.#input.seats.give();
+    }
     this.#servers.clear();
     for (const resolve of this.#waiting.values()) resolve();
   }
@@ -104,15 +131,22 @@ export class BridgePorts {
     }
   }
 
-  /** One change after the other. */
-  #follow(): void {
-    this.#work = this.#work
-      .then(() => this.#change())
-      .catch((thrown: unknown) => this.#fault(thrown));
+  /** One change after the other; what comes meanwhile counts as one. */
+  async #follow(): Promise<void> {
+    this.#changed = true;
+    if (this.#following) return;
+    this.#following = true;
+    while (this.#changed && !this.#over) {
+      this.#changed = false;
+      await this.#change().catch((thrown: unknown) => this.#fault(thrown));
+      await new Promise((resolve) => setTimeout(resolve, followMs).unref());
+    }
+    this.#following = false;
   }
 
   #fault(thrown: unknown): void {
-    this.#input.log.error(asBerthError(thrown, 'forwarding ports to the pod'));
+    const error = asBerthError(thrown, 'forwarding ports to the pod');
+    if (this.#isNew(error.message)) this.#input.log.error(error);
   }
 
   async #change(): Promise<void> {
@@ -120,6 +154,7 @@ export class BridgePorts {
     for (const place of removed) {
       this.#servers.get(place)?.close();
       this.#servers.delete(place);
+      this.#input.seats.give();
     }
     for (const place of this.#taken)
       if (!this.#inPod.includes(place) && this.#mirrored?.has(place) !== true)
@@ -128,32 +163,57 @@ export class BridgePorts {
   }
 
   async #mirror(place: Place): Promise<void> {
-    const server = await this.#listen(place);
-    if (server === undefined) this.#warnTaken(place, 'on the login node');
-    else if (this.#over) server.close();
-    else {
+    const { seats } = this.#input;
+    if (!(await seats.take())) {
+      this.#taken.add(place);
+      return;
+    }
+    const server = await this.#listen(place).catch((thrown: unknown) => {
+      this.#fault(thrown);
+      return undefined;
+    });
+    if (server !== undefined && !this.#over) {
       this.#taken.delete(place);
       this.#servers.set(place, server);
+      return;
     }
+    server?.close();
+    seats.give();
+    if (server === undefined) this.#warnTaken(place, 'on the login node');
   }
 
   async #listen(place: Place): Promise<LocalServer | undefined> {
-    const [port, path] = [portOf(place), pathOf(place)];
+    const [port, name] = [portOf(place), nameOf(place)];
     if (port !== undefined)
       return listenOnLoopback(port, (socket) => void this.#accepted(socket, port));
-    if (path === undefined) return undefined;
-    return listenAtPath(path, (socket) => this.#through(socket, place));
+    if (name === undefined) return undefined;
+    return listenAtPath(`${this.#input.folders.local}/${name}`, (socket) => {
+      socket.on('error', () => undefined);
+      void this.#through(socket, place);
+    });
   }
 
   #warnTaken(place: Place, where: string): void {
-    if (this.#taken.has(place)) return;
     this.#taken.add(place);
-    this.#input.log.warning('not forwarded: it is taken', { place, where });
+    this.#tell('not forwarded: it is taken', { place, where });
   }
 
-  #through(socket: Socket, place: Place): void {
+  /** Each thing once, and not without end: the pod says what there is to be told. */
+  #tell(message: string, fields: LogFields): void {
+    if (this.#isNew(JSON.stringify([message, fields]))) this.#input.log.warning(message, fields);
+  }
+
+  #isNew(line: string): boolean {
+    if (this.#told.has(line) || this.#told.size >= mostLines) return false;
+    this.#told.add(line);
+    return true;
+  }
+
+  async #through(socket: Socket, place: Place): Promise<void> {
     const { connections, sockets } = this.#input;
-    connections.open(place, (connection) => sockets.join(socket, connection));
+    if (!(await sockets.seat(socket))) socket.destroy();
+    else if (!connections.open(place, (connection) => sockets.join(socket, connection)))
+      socket.destroy();
   }
 
   /**
@@ -164,15 +224,12 @@ export class BridgePorts {
     socket.on('error', () => undefined);
     const here = { address: socket.localAddress ?? '', port };
     const there = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
-    const { uid, log } = this.#input;
-    const whose = uidAtOtherEnd(tcpSockets(await tcpLines()), here, there);
-    if (whose !== uid) {
-      socket.destroy();
-      // Said once: they may come as often as they like.
-      const who = `${port} ${whose ?? ''}`;
-      if (!this.#strangers.has(who))
-        log.warning('another user came to a forwarded port', { port, uid: whose });
-      this.#strangers.add(who);
-    } else if (!socket.destroyed) this.#through(socket, `tcp:${port}`);
+    const whose = await this.#peers.of(here, there);
+    if (whose === this.#input.uid) {
+      if (!socket.destroyed) await this.#through(socket, `tcp:${port}`);
+      return;
+    }
+    socket.destroy();
+    this.#tell('another user came to a forwarded port', { port, uid: whose });
   }
 }

@@ -1,24 +1,32 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Logger } from '../log.ts';
 import type { BridgeSink } from '../session/bridge/connections.ts';
-import { cookieFields, cookieOf } from '../session/bridge/xauthority.ts';
+import { portRanges } from '../session/bridge/places.ts';
+import { reservedPorts } from '../system/listening-sockets.ts';
 import { leadOrFollow, type Lead } from './bridge-lead.ts';
 import { openBridge, type BridgeLink } from './bridge-link.ts';
 import { BridgePorts } from './bridge-ports.ts';
 import type { PodPlace } from './open-exec.ts';
 import { BridgedSockets } from './bridge-sockets.ts';
+import type { SocketFolders } from './socket-folders.ts';
+import { UserSeats } from './user-seats.ts';
+import { x11Cookie } from './x11-cookie.ts';
 
 export interface BridgeInput extends PodPlace {
   readonly uid: number;
-  /** The user's alone, for what the sessions of one pod say to each other. */
+  /** The user's alone, for what the user's sessions on this host say to each other. */
   readonly folder: string;
+  readonly sockets: SocketFolders;
   readonly log: Logger;
   /** Path of sshd's agent. */
   readonly agent?: string;
   /** Of sshd's display: its number, and where it listens. */
   readonly x11?: { readonly display: number; readonly host: string; readonly authority: string };
 }
+
+/** What a user has on this host at a time, by all sessions and pods together: blocks, and seats in each. */
+const userConnections = { name: 'connections', blocks: 16, size: 32 } as const;
+const userPlaces = { name: 'places', blocks: 4, size: 32 } as const;
 
 /** Until sockets of the session are there; one that takes longer begins without. Milliseconds. */
 const readyMs = 10_000;
@@ -32,16 +40,25 @@ const lastMs = 1000;
  */
 export class Bridge {
   readonly #input: BridgeInput;
-  readonly #sockets = new BridgedSockets();
+  readonly #seats: { readonly connections: UserSeats; readonly places: UserSeats };
+  readonly #sockets: BridgedSockets;
   readonly #ending = new AbortController();
   #link: Promise<BridgeLink> | undefined;
   #ports: BridgePorts | undefined;
   #leading: Promise<unknown> = Promise.resolve();
   #ready: ((word: Readonly<Record<string, unknown>>) => void) | undefined;
   #flushed: (() => void) | undefined;
+  /** The program in the pod is not ours any more: nothing is said to it again. */
+  #refused = false;
 
   constructor(input: BridgeInput) {
     this.#input = input;
+    const { folder, log } = input;
+    this.#seats = {
+      connections: new UserSeats({ ...userConnections, folder, log }),
+      places: new UserSeats({ ...userPlaces, folder, log }),
+    };
+    this.#sockets = new BridgedSockets(this.#seats.connections);
   }
 
   /**
@@ -75,7 +92,7 @@ export class Bridge {
       log.warning('agent and display stay on the login node', { why });
       return {};
     }
-    const display = typeof word.display === 'number' ? word.display : undefined;
+    const display = displayOf(word.display);
     return {
       ...(agent === undefined ? {} : { SSH_AUTH_SOCK: `${folder}/agent` }),
       ...(display === undefined
@@ -115,19 +132,25 @@ export class Bridge {
     this.#ports?.stop();
     link?.stop();
     await Promise.race([this.#leading, after(lastMs)]);
+    await Promise.all([this.#seats.connections.end(), this.#seats.places.end()]);
   }
 
   async #lead(): Promise<Lead | undefined> {
-    const { uid, log } = this.#input;
+    if (this.#refused) return undefined;
+    const { uid, log, sockets: folders } = this.#input;
     const { connections, ended } = await this.#opened();
-    const ports = new BridgePorts({ uid, connections, sockets: this.#sockets, log });
+    const ports = new BridgePorts({
+      ...{ uid, connections, folders, log },
+      sockets: this.#sockets,
+      seats: this.#seats.places,
+      reserved: portRanges(reservedPorts()),
+    });
     this.#ports = ports;
     const first = await Promise.race([ports.start(), ended]);
-    const over = ended.then(({ why, impossible }) => {
+    const over = ended.then(({ why, impossible, fault }) => {
       ports.stop();
-      this.#link = undefined;
       if (impossible) log.info('ports are not forwarded to the pod', { why });
-      else if (!this.#ending.signal.aborted)
+      else if (!this.#ending.signal.aborted && fault === undefined)
         log.warning('ports are not forwarded any more', { why });
     });
     if (first?.impossible !== true) return { sync: () => ports.sync(), over };
@@ -139,9 +162,16 @@ export class Bridge {
     if (this.#link !== undefined) return this.#link;
     const link = openBridge(this.#input, this.#sink());
     this.#link = link;
-    link.catch(() => {
-      this.#link = undefined;
-    });
+    link
+      .then(({ ended }) => ended)
+      .then(({ fault }) => {
+        this.#refused ||= fault !== undefined;
+        if (fault !== undefined) this.#input.log.error(fault);
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        this.#link = undefined;
+      });
     return link;
   }
 
@@ -155,9 +185,7 @@ export class Bridge {
           return this.#sockets.reach({ host: x11.host, port: 6000 + x11.display }, connection);
         return this.#ports?.opened(target, connection);
       },
-      word: (value) => {
-        if (typeof value !== 'object' || value === null) return;
-        const word = value as Readonly<Record<string, unknown>>;
+      word: (word) => {
         if (typeof word.ready === 'object' && word.ready !== null)
           this.#ready?.(word.ready as Readonly<Record<string, unknown>>);
         if (word.flushed === true) this.#flushed?.();
@@ -170,14 +198,20 @@ export class Bridge {
     display,
     authority,
   }: NonNullable<BridgeInput['x11']>): Promise<string | undefined> {
-    const file = await readFile(authority).catch(() => Buffer.alloc(0));
-    const cookie = cookieOf(file, display);
-    if (cookie !== undefined) return cookieFields(cookie).toString('base64');
+    const cookie = await x11Cookie(authority, display);
+    if (cookie !== undefined) return cookie;
     this.#input.log.warning('no X11 in the pod: sshd left no cookie for the display', {
       ...{ display, file: authority },
     });
     return undefined;
   }
+}
+
+/** What the pod says that its display's number is. */
+function displayOf(said: unknown): number | undefined {
+  return Number.isInteger(said) && Number(said) >= 0 && Number(said) < 100
+    ? Number(said)
+    : undefined;
 }
 
 function after(ms: number): Promise<void> {

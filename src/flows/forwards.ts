@@ -7,7 +7,7 @@ import { displayHost, SshdListeners } from './own-listeners.ts';
 import { notYet } from './open-exec.ts';
 import type { Bridge, BridgeInput } from './bridge.ts';
 
-export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'log'> & {
+export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'sockets' | 'log'> & {
   readonly host: SessionHost;
   readonly profile: Profile;
   /** As sshd made it. */
@@ -60,13 +60,13 @@ export class Forwards {
   }
 
   async #atOnce(): Promise<Readonly<Record<string, string>>> {
-    const { host, profile, env } = this.#input;
+    const { host, profile, env, sockets } = this.#input;
     const { uid } = host.user;
     const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
     const x11 = profile.x11 ? displayOf(host, env) : undefined;
     const bridge = () => this.#loaded({ ...(agent && { agent }), ...(x11 && { x11 }) });
     const own = agent !== undefined || x11 !== undefined ? await (await bridge()).own() : {};
-    if (new SshdListeners(uid).now().size > 0) await (await bridge()).ports();
+    if (new SshdListeners(uid, sockets.remote).now().size > 0) await (await bridge()).ports();
     else this.#later();
     return own;
   }
@@ -87,9 +87,10 @@ export class Forwards {
   }
 
   #loaded(own: Pick<BridgeInput, 'agent' | 'x11'>): Promise<Bridge> {
-    const { host, log, folder, server, pod } = this.#input;
+    const { host, log, folder, sockets, server, pod } = this.#input;
+    const { uid } = host.user;
     this.#bridge ??= import('./bridge.ts').then(
-      (loaded) => new loaded.Bridge({ ...own, uid: host.user.uid, log, folder, server, pod }),
+      (loaded) => new loaded.Bridge({ ...own, uid, log, folder, sockets, server, pod }),
     );
     return this.#bridge;
   }

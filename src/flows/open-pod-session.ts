@@ -14,7 +14,7 @@ import { namesOfGroups } from '../system/group-names.ts';
 import { isTerminal } from '../system/is-terminal.ts';
 import { terminalSize } from '../system/raw-terminal.ts';
 import type { PodAccess } from './pod-access.ts';
-import { bridgeFolder, handedOver, spoilHandover } from './pod-handover.ts';
+import { bridgeFolder, forwardFolders, handedOver, spoilHandover } from './pod-handover.ts';
 import { runFolderOf } from './run-folder.ts';
 import { Forwards } from './forwards.ts';
 import { notYet, type PodPlace } from './open-exec.ts';
@@ -57,9 +57,11 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const { server, namespace } = access;
   const place: PodPlace = { server, pod: { namespace, pod, container: podContainer } };
-  const folder = bridgeFolder(runFolderOf(host.user));
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const forwards = new Forwards({ ...input, ...place, folder });
+  const runFolder = runFolderOf(host.user);
+  const [folder, sockets] = [bridgeFolder(runFolder), forwardFolders(runFolder)];
+  for (const each of [folder, sockets.local, sockets.remote])
+    await mkdir(each, { recursive: true, mode: 0o700 });
+  const forwards = new Forwards({ ...input, ...place, folder, sockets });
   const ending = new AbortController();
   const run = async () => {
     await bring(input, place);

@@ -1,11 +1,8 @@
-import { ownListeners, unixListeners, type Place } from '../session/bridge/places.ts';
+import { mostPlaces } from '../session/bridge/limits.ts';
+import { isBridgedName, ownListeners, placeOfName, type Place } from '../session/bridge/places.ts';
 import { listensOnLoopback, tcpSockets, type TcpSocket } from '../session/bridge/proc-net-tcp.ts';
-import {
-  isOwnSocket,
-  listeningLines,
-  socketsInSight,
-  unixLines,
-} from '../system/listening-sockets.ts';
+import { isOwnSocket, listeningLines, socketsInSight } from '../system/listening-sockets.ts';
+import { namesIn } from '../system/names-in.ts';
 
 /** Where a display of sshd's listens for the user; nothing where it is another user's, or nobody's. */
 export function displayHost(display: number, uid: number): string | undefined {
@@ -23,46 +20,47 @@ function hostOf({ local }: TcpSocket): string {
 /** Where a connection to one leads. */
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
 
-interface Listener {
-  readonly place: Place;
-  readonly inode: string;
-  readonly address: Address;
-}
-
-/** What sshd listens on for the user (`-R`), looked up once for each socket. */
+/** What sshd listens on for the user (`-R`): ports, looked up once for each; sockets in a folder for them. */
 export class SshdListeners {
   readonly #uid: number;
-  /** By inode: whether it is sshd's. */
+  readonly #remoteFolder: string;
+  /** By inode of a port's socket: whether it is sshd's. */
   #known = new Map<string, boolean>();
 
-  constructor(uid: number) {
+  /** @param remoteFolder The user's own, in a folder of root's: nobody else puts a socket there. */
+  constructor(uid: number, remoteFolder: string) {
     this.#uid = uid;
+    this.#remoteFolder = remoteFolder;
   }
 
-  /** Addresses by place. */
+  /** Addresses by place; the first ones of more than a pod gets. */
   now(): ReadonlyMap<Place, Address> {
-    const all = [...this.#ports(), ...this.#paths()];
+    return new Map([...this.#ports(), ...this.#sockets()].slice(0, mostPlaces));
+  }
+
+  #ports(): [Place, Address][] {
+    const all = ownListeners(tcpSockets(listeningLines()), this.#uid);
     const inSight = all.some(({ inode }) => !this.#known.has(inode))
       ? socketsInSight()
       : new Set<string>();
     this.#known = new Map(
       all.map(({ inode }) => [inode, this.#known.get(inode) ?? !inSight.has(inode)]),
     );
-    const sshds = all.filter(({ inode }) => this.#known.get(inode));
-    return new Map(sshds.map(({ place, address }) => [place, address]));
+    return all
+      .filter(({ inode }) => this.#known.get(inode))
+      .map((socket) => {
+        const { port } = socket.local;
+        return [`tcp:${port}`, { host: hostOf(socket), port }];
+      });
   }
 
-  #ports(): Listener[] {
-    return ownListeners(tcpSockets(listeningLines()), this.#uid).map((socket) => {
-      const { port } = socket.local;
-      const address = { host: hostOf(socket), port };
-      return { place: `tcp:${port}`, inode: socket.inode, address };
-    });
-  }
-
-  #paths(): Listener[] {
-    return unixListeners(unixLines())
-      .filter(({ path }) => isOwnSocket(path, this.#uid))
-      .map(({ path, inode }) => ({ place: `unix:${path}`, inode, address: { path } }));
+  #sockets(): [Place, Address][] {
+    return namesIn(this.#remoteFolder)
+      .filter((name) => isBridgedName(name))
+      .slice(0, mostPlaces)
+      .flatMap((name): [Place, Address][] => {
+        const path = `${this.#remoteFolder}/${name}`;
+        return isOwnSocket(path, this.#uid) ? [[placeOfName(name), { path }]] : [];
+      });
   }
 }

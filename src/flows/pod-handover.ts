@@ -6,6 +6,7 @@ import { readUserFile, someNamesIn } from '../system/user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 import { longestAccess, podAccessIn, type PodAccess } from './pod-access.ts';
 import { findRunFolder } from './run-folder.ts';
+import { socketFolders, type SocketFolders } from './socket-folders.ts';
 
 /**
  * What root hands over to a user's logins, in the user's own run folder: there it counts against the
@@ -19,6 +20,11 @@ function handoverFolder(runFolder: string): string {
 /** For what the user's sessions say to each other. */
 export function bridgeFolder(runFolder: string): string {
   return `${runFolder}/berth-bridge`;
+}
+
+/** For the sockets of the user's forwards: sshd makes some of them before there is a session. */
+export function forwardFolders(runFolder: string): SocketFolders {
+  return socketFolders(`${runFolder}/berth-forwards`);
 }
 
 function accessFile(runFolder: string, cluster: string): string {
@@ -55,6 +61,8 @@ async function give(
     await mkdir(handoverFolder(runFolder), { mode: 0o700 }).catch((error: unknown) => {
       if (!isErrno(error, 'EEXIST')) throw error;
     });
+    for (const folder of Object.values(forwardFolders(runFolder)))
+      await mkdir(folder, { recursive: true, mode: 0o700 });
     const options = { mode: 0o600, replaceable: true };
     await writeAtomically(fileOf(runFolder, cluster), JSON.stringify(content), options);
   });

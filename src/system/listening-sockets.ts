@@ -7,10 +7,14 @@ import {
   readlinkSync,
   readSync,
 } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { isErrno } from '../errors.ts';
 
 /** Some lines. The kernel fills more with sockets that do not listen, for which it goes through all of the host. */
 const pieceSize = 512;
+
+/** More than 6,000 sockets that listen are not looked at. Bytes. */
+const longestListening = 1024 * 1024;
 
 const connected = /^ *\d+: \S+ \S+ (?!0A)\S\S /m;
 
@@ -29,20 +33,26 @@ function listeningIn(path: string): string {
   }
   try {
     const piece = Buffer.alloc(pieceSize);
-    let text = '';
+    const pieces: string[] = [];
+    let [size, line] = [0, ''];
     for (;;) {
       const count = readSync(descriptor, piece);
-      text += piece.toString('latin1', 0, count);
-      if (count === 0 || connected.test(text)) return text;
+      const text = piece.toString('latin1', 0, count);
+      pieces.push(text);
+      size += count;
+      line += text;
+      if (count === 0 || size > longestListening || connected.test(line)) return pieces.join('');
+      // The last one may not be whole.
+      line = line.slice(line.lastIndexOf('\n') + 1);
     }
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** All of /proc/net/unix. */
-export function unixLines(): string {
-  return readFileSync('/proc/self/net/unix', 'latin1');
+/** Ports that the site keeps for its services (`net.ipv4.ip_local_reserved_ports`), as the kernel writes them. */
+export function reservedPorts(): string {
+  return readFileSync('/proc/sys/net/ipv4/ip_local_reserved_ports', 'latin1').trim();
 }
 
 /** Whether a path is a socket of this user's. */
@@ -55,10 +65,34 @@ export function isOwnSocket(path: string, uid: number): boolean {
   }
 }
 
-/** All of /proc/net/tcp and tcp6. */
-export async function tcpLines(): Promise<string> {
-  const read = (name: string) => readFile(`/proc/self/net/${name}`, 'latin1').catch(() => '');
-  return (await Promise.all(['tcp', 'tcp6'].map(read))).join('\n');
+const tableSize = 64 * 1024;
+
+/**
+ * All of /proc/net/tcp and tcp6, some whole lines at a time: on a busy host the table is as large as its
+ * users make it. All that is in it is the kernel's word; no name or path of a user's is.
+ */
+export async function* tcpLines(): AsyncGenerator<string> {
+  for (const name of ['tcp', 'tcp6']) {
+    const file = await open(`/proc/self/net/${name}`).catch((error: unknown) => {
+      if (isErrno(error, 'ENOENT')) return undefined;
+      throw error;
+    });
+    if (file === undefined) continue;
+    try {
+      const buffer = Buffer.alloc(tableSize);
+      let rest = '';
+      for (;;) {
+        const { bytesRead } = await file.read(buffer);
+        if (bytesRead === 0) break;
+        const text = rest + buffer.toString('latin1', 0, bytesRead);
+        const end = text.lastIndexOf('\n') + 1;
+        rest = text.slice(end);
+        yield text.slice(0, end);
+      }
+    } finally {
+      await file.close();
+    }
+  }
 }
 
 /**

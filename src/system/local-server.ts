@@ -1,4 +1,5 @@
-import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { rm } from 'node:fs/promises';
+import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { isErrno } from '../errors.ts';
 
 /** Listens on a port of 127.0.0.1 and ::1, or at a path. */
@@ -6,6 +7,9 @@ export interface LocalServer {
   /** Takes no more connections. */
   close(): void;
 }
+
+/** Of one server at a time: a connection more is closed at once. */
+const mostAccepted = 256;
 
 /**
  * @param accepted Gets a connection that is not read yet and may be closed half.
@@ -36,8 +40,10 @@ export async function listenOnLoopback(
 }
 
 /**
- * A Unix socket of the user's alone, gone when it is closed.
+ * A Unix socket of the user's alone, gone when it is closed. One that a killed process left at the path is
+ * replaced.
  *
+ * @param path In a folder to which nobody else can write.
  * @returns Nothing where something has the path.
  */
 export async function listenAtPath(
@@ -45,12 +51,19 @@ export async function listenAtPath(
   accepted: (socket: Socket) => void,
 ): Promise<LocalServer | undefined> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, accepted);
-  const before = process.umask(0o177);
-  // The socket is made at once: nothing else of this process runs before the umask is as it was.
-  const made = listening(server, { path });
-  process.umask(before);
+  const listen = (): Promise<void> => {
+    const before = process.umask(0o177);
+    // The socket is made at once: nothing else of this process runs before the umask is as it was.
+    const made = listening(server, { path });
+    process.umask(before);
+    return made;
+  };
   try {
-    await made;
+    await listen().catch(async (thrown: unknown) => {
+      if (!isErrno(thrown, 'EADDRINUSE') || !(await isAbandoned(path))) throw thrown;
+      await rm(path);
+      await listen();
+    });
     return { close: () => server.close() };
   } catch (thrown) {
     if (isErrno(thrown, 'EADDRINUSE', 'EACCES', 'ENOENT', 'EROFS')) return undefined;
@@ -58,7 +71,20 @@ export async function listenAtPath(
   }
 }
 
+/** A socket that nobody listens at any more. */
+function isAbandoned(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    // ENOTSOCK, where it is no socket, is not ours to remove.
+    socket.once('error', (error) => resolve(isErrno(error, 'ECONNREFUSED')));
+  });
+}
+
 function listening(server: Server, where: ListenOptions): Promise<void> {
+  server.maxConnections = mostAccepted;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(where, () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { optionsOf } from '../../scripts/outputs.ts';
 import { singleFile } from '../../scripts/single-file.ts';
 
-/** The relay's program as the outputs are made: one file, with nothing in it that is not used. */
+/** A program of the relay as the outputs are made: one file, with nothing in it that is not used. */
 export class CompiledRelay {
   readonly file: string;
   readonly #folder: string;
@@ -14,9 +14,9 @@ export class CompiledRelay {
     this.file = join(folder, 'relay.cjs');
   }
 
-  static async make(): Promise<CompiledRelay> {
+  static async make(program = 'test/relay/relay-program.ts'): Promise<CompiledRelay> {
     const compiled = new CompiledRelay(await mkdtemp(join(tmpdir(), 'berth-relay-')));
-    const { text } = await singleFile('test/relay/relay-program.ts', {
+    const { text } = await singleFile(program, {
       banner: '#!/usr/bin/env node',
       define: { BERTH_BUILD: '"test"' },
     });

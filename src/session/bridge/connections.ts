@@ -1,161 +1,137 @@
-import {
-  bridgeFrame,
-  BridgeReader,
-  kinds,
-  longestFrame,
-  number32,
-  windowSize,
-  type Frame,
-} from './frames.ts';
-
-/** What one end of a bridged connection hears. */
-export interface ConnectionSink {
-  /** Valid during the call only. */
-  data(bytes: Buffer): void;
-  /** Nothing more comes. */
-  end(): void;
-  /** It is over; nothing is called after this. */
-  closed(): void;
-  /** There is room again. */
-  room(): void;
-}
+import { bridgeError } from './bridge-error.ts';
+import { BridgeEnd, type Connection, type ConnectionSink } from './bridge-end.ts';
+import { bridgeFrame, BridgeReader, kinds, type Frame } from './frames.ts';
+import { mostConnections, sharedWindow } from './limits.ts';
 
 export interface BridgeSink {
   /** The other half opens a connection. @returns nothing where it may not */
   opened(target: string, connection: Connection): ConnectionSink | undefined;
-  word(value: unknown): void;
+  word(value: Readonly<Record<string, unknown>>): void;
 }
 
-/** One connection of the bridge, this half's end. */
-export interface Connection {
-  /** @returns whether more may be sent at once; else `room` is called later */
-  send(bytes: Uint8Array): boolean;
-  end(): void;
-  close(): void;
-  /** So many bytes of `data` have found their way: the other half may send as many. */
-  taken(count: number): void;
-}
-
-/** The connections of the bridge as this half sees them, by what it reads and writes. */
+/**
+ * The connections of the bridge as this half sees them, by what it reads and writes. The other half is
+ * believed nothing: what no honest one says is thrown as `bridge-protocol`, and everything that it can make
+ * this half keep is counted (`limits.ts`).
+ */
 export class Connections {
-  readonly #send: (bytes: Buffer) => void;
+  readonly #send: (bytes: Buffer) => boolean;
   readonly #sink: BridgeSink;
-  readonly #ends = new Map<number, End>();
+  readonly #ends = new Map<number, BridgeEnd>();
   readonly #reader = new BridgeReader((frame) => this.#frame(frame));
-  /** Even numbers are ours, odd ones the helper's. */
-  #next = 0;
+  /** Even numbers are ours, odd ones the helper's; either counts upwards. */
+  #ours = 0;
+  #theirs = -1;
+  /** Of connections that stand, and of those that are over and have bytes that nobody has taken yet. */
+  #held = 0;
+  #shared = sharedWindow;
+  #full = false;
+  #over = false;
 
-  /** @param send Takes the bytes for its own. */
-  constructor(send: (bytes: Buffer) => void, sink: BridgeSink) {
+  /** @param send Takes the bytes for its own. @returns whether data may follow; else `drained` is called later */
+  constructor(send: (bytes: Buffer) => boolean, sink: BridgeSink) {
     this.#send = send;
     this.#sink = sink;
   }
 
-  /** What came from the other half. @throws RangeError at what is no frame, or too much */
+  /** What came from the other half. @throws {BerthError} `bridge-protocol` */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
 
   say(word: object): void {
-    this.#send(bridgeFrame(kinds.word, 0, Buffer.from(JSON.stringify(word))));
+    this.#say(kinds.word, 0, Buffer.from(JSON.stringify(word)));
   }
 
-  open(target: string, sink: (connection: Connection) => ConnectionSink): void {
-    this.#next += 2;
-    const id = this.#next;
-    this.#send(bridgeFrame(kinds.open, id, Buffer.from(target)));
-    this.#add(id, sink);
+  /** @returns false where there are as many as may be, or the stream is gone: then nothing is called */
+  open(target: string, sink: (connection: Connection) => ConnectionSink): boolean {
+    if (this.#over || this.#held >= mostConnections) return false;
+    this.#ours += 2;
+    this.#say(kinds.open, this.#ours, Buffer.from(target));
+    this.#add(this.#ours, sink);
+    return true;
+  }
+
+  /** What was sent is on its way: data may follow. */
+  drained(): void {
+    this.#full = false;
+    for (const end of [...this.#ends.values()]) end.look();
   }
 
   /** The stream is gone, and with it every connection. */
   closeAll(): void {
-    for (const end of [...this.#ends.values()]) end.sink?.closed();
+    this.#over = true;
+    for (const end of [...this.#ends.values()]) end.lost();
     this.#ends.clear();
   }
 
+  #say(kind: number, id: number, payload?: Uint8Array): void {
+    if (this.#over || this.#send(bridgeFrame(kind, id, payload)) || this.#full) return;
+    this.#full = true;
+    for (const end of this.#ends.values()) end.look();
+  }
+
   #add(id: number, sink: (connection: Connection) => ConnectionSink | undefined): void {
-    const end = new End((kind, payload) => this.#send(bridgeFrame(kind, id, payload)));
-    end.onOver = () => this.#ends.delete(id);
-    end.sink = sink(end);
-    if (end.sink === undefined) end.close();
-    else this.#ends.set(id, end);
+    const end = new BridgeEnd({
+      send: (kind, payload) => this.#say(kind, id, payload),
+      isFull: () => this.#full,
+      share: (bytes) => this.#share(bytes),
+      over: () => void this.#ends.delete(id),
+      settled: () => (this.#held -= 1),
+    });
+    this.#held += 1;
+    const its = sink(end);
+    if (its === undefined) end.close();
+    if (its === undefined || end.isOver) return;
+    this.#ends.set(id, end);
+    end.begin(its);
   }
 
-  #frame({ kind, connection, payload }: Frame): void {
-    if (kind === kinds.word) this.#sink.word(JSON.parse(payload.toString('utf8')));
-    else if (kind === kinds.open)
-      this.#add(connection, (end) => this.#sink.opened(payload.toString('latin1'), end));
-    // Of one that is over, something may have been on its way.
-    else this.#ends.get(connection)?.heard(kind, payload);
-  }
-}
-
-class End implements Connection {
-  readonly #send: (kind: number, payload?: Uint8Array) => void;
-  sink: ConnectionSink | undefined;
-  onOver: () => void = () => undefined;
-  #credit = windowSize;
-  /** Heard, and not taken yet. */
-  #waiting = 0;
-  #full = false;
-  #saidEnd = false;
-  #heardEnd = false;
-  #over = false;
-
-  constructor(send: (kind: number, payload?: Uint8Array) => void) {
-    this.#send = send;
+  /** @param bytes Negative where they are given back. @returns whether there are so many */
+  #share(bytes: number): boolean {
+    if (bytes > this.#shared) return false;
+    this.#shared -= bytes;
+    return true;
   }
 
-  send(bytes: Uint8Array): boolean {
-    if (this.#over || this.#saidEnd) return true;
-    this.#credit -= bytes.length;
-    this.#send(kinds.data, bytes);
-    this.#full = this.#credit <= 0;
-    return !this.#full;
-  }
-
-  end(): void {
-    if (this.#over || this.#saidEnd) return;
-    this.#saidEnd = true;
-    this.#send(kinds.end);
-    if (this.#heardEnd) this.#finish();
-  }
-
-  close(): void {
+  #frame({ kind, connection: id, payload }: Frame): void {
     if (this.#over) return;
-    this.#send(kinds.close);
-    this.#finish();
-  }
-
-  taken(count: number): void {
-    this.#waiting -= count;
-    if (!this.#over && !this.#heardEnd) this.#send(kinds.window, number32(count));
-  }
-
-  heard(kind: number, payload: Buffer): void {
-    if (kind === kinds.data) {
-      this.#waiting += payload.length;
-      // Whoever begins to send within the window may end beyond it, by one frame.
-      if (this.#waiting > windowSize + longestFrame)
-        throw new RangeError(`${this.#waiting} bytes, and none of them asked for`);
-      this.sink?.data(payload);
-    } else if (kind === kinds.end) {
-      this.#heardEnd = true;
-      this.sink?.end();
-      if (this.#saidEnd) this.#finish();
-    } else if (kind === kinds.close) {
-      this.#finish();
-      this.sink?.closed();
-    } else if (kind === kinds.window) {
-      this.#credit += payload.readUInt32BE();
-      if (!this.#full || this.#credit <= 0) return;
-      this.#full = false;
-      this.sink?.room();
+    if (kind === kinds.word) {
+      if (id !== 0) throw bridgeError(`it sends a word of connection ${id}`);
+      this.#sink.word(wordOf(payload));
+    } else if (kind === kinds.open) this.#opened(id, payload.toString('latin1'));
+    else {
+      const end = this.#ends.get(id);
+      // Of one that is over, something may have been on its way.
+      if (end === undefined && !this.#was(id))
+        throw bridgeError(`it speaks of connection ${id}, which nobody opened`);
+      end?.heard(kind, payload);
     }
   }
 
-  #finish(): void {
-    this.#over = true;
-    this.onOver();
+  #opened(id: number, target: string): void {
+    if (id % 2 === 0 || id <= this.#theirs)
+      throw bridgeError(`it opens connection ${id} after ${this.#theirs}`);
+    this.#theirs = id;
+    if (this.#held >= mostConnections) this.#say(kinds.close, id);
+    else this.#add(id, (end) => this.#sink.opened(target, end));
   }
+
+  #was(id: number): boolean {
+    return id % 2 === 0 ? id > 0 && id <= this.#ours : id <= this.#theirs;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws {BerthError} `bridge-protocol` */
+function wordOf(payload: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(payload));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>;
+  } catch {
+    // Below.
+  }
+  throw bridgeError('it says a word that is no JSON object');
 }

@@ -1,3 +1,6 @@
+import { bridgeError } from './bridge-error.ts';
+import { longestTarget, longestWord, windowSize } from './limits.ts';
+
 /**
  * The bridge's frames: connections and words of the two halves over one stream. A frame is its kind (1
  * byte), the connection (4 bytes), the length of what follows (4 bytes), and that.
@@ -19,11 +22,15 @@ export const kinds = {
 
 const headerSize = 9;
 
-/** Bytes of a connection that may be on their way; both halves know it. */
-export const windowSize = 256 * 1024;
-
-/** No half sends more in one frame. */
-export const longestFrame = 1024 * 1024;
+/** Bytes that a frame may have after its header, by kind: at least, at most. */
+const sizes: readonly (readonly [number, number])[] = [
+  [1, longestTarget],
+  [1, windowSize],
+  [0, 0],
+  [0, 0],
+  [4, 4],
+  [2, longestWord],
+];
 
 export interface Frame {
   readonly kind: number;
@@ -33,7 +40,7 @@ export interface Frame {
 }
 
 export function bridgeFrame(kind: number, connection: number, payload?: Uint8Array): Buffer {
-  const bytes = Buffer.alloc(headerSize + (payload?.length ?? 0));
+  const bytes = Buffer.allocUnsafe(headerSize + (payload?.length ?? 0));
   bytes.writeUInt8(kind, 0);
   bytes.writeUInt32BE(connection, 1);
   bytes.writeUInt32BE(payload?.length ?? 0, 5);
@@ -49,7 +56,8 @@ export function number32(value: number): Buffer {
 
 /**
  * Reads frames from a stream that is cut anywhere. Of `data` every piece is handed on as it comes, as a
- * frame of its own; the others are put together. `push` throws RangeError at what is no frame.
+ * frame of its own; the others are put together, in as much memory as their header says and may say. `push`
+ * throws `bridge-protocol` at what is no frame.
  */
 export class BridgeReader {
   readonly #sink: (frame: Frame) => void;
@@ -57,7 +65,7 @@ export class BridgeReader {
   #have = 0;
   /** Bytes of the payload that have not come. */
   #left = 0;
-  #parts: Buffer[] = [];
+  #payload = Buffer.alloc(0);
 
   constructor(sink: (frame: Frame) => void) {
     this.#sink = sink;
@@ -75,28 +83,36 @@ export class BridgeReader {
         this.#begin();
       } else {
         const part = chunk.subarray(at, at + this.#left);
+        if (this.#kind === kinds.data) this.#say(part);
+        else part.copy(this.#payload, this.#payload.length - this.#left);
         this.#left -= part.length;
         at += part.length;
-        if (this.#header.readUInt8(0) === kinds.data) this.#say(part);
-        else this.#parts.push(Buffer.from(part));
       }
       if (this.#left === 0) this.#end();
     }
   }
 
+  get #kind(): number {
+    return this.#header.readUInt8(0);
+  }
+
   #begin(): void {
-    this.#left = this.#header.readUInt32BE(5);
-    if (this.#left > longestFrame) throw new RangeError(`a frame of ${this.#left} bytes`);
+    const [kind, size] = [this.#kind, this.#header.readUInt32BE(5)];
+    const allowed = sizes[kind];
+    if (allowed === undefined) throw bridgeError(`it sends a frame of the unknown kind ${kind}`);
+    const [least, most] = allowed;
+    if (size < least || size > most)
+      throw bridgeError(`it sends a frame of the kind ${kind} with ${size} bytes`);
+    this.#left = size;
+    if (kind !== kinds.data) this.#payload = Buffer.alloc(size);
   }
 
   #end(): void {
-    if (this.#header.readUInt8(0) !== kinds.data) this.#say(Buffer.concat(this.#parts));
-    this.#parts = [];
     this.#have = 0;
+    if (this.#kind !== kinds.data) this.#say(this.#payload);
   }
 
   #say(payload: Buffer): void {
-    const kind = this.#header.readUInt8(0);
-    this.#sink({ kind, connection: this.#header.readUInt32BE(1), payload });
+    this.#sink({ kind: this.#kind, connection: this.#header.readUInt32BE(1), payload });
   }
 }

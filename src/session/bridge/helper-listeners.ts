@@ -6,6 +6,7 @@ export const listenersProgram = String.raw`
 ANY = {socket.inet_pton(socket.AF_INET, a) for a in ('0.0.0.0', '127.0.0.1')}
 ANY |= {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1', '::ffff:127.0.0.1')}
 V4 = {a for a in ANY if a != socket.inet_pton(socket.AF_INET6, '::1')}
+NAMES = set('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+@-')
 table = []
 
 def by_netlink(family):
@@ -60,7 +61,8 @@ def unix_paths():
             part = line.split(None, 7)
             if len(part) == 8 and part[3:5] == ['00010000', '0001']:
                 path = part[7].rstrip('\n')
-                if path.startswith('/tmp/') and path.count('/') == 2 and is_own(path):
+                name = path[5:]
+                if path.startswith('/tmp/') and 0 < len(name) <= 64 and not set(name) - NAMES and is_own(path):
                     yield 'unix:' + path
 
 def is_own(path):

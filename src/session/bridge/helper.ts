@@ -1,4 +1,5 @@
 import { listenersProgram } from './helper-listeners.ts';
+import { firstWindow, mostPlaces } from './limits.ts';
 
 /**
  * The bridge's half in the pod: one Python 3.6 program of the standard library, which the relay sends at
@@ -13,7 +14,7 @@ import { listenersProgram } from './helper-listeners.ts';
 export const helperProgram = String.raw`
 import base64, errno, json, os, select, shutil, socket, struct, time
 OPEN, DATA, END, CLOSE, WINDOW, WORD = range(6)
-ROOM, PIECE = 262144, 65536
+ROOM, PIECE = ${firstWindow}, 65536
 poller = select.poll()
 watched, streams, mirrors = {}, {}, {}
 folder, looking, flushing, said, last, keen, number = None, False, False, None, 0.0, 0.0, 1
@@ -219,7 +220,7 @@ def report():
     last = time.monotonic()
     look()
     places = sorted({'tcp:%d' % p for a, p in table}) + sorted(set(unix_paths()))
-    places = [place for place in places if place not in mirrors][:1000]
+    places = [place for place in places if place not in mirrors][:${4 * mostPlaces}]
     if places != said:
         said, keen = places, last + 20
         say(listening=places)

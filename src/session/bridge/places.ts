@@ -1,11 +1,9 @@
+import { mostPlaces } from './limits.ts';
 import type { TcpSocket } from './proc-net-tcp.ts';
 import { listensOnLoopback } from './proc-net-tcp.ts';
 
 /** Displays of X11 forwarding: each session sees to its own. */
 const displays = { from: 6010, to: 6099 } as const;
-
-/** More than any session has; a program that listens on thousands gets these. */
-const mostPlaces = 256;
 
 /** Whether a port is one that the bridge carries: those below are root's on the login node. */
 export function isBridged(port: number): boolean {
@@ -19,43 +17,66 @@ export function ownListeners(sockets: readonly TcpSocket[], uid: number): TcpSoc
   );
 }
 
-/** Where something listens: `tcp:PORT` of loopback, or `unix:PATH`. */
+/** Where something listens in the pod: `tcp:PORT` of loopback, or `unix:/tmp/NAME`. */
 export type Place = string;
 
-/** Sockets right below /tmp, where nobody can replace another's; other folders are of one host. */
-const bridgedPath = /^\/tmp\/[\w.+@-]{1,80}$/;
+/** Of a socket: nothing hidden, no folder, and with the folder before it within sun_path (unix(7)). */
+const bridgedName = /^[A-Za-z0-9_][\w.+@-]{0,63}$/;
 
-function isBridgedPath(path: string): boolean {
-  return bridgedPath.test(path);
+/** To these names other programs give a meaning: a cache of tickets, an agent, a terminal. */
+const meaningful = /^(?:krb5cc|ssh-|tmux-|screen-|dbus-|systemd-|gpg-|pulse-|vscode-ipc-)/;
+
+/** Whether a socket of that name leads from the login node to the pod, or back. */
+export function isBridgedName(name: string): boolean {
+  return bridgedName.test(name) && !meaningful.test(name);
 }
 
 export function portOf(place: Place): number | undefined {
-  const port = Number(/^tcp:(\d{1,5})$/.exec(place)?.[1]);
+  const port = Number(/^tcp:([1-9]\d{0,4})$/.exec(place)?.[1]);
   return isBridged(port) ? port : undefined;
 }
 
-export function pathOf(place: Place): string | undefined {
-  const path = place.startsWith('unix:') ? place.slice(5) : '';
-  return isBridgedPath(path) ? path : undefined;
+/** The name of a socket right below the pod's /tmp. On the login node it is in a folder of the user's own. */
+export function nameOf(place: Place): string | undefined {
+  const name = place.startsWith('unix:/tmp/') ? place.slice('unix:/tmp/'.length) : '';
+  return isBridgedName(name) ? name : undefined;
 }
 
-/** Unix sockets of /proc/net/unix (proc(5)) that listen at a path. */
-export function unixListeners(text: string): { readonly path: string; readonly inode: string }[] {
-  // Num RefCount Protocol Flags Type St Inode Path; __SO_ACCEPTCON, SOCK_STREAM.
-  const lines = text.matchAll(/^\S+ \S+ \S+ 00010000 0001 \S+ +(\d+) (\/.*)$/gm);
-  return [...lines].flatMap(([, inode = '', path = '']) =>
-    isBridgedPath(path) ? { path, inode } : [],
-  );
+export function placeOfName(name: string): Place {
+  return `unix:/tmp/${name}`;
 }
 
-/** Places that another half said, as far as they can be ones. */
-export function saidPlaces(said: unknown): Place[] {
+/**
+ * The first places that another half said, as far as they can be ones.
+ *
+ * @param reserved Ports that the site keeps for its services.
+ */
+export function saidPlaces(said: unknown, reserved: readonly PortRange[] = []): Place[] {
   if (!Array.isArray(said)) return [];
-  const places = said.filter(
-    (place): place is Place =>
-      typeof place === 'string' && (portOf(place) ?? pathOf(place)) !== undefined,
-  );
+  const places = said.filter((place): place is Place => {
+    if (typeof place !== 'string') return false;
+    const port = portOf(place);
+    return port === undefined ? nameOf(place) !== undefined : !isReserved(port, reserved);
+  });
   return [...new Set(places)].slice(0, mostPlaces);
+}
+
+/** Both ends belong to it. */
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+function isReserved(port: number, reserved: readonly PortRange[]): boolean {
+  return reserved.some(({ from, to }) => port >= from && port <= to);
+}
+
+/** Ranges as `net.ipv4.ip_local_reserved_ports` has them: `8080,9000-9010`. */
+export function portRanges(text: string): PortRange[] {
+  return [...text.matchAll(/(\d+)(?:-(\d+))?/g)].map(([, from = '', to = from]) => ({
+    from: Number(from),
+    to: Number(to),
+  }));
 }
 
 export interface PlaceChanges {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bridgeFrame, BridgeReader, kinds } from '../../../src/session/bridge/frames.ts';
+import { windowSize } from '../../../src/session/bridge/limits.ts';
 
 /** Frames as they come, pieces of data joined. */
 function readIn(bytes: Buffer, pieceSize: number): string[] {
@@ -37,7 +38,27 @@ describe("the bridge's frames", () => {
     expect(readIn(stream.subarray(0, -30), 1000).at(-1)).toBe(`1 3 ${'x'.repeat(10)}`);
   });
 
-  it('refuses what is no frame, and would be held in memory', () => {
-    expect(() => readIn(Buffer.from('Traceback (most recent'), 1000)).toThrow(RangeError);
+  const head = (kind: number, size: number): Buffer => {
+    const bytes = bridgeFrame(kind, 1);
+    bytes.writeUInt32BE(size, 5);
+    return bytes;
+  };
+  it.each<[string, Buffer]>([
+    ['text', Buffer.from('Traceback (most recent')],
+    ['an unknown kind', head(6, 0)],
+    ['the kind 255', head(255, 1)],
+    ['an open without a target', head(kinds.open, 0)],
+    ['a target of 10 MB', head(kinds.open, 10_000_000)],
+    ['empty data', head(kinds.data, 0)],
+    ['data of 4 GiB', head(kinds.data, 0xffff_ffff)],
+    ['data beyond the largest window', head(kinds.data, windowSize + 1)],
+    ['an end with bytes', head(kinds.end, 1)],
+    ['a close with bytes', head(kinds.close, 1)],
+    ['a window of three bytes', head(kinds.window, 3)],
+    ['a window of five bytes', head(kinds.window, 5)],
+    ['an empty word', head(kinds.word, 0)],
+    ['a word of 10 MB', head(kinds.word, 10_000_000)],
+  ])('refuses %s by its head, before anything is held of it', (_what, bytes) => {
+    expect(() => readIn(bytes, 1)).toThrow(expect.objectContaining({ code: 'bridge-protocol' }));
   });
 });

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   isBridged,
   ownListeners,
+  nameOf,
   placeChanges,
+  portRanges,
   saidPlaces,
-  unixListeners,
 } from '../../../src/session/bridge/places.ts';
 import { tcpSockets, uidAtOtherEnd } from '../../../src/session/bridge/proc-net-tcp.ts';
 
@@ -69,23 +70,44 @@ describe('ports that are bridged', () => {
     ]);
     expect(saidPlaces({ 0: 'tcp:8888' })).toEqual([]);
     const many = Array.from({ length: 5000 }, (_, index) => `tcp:${10_000 + index}`);
-    expect(saidPlaces(many)).toHaveLength(256);
+    expect(saidPlaces(many)).toHaveLength(64);
+  });
+
+  it.each([
+    ['tcp:08888', 'tcp:8888.5', 'tcp:-8888', 'tcp:1e4', 'tcp: 8888', 'tcp:99999', 'tcp:8888\n'],
+    [
+      'unix:/tmp/',
+      'unix:/tmp/.',
+      'unix:/tmp/..',
+      'unix:/tmp/../run/x',
+      'unix:/tmp/a/b',
+      'unix:/tmp/a\n',
+    ],
+    [
+      'unix:/tmp/a\0b',
+      'unix:/tmp/é',
+      `unix:/tmp/${'a'.repeat(10_000_000)}`,
+      `unix:/tmp/${'a'.repeat(65)}`,
+    ],
+    ['unix:/tmp/.X11-unix', 'unix:/tmp/krb5cc_0', 'unix:/tmp/ssh-x', 'unix:/run/user/0/bus'],
+    [8888, null, ['tcp:8888'], { toString: 'tcp:8888' }, true],
+  ])('are none of these', (...said) => {
+    expect(saidPlaces(said)).toEqual([]);
+  });
+
+  it('are not those that the site keeps for its services', () => {
+    const reserved = portRanges('8080,9000-9010\n');
+    const said = [8079, 8080, 8081, 8999, 9000, 9005, 9010, 9011].map((port) => `tcp:${port}`);
+    expect(saidPlaces(said, reserved)).toEqual(['tcp:8079', 'tcp:8081', 'tcp:8999', 'tcp:9011']);
+    expect(portRanges('')).toEqual([]);
+  });
+
+  it('have names of sockets that lead nowhere else', () => {
+    expect(nameOf('unix:/tmp/jupyter-1.sock')).toBe('jupyter-1.sock');
+    expect(nameOf('unix:/tmp/..')).toBeUndefined();
   });
 
   it('come and go', () => {
     expect(placeChanges(['a', 'b'], ['b', 'c'])).toEqual({ added: ['c'], removed: ['a'] });
-  });
-});
-
-describe('sockets in /proc/net/unix', () => {
-  it('are those that listen right below /tmp', () => {
-    const text = `Num       RefCount Protocol Flags    Type St Inode Path
-0000000000000000: 00000002 00000000 00010000 0001 01   6634 /tmp/a.sock
-0000000000000000: 00000003 00000000 00000000 0001 03   6635 /tmp/a.sock
-0000000000000000: 00000002 00000000 00010000 0001 01   6636 @/tmp/.X11-unix/X0
-0000000000000000: 00000002 00000000 00010000 0001 01   6637 /tmp/ssh-x/agent.1
-0000000000000000: 00000002 00000000 00000000 0002 01   6638
-`;
-    expect(unixListeners(text)).toEqual([{ path: '/tmp/a.sock', inode: '6634' }]);
   });
 });
