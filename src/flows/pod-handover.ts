@@ -61,8 +61,8 @@ async function give(
     await mkdir(handoverFolder(runFolder), { mode: 0o700 }).catch((error: unknown) => {
       if (!isErrno(error, 'EEXIST')) throw error;
     });
-    for (const folder of Object.values(forwardFolders(runFolder)))
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { local, remote } = forwardFolders(runFolder);
+    for (const folder of [local, remote]) await mkdir(folder, { recursive: true, mode: 0o700 });
     const options = { mode: 0o600, replaceable: true };
     await writeAtomically(fileOf(runFolder, cluster), JSON.stringify(content), options);
   });
