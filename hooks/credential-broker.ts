@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { openIssuer } from '../src/credentials/signing-keys.ts';
 import { asBerthError } from '../src/errors.ts';
 import { mintUserToken } from '../src/flows/mint-token.ts';
+import { nameOfUid } from '../src/identity/name-of-uid.ts';
 import { loadSettings } from '../src/flows/load-settings.ts';
 import { serveBroker } from '../src/flows/serve-broker.ts';
 import { logfmtLogger } from '../src/log.ts';
@@ -50,6 +51,7 @@ async function main(): Promise<number> {
           // Since the login, the namespace may have become somebody else's.
           owned: false,
         }),
+      nameOf: nameOfUid,
       now,
     },
   );

@@ -1,5 +1,6 @@
-import { opendirSync } from 'node:fs';
+import { opendir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isErrno } from '../errors.ts';
 
 /**
  * A refresh token that came of the portal's. One login gives one of them, and every cluster with the
@@ -30,27 +31,29 @@ export function renewalLock(path: string, origin: string | undefined): string {
     : `${path}.lock`;
 }
 
-/** A user has as many as clusters; the folder is the user's, who can put anything into it. */
-const mostSiblings = 64;
-const mostNames = 1_000;
+/** A folder of the user's may hold any number of files, and root reads what this returns. */
+const mostFiles = 64;
+const mostEntries = 1_024;
 
 /** The credentials of the user's other clusters, which are in the same folder. */
-export function siblings(path: string): string[] {
-  const found: string[] = [];
+export async function siblings(path: string): Promise<string[]> {
+  const files = await credentialFiles(dirname(path));
+  return files.filter((file) => file !== path);
+}
+
+/** Files with credentials in a folder: 64 at most, of its first 1,024 entries. */
+export async function credentialFiles(folder: string): Promise<string[]> {
+  const files: string[] = [];
+  let entries = 0;
   try {
-    const folder = opendirSync(dirname(path));
-    try {
-      for (let read = 0; read < mostNames && found.length < mostSiblings; read += 1) {
-        const entry = folder.readSync();
-        if (entry === null) break;
-        const sibling = join(dirname(path), entry.name);
-        if (entry.name.endsWith('.json') && sibling !== path) found.push(sibling);
-      }
-    } finally {
-      folder.closeSync();
+    for await (const { name } of await opendir(folder)) {
+      if (name.endsWith('.json')) files.push(join(folder, name));
+      entries += 1;
+      if (files.length === mostFiles || entries === mostEntries) break;
     }
-  } catch {
-    // No folder yet.
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+    // No folder yet, or none that may be read.
   }
-  return found;
+  return files;
 }

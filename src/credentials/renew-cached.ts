@@ -70,7 +70,10 @@ async function renew(
     return { ...current, ...answer };
   }
   if (refresh === undefined) return current;
-  const heir = newestHeir(refresh.origin, [refresh, ...heirsBeside(path, refresh, edges.uid)]);
+  const heir = newestHeir(refresh.origin, [
+    refresh,
+    ...(await heirsBeside(path, refresh, edges.uid)),
+  ]);
   return await renewPublic(current, { ...refresh, ...heir }, limit, edges);
 }
 
@@ -99,8 +102,12 @@ async function renewPublic(
 }
 
 /** What the same client renewed for other clusters since. */
-function heirsBeside(path: string, { clientId }: PublicRefresh, uid: number): Partial<Heir>[] {
-  return siblings(path).flatMap((sibling) => {
+async function heirsBeside(
+  path: string,
+  { clientId }: PublicRefresh,
+  uid: number,
+): Promise<Partial<Heir>[]> {
+  return (await siblings(path)).flatMap((sibling) => {
     try {
       const refresh = readCredentialCache(sibling, uid)?.refresh;
       return refresh?.by === 'plugin' && refresh.clientId === clientId ? [refresh] : [];

@@ -1,7 +1,9 @@
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
+import { credentialFiles } from './refresh-heirs.ts';
 
 /**
  * What root keeps of a user's credential for a cluster, where the user may not have all of it: the
@@ -34,7 +36,26 @@ export function storePath(stateDir: string, uid: number, cluster: string): strin
       hint: 'A cluster’s name is the name of its file in clusters.d without .yml: letters, digits, _ . @ - and blanks.',
     });
   }
-  return join(stateDir, 'credentials', String(uid), `${cluster}.json`);
+  return join(folderOf(stateDir, uid), `${cluster}.json`);
+}
+
+function folderOf(stateDir: string, uid: number): string {
+  return join(stateDir, 'credentials', String(uid));
+}
+
+/**
+ * Removes what was kept of a person who had the UID before: all that another name stands in.
+ *
+ * @param name who has it now
+ * @throws {BerthError} what `readPrivateFile` throws, and errors of rm(1).
+ */
+export async function forgetFormer(stateDir: string, uid: number, name: string): Promise<void> {
+  for (const path of await credentialFiles(folderOf(stateDir, uid))) {
+    const stored = readStored(path);
+    if (stored === undefined || stored.username === name) continue;
+    // With the note of a renewal that failed.
+    for (const file of [path, `${path}.failed`]) await rm(file, { force: true });
+  }
 }
 
 /**

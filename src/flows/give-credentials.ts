@@ -7,6 +7,7 @@ import type {
 import { ensureBroker } from '../credentials/ensure-broker.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig-file.ts';
+import { forgetFormer } from '../credentials/root-store.ts';
 import { openIssuer, type Issuer } from '../credentials/signing-keys.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -70,6 +71,7 @@ export async function giveCredentials(input: GiveInput): Promise<GivenCredential
     signal: deadline.signal,
   };
   issuers.begin(clusters);
+  await forgetFormerPerson(input);
   const outcomes = await Promise.all(
     eachCluster(clusters, deadline, async (cluster) =>
       (await input.reached(cluster))
@@ -125,6 +127,15 @@ function report(
   const fields = { cluster: cluster.name, took_ms: took };
   if (error !== undefined) log.error(error, fields);
   for (const { code, message } of result?.warnings ?? []) log.warning(message, { ...fields, code });
+}
+
+/** The UID may be one that somebody else had. */
+async function forgetFormerPerson({ user, settings, log }: GiveInput): Promise<void> {
+  try {
+    await asRoot(() => forgetFormer(settings.stateDir, user.uid, user.name));
+  } catch (thrown) {
+    log.error(asBerthError(thrown, `what is kept of the credentials of UID ${user.uid}`));
+  }
 }
 
 async function openBroker({ user, log, deadline }: GiveInput): Promise<void> {

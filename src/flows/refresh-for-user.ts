@@ -3,7 +3,12 @@ import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainByRefresh } from '../credentials/obtain-token.ts';
 import { newestHeir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
 import { renewOnce } from '../credentials/renew-once.ts';
-import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
+import {
+  forgetFormer,
+  readStored,
+  type StoredCredential,
+  storePath,
+} from '../credentials/root-store.ts';
 import type { Issuer } from '../credentials/signing-keys.ts';
 import { BerthError } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
@@ -18,6 +23,8 @@ export interface RefreshDeps {
   readonly issuer: (settings: OidcSettings) => Promise<Issuer>;
   readonly readCa: (caFile: string) => string;
   readonly mintToken?: MintToken;
+  /** The name that a UID has now (`nameOfUid`). */
+  readonly nameOf: (uid: number) => Promise<string | undefined>;
   /** Seconds since the epoch. */
   readonly now: () => number;
 }
@@ -29,9 +36,11 @@ const timeoutMs = 6_000;
  * What the broker does for a user: a token for a cluster, fresh from the store or from the issuer.
  * The client's secret and the refresh token stay here.
  *
- * @param uid Who asks; known by the socket, never from the request.
- * @throws {BerthError} `credential-missing`, `cluster-unknown`, and what `renewOnce`, `obtainByRefresh`
- *   and `readStored` throw.
+ * A UID may have been given to another person since the login: then there is nothing of the former one.
+ *
+ * @param uid Who asks; known by the kernel, never from the request.
+ * @throws {BerthError} `credential-missing`, `user-unknown`, `cluster-unknown`, and what `nameOf`,
+ *   `renewOnce`, `obtainByRefresh` and `readStored` throw.
  */
 export async function refreshForUser(
   uid: number,
@@ -39,8 +48,11 @@ export async function refreshForUser(
   deps: RefreshDeps,
 ): Promise<{ readonly token: string; readonly expiry: number }> {
   const path = storePath(deps.stateDir, uid, clusterName);
+  const name = await deps.nameOf(uid);
+  if (name === undefined) throw unknown(uid);
+  await forgetFormer(deps.stateDir, uid, name);
   const stored = readStored(path);
-  if (stored === undefined) throw missing(clusterName);
+  if (stored?.username !== name) throw missing(clusterName);
   const now = deps.now();
   if (isFresh(stored, now)) return { token: stored.token, expiry: stored.expiry };
 
@@ -82,7 +94,7 @@ async function renew(
     return { ...current, ...(await deps.mintToken(cluster, { name: current.username, uid })) };
   }
   const { origin } = current;
-  const heirs = [current, ...siblings(path).map((sibling) => readStored(sibling) ?? {})];
+  const heirs = [current, ...(await siblings(path)).map((sibling) => readStored(sibling) ?? {})];
   const heir = origin === undefined ? undefined : newestHeir(origin, heirs);
   if (settings.mode !== 'oidc' || heir === undefined) throw missing(cluster.name);
 
@@ -106,6 +118,14 @@ async function renew(
     refreshToken: renewed.refreshToken,
     turn,
   };
+}
+
+function unknown(uid: number): BerthError {
+  return new BerthError(`there is no account with UID ${uid}`, {
+    code: 'user-unknown',
+    exit: 'temporary',
+    hint: `Compare with \`getent passwd ${uid}\`; a directory service that is down looks the same.`,
+  });
 }
 
 function missing(cluster: string): BerthError {

@@ -68,9 +68,9 @@ export async function writeCredentials(
       takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
     );
     try {
-      const { stored, others } = await asRoot(() => ({
+      const { stored, others } = await asRoot(async () => ({
         stored: readStored(store),
-        others: siblings(store).map((path) => readStored(path) ?? {}),
+        others: (await siblings(store)).map((path) => readStored(path) ?? {}),
       }));
       const heirs = renewsItself(cluster) ? [...others, ...(await usersHeirs(file, user))] : others;
       return await prepareAndApply(input, stored, { ...deps, heirs });
@@ -233,8 +233,13 @@ function originIn({ refresh }: CredentialCache): string | undefined {
 /** What the user's kubectl renewed for other clusters. */
 function usersHeirs(path: string, user: User): Promise<Partial<Heir>[]> {
   return asUser(user, async () => {
-    const files = await Promise.all(siblings(path).map((file) => readUsersFile(file, user)));
-    return files.flatMap((cache) => (cache?.refresh?.by === 'plugin' ? [cache.refresh] : []));
+    const heirs: Partial<Heir>[] = [];
+    // One after the other: each may be as large as a credential's file can be.
+    for (const file of await siblings(path)) {
+      const refresh = (await readUsersFile(file, user))?.refresh;
+      if (refresh?.by === 'plugin') heirs.push(refresh);
+    }
+    return heirs;
   });
 }
 

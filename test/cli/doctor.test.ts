@@ -159,7 +159,7 @@ describe('berth doctor, one thing taken away at a time', () => {
       'excess-rights warning',
       // It may look, and OSC's reaper is not installed here.
       'cluster-roles failed',
-      'guard warning',
+      'guard failed',
     ]);
     expect(check(report, 'cluster-roles').message).toContain('job-pod-reaper');
   });

@@ -85,7 +85,7 @@ describe('the units of the broker', () => {
       await writeFile(path, text.replace('/usr/lib/berth/hooks', join(installed, 'hooks')));
       paths.push(path);
     }
-    const { exitCode, stderr } = await execa('systemd-analyze', ['verify', ...paths], {
+    const { exitCode, stderr } = await execa('systemd-analyze', ['verify', '--man=no', ...paths], {
       reject: false,
     });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,13 +16,14 @@ const users = { [victim]: 'ann', [attacker]: 'bob' };
 const request = '{"cluster":"test"}\n';
 
 let folder: string;
+let stateDir: string;
 let host: BrokerHost;
 
 beforeAll(async () => {
   if (!BrokerHost.possible) return;
   folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
   await chmod(folder, 0o755);
-  const stateDir = join(folder, 'state');
+  stateDir = join(folder, 'state');
   const config = join(folder, 'berth.yml');
   await mkdir(join(folder, 'clusters.d'));
   await writeFile(
@@ -146,6 +148,26 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     const limits = ['MemoryMax', 'TasksMax'].map((name) => `--property=${name}`);
     const shown = await host.systemctl('show', ...limits, 'berth-broker.slice');
     expect(shown.split('\n').sort()).toEqual([`MemoryMax=${2 ** 30}`, 'TasksMax=1024']);
+  });
+});
+
+describe.skipIf(!BrokerHost.possible)('a UID that was given to another person', () => {
+  const ask = () => answer(victim, (argv) => host.as(victim, argv));
+  const kept = () => existsSync(storePath(stateDir, victim, 'test'));
+
+  it('is nobody’s in between, which looks like a directory service that is down', async () => {
+    await host.rename({ [attacker]: 'bob' });
+    expect(await ask()).toMatchObject({ error: { code: 'user-unknown', exit: 'temporary' } });
+    expect(kept()).toBe(true);
+    await host.rename(users);
+    expect(await ask()).toMatchObject({ token: `token-of-${victim}` });
+  });
+
+  it('has nothing of the former one’s, and nothing is kept of it', async () => {
+    await host.rename({ ...users, [victim]: 'carl' });
+    expect(await ask()).toMatchObject({ error: { code: 'credential-missing' } });
+    expect(kept()).toBe(false);
+    expect(existsSync(storePath(stateDir, attacker, 'test'))).toBe(true);
   });
 });
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../desired/kube-object.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { createRequest } from '../../reconcile/requests.ts';
-import { failed, type Finding, ok, skipped, warning } from './check.ts';
+import { failed, type Finding, ok } from './check.ts';
 import { guardedSince, minorVersion } from './kube-version.ts';
 
 /** Whom etc/kubernetes/guard.yaml watches. */
@@ -25,30 +25,32 @@ const forbidden: KubeObject = {
 };
 
 /**
- * Whether the ValidatingAdmissionPolicy stands between the hook's token and other namespaces: a
- * server-side dry run of a forbidden write, which changes nothing, must be refused by it.
+ * Whether something stands between the hook's token and other namespaces: a server-side dry run of a
+ * forbidden write, which changes nothing, must be refused. Where it is not, the token can do it, whichever
+ * reason there is: so that is a failure for every account and every version.
  */
 export async function guardFinding(
   client: ApiClient,
   identity: string,
   version: string,
 ): Promise<Finding> {
-  const minor = minorVersion(version);
-  if (minor !== undefined && minor < guardedSince)
-    return skipped(`Kubernetes ${version} has no ValidatingAdmissionPolicy`);
   const answer = await client.send(createRequest(forbidden, { dryRun: true }));
   const message = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 422 && message.includes('ValidatingAdmissionPolicy'))
     return ok('a write outside the namespaces of users is refused');
   if (answer.status === 403) return ok('a write outside the namespaces of users is not allowed');
   if (answer.status !== 201) throw apiError('trying a forbidden write', answer);
-  if (!guarded.includes(identity))
-    return warning(
-      `the guard watches ${guarded.join(' and ')}, and we are ${identity}`,
-      'Use such an account (berth token setup), or change the matchCondition in etc/kubernetes/guard.yaml.',
-    );
   return failed(
-    "nothing keeps the hook's token from binding roles in kube-system",
-    'kubectl apply -f etc/kubernetes/guard.yaml',
+    `nothing keeps the token of ${identity} from binding roles in kube-system`,
+    howToGuard(identity, minorVersion(version)),
   );
+}
+
+function howToGuard(identity: string, minor: number | undefined): string {
+  const install = 'kubectl apply -f etc/kubernetes/guard.yaml';
+  if (minor !== undefined && minor < guardedSince)
+    return `Upgrade to Kubernetes 1.${guardedSince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
+  return guarded.includes(identity)
+    ? install
+    : `The guard watches ${guarded.join(' and ')}: use such an account (berth token setup), or change the matchCondition in etc/kubernetes/guard.yaml; then: ${install}`;
 }
