@@ -1,22 +1,15 @@
 import { rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import { endProcesses, escalation } from '../system/end-processes.ts';
-import { isRunning } from '../system/processes.ts';
-import {
-  hangsUp,
-  isOfConnection,
-  userProcesses,
-  type BerthProcess,
-  type WantedConnection,
-} from './connection-processes.ts';
+import type { WantedConnection } from './connection-processes.ts';
 import { closingFile, markClosing, type ConnectionRecord } from './connection-record.ts';
+import { endConnectionProcesses } from './end-connection-processes.ts';
 import { berthContainers, removeContainers, removeNotes, type Removed } from './end-containers.ts';
 import { endOver } from './end-over.ts';
 import { holdsPods } from './pod-access.ts';
 import { usesPods } from './pod-cluster.ts';
 import { connectionFile, type SessionSite } from './session-site.ts';
-import { userSite, type UserSite } from './user-site.ts';
+import { userSite } from './user-site.ts';
 
 export interface Closed {
   readonly processes: number;
@@ -24,9 +17,6 @@ export interface Closed {
   /** What is still there, for the reaper to try again. */
   readonly failed: readonly BerthError[];
 }
-
-/** How long podman may go on with what the connection began. Milliseconds. */
-const podmanMs = 5_000;
 
 /**
  * Ends what one connection started: its processes, its containers, and after the user's last one all
@@ -50,8 +40,8 @@ export async function endConnection(
     ...{ id, session: record.session, orphanedSshd: gone },
     hostProcesses: record.hostProcesses === true,
   };
-  const failed: BerthError[] = [];
-  const processes = await endItsProcesses(site, part, wanted);
+  const { processes, failed: stay } = await endConnectionProcesses(site, part, wanted);
+  const failed: BerthError[] = [...stay];
   // One after the other, and each though the one before failed: what a user made of the list of containers
   // is no reason to leave the pods.
   const steps: readonly (() => Promise<Removed>)[] = [
@@ -84,36 +74,4 @@ export async function endPodsOf(site: SessionSite, user: User, held?: boolean): 
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
   const { endPods } = await import('./end-pods.ts');
   return endPods(site, user, held);
-}
-
-async function endItsProcesses(
-  { settings }: SessionSite,
-  { owner }: UserSite,
-  wanted: WantedConnection,
-): Promise<number> {
-  const lingers = ({ container }: BerthProcess): boolean => {
-    const name = /^berth-(.+)$/.exec(container ?? '')?.[1];
-    const lifetime = name === undefined ? undefined : settings.profiles.get(name)?.lifetime;
-    return lifetime !== undefined && lifetime.kind !== 'connection' && lifetime.linger;
-  };
-  const own = (): readonly BerthProcess[] =>
-    userProcesses(owner).filter((one) => one.part !== 'support' && isOfConnection(one, wanted));
-  const all = userProcesses(owner);
-  const now = all.filter((one) => one.part !== 'support' && isOfConnection(one, wanted));
-  if (now.length === 0) return 0;
-  const hungUp = now.filter((one) => one.part === 'inside' && lingers(one) && hangsUp(one, all));
-  const gentle = await endProcesses(() => hungUp.filter(isRunning), [['SIGHUP', 400]]);
-  const ends = (one: BerthProcess): boolean =>
-    one.part !== 'podman' && !(one.part === 'inside' && lingers(one));
-  const first = await endProcesses(() => own().filter(ends), escalation);
-  // What podman does half costs more to clear up; killed, it leaves locks and layers.
-  const podman = await endProcesses(
-    () => own().filter(({ part }) => part === 'podman'),
-    [
-      ['SIGCONT', podmanMs],
-      ['SIGKILL', 2_000],
-    ],
-  );
-  const last = await endProcesses(() => own().filter(ends), [['SIGKILL', 2_000]]);
-  return gentle.ended + first.ended + podman.ended + last.ended;
 }

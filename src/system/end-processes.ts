@@ -37,7 +37,7 @@ export async function endProcesses(
       const found = find();
       if (found.length === 0) return ended(seen);
       for (const process of found) {
-        const key = `${process.pid}.${process.start}`;
+        const key = keyOf(process);
         seen.set(key, process);
         if (sent.has(key) && index < steps.length - 1) continue;
         sent.add(key);
@@ -47,12 +47,18 @@ export async function endProcesses(
       await sleep(everyMs);
     }
   }
-  return ended(seen);
+  return ended(seen, find());
 }
 
-function ended(seen: ReadonlyMap<string, ProcessId>): Ended {
-  const left = [...seen.values()].filter(isRunning).length;
-  return { ended: seen.size - left, left };
+/** @param now What was found last: also who came meanwhile. */
+function ended(seen: ReadonlyMap<string, ProcessId>, now: readonly ProcessId[] = []): Ended {
+  const left = new Set([...[...seen.values()].filter(isRunning), ...now].map(keyOf));
+  const stay = [...seen.keys()].filter((key) => left.has(key)).length;
+  return { ended: seen.size - stay, left: left.size };
+}
+
+function keyOf({ pid, start }: ProcessId): string {
+  return `${pid}.${start}`;
 }
 
 /** Never a process that got the number later, as far as can be told without pidfd_send_signal(2). */

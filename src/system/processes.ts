@@ -12,6 +12,8 @@ export interface ProcessFacts extends ProcessId {
   readonly parent: number;
   /** PID of the leader of its terminal session, setsid(2). */
   readonly leader: number;
+  /** By a signal, or by a debugger. */
+  readonly stopped: boolean;
   /** Real UID, as the reader's user namespace has it. */
   readonly uid: number;
   /** The audit session, /proc/PID/sessionid: every child has its parent's, and only root changes it. */
@@ -69,6 +71,7 @@ function factsOf(pid: number, uid: number, status: string): ProcessFacts | undef
     start: fields[19] ?? '',
     parent: Number(fields[1]),
     leader: Number(fields[3]),
+    stopped: fields[0] === 'T' || fields[0] === 't',
     uid,
     session: sessionOf(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),

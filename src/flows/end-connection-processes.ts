@@ -1,0 +1,183 @@
+import { asBerthError, BerthError } from '../errors.ts';
+import { endProcesses, escalation, signalProcess, type Ended } from '../system/end-processes.ts';
+import { Freezer } from '../system/freezer.ts';
+import { isRunning, type ProcessId } from '../system/processes.ts';
+import {
+  hangsUp,
+  isOfConnection,
+  userProcesses,
+  type BerthProcess,
+  type WantedConnection,
+} from './connection-processes.ts';
+import type { SessionSite } from './session-site.ts';
+import type { UserSite } from './user-site.ts';
+
+export interface EndedProcesses {
+  readonly processes: number;
+  /** `processes-left`, `freezer-failed` */
+  readonly failed: readonly BerthError[];
+}
+
+/** How long podman may go on with what the connection began. Milliseconds. */
+const podmanMs = 5_000;
+
+/**
+ * Ends what a connection started, step by step as a closed terminal and a shutdown do; what then comes and
+ * goes faster than it is looked for is stopped at one moment, looked through and killed.
+ *
+ * @returns How many ended; an error where some stay, or nobody can say.
+ */
+export async function endConnectionProcesses(
+  site: SessionSite,
+  part: UserSite,
+  wanted: WantedConnection,
+): Promise<EndedProcesses> {
+  const { owner } = part;
+  const lingers = lingersAt(site);
+  const ofConnection = (one: BerthProcess): boolean =>
+    one.part !== 'support' && isOfConnection(one, wanted);
+  const look = (): readonly BerthProcess[] => withoutOwn(userProcesses(owner));
+  const own = (): readonly BerthProcess[] => look().filter(ofConnection);
+  const all = look();
+  const hungUp = all.filter(
+    (one) =>
+      one.part === 'inside' && ofConnection(one) && lingers(one.container) && hangsUp(one, all),
+  );
+  const ends = (one: BerthProcess): boolean =>
+    one.part !== 'podman' && !(one.part === 'inside' && lingers(one.container));
+  const rounds: Ended[] = [];
+  rounds.push(await endProcesses(() => hungUp.filter(isRunning), [['SIGHUP', 400]]));
+  const end = async (
+    which: (one: BerthProcess) => boolean,
+    steps: typeof escalation,
+  ): Promise<void> => {
+    rounds.push(await endProcesses(() => own().filter(which), steps));
+  };
+  await end(ends, escalation);
+  // What podman does half costs more to clear up; killed, it leaves locks and layers.
+  await end(
+    ({ part: kind }) => kind === 'podman',
+    [
+      ['SIGCONT', podmanMs],
+      ['SIGKILL', 2_000],
+    ],
+  );
+  await end(ends, [['SIGKILL', 2_000]]);
+  const failed: BerthError[] = [];
+  for (const first of placesOf(look(), wanted, lingers)) {
+    const unseen = endUnseen(part, first, (one) => ofConnection(one) && ends(one));
+    await unseen.then(
+      (round) => rounds.push(round),
+      (thrown: unknown) => failed.push(asBerthError(thrown, `processes of ${part.user.name}`)),
+    );
+  }
+  const processes = rounds.reduce((sum, { ended }) => sum + ended, 0);
+  const left = own().filter(ends).length;
+  if (left > 0) failed.push(processesLeft(wanted.id, left));
+  return { processes, failed };
+}
+
+function processesLeft(id: string, left: number): BerthError {
+  return new BerthError(`ending what connection ${id} started: ${left} processes stay`, {
+    code: 'processes-left',
+    exit: 'temporary',
+    hint: '`berth reap` tries again. What hangs in the kernel, on a dead file server, ends when that answers.',
+  });
+}
+
+type Lingers = (container: string | undefined) => boolean;
+
+function lingersAt({ settings }: SessionSite): Lingers {
+  return (container) => {
+    const name = /^berth-(.+)$/.exec(container ?? '')?.[1];
+    const lifetime = name === undefined ? undefined : settings.profiles.get(name)?.lifetime;
+    return lifetime !== undefined && lifetime.kind !== 'connection' && lifetime.linger;
+  };
+}
+
+/** Who reaches what the connection may have left: this host, or the first process of each container. */
+function placesOf(
+  all: readonly BerthProcess[],
+  { id, hostProcesses }: WantedConnection,
+  lingers: Lingers,
+): readonly (BerthProcess | undefined)[] {
+  if (hostProcesses) return [undefined];
+  return all.filter(
+    ({ part, pids, container }) =>
+      part === 'support' &&
+      pids.length > 1 &&
+      pids.at(-1) === 1 &&
+      container?.startsWith('berth-') === true &&
+      // It ends with all that is in it.
+      !container.endsWith(`-${id}`) &&
+      !lingers(container),
+  );
+}
+
+/**
+ * Ends what no look at /proc has found: a process that forks a successor and ends may be missed each time.
+ *
+ * @param first Of the container; absent for all of the user's processes on this host.
+ */
+async function endUnseen(
+  { owner, user, host }: UserSite,
+  first: BerthProcess | undefined,
+  which: (one: BerthProcess) => boolean,
+): Promise<Ended> {
+  const place = { ...user, nsenter: host?.podman.nsenter ?? 'nsenter' };
+  const freezer = Freezer.enter(first === undefined ? place : { ...place, first });
+  if (freezer === undefined) return nothing;
+  const look = (): readonly BerthProcess[] => {
+    const all = withoutOwn(userProcesses(owner));
+    return all.filter(({ container }) => !first || container === first.container);
+  };
+  try {
+    const last = await freezer.lastPid();
+    const before = look();
+    // Nobody was born while we looked: so nobody was missed.
+    if (!before.some(which) && (await freezer.lastPid()) === last) return nothing;
+    const targets: BerthProcess[] = [];
+    try {
+      await freezer.freeze();
+      targets.push(...look().filter(which));
+      for (const one of targets) signalProcess(one, 'SIGKILL');
+    } finally {
+      await letGoOn(freezer, before, look);
+    }
+    return await endProcesses(() => targets.filter(isRunning), [['SIGKILL', 2_000]]);
+  } catch (error) {
+    if (first !== undefined && !isRunning(first)) return nothing;
+    throw error;
+  } finally {
+    freezer.leave();
+  }
+}
+
+const nothing: Ended = { ended: 0, left: 0 };
+
+/** Children first: whoever waits for one never sees that it was stopped. */
+async function letGoOn(
+  freezer: Freezer,
+  before: readonly BerthProcess[],
+  look: () => readonly BerthProcess[],
+): Promise<void> {
+  const key = ({ pid, start }: ProcessId): string => `${pid}.${start}`;
+  const stopped = new Set(before.filter((one) => one.stopped).map(key));
+  const going = look().filter((one) => one.stopped && !stopped.has(key(one)));
+  for (const one of going.toSorted((a, b) => Number(b.start) - Number(a.start) || b.pid - a.pid))
+    signalProcess(one, 'SIGCONT');
+  await freezer.thaw(stopped.size === 0).catch(() => undefined);
+}
+
+/** What we start as the user is of the connection, too, by its audit session. */
+function withoutOwn(all: readonly BerthProcess[]): readonly BerthProcess[] {
+  const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
+  return all.filter(({ parent }) => {
+    let at: number | undefined = parent;
+    for (let step = 0; step < 8 && at !== undefined; step += 1) {
+      if (at === process.pid) return false;
+      at = parents.get(at);
+    }
+    return true;
+  });
+}

@@ -1,0 +1,17 @@
+/**
+ * Functions of sh(1) that stop all processes which their shell may signal, in its PID namespace, but for
+ * itself: at one moment, since kill(2) with -1 holds the lock that fork(2) needs. Who is frozen and forgotten would hang for ever: the end of the shell lets all go on,
+ * and so does what it started after the stop.
+ */
+export const freezeFunctions = String.raw`
+guard= frozen=
+last() { read -r _ _ _ _ last </proc/loadavg; }
+freeze() {
+  frozen=1
+  kill -s STOP -- -1 2>/dev/null
+  (trap 'kill "$s"; exit' TERM; sleep 5 & s=$!; wait; kill -s CONT -- -1) >/dev/null 2>&1 </dev/null &
+  guard=$!
+}
+thawed() { frozen=; [ ! "$guard" ] || kill "$guard"; guard=; }
+thaw() { kill -s CONT -- -1 2>/dev/null; thawed; }
+trap '[ ! "$frozen" ] || thaw' EXIT`;

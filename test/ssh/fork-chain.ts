@@ -1,0 +1,50 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { ensurePackages } from '../site/packages.ts';
+
+/**
+ * A program that forks its successor and ends, for ever: whoever looks for it finds the PID of one that is
+ * gone. There are three of it, and they begin anew what was hit by luck. It ignores what can be ignored, and
+ * is of no terminal session. Its argument is a file, whose text changes while it lives.
+ */
+const source = String.raw`
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  signal(SIGHUP, SIG_IGN); signal(SIGTERM, SIG_IGN); signal(SIGINT, SIG_IGN);
+  int file = open(argv[1], O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, 24)) return 1;
+  volatile long *lives = mmap(0, 24, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  long seen = 0;
+  int mine = 0, silent = 0;
+  if (fork()) _exit(0);
+  setsid();
+  for (;;) {
+    int other = (mine + 1) % 3;
+    lives[mine]++;
+    if (lives[other] != seen) { seen = lives[other]; silent = 0; }
+    else if (++silent > 200) {
+      lives[other]++; silent = 0;
+      if (!fork()) mine = other;
+    }
+    if (fork()) _exit(0);
+  }
+}`;
+
+/** @returns The program; it needs nothing of the system that it runs on. */
+export async function forkChain(): Promise<Buffer> {
+  await ensurePackages(['gcc', 'libc6-dev']);
+  const folder = await mkdtemp(join(tmpdir(), 'berth-fork-chain-'));
+  try {
+    const program = join(folder, 'chain');
+    await writeFile(`${program}.c`, source);
+    await execa('gcc', ['-static', '-Os', '-o', program, `${program}.c`]);
+    return await readFile(program);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
