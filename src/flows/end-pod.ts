@@ -57,6 +57,7 @@ export interface PodCircumstances {
   readonly client: ApiClient;
   readonly signal: AbortSignal;
   readonly open: ReadonlySet<string>;
+  readonly openNow: () => ReadonlySet<string>;
   /** Since when the user has no connection; absent while there is one. Milliseconds since the epoch. */
   readonly since: number | undefined;
   readonly now: number;
@@ -75,7 +76,7 @@ export interface PodFate {
 
 /** Removes a pod that is over; ends in one that stays what closed connections left. */
 export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
-  const { access, client, signal, open, since, now, closed } = circumstances;
+  const { access, client, signal, open, openNow, since, now, closed } = circumstances;
   const { name, uid, lifetime, running, connection } = pod;
   const remove = async (): Promise<PodFate> => {
     await removePod(client, { name, uid, namespace: access.namespace });
@@ -89,12 +90,8 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
     if (due <= now && !asked) return await remove();
     if (!shared || (closed.length === 0 && !asked)) return { due };
     const alone = open.size === 0 && !lingers;
-    const swept = await sweepPod(
-      access,
-      name,
-      { connections: closed, lingers, alone },
-      signal,
-    ).catch((thrown: unknown) => {
+    const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
+    const swept = await sweepPod(access, name, sweep, signal).catch((thrown: unknown) => {
       // Its home is gone, say: no next session could begin in it either.
       if (alone && thrown instanceof BerthError && thrown.code === 'pod-not-swept')
         return undefined;

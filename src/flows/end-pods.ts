@@ -65,7 +65,8 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
     const client = apiClient(access.server, signal);
     try {
       const pods = await sessionPods(client, access, site.settings.profiles);
-      const circumstances = { access, client, signal, open, since, now, closed };
+      const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
+      const circumstances = { access, client, signal, open, openNow, since, now, closed };
       return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
     } finally {
       client.close();

@@ -10,7 +10,7 @@ import { openUpgrade, type StreamSocket, type UpgradeAnswer } from '../system/ex
 /** A container of a pod, and the way to it. */
 export interface PodPlace {
   readonly server: ApiServer;
-  readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container'>;
+  readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container' | 'connection'>;
 }
 
 /** What is said of a pod that is not there, or not yet. */

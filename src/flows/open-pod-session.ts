@@ -56,7 +56,13 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const { server, namespace } = access;
-  const place: PodPlace = { server, pod: { namespace, pod, container: podContainer } };
+  const place: PodPlace = {
+    server,
+    pod: {
+      ...{ namespace, pod, container: podContainer },
+      ...(host.connection === undefined ? {} : { connection: host.connection }),
+    },
+  };
   const runFolder = runFolderOf(host.user);
   const [folder, sockets] = [bridgeFolder(runFolder), forwardFolders(runFolder)];
   for (const each of [folder, sockets.local, sockets.remote])

@@ -1,7 +1,7 @@
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
-import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';
 import type { PodPlace } from './open-exec.ts';
+import { PushedInput } from './pushed-input.ts';
 import { relay } from './relay.ts';
 
 export interface PodCommand extends PodPlace {
@@ -26,42 +26,15 @@ export async function podCommand({
   input = [],
   signal,
 }: PodCommand): Promise<ExecOutcome & { readonly stdout: string; readonly stderr: string }> {
+  const stdin = new PushedInput(...input);
+  stdin.end();
   const stdout = collected();
   const stderr = collected();
   const outcome = await relay({
-    ...{ server, stdin: given(input), stdout, stderr, target: { ...pod, argv, tty: false } },
+    ...{ server, stdin, stdout, stderr, target: { ...pod, argv, tty: false } },
     ...(signal === undefined ? {} : { signal }),
   });
   return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };
-}
-
-/** These bytes as standard input. */
-function given(parts: readonly Buffer[]): OwnInput {
-  let send: (() => void) | undefined;
-  return {
-    start(reader) {
-      let part = 0;
-      let from = 0;
-      send = () => {
-        for (;;) {
-          const bytes = parts[part];
-          if (bytes === undefined) break;
-          const size = bytes.copy(reader.room(), 0, from);
-          from += size;
-          if (from === bytes.length) {
-            part += 1;
-            from = 0;
-          }
-          if (!reader.filled(size)) return;
-        }
-        send = undefined;
-        reader.ended();
-      };
-      send();
-    },
-    resume: () => send?.(),
-    stop: () => (send = undefined),
-  };
 }
 
 function collected(): OwnOutput & { readonly text: () => string } {

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installed } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
+import { forkChain } from '../ssh/fork-chain.ts';
 import { leftOver, nothingLeft } from '../ssh/left-over.ts';
 import { LiveSession } from '../ssh/live-session.ts';
 import { startPodHost, type PodHost } from './pod-host.ts';
@@ -104,24 +106,64 @@ describe('a relay that is killed with -9', () => {
 
   it('leaves nothing in a pod that other connections share, and of those nothing ends', async () => {
     const user = 'pf-shared';
-    const other = await live(user, 'sleep 310 & cat');
+    const other = await live(user, 'sleep 310 & env -i sleep 311 & cat');
     const [otherRelay] = await relays(user);
     const session = await live(
       user,
-      `trap '' HUP; nohup sleep 300 >&- 2>&- & setsid sleep 301 & env -i sleep 302 & sleep 303`,
+      [
+        `trap '' HUP; nohup sleep 300 >&- 2>&- & setsid sleep 301 & env -i sleep 302 & sleep 303 &`,
+        // The mark of a connection that never was, and of one to come.
+        'env BERTH_CONNECTION=1.1 setsid sleep 304 & env BERTH_CONNECTION=1.99999999999 sleep 305',
+      ].join(' '),
     );
     const [relay = ''] = (await relays(user)).filter((pid) => pid !== otherRelay);
     await pods.host.inside(['kill', '-9', relay]);
     expect(await session.ended()).toBe(255);
     const sleeps = async () =>
       (await runs(user)).filter((line) => line.startsWith('sleep 3')).sort();
-    await expect.poll(sleeps, { timeout: 15_000 }).toEqual(['sleep 302', 'sleep 310']);
+    await expect.poll(sleeps, { timeout: 15_000 }).toEqual(['sleep 310', 'sleep 311']);
     other.client.stdin?.write('still here\n');
     await other.says('still here');
-    // What hides whose it is ends when nobody is there any more.
     await other.cut();
     await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
     expect(await podNames(user)).toHaveLength(1);
+  });
+
+  it('leaves nothing though it is another process at each look, and others are only held for a moment', async () => {
+    const user = 'pf-shared';
+    const { home } = pods.host.account(user);
+    const life = (): Promise<string> =>
+      readFile(pods.host.path(`${home}/life`), 'latin1').catch(() => '');
+    const program = 'cat >chain && chmod 755 chain';
+    await pods.host.asUser(user, ['sh', '-c', program], { input: await forkChain() });
+    const other = LiveSession.begin(pods.host, user, ['-tt']);
+    other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
+    await other.says('ready');
+    const session = await live(user, '~/chain ~/life & sleep 300');
+    await expect.poll(life, { timeout: 20_000 }).not.toBe('');
+    const before = await life();
+    await expect.poll(life, { timeout: 20_000 }).not.toBe(before);
+    const { said } = other;
+    await session.cut();
+    await waitFor({ what: 'the end of the close', timeoutMs: 30_000 }, async () => {
+      const { files } = await leftOver(pods.host, user);
+      return files.filter((file) => file.includes('/connections/')).length === 1 ? true : undefined;
+    });
+    const last = await life();
+    await sleep(500);
+    expect(await life()).toBe(last);
+    other.client.stdin?.write('still here\n');
+    await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
+      Promise.resolve(other.said.endsWith('still here\r\nstill here\r\n') ? true : undefined),
+    );
+    expect(other.said).toBe(`${said}still here\r\nstill here\r\n`);
+    const [pod = ''] = await podNames(user);
+    const ps = ['ps', '-eo', 'stat=,args='];
+    const { stdout } = await kubectl(user, 'exec', pod, '--', ...ps);
+    expect(stdout).toMatch(/^T\S* +sh -c kill -STOP/m);
+    expect(stdout).toMatch(/^S\S* +cat$/m);
+    await other.cut();
+    await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
   });
 
   it('leaves nothing after the reaper’s next turn, where sshd was killed too', async () => {

@@ -10,6 +10,8 @@ export interface ExecTarget {
   /** The pod's only one where absent. */
   readonly container?: string;
   readonly argv: readonly string[];
+  /** `PID.STARTTIME` of the SSH connection that it is for: a process in a pod that wears none is ended. */
+  readonly connection?: string;
   /** A pseudo-terminal inside: then standard error is on standard output. */
   readonly tty: boolean;
 }
@@ -29,9 +31,10 @@ export interface UpgradeRequest {
  * @throws {BerthError} `exec-words`
  */
 export function execPath(base: URL, target: ExecTarget): string {
-  const { namespace, pod, container, argv, tty } = target;
+  const { namespace, pod, container, argv, tty, connection } = target;
+  const mark = connection === undefined ? [] : ['env', `BERTH_CONNECTION=${connection}`];
   const query = [
-    ...argv.map((word) => `command=${encoded(word)}`),
+    ...[...mark, ...argv].map((word) => `command=${encoded(word)}`),
     ...(container === undefined ? [] : [`container=${encodeURIComponent(container)}`]),
     'stdin=true&stdout=true',
     tty ? 'tty=true' : 'stderr=true',

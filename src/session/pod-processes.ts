@@ -1,0 +1,83 @@
+/** A process of a pod's session container, as the pod's own shell tells it. */
+export interface PodProcess {
+  readonly pid: number;
+  /** 0 where it was begun from outside: the container's own first process, and each exec. */
+  readonly parent: number;
+  /** PID of the leader of its terminal session, setsid(2). */
+  readonly session: number;
+  readonly stopped: boolean;
+  /** Clock ticks since the node was booted. */
+  readonly start: number;
+  /** BERTH_CONNECTION of the environment that it was started with; it may be a lie. */
+  readonly mark: string | undefined;
+}
+
+/** @param rows `PID PARENT SESSION STATE START MARK`, `-` for no mark; what is no such row is left out. */
+export function podProcesses(rows: readonly string[]): PodProcess[] {
+  return rows.flatMap((row) => {
+    const [, pid, parent, session, state = '', start, mark] =
+      /^([0-9]{1,10}) ([0-9]{1,10}) ([0-9]{1,10}) ([A-Za-z]) ([0-9]{1,20}) (\S{1,64})$/.exec(row) ??
+      [];
+    if (pid === undefined) return [];
+    return {
+      ...{ pid: Number(pid), parent: Number(parent), session: Number(session) },
+      ...{ stopped: /^[Tt]$/.test(state), start: Number(start) },
+      mark: mark === '-' ? undefined : mark,
+    };
+  });
+}
+
+/**
+ * What sessions have in a pod: all but the container's own first process, and the shell that looks.
+ *
+ * @param looking PID of that shell.
+ */
+export function sessionProcesses(all: readonly PodProcess[], looking: number): PodProcess[] {
+  const first = all
+    .filter(({ parent, pid }) => parent === 0 && pid !== looking)
+    .toSorted((a, b) => a.start - b.start || a.pid - b.pid)[0];
+  const byPid = new Map(all.map((one) => [one.pid, one]));
+  return all.filter(
+    (one) => one !== first && !ancestry(one, byPid).some(({ pid }) => pid === looking),
+  );
+}
+
+/**
+ * Whether it is known to be of a connection that is open: by its mark, or because whom it descends from,
+ * or leads its terminal session, wears one. What is known of nobody is of nobody: a mark can be taken off
+ * and made up.
+ */
+export function belongsTo(
+  open: ReadonlySet<string>,
+  all: readonly PodProcess[],
+): (one: PodProcess) => boolean {
+  const byPid = new Map(all.map((one) => [one.pid, one]));
+  const wears = ({ mark }: PodProcess): boolean => mark !== undefined && open.has(mark);
+  return (one) => {
+    const leader = byPid.get(one.session);
+    return [one, ...(leader === undefined ? [] : [leader])].some((from) =>
+      ancestry(from, byPid).some(wears),
+    );
+  };
+}
+
+/**
+ * Whether a closed terminal would have ended it: its session was begun from outside, and not by a daemon
+ * inside such as tmux.
+ */
+export function hangsUpInPod({ session }: PodProcess, all: readonly PodProcess[]): boolean {
+  const leader = all.find(({ pid }) => pid === session);
+  return leader === undefined || leader.parent <= 1;
+}
+
+/** The process, its parent, and so on; those that are gone have none. */
+function ancestry(one: PodProcess, byPid: ReadonlyMap<number, PodProcess>): PodProcess[] {
+  const found = new Set<PodProcess>();
+  for (
+    let at: PodProcess | undefined = one;
+    at !== undefined && !found.has(at);
+    at = byPid.get(at.parent)
+  )
+    found.add(at);
+  return [...found];
+}
