@@ -8,6 +8,7 @@ import {
   unmarked,
   type ExecOutcome,
 } from '../session/relay/exec-status.ts';
+import { protocolError } from '../session/relay/protocol-error.ts';
 import type { EndMarks } from '../session/relay/end-mark.ts';
 import { closePayload, frame, messageInSlot, opcodes } from '../session/relay/frame.ts';
 import { FrameReader } from '../session/relay/frame-reader.ts';
@@ -48,9 +49,12 @@ export class ExecStream {
   readonly #sink: ExecSink;
   readonly #heartbeat: Heartbeat;
   readonly #marks: EndMarks | undefined;
-  readonly #status: Buffer[] = [];
+  /** Made when the first byte of it comes. */
+  #status: Buffer | undefined;
   #statusBytes = 0;
   #closeCode: number | undefined;
+  /** A ping of the server's that is being answered, or the next one. */
+  #asked: Buffer | undefined;
   #over = false;
   #paused = false;
   #heard = true;
@@ -161,26 +165,44 @@ export class ExecStream {
   }
 
   #addStatus(bytes: Buffer): void {
-    this.#statusBytes += bytes.length;
-    if (this.#statusBytes <= longestStatus) this.#status.push(Buffer.from(bytes));
     const exitCode = this.#marks?.exitCode;
     if (exitCode !== undefined) this.#end({ exitCode });
+    else if (this.#statusBytes + bytes.length > longestStatus)
+      throw protocolError(`how the command ended has more than ${longestStatus} bytes`);
+    this.#status ??= Buffer.alloc(longestStatus);
+    this.#statusBytes += bytes.copy(this.#status, this.#statusBytes);
     this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
   }
 
   #control(opcode: number, payload: Buffer): void {
-    if (opcode === opcodes.ping) this.#send(opcodes.pong, payload);
+    if (opcode === opcodes.ping) this.#pong(payload);
     if (opcode === opcodes.pong && payload.length === 4) this.#answered = payload.readUInt32BE();
     if (opcode !== opcodes.close) return;
     this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
     this.#end(this.#outcome(undefined));
   }
 
+  /** The last ping is answered (RFC 6455, 5.5.3): a server that asks and does not read makes nothing wait. */
+  #pong(payload: Buffer): void {
+    const first = this.#asked === undefined;
+    this.#asked = payload;
+    if (first) this.#answerPing();
+  }
+
+  #answerPing(): void {
+    const payload = this.#asked;
+    if (payload === undefined || this.#over) return;
+    this.#opened.socket.write(frame(opcodes.pong, payload, mask()), () => {
+      if (this.#asked === payload) this.#asked = undefined;
+      else this.#answerPing();
+    });
+  }
+
   #outcome(error: Error | undefined): ExecOutcome {
     const exitCode = this.#marks?.exitCode;
     if (exitCode !== undefined) return { exitCode };
-    if (this.#status.length > 0) {
-      const said = execOutcome(Buffer.concat(this.#status).toString('utf8'));
+    if (this.#status !== undefined) {
+      const said = execOutcome(this.#status.toString('utf8', 0, this.#statusBytes));
       return this.#marks === undefined ? said : unmarked(said, this.#marks.missing);
     }
     const how =

@@ -6,8 +6,13 @@ import { startPodHost, type PodHostOptions } from './pod-host.ts';
 const shellSays =
   'the shell around the command ends with 128 + N, whether the command died of signal N or said so';
 
+const ownFolder =
+  'sockets of forwards are in a folder of the user’s own on the login node, not in its /tmp: test/pod/forwards.test.ts';
+
 /** What a session in a pod cannot do as long as the sshd in front of it is a plain one. */
 const explained = {
+  '-L: to a Unix socket in /tmp there': ownFolder,
+  '-R: a Unix socket in /tmp there leads here': ownFolder,
   'a shell that dies of a signal: the client ends with 255': shellSays,
   'the name of that signal arrives (AsyncSSH)': shellSays,
   'agent forwarding: from there on with ssh, which signs with the key here':

@@ -106,6 +106,34 @@ describe("sshd's forwards of a session in a pod", () => {
     }
   });
 
+  it('Unix sockets of the pod’s /tmp are in folders of the user’s own on the login node', async () => {
+    const folders = `/run/berth/pods/${pods.host.account('fw-ada').uid}`;
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end('from here');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const connect = `python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("/tmp/fw-r.sock"); print(s.recv(99).decode())'`;
+      const remote = ['-R', `${folders}/remote/fw-r.sock:127.0.0.1:${port}`, connect];
+      const { stdout, stderr } = await pods.host.ssh('fw-ada', remote);
+      expect(stdout.toString() + stderr).toBe('from here\n');
+    } finally {
+      server.close();
+    }
+    const { here } = await freePorts(['here']);
+    const local = ['-L', `${here}:${folders}/local/fw-l.sock`, unixEchoServer('/tmp/fw-l.sock')];
+    const session = begin('fw-ada', ...local);
+    await session.says('ready');
+    await waitFor({ what: 'the echo', timeoutMs: 15_000 }, () => echoed(here, Buffer.from('a')));
+    // What other programs give a meaning to stays in the pod.
+    const names = await readdir(pods.host.path(`${folders}/local`));
+    expect(names).toEqual(['fw-l.sock']);
+    expect(await readdir(pods.host.path('/tmp'))).not.toContain('fw-l.sock');
+  });
+
   it('another session takes over when the one that forwarded ends', async () => {
     const first = begin('fw-ada', 'echo ready; sleep 60');
     await first.says('ready');
@@ -185,6 +213,23 @@ describe("sshd's forwards of a session in a pod", () => {
 
 /** All processes of the pod, with their words. */
 const processes = String.raw`for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline; echo; done 2>/dev/null | grep -v grep`;
+
+/** The same at a path, and a second socket with a name that Kerberos knows. */
+function unixEchoServer(path: string): string {
+  const script = `import os, socket
+for name in ("/tmp/krb5cc_0", "${path}"):
+    if os.path.exists(name):
+        os.unlink(name)
+other = socket.socket(socket.AF_UNIX); other.bind("/tmp/krb5cc_0"); other.listen()
+server = socket.socket(socket.AF_UNIX); server.bind("${path}"); server.listen()
+print("ready", flush=True)
+while True:
+    peer = server.accept()[0]
+    for part in iter(lambda: peer.recv(65536), b""):
+        peer.sendall(part)
+    peer.close()`;
+  return `exec python3 -c '${script}'`;
+}
 
 /** A command that serves one after the other, says when somebody came, and sends back what it gets. */
 function echoServer(port: number): string {

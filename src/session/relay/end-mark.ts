@@ -6,6 +6,8 @@
 const separator = '\u001e';
 const begin = (nonce: string): string => `${separator}berth ${nonce} `;
 const digits = 3;
+/** As ssh(1) says of a session whose end nobody knows. */
+const unknown = 255;
 
 const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
 /** What a terminal's keys and the client send is for the command. */
@@ -76,9 +78,9 @@ export class EndMarks {
       emit(data.subarray(0, at), output);
       if (data.length < end) this.#held.set(channel, Buffer.from(data.subarray(at)));
       else {
-        this.#code = Number(
-          data.toString('latin1', at + this.#begin.length, end - separator.length),
-        );
+        const code = data.toString('latin1', at + this.#begin.length, end - separator.length);
+        // Whoever else can write it in the pod is the user, too.
+        this.#code = /^[0-2]\d\d$/.test(code) ? Math.min(Number(code), unknown) : unknown;
         this.#awaited.delete(channel);
         if (!this.tty) emit(data.subarray(end), output);
         return this.#awaited.size === 0;

@@ -15,6 +15,9 @@ const unknownExit = 255;
 /** No Status comes near it, in bytes. */
 export const longestStatus = 256 * 1024;
 
+/** What of it a terminal and syslog get, in characters. */
+const longestMessage = 500;
+
 interface Cause {
   /** `type` in Go. */
   readonly reason?: unknown;
@@ -66,13 +69,13 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
 }
 
 function failed({ message, reason }: Status): ExecOutcome {
-  const said = typeof message === 'string' ? message : 'no message';
+  const said = typeof message === 'string' ? message.slice(0, longestMessage) : 'no message';
   return lost(
     new BerthError(`the command did not run to its end: ${escapeControl(said)}`, {
       code: 'exec-failed-in-pod',
       exit: 'unavailable',
       hint: "See the pod's events and the kubelet's log on its node: kubectl describe pod.",
-      fields: typeof reason === 'string' ? { why: reason } : {},
+      fields: typeof reason === 'string' ? { why: reason.slice(0, longestMessage) } : {},
     }),
   );
 }
@@ -80,7 +83,7 @@ function failed({ message, reason }: Status): ExecOutcome {
 function exitCodeOf({ details }: Status): ExecOutcome {
   const said = details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
   const code = typeof said === 'string' && /^\d{1,3}$/.test(said) ? Number(said) : 0;
-  return code > 0 && code < 256
-    ? { exitCode: code }
-    : lost(protocolError(`the exit code of the command is ${JSON.stringify(said)}`));
+  if (code > 0 && code < 256) return { exitCode: code };
+  const shown = said === undefined ? 'not said' : JSON.stringify(said).slice(0, longestMessage);
+  return lost(protocolError(`the exit code of the command is ${shown}`));
 }

@@ -55,6 +55,10 @@ describe('the mark of a command’s end', () => {
 });
 
 describe('the mark on a terminal', () => {
+  it.each(['abc', '   ', '-01', '1e1', '999'])('that says %j instead of a code is 255', (code) => {
+    expect(passed([Buffer.from(mark.replace('007', code))]).exitCode).toBe(255);
+  });
+
   it('ends what is shown: the terminal shows the answer to it too', () => {
     expect(passed([Buffer.from(`a${mark}\r`), Buffer.from('\n')], true)).toEqual({
       ...{ text: 'a', exitCode: 7, known: 1 },

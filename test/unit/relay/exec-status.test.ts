@@ -54,4 +54,27 @@ describe('execOutcome', () => {
     expect(exitCode).toBe(255);
     expect(reason?.code).toMatch(/^exec-/);
   });
+
+  it.each([
+    { status: 'Failure', reason: 'x'.repeat(100_000), message: 'y'.repeat(100_000) },
+    {
+      reason: 'NonZeroExitCode',
+      details: { causes: [{ reason: 'ExitCode', message: 'z'.repeat(100_000) }] },
+    },
+  ])('says no more of it than a line for a terminal', (status) => {
+    const { exitCode, reason } = execOutcome(JSON.stringify(status));
+    expect(exitCode).toBe(255);
+    expect((reason?.message ?? '').length + JSON.stringify(reason?.fields).length).toBeLessThan(
+      1500,
+    );
+  });
+
+  it.each(['{"message":', '{"details":{"causes":', '{"status":'])(
+    'is 255 where %s is nested',
+    (start) => {
+      const depth = 100_000;
+      const text = `${start}${'['.repeat(depth)}${']'.repeat(depth)}${'}'.repeat(start.split('{').length - 1)}`;
+      expect(execOutcome(text).exitCode).toBe(255);
+    },
+  );
 });
