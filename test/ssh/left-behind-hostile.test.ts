@@ -79,6 +79,30 @@ describe("what root does at a user's open and close", () => {
     await host.inside(['sh', '-c', `rm -rf ${home}/.pam_environment ${home}/evil.cjs`]);
   });
 
+  it('does its work whatever the loader is told, also with an empty value', async () => {
+    const opens = async (): Promise<number> =>
+      (await host.log()).split('msg="session opened" user=ada').length - 1;
+    const { gid } = host.account('ada');
+    const file = host.path(`${home}/.pam_environment`);
+    const said = [
+      'LD_TRACE_LOADED_OBJECTS=1',
+      'LD_TRACE_PRELINKING=1',
+      'LD_ASSUME_KERNEL=2.0.0',
+      'GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0',
+    ];
+    for (const line of said) {
+      await writeFile(file, `${line}\n`);
+      await chown(file, uid, gid);
+      const before = await opens();
+      await closed(async () => {
+        expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
+      });
+      expect(await opens(), line).toBe(before + 1);
+    }
+    expect(await host.log()).not.toMatch(/pam_putenv: delete non-existent/);
+    await host.inside(['rm', file]);
+  });
+
   it('follows no link in the folders that are the user’s', async () => {
     await host.inside(['install', '-d', '-m', '0700', '/root/treasure']);
     await host.inside(['sh', '-c', 'echo kept >/root/treasure/berth-base.json']);
