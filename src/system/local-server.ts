@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { isErrno } from '../errors.ts';
 
@@ -72,13 +72,14 @@ export async function listenAtPath(
 }
 
 /** A socket that nobody listens at any more. */
-function isAbandoned(path: string): Promise<boolean> {
+async function isAbandoned(path: string): Promise<boolean> {
+  // To connect(2) a plain file refuses as well.
+  if (!(await lstat(path)).isSocket()) return false;
   return new Promise((resolve) => {
     const socket = connect(path, () => {
       socket.destroy();
       resolve(false);
     });
-    // ENOTSOCK, where it is no socket, is not ours to remove.
     socket.once('error', (error) => resolve(isErrno(error, 'ECONNREFUSED')));
   });
 }
