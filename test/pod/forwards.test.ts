@@ -107,7 +107,7 @@ describe("sshd's forwards of a session in a pod", () => {
   });
 
   it('Unix sockets of the pod’s /tmp are in folders of the user’s own on the login node', async () => {
-    const folders = `/run/berth/pods/${pods.host.account('fw-ada').uid}`;
+    const folders = `/run/user/${pods.host.account('fw-ada').uid}/berth-forwards`;
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('from here');
