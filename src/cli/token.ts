@@ -1,6 +1,6 @@
 import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
 import { readFileSync } from 'node:fs';
-import { BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
@@ -90,7 +90,7 @@ function rotateCommand(terminal: Terminal): CommandModule<object, RotateArgument
         .example('berth token rotate', 'Every cluster; berth-token-rotate.timer does this')
         .example('berth token rotate --cluster k8s --lifetime 8h', 'One cluster, shorter')
         .epilogue(
-          'The new token is tried before it is written, and nothing but the token changes in the file. The old one stays good until it expires.',
+          'The new token is tried before it is written, and nothing but the token changes in the file. The old one stays good until it expires. For all clusters it also removes what is kept of credentials of accounts that have ended.',
         ),
     handler: (args) => rotate(args, terminal),
   };
@@ -140,6 +140,20 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
     () => rotateTokens(targets, deps),
   );
   report([...outcomes, ...broken], args, terminal);
+  if (args.kubeconfig === undefined && args.cluster === undefined) await forget(args, deps);
+}
+
+/** Of the timer's run, which is about the whole site: tokens are renewed all the same. */
+async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
+  const { forgetEnded } = await import('../flows/forget-ended.ts');
+  const { nameOfUid } = await import('../identity/name-of-uid.ts');
+  try {
+    const { stateDir } = (await loadSite(args)).settings;
+    await forgetEnded(stateDir, { nameOf: nameOfUid, now: Date.now, log });
+  } catch (thrown) {
+    const { message, code, hint } = asBerthError(thrown, 'removing credentials of ended accounts');
+    log.warning(message, { code, hint });
+  }
 }
 
 async function rotateTargets(args: RotateArguments): Promise<{

@@ -36,10 +36,11 @@ export function storePath(stateDir: string, uid: number, cluster: string): strin
       hint: 'A cluster’s name is the name of its file in clusters.d without .yml: letters, digits, _ . @ - and blanks.',
     });
   }
-  return join(folderOf(stateDir, uid), `${cluster}.json`);
+  return join(credentialsFolder(stateDir, uid), `${cluster}.json`);
 }
 
-function folderOf(stateDir: string, uid: number): string {
+/** The folder of a user's credentials. */
+export function credentialsFolder(stateDir: string, uid: number): string {
   return join(stateDir, 'credentials', String(uid));
 }
 
@@ -50,7 +51,7 @@ function folderOf(stateDir: string, uid: number): string {
  * @throws {BerthError} what `readPrivateFile` throws, and errors of rm(1).
  */
 export async function forgetFormer(stateDir: string, uid: number, name: string): Promise<void> {
-  for (const path of await credentialFiles(folderOf(stateDir, uid))) {
+  for (const path of await credentialFiles(credentialsFolder(stateDir, uid))) {
     const stored = readStored(path);
     if (stored === undefined || stored.username === name) continue;
     // With the note of a renewal that failed.
