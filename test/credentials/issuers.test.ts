@@ -40,7 +40,9 @@ afterAll(async () => {
 /** New keys are asked for once in ten seconds at most: the hook's note of its last request becomes older. */
 async function aMinuteLater(): Promise<void> {
   const folder = join(portal.files.stateDir, 'issuers');
-  for (const name of await readdir(folder).catch(() => [])) {
+  const names = await readdir(folder);
+  expect(names).not.toEqual([]);
+  for (const name of names) {
     const file = join(folder, name);
     const record = JSON.parse(await readFile(file, 'utf8')) as { triedAt: number };
     const older = { ...record, triedAt: record.triedAt - 61 };

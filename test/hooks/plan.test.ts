@@ -80,13 +80,20 @@ describe('a plan before the first login', () => {
     const { changed } = await planJson(name);
     await logIn(user);
 
+    const compared: string[] = [];
     for (const { what, after } of changed) {
       const [kind = '', path = ''] = what.split(' ');
-      if (what === `${home}/.kube/config`) expect(await readFile(what, 'utf8')).toBe(after);
+      if (what === `${home}/.kube/config`) {
+        expect(await readFile(what, 'utf8')).toBe(after);
+        compared.push('kubeconfig');
+      }
       if (!['NetworkPolicy', 'RoleBinding', 'ServiceAccount'].includes(kind)) continue;
       const live = await cluster.get(kind, path.split('/')[1] ?? '', namespace);
       expect(live).toMatchObject(after as object);
+      compared.push(kind);
     }
+    const kinds = ['NetworkPolicy', 'RoleBinding', 'ServiceAccount', 'kubeconfig'];
+    expect([...new Set(compared)].sort()).toEqual(kinds);
   });
 });
 

@@ -71,7 +71,9 @@ describe('the terminal of a session', () => {
   it('is as it was when the session is ended from outside', async () => {
     const screen = opened(['sh', '-c', 'echo pid; sleep 100']);
     await screen.shows(/pid/);
-    for (const pid of await box.running()) process.kill(pid, 'SIGTERM');
+    const pids = await box.running();
+    expect(pids).toHaveLength(1);
+    for (const pid of pids) process.kill(pid, 'SIGTERM');
     await screen.shows(/session-signalled: the session was ended by SIGTERM/);
     await screen.shows(/relay ended: 255/);
     const [modes = ''] = await screen.shows(/[^]*over/);

@@ -56,6 +56,19 @@ describe('what a connection started', () => {
   const monitors = async (user: string): Promise<string[]> =>
     (await records(user)).map((name) => name.replace(/\..*/, ''));
 
+  it('is seen by these tests where it is there, each part of it', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const storage = `/var/lib/berth-ssh/users/${host.account('ada').uid}/storage`;
+    const planted = `${storage}/volumes/planted`;
+    await host.inside(['sh', '-c', `mkdir -p ${planted} && mount --bind ${planted} ${planted}`]);
+    const { podmanLocks, ...lists } = await leftOver(host, 'ada');
+    for (const [what, found] of Object.entries(lists)) expect(found, what).not.toEqual([]);
+    expect(podmanLocks).toBeGreaterThan(0);
+    await host.inside(['sh', '-c', `umount ${planted} && rmdir ${planted}`]);
+    await session.cut();
+    await expectNothing('ada');
+  });
+
   it('is gone when the client is killed, and the session is in syslog from open to close', async () => {
     const session = await LiveSession.ready(host, 'ada', 'sleep 1000 & setsid sleep 1000 & cat');
     const [id = ''] = await records('ada');

@@ -45,7 +45,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
       .split('\n')
       .filter((line) => line.includes(`/users/${uid}/storage`)),
     containers: await names('overlay-containers/containers.json'),
-    volumes: await readdir(join(storage, 'volumes')).catch(() => []),
+    volumes: await readdir(join(storage, 'volumes')).catch(nothingThere([])),
     layers: await names('overlay-layers/layers.json'),
     files: [
       ...(await filesIn(host, `/run/berth/connections/${uid}`)),
@@ -74,14 +74,22 @@ async function processesOf(host: SshHost, user: string, uid: number): Promise<st
 }
 
 async function namesIn(file: string): Promise<readonly string[]> {
-  const text = await readFile(file, 'utf8').catch(() => '[]');
+  const text = await readFile(file, 'utf8').catch(nothingThere('[]'));
   return (JSON.parse(text) as { id: string; names?: string[] }[]).map(
     ({ id, names }) => names?.[0] ?? id,
   );
 }
 
+/** What stands for a file or folder that is not there; any other error is one of the look. */
+function nothingThere<T>(instead: T): (error: unknown) => T {
+  return (error) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead;
+    throw error;
+  };
+}
+
 async function filesIn(host: SshHost, folder: string): Promise<string[]> {
-  const found = await readdir(host.path(folder)).catch(() => []);
+  const found = await readdir(host.path(folder)).catch(nothingThere([]));
   return found.map((name) => `${folder}/${name}`);
 }
 
@@ -90,7 +98,7 @@ async function filesIn(host: SshHost, folder: string): Promise<string[]> {
  * 32 locks a bitmap in 8 bytes and 32 mutexes of 40.
  */
 async function podmanLocks(file: string): Promise<number> {
-  const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+  const bytes = await readFile(file).catch(nothingThere(Buffer.alloc(0)));
   let taken = 0;
   for (let at = 56; at + 8 <= bytes.length; at += 8 + 32 * 40)
     taken += bytes.readUInt32LE(at).toString(2).replaceAll('0', '').length;

@@ -77,7 +77,8 @@ export const desktop: readonly Case[] = [
   },
 ];
 
-function x11Case(option: '-X' | '-Y'): Case {
+/** Of the suite, and of tests of their own. */
+export function x11Case(option: '-X' | '-Y'): Case {
   return {
     name: `X11 with ${option}: xdpyinfo there speaks to the display here`,
     packages: ['xvfb', 'xauth', 'x11-utils'],
