@@ -14,6 +14,7 @@ import { showMessageOfTheDay } from '../system/message-of-the-day.ts';
 import { ownConnection } from '../system/ssh-connection.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import type { startByPolicy as StartByPolicy } from './start-by-policy.ts';
+import { execFile, writeExecFile } from './exec-file.ts';
 import { runFolderOf } from './run-folder.ts';
 import { connectionsOf } from './session-site.ts';
 import type { StartInput } from './start-container.ts';
@@ -64,11 +65,10 @@ export async function openSession(input: OpenInput): Promise<Opened> {
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
   // Says what it was; the runtime, which we become, sets its own.
   const umask = process.umask(0o022);
-  return sessionCall(
-    host,
-    container,
-    containerSession(host, container, { request, profile, env, umask }),
-  );
+  const session = containerSession(host, container, { request, profile, env, umask });
+  const call = sessionCall(host, container, session, execFile(host, process.pid));
+  writeExecFile(call.given);
+  return call;
 }
 
 /** Loaded only where it is wanted: TLS costs as much as all else of a login. */

@@ -47,7 +47,7 @@ export interface PlannedSession {
   readonly mounts: readonly ReadyMount[];
   /** Sources that are not there and need not be. */
   readonly skipped: readonly string[];
-  /** What the login becomes; `CONTAINER` and PID 0 stand for what only a start tells. */
+  /** What the login becomes; `CONTAINER`, `FILE` and PID 0 stand for what only a start tells. */
   readonly becomes: ProgramCall;
   /** Inside; without the image's own where the container does not run. */
   readonly environment: Readonly<Record<string, string>>;
@@ -110,7 +110,12 @@ function planned(
     },
     mounts,
     skipped,
-    becomes: sessionCall(host, container, session),
+    becomes: withoutFile(sessionCall(host, container, session, 'FILE')),
     environment: session.env,
   };
+}
+
+/** What is in the file is told apart: it is not read out of a plan. */
+function withoutFile({ file, args, env }: ProgramCall): ProgramCall {
+  return { file, args, env };
 }

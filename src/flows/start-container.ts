@@ -122,7 +122,7 @@ async function homeInside(
   run: (call: ProgramCall) => Promise<string>,
 ): Promise<string> {
   const { home } = host.user;
-  const tried = { words: [container.shell, '-c', ':'], tty: false, cwd: home, env: {} };
+  const tried = { words: [container.shell, '-c', ':'], cwd: home };
   return run(runtimeExec(host, container, tried)).then(
     () => home,
     () => '/',
@@ -182,7 +182,7 @@ async function prepareInside(
     const late = error instanceof BerthError && error.code === 'container-start-deadline';
     if (ownShell === undefined || late) throw error;
     // No /bin/sh, and the profile needs none.
-    const tried = { words: [ownShell, '-c', ':'], tty: false, cwd: '/', env: {} };
+    const tried = { words: [ownShell, '-c', ':'], cwd: '/' };
     return run(runtimeExec(host, container, tried));
   });
   return profile.shell ?? (found.trim() === '' ? '/bin/sh' : found.trim());

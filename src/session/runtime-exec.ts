@@ -1,3 +1,5 @@
+import { holdsRawBytes, throughShell } from '../raw-words.ts';
+import { environmentLines } from './environment-lines.ts';
 import { programName } from './program-name.ts';
 import type { ProgramCall, SessionHost } from './session-host.ts';
 import { podmanEnvironment } from './podman-call.ts';
@@ -26,13 +28,23 @@ export interface ExecSession {
  *
  * Safe because it is the user's own: nsenter joins the user namespace that the user owns, and the
  * runtime reads its state from a folder that only the user can write.
+ *
+ * @param process Path of an OCI process file (`processText`): words on a command line are everybody's to
+ *   read. A process of ours that has no environment needs none.
  */
 export function runtimeExec(
   host: SessionHost,
   container: WarmContainer,
-  session: ExecSession,
+  process: string | Pick<ExecSession, 'words' | 'cwd'>,
 ): ProgramCall {
   const { user, podman, runFolder } = host;
+  const words =
+    typeof process === 'string'
+      ? ['--process', process, container.id]
+      : [
+          ...['--user', `${user.uid}:${user.gid}`, '--cwd', process.cwd],
+          ...[container.id, ...process.words],
+        ];
   return {
     file: podman.nsenter,
     args: [
@@ -43,12 +55,7 @@ export function runtimeExec(
       podman.runtime,
       ...['--root', `${runFolder}/${programName(podman.runtime)}`],
       'exec',
-      ...(session.tty ? ['--tty'] : []),
-      ...['--user', `${user.uid}:${user.gid}`],
-      ...['--cwd', session.cwd],
-      ...environmentWords(session.env),
-      container.id,
-      ...session.words,
+      ...words,
     ],
     env: podmanEnvironment(host),
   };
@@ -70,7 +77,34 @@ export function inFilesOf(host: SessionHost, pid: number, words: readonly string
   };
 }
 
-/** The runtime and podman take the environment inside alike. */
-export function environmentWords(env: ExecSession['env']): string[] {
-  return Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
+/** `process` of config.md of the OCI runtime specification, as crun and runc take it for `exec`. */
+export function processText({ user }: SessionHost, session: ExecSession): string {
+  const { words, tty, cwd, env } = sayable(session);
+  return JSON.stringify({
+    ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: words, cwd },
+    env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+  });
+}
+
+/** The same for what holds text only: a shell inside makes the bytes that are none. */
+function sayable(session: ExecSession): ExecSession {
+  const words = session.words.some(holdsRawBytes) ? throughShell(session.words) : session.words;
+  return withoutOdd({ ...session, words }, holdsRawBytes);
+}
+
+/** Values that a file's format has no words for come in as one variable, and are made inside. */
+export function withoutOdd(session: ExecSession, isOdd: (value: string) => boolean): ExecSession {
+  const all = Object.entries(session.env);
+  const odd = all.filter(([, value]) => isOdd(value));
+  if (odd.length === 0) return session;
+  const made = environmentLines(Object.fromEntries(odd)).join('; ');
+  const script = 'eval "$BERTH_ENVIRONMENT"; unset BERTH_ENVIRONMENT; exec "$0" "$@"';
+  return {
+    ...session,
+    words: ['/bin/sh', '-c', script, ...session.words],
+    env: {
+      ...Object.fromEntries(all.filter(([, value]) => !isOdd(value))),
+      BERTH_ENVIRONMENT: made,
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import type { Profile } from '../config/profile.ts';
-import { runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
+import { processText, runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
 import { sessionEnvironment } from './session-environment.ts';
-import type { ProgramCall, SessionHost } from './session-host.ts';
+import type { GivenCall, SessionHost } from './session-host.ts';
 import type { SessionRequest } from './session-request.ts';
 import { sessionWords } from './session-words.ts';
 import { podmanExec, type TerminalBy } from './terminal-by.ts';
@@ -42,13 +42,19 @@ export function containerSession(
   };
 }
 
-/** The program that a login becomes. */
+/**
+ * The program that a login becomes.
+ *
+ * @param file Path of a file to be: what the session's process is, or its environment.
+ */
 export function sessionCall(
   host: SessionHost,
   container: SessionContainer,
   session: ExecSession,
-): ProgramCall {
-  return session.tty && container.terminalBy === 'podman'
-    ? podmanExec(host, container.id, session)
-    : runtimeExec(host, container, session);
+  file: string,
+): GivenCall {
+  if (session.tty && container.terminalBy === 'podman')
+    return podmanExec(host, container.id, session, file);
+  const given = { path: file, text: processText(host, session) };
+  return { ...runtimeExec(host, container, file), given };
 }

@@ -1,7 +1,8 @@
 import { programName } from './program-name.ts';
 import { podmanCall } from './podman-call.ts';
-import { environmentWords, type ExecSession } from './runtime-exec.ts';
-import type { ProgramCall, SessionHost } from './session-host.ts';
+import { holdsRawBytes, throughShell } from '../raw-words.ts';
+import { withoutOdd, type ExecSession } from './runtime-exec.ts';
+import type { GivenCall, SessionHost } from './session-host.ts';
 
 /** Who relays a session's terminal: the OCI runtime, or podman with its conmon. */
 export type TerminalBy = 'runtime' | 'podman';
@@ -25,21 +26,32 @@ export function terminalBy(runtime: string, version: string): TerminalBy {
   return 'runtime';
 }
 
-/** The same session as `runtimeExec`, with a terminal that podman relays. */
+/**
+ * The same session as `runtimeExec`, with a terminal that podman relays.
+ *
+ * @param environmentFile Its environment, a line for each variable; not podman's own environment, which
+ *   LD_PRELOAD or CONTAINERS_CONF would steer.
+ */
 export function podmanExec(
   host: SessionHost,
   containerId: string,
   session: ExecSession,
-): ProgramCall {
+  environmentFile: string,
+): GivenCall {
   const { user } = host;
-  return podmanCall(host, [
+  // What podman reads of a line is text, and ends at its end.
+  const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
+  const { words, env, cwd } = withoutOdd(session, isOdd);
+  const call = podmanCall(host, [
     ...['exec', '--interactive', '--tty'],
     // Otherwise ctrl-p ctrl-q would leave the session running and lost.
     ...['--detach-keys', ''],
     ...['--user', `${user.uid}:${user.gid}`],
-    ...['--workdir', session.cwd],
-    ...environmentWords(session.env),
+    ...['--workdir', cwd],
+    ...['--env-file', environmentFile],
     containerId,
-    ...session.words,
+    ...(words.some(holdsRawBytes) ? throughShell(words) : words),
   ]);
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+  return { ...call, given: { path: environmentFile, text: lines.join('') } };
 }

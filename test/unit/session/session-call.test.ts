@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../src/config/profile-parse.ts';
 import {
@@ -114,36 +115,53 @@ describe('the environment inside', () => {
 });
 
 describe('what the login becomes', () => {
+  const env = { LC_ODD: 'a=b', LC_LINES: 'one\ntwo\n', LC_RAW: 'caf\udce9' };
+  /** What a shell makes of the words and the environment. */
+  const made = (words: readonly string[], pairs: readonly string[]): string => {
+    const [file = '', ...args] = words;
+    const env = new Map(pairs.map((pair) => [pair.replace(/=.*/s, ''), pair.replace(/^\w+=/, '')]));
+    const { stdout } = spawnSync(file, args, { env: Object.fromEntries(env) });
+    return stdout.toString('latin1');
+  };
+  const command = 'printf "<%s|%s|%s>" "$LC_ODD" "$LC_LINES" "$LC_RAW"; env | grep -c BERTH_ENV';
+
   it('is the runtime in the user namespace of the user, with nothing of the client around it', () => {
-    const call = sessionCall(host, container, session({ command: 'id', tty: true }));
+    const call = sessionCall(host, container, session({ command, tty: true }, { env }), '/f');
     expect(call.file).toBe('/usr/bin/nsenter');
-    expect(call.args.slice(0, 7)).toEqual([
+    expect(call.args).toEqual([
       ...['nsenter', '--user', '--mount', '--preserve-credentials', '--target', '4711', '--'],
-    ]);
-    expect(call.args.slice(7, 11)).toEqual([
       ...['/usr/bin/crun', '--root', '/run/user/5501/crun', 'exec'],
+      ...['--process', '/f', container.id],
     ]);
-    expect(call.args).toContain('--tty');
-    expect(call.args.join(' ')).toContain('--user 5501:5502 --cwd /home/ada --env PATH=');
-    expect(call.args.slice(-4)).toEqual([container.id, '/bin/bash', '-c', 'id']);
     expect(call.env).toEqual({
       HOME: '/var/lib/berth-ssh/users/5501',
       PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
       XDG_RUNTIME_DIR: '/run/user/5501',
       LANG: 'C.UTF-8',
     });
+    expect(call.given.path).toBe('/f');
+    const process = JSON.parse(call.given.text) as { args: string[]; env: string[] };
+    expect(process).toMatchObject({
+      ...{ terminal: true, user: { uid: 5501, gid: 5502 }, cwd: '/home/ada' },
+    });
+    expect(process.env).toContain('PATH=/opt/bin:/bin');
+    expect(made(process.args, process.env)).toBe('<a=b|one\ntwo\n|caf\xe9>0\n');
   });
 
   it('is podman for a terminal whose size the runtime would not follow, and only then', () => {
     const slow: SessionContainer = { ...container, terminalBy: 'podman' };
-    expect(sessionCall(host, slow, session({ tty: false })).file).toBe('/usr/bin/nsenter');
-    const { file, args } = sessionCall(host, slow, session({ tty: true }));
+    expect(sessionCall(host, slow, session({ tty: false }), '/f').file).toBe('/usr/bin/nsenter');
+    const { file, args, given } = sessionCall(
+      ...([host, slow, session({ command, tty: true }, { env }), '/f'] as const),
+    );
     expect(file).toBe('/usr/bin/podman');
     const words = args.slice(args.indexOf('exec'));
-    expect(words.slice(0, 9)).toEqual([
+    expect(words.slice(0, 12)).toEqual([
       ...['exec', '--interactive', '--tty', '--detach-keys', ''],
-      ...['--user', '5501:5502', '--workdir', '/home/ada'],
+      ...['--user', '5501:5502', '--workdir', '/home/ada', '--env-file', '/f', container.id],
     ]);
-    expect(words.slice(-3)).toEqual([container.id, '/bin/bash', '-l']);
+    const lines = given.text.split('\n').filter((line) => line !== '');
+    expect(lines.every((line) => /^\w+=/.test(line))).toBe(true);
+    expect(made(words.slice(12), lines)).toBe('<a=b|one\ntwo\n|caf\xe9>0\n');
   });
 });

@@ -1,0 +1,45 @@
+/** What every shell can have as a variable's name, and none refuses to set. */
+const settable =
+  /^(?!(?:PPID|UID|EUID|GROUPS|SHELLOPTS|BASHOPTS|BASH_\w*|IFS|OPTIND)$)[A-Za-z_]\w*$/;
+
+/** A terminal takes no line of more than 4095 bytes, and these are for terminals, too. Characters. */
+const longestPart = 500;
+
+/**
+ * Lines of sh(1) that put variables into its environment, of printable characters only: they go where a
+ * terminal may be between. A name that a shell cannot set is left out.
+ */
+export function environmentLines(env: Readonly<Record<string, string>>): string[] {
+  return Object.entries(env)
+    .filter(([name]) => settable.test(name))
+    .flatMap(([name, value]) => {
+      const characters = Array.from(value);
+      const lines = [`export ${name}=`];
+      for (let at = 0; at < characters.length; at += longestPart)
+        lines.push(...appended(name, characters.slice(at, at + longestPart)));
+      return lines;
+    });
+}
+
+function appended(name: string, characters: readonly string[]): string[] {
+  const text = characters.join('');
+  if (characters.every((one) => isPlain(one))) return [`${name}=$${name}${quoted(text)}`];
+  const escaped = characters.map((one) => (isPlain(one) && one !== '\\' ? one : octal(one)));
+  // The x keeps newlines at the end, which $( ) takes away.
+  return [`${name}=$${name}$(printf %bx ${quoted(escaped.join(''))})`, `${name}=\${${name}%x}`];
+}
+
+function isPlain(character: string): boolean {
+  return /^[\x20-\x7e\u00a0-\ud7ff\ue000-\u{10ffff}]$/u.test(character);
+}
+
+/** @param character A lone surrogate is a raw byte (src/raw-words.ts). */
+function octal(character: string): string {
+  const code = character.charCodeAt(0);
+  const bytes = code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...Buffer.from(character)];
+  return bytes.map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
