@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { belongsTo, podProcesses, sessionProcesses } from '../../../src/session/pod-processes.ts';
+
+/** PID PARENT SESSION STATE START MARK */
+const rows = [
+  '7 0 7 S 100 -',
+  '20 0 20 S 200 12.34',
+  '21 20 20 S 210 -',
+  '22 1 22 S 220 -',
+  '23 1 23 S 230 1.1',
+  '24 1 20 S 240 -',
+  '30 0 30 S 300 56.78',
+  '40 0 40 S 400 -',
+  '90 0 90 S 900 -',
+  '91 90 90 R 901 -',
+];
+const looking = 90;
+const strangers = (open: readonly string[]): number[] => {
+  const all = sessionProcesses(podProcesses(rows), looking);
+  const belongs = belongsTo(new Set(open), all);
+  return all.filter((one) => !belongs(one)).map(({ pid }) => pid);
+};
+
+describe('what of a pod is nobody’s', () => {
+  it('wears the mark of no open connection, and descends from none and is in no session of one', () => {
+    expect(strangers(['12.34'])).toEqual([22, 23, 30, 40]);
+    expect(strangers(['12.34', '56.78'])).toEqual([22, 23, 40]);
+  });
+
+  it('is all, where nobody is connected, but the first process of the pod and the shell that looks', () => {
+    expect(strangers([])).toEqual([20, 21, 22, 23, 24, 30, 40]);
+  });
+
+  it('is not made of what the pod says beside its rows', () => {
+    expect(podProcesses(['swept 0 0 0', '1 0 1 S 5', '-1 0 1 S 5 -', ''])).toEqual([]);
+  });
+});
