@@ -2,7 +2,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import type { Lifetime } from '../config/profile.ts';
 import { isErrno } from '../errors.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
-import { userProcesses, type BerthProcess } from './connection-processes.ts';
+import { endProcesses } from '../system/end-processes.ts';
+import { isSupportOf, userProcesses, type BerthProcess } from './connection-processes.ts';
 import {
   berthContainers,
   endInside,
@@ -54,11 +55,19 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
 
 /**
  * Ends what runs in containers though the user's store, which the user can write, says that there is none,
- * or nothing that podman would say; then what kept them.
+ * or nothing that podman would say; then what kept them, and conmon's podman, which a user can hold up.
  */
 async function endUnlisted(part: UserSite): Promise<void> {
   await endInside(part.owner, (name) => name.startsWith('berth-'));
   await endSupport(part);
+  const podman = (): readonly BerthProcess[] =>
+    userProcesses(part.owner).filter(
+      (one) => one.part === 'podman' && isSupportOf(part.owner, one.pid),
+    );
+  await endProcesses(podman, [
+    ['SIGCONT', 3_000],
+    ['SIGKILL', 2_000],
+  ]);
 }
 
 /** Podman that hung would hang again: its user holds a lock, or the storage does not answer. */

@@ -6,7 +6,7 @@ import { longestStoreList, storedContainers } from './user-containers.ts';
 import type { UserSite } from './user-site.ts';
 
 /** A whole store that nobody uses. Milliseconds. */
-const removalMs = 60_000;
+const removalMs = 40_000;
 
 /**
  * Removes the store of a user without a container where layers of containers are left in it: podman

@@ -8,6 +8,9 @@ const longestAnswer = 64 * 1024;
 /** RLIMIT_DATA: podman reads whatever the user has put in the place of its files, to the end. Bytes. */
 const mostMemory = 512 * 1024 * 1024;
 
+/** UIDs of whom podman hung in this process, which sees to one close or one reap: it would hang again. */
+const hung = new Set<number>();
+
 /**
  * Runs podman as the user, with the configuration that every session has: as root, on a store that the
  * user can write, it would be the user's tool. Its standard output is not asked for.
@@ -20,6 +23,8 @@ export async function podmanAsUser(
   words: readonly string[],
   timeoutMs: number,
 ): Promise<void> {
+  const what = `podman ${words[0] ?? ''} for ${host.user.name}`;
+  if (hung.has(host.user.uid)) throw tooLate(`${what} was not run: one before it took too long`);
   const { file, args, env } = podmanCall(host, words);
   const { uid, gid } = host.user;
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', file, ...args.slice(1)];
@@ -45,18 +50,23 @@ export async function podmanAsUser(
   clearTimeout(timer);
   child.stderr.destroy();
   if (result === 0) return;
-  const what = `podman ${words[0] ?? ''} for ${host.user.name}`;
-  if (late.signal.aborted)
-    throw new BerthError(`${what} took more than ${timeoutMs} ms`, {
-      code: 'podman-timeout',
-      exit: 'temporary',
-      hint: 'The reaper tries again; look whether the storage answers.',
-    });
+  if (late.signal.aborted) {
+    hung.add(uid);
+    throw tooLate(`${what} took more than ${timeoutMs} ms`);
+  }
   const reason = said.trim() || (result instanceof Error ? result.message : `exit code ${result}`);
   throw new BerthError(`${what}: ${reason}`, {
     code: 'podman-failed',
     exit: 'temporary',
     hint: 'The reaper tries again; is the disk or the quota full?',
     ...(result instanceof Error ? { cause: result } : {}),
+  });
+}
+
+function tooLate(message: string): BerthError {
+  return new BerthError(message, {
+    code: 'podman-timeout',
+    exit: 'temporary',
+    hint: 'The reaper tries again; look whether the storage answers.',
   });
 }

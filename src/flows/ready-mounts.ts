@@ -12,6 +12,8 @@ export interface ReadyMounts {
   readonly mounts: readonly ReadyMount[];
   /** Sources that are not there, and that the profile can do without. */
   readonly skipped: readonly string[];
+  /** By its target, what each source led to when it was checked: a path without a symlink. */
+  readonly checked: ReadonlyMap<string, string>;
 }
 
 /**
@@ -27,32 +29,39 @@ export function readyMounts(
 ): ReadyMounts {
   const mounts: ReadyMount[] = [];
   const skipped: string[] = [];
+  const checked = new Map<string, string>();
   for (const mount of profileMounts(profile)) {
     const source = fillTemplate(mount.source, host.user);
     const target = fillTemplate(mount.target ?? mount.source, host.user);
-    assertHarmless(source, profile, host);
-    if (existsSync(source)) mounts.push({ source, target, readOnly: mount.readOnly });
-    else if (mount.missing === 'skip') skipped.push(source);
+    const real = harmless(source, profile, host);
+    if (real !== undefined) {
+      mounts.push({ source, target, readOnly: mount.readOnly });
+      checked.set(target, real);
+    } else if (mount.missing === 'skip') skipped.push(source);
     else throw missing(source, profile);
   }
   if (existsSync(filesFolder))
     mounts.push({ source: filesFolder, target: filesInside, readOnly: true });
-  return { mounts, skipped };
+  return { mounts, skipped, checked };
 }
 
 /**
  * A session that could write there could make podman run things on the host. A symlink counts as what
- * it leads to: a profile may name a folder that is the user's own to replace.
+ * it leads to: a profile may name a folder that is the user's own to replace, also between this and the
+ * mount (`assertMounted`).
+ *
+ * @returns What it leads to; nothing where nothing is there.
  */
-function assertHarmless(
+function harmless(
   source: string,
   { name }: Profile,
   { storage, runFolder }: Pick<SessionHost, 'storage' | 'runFolder'>,
-): void {
-  const real = resolved(source);
+): string | undefined {
+  const found = existsSync(source) ? realpathSync(source) : undefined;
+  const real = found ?? source;
   const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
   const run = resolved(runFolder);
-  if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return;
+  if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
   const what = problem ?? `gives away ${runFolder}, which stays outside`;
   throw new BerthError(`profile ${name} mounts ${source}: it ${what}`, {
     code: 'session-mount-forbidden',

@@ -1,4 +1,4 @@
-import { objectPath, type KubeObject } from '../desired/kube-object.ts';
+import { collectionPath, objectPath, type KubeObject } from '../desired/kube-object.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError, applyError } from '../reconcile/api-errors.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
@@ -7,8 +7,12 @@ import { hostLabel } from '../session/pod-object.ts';
 
 /**
  * The empty Secret in a user's namespace to which the tokens of the user's sessions are bound: when it is
- * deleted, they are dead. Login nodes share it: each has an annotation of its own on it from a user's
- * first connection to the last one there, and the node whose annotation was the only one deletes it.
+ * deleted, they are dead. Login nodes share it, and the one whose user's last connection is over deletes it
+ * where no other needs it.
+ *
+ * Which nodes need it is said on the namespace, an annotation for each from a user's first connection to the
+ * last one there: the Secret is the user's to write, the namespace is not. Each writes the same on the
+ * Secret, only so that its version changes: who is about to delete it then sees that somebody came.
  */
 export interface SessionSecret {
   readonly namespace: string;
@@ -20,8 +24,11 @@ export interface SessionSecret {
 /** What login nodes write: `login.berth.dev/login1`. */
 const prefix = 'login.berth.dev/';
 
+/** A user who changes the Secret all the time only makes its end take longer. */
+const attempts = 5;
+
 /**
- * Makes it, or says on the one that is there that this node needs it, too.
+ * Makes it, or says that this node needs the one that is there, too.
  *
  * @returns What a token is bound to.
  * @throws the `api-…` errors
@@ -31,6 +38,7 @@ export async function holdSecret(
   secret: SessionSecret,
 ): Promise<{ readonly name: string; readonly uid: string }> {
   const { namespace, name, loginHost } = secret;
+  await annotate(client, namespacePath(secret), secret, 'open');
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -54,21 +62,42 @@ export async function releaseSecret(client: ApiClient, secret: SessionSecret): P
   const { namespace, name } = secret;
   const what = `Secret ${namespace}/${name}`;
   const path = objectPath({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } });
-  const answer = await client.send({
-    ...{ method: 'PATCH', path, contentType: 'application/merge-patch+json' },
-    body: JSON.stringify({ metadata: { annotations: { [annotationOf(secret)]: null } } }),
-  });
-  if (answer.status === 404) return;
-  if (answer.status !== 200) throw apiError(`releasing ${what}`, answer);
-  const { uid, resourceVersion, annotations = {} } = answer.body.metadata as LiveMetadata;
-  if (Object.keys(annotations).some((key) => key.startsWith(prefix))) return;
-  await deleteObject(client, { what, path, preconditions: { uid, resourceVersion } });
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const seen = await annotate(client, path, secret, null);
+    const holders = await annotate(client, namespacePath(secret), secret, null);
+    const isHeld = Object.keys(holders?.annotations ?? {}).some((key) => key.startsWith(prefix));
+    if (seen === undefined || isHeld) return;
+    const { uid, resourceVersion } = seen;
+    // At last whoever changed it without a word on the namespace, which is the user, is not listened to.
+    const preconditions = attempt < attempts ? { uid, resourceVersion } : { uid };
+    if (await deleteObject(client, { what, path, preconditions })) return;
+  }
 }
 
 interface LiveMetadata {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** @returns The object's metadata after it; nothing where there is no such object. */
+async function annotate(
+  client: ApiClient,
+  path: string,
+  secret: SessionSecret,
+  value: 'open' | null,
+): Promise<LiveMetadata | undefined> {
+  const answer = await client.send({
+    ...{ method: 'PATCH', path, contentType: 'application/merge-patch+json' },
+    body: JSON.stringify({ metadata: { annotations: { [annotationOf(secret)]: value } } }),
+  });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw apiError(`writing which login nodes need ${path}`, answer);
+  return answer.body.metadata as LiveMetadata;
+}
+
+function namespacePath({ namespace }: SessionSecret): string {
+  return `${collectionPath('Namespace')}/${encodeURIComponent(namespace)}`;
 }
 
 function annotationOf({ loginHost }: SessionSecret): string {

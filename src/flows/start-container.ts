@@ -15,6 +15,7 @@ import { takeLock } from '../system/owner-lock.ts';
 import { startOf } from '../system/process-start.ts';
 import { runProgram } from '../system/run-program.ts';
 import { readUserFile } from '../system/user-file.ts';
+import { assertMounted, originsOf } from './assert-mounted.ts';
 import { groupMaps } from './group-maps.ts';
 import { assertLimits } from './limits-in-effect.ts';
 import { clearedPausePid, pausePid } from './pause-file.ts';
@@ -76,7 +77,8 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   const { runtime } = host.podman;
   assertOwnFolder(host);
   await clearedPausePid(host);
-  const { mounts } = readyMounts(profile, host, filesFolder);
+  const { mounts, checked } = readyMounts(profile, host, filesFolder);
+  const origins = originsOf(checked);
   const maps = await groupMaps(host, run);
   const call = containerRun(host, profile, {
     mounts,
@@ -95,6 +97,12 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   // --replace first prints what it removed.
   const id = printed.trim().split('\n').at(-1) ?? '';
   const pid = await containerPid(host, name);
+  try {
+    assertMounted(pid, origins, profile);
+  } catch (error) {
+    await run(removeCall(host, name));
+    throw error;
+  }
   assertLimits(pid, profile);
   const container = { id, pausePid: pausePid(host) ?? 0 };
   const shell = await prepareInside(input, { ...container, pid, groups }, run);

@@ -84,6 +84,33 @@ describe('the Secret of the sessions on two login nodes', () => {
     await isDead(two);
   });
 
+  it('goes though the user says on it that another node needs it, and changes it all the time', async () => {
+    const token = await opens(login1);
+    await cluster.kubectl([
+      ...['annotate', 'secret', name, '-n', namespace],
+      'login.berth.dev/login2.example.org=open',
+    ]);
+    const over = new AbortController();
+    const changing = (async () => {
+      for (let turn = 0; !over.signal.aborted; turn += 1)
+        await withClient(nodeToken, (client) =>
+          client.send({
+            method: 'PATCH',
+            path: `/api/v1/namespaces/${namespace}/secrets/${name}`,
+            contentType: 'application/merge-patch+json',
+            body: JSON.stringify({ metadata: { annotations: { turn: String(turn) } } }),
+          }),
+        );
+    })();
+
+    await closes(login1);
+    over.abort();
+    await changing;
+
+    expect(await cluster.get('secret', name, namespace)).toBeUndefined();
+    await isDead(token);
+  });
+
   it('comes anew for who logs in again, and is missed by nobody who closes twice', async () => {
     const token = await opens(login1);
     await closes(login1);

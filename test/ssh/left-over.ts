@@ -40,7 +40,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
   const storage = host.path(`/var/lib/berth-ssh/users/${uid}/storage`);
   const names = (list: string): Promise<readonly string[]> => namesIn(join(storage, list));
   return {
-    processes: await processesOf(host, user, uid),
+    processes: await processesOf(host, user),
     mounts: (await readFile(`/proc/${host.init}/mountinfo`, 'utf8'))
       .split('\n')
       .filter((line) => line.includes(`/users/${uid}/storage`)),
@@ -56,7 +56,9 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
   };
 }
 
-async function processesOf(host: SshHost, user: string, uid: number): Promise<string[]> {
+/** `PID COMMAND`, as in `LeftOver`; no file of the user's is looked at. */
+export async function processesOf(host: SshHost, user: string): Promise<string[]> {
+  const { uid } = host.account(user);
   const { entries } = parseSubordinateFile(await readFile('/etc/subuid', 'latin1'));
   const own = entries.filter(({ owner }) => owner === user || owner === String(uid));
   const { stdout } = await host.inside(['ps', '-eo', 'uid=,pid=,stat=,args=']);

@@ -39,6 +39,10 @@ describe('the mounts of a session', () => {
         { source: join(folder, 'data'), target: join(folder, 'data'), readOnly: true },
       ],
       skipped: [gone],
+      checked: new Map([
+        ['/h/eve', join(folder, 'home')],
+        [join(folder, 'data'), join(folder, 'data')],
+      ]),
     });
     expect(() => mounted({ source: gone })).toThrow(
       expect.objectContaining({ code: 'session-mount-missing' }) as Error,
