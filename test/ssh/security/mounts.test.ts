@@ -40,7 +40,9 @@ describe('a folder that a profile mounts and its user can replace', () => {
   afterAll(() => host.stop());
 
   const swap = (to: string): Promise<unknown> =>
-    host.asUser('ada', ['sh', '-c', 'cat >swap'], { input: `ln -sfn ${to} ~/shared\n` });
+    host.asUser('ada', ['sh', '-c', 'cat >swap'], {
+      input: `ln -sfn ${to} ${host.account('ada').home}/shared\n`,
+    });
 
   it('is mounted as it is', async () => {
     const { stdout, stderr } = await host.ssh('ada', ['cat /shared/file']);
