@@ -12,6 +12,12 @@ export interface AdmissionParameters {
   /** `SERVER:/PATH`, with the same signs. */
   readonly nfs: readonly string[];
   readonly csiDrivers: readonly string[];
+  /** StorageClasses of ephemeral volumes and PersistentVolumeClaims. */
+  readonly storageClasses: readonly string[];
+  /** Of Services of type LoadBalancer; `default` is a Service that names no class. */
+  readonly loadBalancerClasses: readonly string[];
+  /** Keys of annotations that pods and Services may have beside the harmless ones; `DOMAIN/*` is all of a domain. */
+  readonly annotations: readonly string[];
   /** Registries, or parts of one, that images come from; `*` is all. */
   readonly images: readonly string[];
   /** The longest that a pod may live, in Go's words: `168h`. */
@@ -64,6 +70,14 @@ const quantity = z
       'must be a quantity such as 500m or 1Gi',
     ),
   );
+const annotationKey = z
+  .string()
+  .check(
+    z.regex(
+      /^(?:[A-Za-z0-9.-]{1,253}\/)?(?:[A-Za-z0-9._-]{1,63}|(?<=\/)\*)$/,
+      'must be the key of an annotation, or DOMAIN/*',
+    ),
+  );
 const account = z
   .string()
   .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
@@ -73,6 +87,9 @@ const schema = z.strictObject({
   host_paths: z.optional(z.array(folder)),
   nfs: z.optional(z.array(served)),
   csi_drivers: z.optional(z.array(word)),
+  storage_classes: z.optional(z.array(word)),
+  load_balancer_classes: z.optional(z.array(word)),
+  annotations: z.optional(z.array(annotationKey)),
   images: z.optional(z.array(word)),
   max_lifetime: z.optional(lifetime),
   default_lifetime: z.optional(z.nullable(lifetime)),
@@ -114,6 +131,9 @@ export function parseAdmissionParameters(document: unknown, file: string): Admis
     })),
     nfs: data.nfs ?? [],
     csiDrivers: data.csi_drivers ?? [],
+    storageClasses: data.storage_classes ?? [],
+    loadBalancerClasses: data.load_balancer_classes ?? [],
+    annotations: data.annotations ?? [],
     images: data.images ?? ['*'],
     maxLifetime: data.max_lifetime ?? '168h',
     ...(defaultLifetime === null ? {} : { defaultLifetime }),

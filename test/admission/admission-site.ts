@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
+import type { AdmissionParameters } from '../../src/config/admission-parameters.ts';
 import type { AdmissionSettings } from '../../src/desired/admission/admission-settings.ts';
 import { kubernetesPolicies } from '../../src/desired/admission/kubernetes-policies.ts';
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
@@ -49,13 +50,20 @@ export class AdmissionSite {
     this.#policies = kubernetesPolicies(settings);
   }
 
-  /** Installs them all, with a namespace of a user who may do there what RBAC can give. */
-  static async install(site: Site): Promise<AdmissionSite> {
+  /**
+   * Installs them all, with a namespace of a user who may do there what RBAC can give.
+   *
+   * @param parameters What the site allows.
+   */
+  static async install(
+    site: Site,
+    parameters: AdmissionParameters = siteParameters,
+  ): Promise<AdmissionSite> {
     const run = `adm-${randomUUID().slice(0, 8)}`;
     const settings: AdmissionSettings = {
       prefix: `${run}-`,
       label: { key: 'berth.dev/admission-test', value: run },
-      parameters: { ...siteParameters, stampers: [`${run}-site:berth-hook`] },
+      parameters: { ...parameters, stampers: [`${run}-site:berth-hook`] },
       within: run,
     };
     const pair = await site.certificates.client(`${run}-user`);
@@ -210,22 +218,45 @@ export class AdmissionSite {
 
   /** Gives the user a right that a site may give to all: namespaces of their own. */
   async mayMakeNamespaces(): Promise<void> {
-    const name = `${this.settings.prefix}namespaces`;
+    await this.#everywhere('namespaces', this.#userName, {
+      resources: ['namespaces'],
+      verbs: ['create'],
+    });
+  }
+
+  /**
+   * A part of the cluster such as a network's plugin or the controller of load balancers: it may write
+   * statuses in every namespace. @returns Its user name.
+   */
+  async component(): Promise<string> {
+    const name = `${this.settings.prefix}component`;
+    await this.#everywhere('component', name, {
+      resources: ['pods', 'pods/status', 'services', 'services/status'],
+      verbs: ['get', 'patch'],
+    });
+    return name;
+  }
+
+  async #everywhere(
+    right: string,
+    user: string,
+    rule: { readonly resources: readonly string[]; readonly verbs: readonly string[] },
+  ): Promise<void> {
+    const name = this.settings.prefix + right;
     const rbac = 'rbac.authorization.k8s.io';
-    const user = { apiGroup: rbac, kind: 'User', name: this.#userName };
     await this.cluster.create(
       {
         apiVersion: `${rbac}/v1`,
         kind: 'ClusterRole',
         metadata: { name },
-        rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['create'] }],
+        rules: [{ apiGroups: [''], ...rule }],
       },
       {
         apiVersion: `${rbac}/v1`,
         kind: 'ClusterRoleBinding',
         metadata: { name },
         roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-        subjects: [user],
+        subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
       },
     );
   }
@@ -246,8 +277,9 @@ export class AdmissionSite {
   }
 
   async remove(): Promise<void> {
-    const right = `${this.settings.prefix}namespaces`;
-    const rights = [`clusterrole/${right}`, `clusterrolebinding/${right}`];
+    const rights = ['namespaces', 'component']
+      .map((right) => this.settings.prefix + right)
+      .flatMap((name) => [`clusterrole/${name}`, `clusterrolebinding/${name}`]);
     const names = this.#policies.map(
       ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
     );

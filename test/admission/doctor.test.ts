@@ -9,6 +9,7 @@ import { send } from '../site/https.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';
+import { service } from './hostile-services.ts';
 import { person } from './person.ts';
 
 let site: Site;
@@ -109,22 +110,28 @@ describe('berth doctor, in the right of the hook', () => {
     await admission.cluster.create(...probeManifests(admission.settings));
     await admission.cluster.settled(probeNamespace(admission.settings));
 
-    expect((await found('ok')).message).toContain('6 ways tried');
-    await admission.without('pod-spec', async () => {
-      const { message } = await found('failed');
-      expect(message).toMatch(/: \S+-pod-spec$/);
-    });
-    await found('ok');
+    expect((await found('ok')).message).toContain('7 ways tried');
+    for (const policy of ['pod-spec', 'services']) {
+      await admission.without(policy, async () => {
+        const { message } = await found('failed');
+        expect(message).toMatch(new RegExp(`: \\S+-${policy}$`));
+      });
+      await found('ok');
+    }
   });
 
-  it('may make no pod there that runs', async () => {
+  it.each<[string, Manifest]>([
+    ['pod', person.pod()],
+    ['Service', service({})],
+  ])('may make no %s there that stays', async (_, object) => {
+    const resource = `${object.kind.toLowerCase()}s`;
     const { status, text } = await send(
-      `${site.server}/api/v1/namespaces/${probeNamespace(admission.settings)}/pods`,
+      `${site.server}/api/v1/namespaces/${probeNamespace(admission.settings)}/${resource}`,
       {
         method: 'POST',
         ca: site.ca.pem,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(person.pod()),
+        body: JSON.stringify(object),
       },
     );
 

@@ -6,14 +6,18 @@ import type { Manifest } from '../../src/desired/admission/manifest.ts';
 import { openSite } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';
+import { annotated, podWith } from './hostile.ts';
 import { victim } from './hostile-requests.ts';
+import { service } from './hostile-services.ts';
 import { person } from './person.ts';
 
 const ondemand = new URL('ondemand/', import.meta.url).pathname;
 let admission: AdmissionSite;
+let component: string;
 
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
+  component = await admission.component();
 });
 afterAll(() => admission.remove());
 
@@ -133,6 +137,13 @@ describe('what a user types', () => {
     });
   });
 
+  it('a deadline is a lifetime, which the reaper sees', async () => {
+    const { status, body } = await admission.create(podWith({ activeDeadlineSeconds: 60 }));
+
+    expect(status).toBe(201);
+    expect(body.metadata).toMatchObject({ annotations: { 'pod.kubernetes.io/lifetime': '60s' } });
+  });
+
   it('what the site allows, all of it at once', async () => {
     const [container] = person.pod().spec.containers;
     const mounts = ['own', 'apps', 'certificates', 'export', 'token', 'vault', 'scratch', 'image'];
@@ -167,6 +178,59 @@ describe('what a user types', () => {
         ],
       },
     });
+
+    expect([status, message]).toEqual([201, '']);
+  });
+});
+
+describe('annotations that give nobody orders', () => {
+  it.each([
+    ...['note', 'checksum/config', 'kubernetes.io/description', 'app.kubernetes.io/version'],
+    ...['kubectl.kubernetes.io/restartedAt', 'kubectl.kubernetes.io/default-container'],
+    ...['helm.sh/hook', 'meta.helm.sh/release-name', 'argocd.argoproj.io/tracking-id'],
+    ...['prometheus.io/scrape', 'hub.jupyter.org/username', 'openondemand.org/app'],
+    'cluster-autoscaler.kubernetes.io/safe-to-evict',
+    ...['vault.hashicorp.com/agent-inject', 'sidecar.istio.io/inject'],
+  ])('%s', async (key) => {
+    const annotations = { [key]: 'true' };
+    const made = [annotated(annotations), service({}, { annotations })];
+
+    for (const object of made) {
+      const { status, message } = await admission.create(object);
+      expect([status, message]).toEqual([201, '']);
+    }
+  });
+
+  it('nor does a loaded AppArmor profile in the old spelling', async () => {
+    const key = 'container.apparmor.security.beta.kubernetes.io/main';
+    const { status, message } = await admission.create(annotated({ [key]: 'runtime/default' }));
+
+    expect([status, message]).toEqual([201, '']);
+  });
+
+  it('and a network’s plugin may write what a user may not, into a pod that runs', async () => {
+    await admission.create(victim, { keep: true });
+    const metadata = { annotations: { 'cni.projectcalico.org/podIP': '10.0.0.9/32' } };
+    const patch = ['patch', 'pod', 'victim', '--subresource=status', '--dry-run=server'];
+    const written = ['-p', JSON.stringify({ metadata }), '-o', 'jsonpath={.metadata.annotations}'];
+
+    const byUser = await admission.kubectl([...patch, ...written]);
+    expect(byUser.stderr).toContain('cni.projectcalico.org/podIP must be absent');
+    const byPlugin = await admission.cluster.kubectl([
+      ...[...patch, ...written, '-n', admission.namespace, `--as=${component}`],
+    ]);
+    expect(byPlugin).toContain('10.0.0.9/32');
+  });
+});
+
+describe('variables of devices that ask for none', () => {
+  it.each([
+    ['NVIDIA_VISIBLE_DEVICES', 'void'],
+    ['NVIDIA_VISIBLE_DEVICES', 'none'],
+    ['NVIDIA_DRIVER_CAPABILITIES', 'compute,utility'],
+    ['CUDA_VISIBLE_DEVICES', '0'],
+  ])('%s=%s', async (name, value) => {
+    const { status, message } = await admission.create(podWith({}, { env: [{ name, value }] }));
 
     expect([status, message]).toEqual([201, '']);
   });

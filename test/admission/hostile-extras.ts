@@ -1,3 +1,4 @@
+import type { Manifest } from '../../src/desired/admission/manifest.ts';
 import {
   absent,
   annotated,
@@ -93,6 +94,13 @@ const lifetimes: readonly Row[] = [
   ],
 ];
 
+const order = (way: string, key: string, value: string): Row => [
+  way,
+  `metadata.annotations ${key}`,
+  absent,
+  annotated({ [key]: value }),
+];
+
 const orders: readonly Row[] = [
   [
     'a device by CDI',
@@ -136,6 +144,69 @@ const orders: readonly Row[] = [
     absent,
     annotated({ 'ulimits.nri.io/container.main': '[{type: memlock, hard: 0}]' }),
   ],
+  order('a second network by Multus', 'k8s.v1.cni.cncf.io/networks', 'storage/lustre'),
+  order('another network by Multus', 'v1.multus-cni.io/default-network', 'storage/lustre'),
+  order("an address of Calico's", 'cni.projectcalico.org/ipAddrs', '["10.0.0.1"]'),
+  order("a device by NVIDIA's plugin for CDI", 'nvidia.cdi.k8s.io/container.main', 'gpu=all'),
+  order('a property of its systemd unit', 'org.systemd.property.DevicePolicy', "'auto'"),
+  order("CRIU's configuration", 'org.criu.config', '/tmp/criu.conf'),
+  order("gVisor's mounts", 'dev.gvisor.spec.mount.v.source', '/'),
+  order('a role of the cloud', 'iam.amazonaws.com/role', 'admin'),
+  order('a name by ExternalDNS', 'external-dns.alpha.kubernetes.io/hostname', 'www.example.org'),
+  order('an order that nobody knows yet', 'runtime.example.net/give', 'all'),
+  order('a domain below one that passes', 'x.prometheus.io/scrape', 'true'),
+  order("a domain beside one of the site's", 'vault.hashicorp.com.example.net/x', 'y'),
+  order("a key beside one of the site's", 'sidecar.istio.io/proxyImage', 'evil'),
+  order('an order with an empty value', 'cdi.k8s.io/gpu', ''),
+  order("an empty order of crun's", 'run.oci.keep_original_groups', ''),
+];
+
+const devices = 'must not ask the runtime for devices';
+const env = (fields: object): Manifest => podWith({}, { env: [fields] });
+
+/** What nvidia-container-runtime and its like take for a request, whatever the scheduler gave. */
+const variables: readonly Row[] = [
+  [
+    'all GPUs of the node',
+    'env of container main',
+    devices,
+    env({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }),
+  ],
+  [
+    'all GPUs by a reference',
+    'env of container main',
+    devices,
+    env({
+      name: 'NVIDIA_VISIBLE_DEVICES',
+      valueFrom: { configMapKeyRef: { name: 'mine', key: 'all' } },
+    }),
+  ],
+  [
+    'all GPUs by the second of two values',
+    'env of container main',
+    devices,
+    podWith(
+      {},
+      {
+        env: [
+          { name: 'NVIDIA_VISIBLE_DEVICES', value: 'void' },
+          { name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' },
+        ],
+      },
+    ),
+  ],
+  [
+    'InfiniBand beside a GPU',
+    'env of container main',
+    devices,
+    env({ name: 'NVIDIA_MOFED', value: 'enabled' }),
+  ],
+  [
+    'all GPUs in an init container',
+    'env of container second',
+    devices,
+    podWith(second('initContainers', { env: [{ name: 'AMD_VISIBLE_DEVICES', value: 'all' }] })),
+  ],
 ];
 
 const placement: readonly Row[] = [
@@ -173,5 +244,6 @@ export const hostileExtras: readonly HostileObject[] = [
   ...of('pod-spec', images),
   ...of('pod-metadata', lifetimes),
   ...of('pod-metadata', orders),
+  ...of('pod-spec', variables),
   ...of('pod-spec', placement),
 ];

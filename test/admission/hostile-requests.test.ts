@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSite } from '../site/site.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';
+import { bystanders } from './hostile-beside.ts';
+import { hostileClaims } from './hostile-claims.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
+import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
 import { person } from './person.ts';
 
@@ -9,8 +12,10 @@ let admission: AdmissionSite;
 
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
-  const { status, message } = await admission.create(victim, { keep: true });
-  expect([status, message]).toEqual([201, '']);
+  for (const object of [victim, ...bystanders]) {
+    const { status, message } = await admission.create(object, { keep: true });
+    expect([status, message]).toEqual([201, '']);
+  }
 });
 afterAll(() => admission.remove());
 
@@ -29,19 +34,21 @@ describe('a user with every right in the namespace may not have', () => {
   it.each(hostileChanges.map((one) => [one.way, one] as const))('%s', async (_, hostile) => {
     const { method, path, body, contentType } = hostile;
     const all = path.includes('?') ? '&' : '?';
+    const absolute = path.startsWith('/')
+      ? path.replace('{namespace}', admission.namespace)
+      : `${home()}/${path}`;
 
     refused(
-      await admission.request(
-        method,
-        `/api/v1/namespaces/${admission.namespace}/${path}${all}dryRun=All`,
-        body,
-        contentType,
-      ),
+      await admission.request(method, `${absolute}${all}dryRun=All`, body, contentType),
       hostile,
     );
   });
 
-  it.each(hostileTemplates.map((one) => [one.way, one] as const))('%s', async (_, hostile) => {
+  it.each(
+    [...hostileTemplates, ...hostileServices, ...hostileClaims].map(
+      (one) => [one.way, one] as const,
+    ),
+  )('%s', async (_, hostile) => {
     refused(await admission.create(hostile.object), hostile);
   });
 });

@@ -1,19 +1,7 @@
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
-import { absent } from './hostile.ts';
+import { hostileBeside } from './hostile-beside.ts';
+import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
 import { nowhere, person } from './person.ts';
-
-/** A way that is no new pod: a change, a subresource, another kind, a namespace. */
-export interface HostileRequest {
-  readonly way: string;
-  readonly policy: string;
-  readonly field: string;
-  readonly wanted: string;
-  readonly method: 'PATCH' | 'POST' | 'PUT';
-  /** Below the namespace, `pods/victim`; absolute where it begins with a slash. */
-  readonly path: string;
-  readonly body: object;
-  readonly contentType?: string;
-}
 
 const strategic = 'application/strategic-merge-patch+json';
 const json = 'application/json-patch+json';
@@ -35,11 +23,7 @@ export const victim: Manifest = {
   },
 };
 
-const changed = (fields: object): Pick<HostileRequest, 'method' | 'path' | 'body'> => ({
-  method: 'PATCH',
-  path: 'pods/victim',
-  body: fields,
-});
+const changed = (fields: object): ReturnType<typeof patched> => patched('pods/victim', fields);
 const debugging = (
   fields: object,
 ): Omit<HostileRequest, 'way' | 'policy' | 'field' | 'wanted'> => ({
@@ -48,10 +32,6 @@ const debugging = (
   contentType: strategic,
   body: { spec: { ephemeralContainers: [{ name: 'debugger', image: person.image, ...fields }] } },
 });
-const annotations = (values: Readonly<Record<string, string | null>>): object => ({
-  metadata: { annotations: values },
-});
-
 const changes: readonly HostileRequest[] = [
   {
     way: 'another image for a pod that runs',
@@ -82,6 +62,16 @@ const changes: readonly HostileRequest[] = [
     field: `${lifetime} must say`,
     wanted: 'at most 24h',
     ...changed(annotations({ 'pod.kubernetes.io/lifetime': null })),
+  },
+  {
+    way: 'a deadline instead, which the reaper does not see',
+    policy: 'pod-metadata',
+    field: `${lifetime} must say`,
+    wanted: 'at most 24h',
+    ...changed({
+      metadata: { annotations: { 'pod.kubernetes.io/lifetime': null } },
+      spec: { activeDeadlineSeconds: 3600 },
+    }),
   },
   {
     way: 'a deadline over the limit for a pod that runs',
@@ -225,6 +215,13 @@ const debuggers: readonly Debugger[] = [
     { image: 'evil.example.net/x' },
   ],
   [
+    'all GPUs in an ephemeral container',
+    'pod-spec',
+    'env of container debugger',
+    'must not ask the runtime for devices',
+    { env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }] },
+  ],
+  [
     'writing to a folder that is to be read, from an ephemeral container',
     'pod-spec',
     'volumeMounts.readOnly of container debugger',
@@ -236,6 +233,7 @@ const debuggers: readonly Debugger[] = [
 /** All ways on the pod that is there, and beside it. */
 export const hostileChanges: readonly HostileRequest[] = [
   ...changes,
+  ...hostileBeside,
   ...debuggers.map(([way, policy, field, wanted, fields]) => ({
     way,
     policy,

@@ -1,9 +1,18 @@
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
-import { absent, falseOrAbsent, type HostileObject, of, podWith, type Row } from './hostile.ts';
+import {
+  absent,
+  annotated,
+  falseOrAbsent,
+  type HostileObject,
+  of,
+  podWith,
+  type Row,
+} from './hostile.ts';
 
 /** What a controller would make its pods of. */
 function template(pod: Manifest): object {
-  return { metadata: { labels: { app: 'x' } }, spec: pod.spec };
+  const { annotations = {} } = pod.metadata;
+  return { metadata: { labels: { app: 'x' }, annotations }, spec: pod.spec };
 }
 
 function workload(
@@ -102,6 +111,22 @@ const rows: readonly Row[] = [
       metadata: { name: 'hostile' },
       template: template(podWith({ nodeName: 'control-plane' })),
     },
+  ],
+  [
+    'a Deployment with a network of its choice',
+    'metadata.annotations k8s.v1.cni.cncf.io/networks',
+    absent,
+    workload('apps/v1', 'Deployment', annotated({ 'k8s.v1.cni.cncf.io/networks': 'storage' })),
+  ],
+  [
+    'a Deployment with all GPUs',
+    'env of container main',
+    'must not ask the runtime for devices',
+    workload(
+      'apps/v1',
+      'Deployment',
+      podWith({}, { env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }] }),
+    ),
   ],
 ];
 

@@ -1,4 +1,5 @@
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import { claim } from './hostile-claims.ts';
 import { mounting, podWith, second, of, type HostileObject, type Row } from './hostile.ts';
 
 const hostPath = (
@@ -8,6 +9,11 @@ const hostPath = (
 ): Manifest => mounting({ hostPath: { path, type } }, mount);
 const token = (fields: Record<string, unknown>): Manifest =>
   mounting({ projected: { sources: [{ serviceAccountToken: { path: 't', ...fields } }] } });
+/** A pod with an ephemeral volume that is well but for this. */
+const claiming = (
+  spec: Record<string, unknown>,
+  metadata: Record<string, unknown> = {},
+): Manifest => mounting({ ephemeral: { volumeClaimTemplate: { metadata, spec: claim(spec) } } });
 
 const volumes: readonly Row[] = [
   ['the root of the node', 'hostPath.path of volume v', '/fs/ess', hostPath('/')],
@@ -158,5 +164,70 @@ const volumes: readonly Row[] = [
   ],
 ];
 
+const made = 'must be absent: the volume is made new';
+
+/** Claims that a pod brings with it: what binds them is no kind of volume, and asks no RBAC. */
+const ephemeral: readonly Row[] = [
+  [
+    "an admin's volume by an ephemeral claim",
+    'ephemeral.volumeClaimTemplate.spec.volumeName of volume v',
+    made,
+    claiming({ volumeName: 'the-root-of-the-node' }),
+  ],
+  [
+    "an admin's volume by its labels",
+    'ephemeral.volumeClaimTemplate.spec.selector of volume v',
+    made,
+    claiming({ selector: { matchLabels: { site: 'archive' } } }),
+  ],
+  [
+    'any volume by an empty selector',
+    'ephemeral.volumeClaimTemplate.spec.selector of volume v',
+    made,
+    claiming({ selector: {} }),
+  ],
+  [
+    'the data of a snapshot',
+    'ephemeral.volumeClaimTemplate.spec.dataSource of volume v',
+    made,
+    claiming({
+      dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'x' },
+    }),
+  ],
+  [
+    'the data of any other thing',
+    'ephemeral.volumeClaimTemplate.spec.dataSource',
+    made,
+    claiming({ dataSourceRef: { apiGroup: 'example.org', kind: 'Populator', name: 'x' } }),
+  ],
+  [
+    'a volume without a class, as an admin makes them by hand',
+    'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
+    'must be one that this site allows: scratch',
+    claiming({ storageClassName: '' }),
+  ],
+  [
+    'a volume of whichever class there is',
+    'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
+    'must be one that this site allows: scratch',
+    claiming({ storageClassName: undefined }),
+  ],
+  [
+    'a volume of a class that is not for users',
+    'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
+    'must be one that this site allows: scratch',
+    claiming({ storageClassName: 'archive' }),
+  ],
+  [
+    'another class by the old annotation, which counts before the field',
+    'ephemeral.volumeClaimTemplate.metadata.annotations of volume v',
+    'must be absent',
+    claiming({}, { annotations: { 'volume.beta.kubernetes.io/storage-class': 'archive' } }),
+  ],
+];
+
 /** Pods that would reach files which are not theirs. */
-export const hostileVolumes: readonly HostileObject[] = [...of('pod-spec', volumes)];
+export const hostileVolumes: readonly HostileObject[] = [
+  ...of('pod-spec', volumes),
+  ...of('pod-spec', ephemeral),
+];

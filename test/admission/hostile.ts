@@ -15,6 +15,19 @@ export interface HostileObject {
   readonly object: Manifest;
 }
 
+/** A way that is no new pod: a change, a subresource, another kind, a namespace. */
+export interface HostileRequest {
+  readonly way: string;
+  readonly policy: string;
+  readonly field: string;
+  readonly wanted: string;
+  readonly method: 'PATCH' | 'POST' | 'PUT';
+  /** Below the namespace, `pods/victim`; absolute where it begins with a slash, with `{namespace}`. */
+  readonly path: string;
+  readonly body: object;
+  readonly contentType?: string;
+}
+
 /** The same, for tables of one policy. */
 export type Row = readonly [way: string, field: string, wanted: string, object: Manifest];
 
@@ -53,3 +66,13 @@ export const annotated = (annotations: Readonly<Record<string, string>>): Manife
 
 export const falseOrAbsent = 'must be false or absent';
 export const absent = 'must be absent';
+
+/** A merge patch of what is there. */
+export const patched = (
+  path: string,
+  fields: object,
+): Pick<HostileRequest, 'method' | 'path' | 'body'> => ({ method: 'PATCH', path, body: fields });
+
+export const annotations = (values: Readonly<Record<string, string | null>>): object => ({
+  metadata: { annotations: values },
+});

@@ -4,8 +4,10 @@ import { parse } from 'yaml';
 import { siteAdmission } from '../../src/desired/admission/admission-settings.ts';
 import { kyvernoPolicies } from '../../src/desired/admission/kyverno-policies.ts';
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
-import type { HostileObject } from './hostile.ts';
+import { annotated, type HostileObject } from './hostile.ts';
+import { claimOf, hostileClaims } from './hostile-claims.ts';
 import { hostilePods } from './hostile-pods.ts';
+import { hostileServices, service } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
 import { kyvernoApply, type Refusals } from './kyverno/kyverno-cli.ts';
 import { person, siteParameters } from './person.ts';
@@ -39,10 +41,28 @@ const stolen: HostileObject = {
     metadata: { name: 'stolen', annotations: person.annotations },
   },
 };
-const hostile = [...hostilePods, ...hostileTemplates, secret, stolen];
+const endpoints: HostileObject = {
+  way: "somebody else's pod behind a Service",
+  policy: 'service-endpoints',
+  field: 'only parts of the cluster',
+  wanted: "say where a Service's traffic goes",
+  object: {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name: 'free' },
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 2049 }] }],
+  },
+};
+const hostile = [
+  ...[...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims],
+  ...[secret, stolen, endpoints],
+];
 
 const friendly: readonly (readonly [string, Manifest])[] = [
   ['kubectl run', person.pod()],
+  ["the Service of OnDemand's adapter", service({ type: 'NodePort' })],
+  ['a claim', claimOf({})],
+  ['what people write down', annotated({ note: '', 'kubectl.kubernetes.io/restartedAt': 'x' })],
   ...readdirSync(ondemand).map(
     (file) => [file, parse(readFileSync(ondemand + file, 'utf8')) as Manifest] as const,
   ),

@@ -46,6 +46,9 @@ export const siteParameters = parseAdmissionParameters(
     runtime_classes: ['nvidia'],
     csi_drivers: ['secrets-store.csi.k8s.io'],
     token_audiences: ['vault'],
+    storage_classes: ['scratch'],
+    load_balancer_classes: ['example.org/campus'],
+    annotations: ['vault.hashicorp.com/*', 'sidecar.istio.io/inject'],
   },
   'the test',
 );

@@ -5,7 +5,9 @@ import { waitFor } from '../site/wait.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';
 import { podWith } from './hostile.ts';
 import { hostilePods } from './hostile-pods.ts';
+import { hostileClaims } from './hostile-claims.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
+import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
 import { person } from './person.ts';
 
@@ -18,8 +20,9 @@ beforeAll(async () => {
 afterAll(() => admission.remove());
 
 const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
-const pod = (way: string): Promise<Verdict> => {
-  const found = [...hostilePods, ...hostileTemplates].find((one) => one.way === way);
+const object = (way: string): Promise<Verdict> => {
+  const all = [...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims];
+  const found = all.find((one) => one.way === way);
   if (found === undefined) throw new Error(`there is no hostile object: ${way}`);
   return admission.create(found.object);
 };
@@ -32,10 +35,13 @@ const change = (way: string): Promise<Verdict> => {
 
 /** For each policy one thing that it alone refuses. */
 const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
-  'pod-spec': () => pod('a foreign fsGroup'),
-  'pod-metadata': () => pod('a lifetime over the limit'),
-  'pod-templates': () => pod('a Deployment of root'),
+  'pod-spec': () => object('a foreign fsGroup'),
+  'pod-metadata': () => object('a lifetime over the limit'),
+  'pod-templates': () => object('a Deployment of root'),
   'pod-binding': () => change('a node by pods/binding'),
+  services: () => object('the default load balancer'),
+  'service-endpoints': () => change("somebody else's pod behind a Service, by Endpoints"),
+  claims: () => object("a claim of an admin's volume"),
   'account-tokens': () => change('a token that never ends'),
   'namespace-identity': () =>
     admission.request('PATCH', `${home()}?dryRun=All`, {

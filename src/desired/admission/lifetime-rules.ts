@@ -19,24 +19,25 @@ export const lifetimeVariables: readonly Variable[] = [
   },
 ];
 
-/** A pod says when it is over, and that is not later than the site allows. */
+/**
+ * A pod says by its annotation when it is over, and that is not later than the site allows. A deadline alone
+ * would end its processes, and only where a node ever started them.
+ */
 export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
   const key = `metadata.annotations[${lifetimeAnnotation}]`;
   const max = `duration('${maxLifetime}')`;
   return [
     {
-      holds: `variables.unchanged || variables.lifetime != '' || ${deadline} > 0`,
-      message: quoted(
-        `${key} must say how long the pod may run (2h30m), at most ${maxLifetime}; or spec.activeDeadlineSeconds`,
-      ),
-    },
-    {
-      holds: `variables.unchanged || variables.lifetime == '' || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
-      message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
-    },
-    {
       holds: `variables.unchanged || ${deadline} == 0 || duration(string(${deadline}) + 's') <= ${max}`,
       message: quoted(`spec.activeDeadlineSeconds must be at most ${maxLifetime}`),
+    },
+    {
+      holds: `variables.unchanged || variables.lifetime != ''`,
+      message: quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`),
+    },
+    {
+      holds: `variables.unchanged || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
+      message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
     },
   ];
 }

@@ -57,21 +57,22 @@ function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
   );
 }
 
-/** The site's own lifetime for a pod that has none. */
+/**
+ * A pod that has no lifetime is given one, its own deadline or the site's: `berth reap` ends pods by the
+ * annotation, those that no node ever started among them.
+ */
 function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
-  if (defaultLifetime === undefined) return [];
-  const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue() && !object.spec.?activeDeadlineSeconds.hasValue()`;
+  const deadline = 'object.spec.?activeDeadlineSeconds';
+  const known = defaultLifetime === undefined ? ` && ${deadline}.hasValue()` : '';
+  const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue()${known}`;
+  const value = `(${deadline}.hasValue() ? string(object.spec.activeDeadlineSeconds) + 's' : ${quoted(defaultLifetime ?? '')})`;
   const some = 'has(object.metadata.annotations)';
   return [
-    add(
-      `${wanted} && !${some}`,
-      "'/metadata/annotations'",
-      `{'${lifetimeAnnotation}': ${quoted(defaultLifetime)}}`,
-    ),
+    add(`${wanted} && !${some}`, "'/metadata/annotations'", `{'${lifetimeAnnotation}': ${value}}`),
     add(
       `${wanted} && ${some}`,
       `'/metadata/annotations/' + jsonpatch.escapeKey('${lifetimeAnnotation}')`,
-      quoted(defaultLifetime),
+      value,
     ),
   ];
 }

@@ -1,5 +1,7 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
+import { claimRules } from './claim-rules.ts';
+import { componentByName, mayInSystem } from './component.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables } from './lifetime-rules.ts';
@@ -10,6 +12,7 @@ import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
 import { privilegeRules } from './privilege.ts';
 import { probeNamespace } from './probe.ts';
 import { resourceRules } from './resource-rules.ts';
+import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 
 /** Every way to write what a pod runs. */
@@ -48,24 +51,68 @@ const templates: readonly Matched[] = [
   },
 ];
 
+const routes: readonly Matched[] = [
+  {
+    apiGroups: [''],
+    resources: ['endpoints', 'services/status'],
+    operations: ['CREATE', 'UPDATE'],
+  },
+  {
+    apiGroups: ['discovery.k8s.io'],
+    resources: ['endpointslices'],
+    operations: ['CREATE', 'UPDATE'],
+  },
+];
+
 /** A pod from before the policies goes on: its labels and finalizers change, what it runs does not. */
 const newSpec: Variable = {
   name: 'spec-is-new',
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
 };
 
-/** A status that changes, as the kubelet's does all the time, is not looked at. */
-const newMetadata: Variable = {
-  name: 'metadata-is-new',
-  expression:
-    "request.operation == 'CREATE' || object.metadata.?annotations != oldObject.metadata.?annotations || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds",
-};
+const newAnnotations = 'object.metadata.?annotations != oldObject.metadata.?annotations';
+
+/**
+ * What is new is looked at: not the status, which the kubelet changes all the time, and not what parts of
+ * the cluster change. A network's plugin writes its addresses into the annotations of pods that run.
+ */
+function changed(what: string, changers: readonly string[]): Variable {
+  const condition = (component: string): string =>
+    `request.operation == 'CREATE' || (${what}) && !(${component})`;
+  return {
+    name: 'changed-by-a-user',
+    expression: condition(changers.map((resource) => mayInSystem(resource, 'patch')).join(' || ')),
+    byName: condition(componentByName),
+  };
+}
+
+const newMetadata = changed(
+  `${newAnnotations} || object.spec.?activeDeadlineSeconds != oldObject.spec.?activeDeadlineSeconds`,
+  ["group('').resource('pods')", "group('').resource('pods').subresource('status')"],
+);
+
+const newService = changed(`${newAnnotations} || object.spec != oldObject.spec`, [
+  "group('').resource('services')",
+]);
+
+/** Which volume a claim is bound to says who may make volumes: the controller, and admins. */
+const newClaim: readonly Variable[] = [
+  {
+    name: 'claims-anew',
+    expression:
+      "request.operation == 'CREATE' || object.spec.?volumeName != oldObject.spec.?volumeName",
+  },
+  {
+    name: 'by-a-user',
+    expression: "!authorizer.group('').resource('persistentvolumes').check('update').allowed()",
+    byName: `!(${componentByName})`,
+  },
+];
 
 const bindingVariables: readonly Variable[] = [
   {
     name: 'schedules',
-    expression:
-      "authorizer.group('').resource('pods').subresource('binding').namespace('kube-system').check('create').allowed()",
+    expression: mayInSystem("group('').resource('pods').subresource('binding')", 'create'),
     byName: "request.userInfo.username == 'system:kube-scheduler'",
   },
 ];
@@ -112,7 +159,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       matched: podMetadata,
       ofUsers: true,
       conditions: [newMetadata],
-      variables: [...pod, ...lifetimeVariables, ...annotationVariables],
+      variables: [...pod, ...lifetimeVariables, ...annotationVariables('pod', parameters)],
       rules: [...lifetimeRules(parameters), ...annotationRules()],
     },
     {
@@ -141,6 +188,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...volumeVariables(parameters),
         ...imageVariables(parameters),
         ...placementVariables(parameters),
+        ...annotationVariables('template', parameters),
       ],
       rules: [
         ...identityRules('template', parameters),
@@ -148,7 +196,43 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...volumeRules(parameters),
         ...imageRules(parameters),
         ...placementRules('template', parameters),
+        ...annotationRules(),
       ],
+    },
+    {
+      name: 'services',
+      about: 'A Service takes no traffic but that of its own addresses, which the cluster gives.',
+      matched: [{ apiGroups: [''], resources: ['services'], operations: ['CREATE', 'UPDATE'] }],
+      ofUsers: true,
+      conditions: [newService],
+      variables: [...annotationVariables('pod', parameters)],
+      rules: [...serviceRules(parameters), ...annotationRules()],
+    },
+    {
+      name: 'service-endpoints',
+      about:
+        'Only parts of the cluster say to which pods and from which addresses a Service leads.',
+      matched: routes,
+      ofUsers: true,
+      conditions: [],
+      variables: routesVariables,
+      rules: routesRules,
+    },
+    {
+      name: 'claims',
+      about:
+        'A claim is given a new volume of a class that the site allows, and none that is there.',
+      matched: [
+        {
+          apiGroups: [''],
+          resources: ['persistentvolumeclaims'],
+          operations: ['CREATE', 'UPDATE'],
+        },
+      ],
+      ofUsers: true,
+      conditions: newClaim,
+      variables: [],
+      rules: claimRules(parameters),
     },
     {
       name: 'account-tokens',

@@ -1,4 +1,4 @@
-import { absent, type Form, ofContainers, ofPod, type Rule } from './policy.ts';
+import { absent, type Form, listOf, ofContainers, ofPod, quoted, type Rule } from './policy.ts';
 
 const no = `' must be false or absent'`;
 const none = `' must be absent'`;
@@ -9,6 +9,17 @@ const askers = [
   ...['livenessProbe', 'readinessProbe', 'startupProbe'].map((probe) => `c.?${probe}`),
   'c.?lifecycle.?postStart',
   'c.?lifecycle.?preStop',
+];
+
+/**
+ * What container runtimes of devices take for a request, past the scheduler and what it gave: with
+ * nvidia-container-runtime as the node's runtime, `all` is every GPU of the node, and the others its
+ * InfiniBand and NVSwitch. Device plugins set these themselves, behind the API.
+ */
+const deviceVariables = [
+  ...['NVIDIA', 'AMD', 'HABANA', 'ASCEND'].map((vendor) => `${vendor}_VISIBLE_DEVICES`),
+  ...['GDS', 'MOFED', 'NVSWITCH', 'GDRCOPY', 'IMEX_CHANNELS'].map((what) => `NVIDIA_${what}`),
+  ...['CONFIG', 'MONITOR'].map((what) => `NVIDIA_MIG_${what}_DEVICES`),
 ];
 
 /** Nothing of the host, and no way to more rights than the user has. */
@@ -80,6 +91,13 @@ export function privilegeRules(form: Form): Rule[] {
       'ports.hostPort',
       'c.?ports.orValue([]).exists(p, p.?hostPort.orValue(0) != 0)',
       none,
+    ),
+    ofContainers(
+      'env',
+      `c.?env.orValue([]).exists(e, e.name in ${listOf(deviceVariables)} && !(e.?value.orValue('') in ['void', 'none']))`,
+      quoted(
+        ` must not ask the runtime for devices (${deviceVariables[0] ?? ''} and its like, but for void and none): they are requested in resources.limits`,
+      ),
     ),
     ofContainers(
       'httpGet.host or tcpSocket.host',

@@ -12,8 +12,8 @@ export function probeNamespace({ prefix }: Pick<AdmissionSettings, 'prefix'>): s
 }
 
 /**
- * A namespace like a user's, for `berth doctor`: the hook may make pods in it, and so find out which
- * are refused. The quota keeps it empty, whoever has the hook's token.
+ * A namespace like a user's, for `berth doctor`: the hook may make pods and Services in it, and so find
+ * out which are refused. The quota keeps it empty, whoever has the hook's token.
  */
 export function probeManifests(settings: AdmissionSettings): Manifest[] {
   const { label, parameters } = settings;
@@ -38,13 +38,13 @@ export function probeManifests(settings: AdmissionSettings): Manifest[] {
       apiVersion: 'v1',
       kind: 'ResourceQuota',
       metadata: { name: 'nothing-runs-here', namespace: name },
-      spec: { hard: { pods: '0' } },
+      spec: { hard: { pods: '0', services: '0' } },
     },
     {
       apiVersion: `${rbac}/v1`,
       kind: 'Role',
       metadata: place,
-      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
+      rules: [{ apiGroups: [''], resources: ['pods', 'services'], verbs: ['create'] }],
     },
     {
       apiVersion: `${rbac}/v1`,

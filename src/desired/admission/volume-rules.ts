@@ -1,4 +1,5 @@
 import type { AdmissionParameters } from '../../config/admission-parameters.ts';
+import { ephemeralRules } from './claim-rules.ts';
 import { owner, volumes } from './pod-variables.ts';
 import {
   allowed,
@@ -120,5 +121,6 @@ export function volumeRules(parameters: AdmissionParameters): Rule[] {
       `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(s.?serviceAccountToken.?audience.orValue('') in ${listOf(['', ...tokenAudiences])}))`,
       quoted(` must be absent${tokenAudiences.map((one) => ` or ${one}`).join('')}`),
     ),
+    ...ephemeralRules(parameters),
   ];
 }

@@ -46,14 +46,35 @@ function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fi
   };
 }
 
-/** What each policy must refuse. Images are not among it: a site may allow them all. */
-const hostile: readonly (readonly [policy: string, object: Fields])[] = [
-  ['pod-spec', pod({ securityContext: { ...context, runAsUser: 1 } })],
-  ['pod-spec', pod({ hostPID: true })],
-  ['pod-spec', pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] })],
-  ['pod-spec', pod({ nodeName: 'berth-doctor' })],
-  ['pod-metadata', pod({}, {}, { [lifetimeAnnotation]: '99999h' })],
-  ['pod-metadata', pod({}, {}, { 'cdi.k8s.io/berth-doctor': 'berth.dev/nothing=all' })],
+/** A Service that leads the traffic for an address to pods. */
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'berth-doctor' },
+  spec: { ports: [{ port: 2049 }], externalIPs: ['192.0.2.1'] },
+};
+
+const resources = ['pods', 'services'] as const;
+
+interface Tried {
+  readonly policy: string;
+  readonly resource: (typeof resources)[number];
+  readonly object: Fields;
+}
+
+/** What policies must refuse on every site. Images are not among it: a site may allow them all. */
+const hostile: readonly Tried[] = [
+  ...[
+    pod({ securityContext: { ...context, runAsUser: 1 } }),
+    pod({ hostPID: true }),
+    pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
+    pod({ nodeName: 'berth-doctor' }),
+  ].map((object) => ({ policy: 'pod-spec', resource: 'pods' as const, object })),
+  ...[
+    pod({}, {}, { [lifetimeAnnotation]: '99999h' }),
+    pod({}, {}, { 'berth-doctor.invalid/order': '' }),
+  ].map((object) => ({ policy: 'pod-metadata', resource: 'pods' as const, object })),
+  { policy: 'services', resource: 'services', object: service },
 ];
 
 /**
@@ -67,15 +88,17 @@ export async function admissionFinding(
   settings: Pick<AdmissionSettings, 'prefix'> = siteAdmission(),
 ): Promise<Finding> {
   const namespace = probeNamespace(settings);
-  const right = { verb: 'create', group: '', resource: 'pods', namespace } as const;
-  if (!(await mayI(client, right)))
-    return skipped(
-      `whether the admission policies hold cannot be tried: we may not create pods in ${namespace}, a right that they bring with them: ${install}`,
-    );
+  for (const resource of resources) {
+    const right = { verb: 'create', group: '', resource, namespace } as const;
+    if (!(await mayI(client, right)))
+      return skipped(
+        `whether the admission policies hold cannot be tried: we may not create ${resource} in ${namespace}, a right that they bring with them: ${install}`,
+      );
+  }
   const verdicts = await Promise.all(
-    hostile.map(async ([name, object]) => {
-      const policy = settings.prefix + name;
-      return { policy, verdict: await verdictOf(client, { namespace, policy, object }) };
+    hostile.map(async (one) => {
+      const policy = settings.prefix + one.policy;
+      return { policy, verdict: await verdictOf(client, namespace, { ...one, policy }) };
     }),
   );
   // An admin may create pods anywhere, also where there is no namespace.
@@ -92,21 +115,22 @@ export async function admissionFinding(
   );
 }
 
-/** What came of a pod; a refusal counts only by this policy, of Kubernetes' own or of Kyverno. */
+/** What came of an object; a refusal counts only by this policy, of Kubernetes' own or of Kyverno. */
 async function verdictOf(
   client: ApiClient,
-  tried: { readonly namespace: string; readonly policy: string; readonly object: Fields },
+  namespace: string,
+  { policy, resource, object }: Tried,
 ): Promise<'refused' | 'taken' | 'nowhere'> {
   const answer = await client.send({
     method: 'POST',
-    path: `/api/v1/namespaces/${tried.namespace}/pods?dryRun=All`,
+    path: `/api/v1/namespaces/${namespace}/${resource}?dryRun=All`,
     contentType: 'application/json',
-    body: JSON.stringify(tried.object),
+    body: JSON.stringify(object),
   });
   const message = typeof answer.body.message === 'string' ? answer.body.message : '';
-  if (message.includes(tried.policy)) return 'refused';
+  if (message.includes(policy)) return 'refused';
   // Whatever all policies take the quota refuses.
   if (answer.status === 201 || message.includes('exceeded quota')) return 'taken';
   if (answer.status === 404) return 'nowhere';
-  throw apiError(`trying what ${tried.policy} refuses`, answer);
+  throw apiError(`trying what ${policy} refuses`, answer);
 }

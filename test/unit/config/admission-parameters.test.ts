@@ -29,6 +29,12 @@ describe('admission.yml', () => {
     expect(defaultLifetime).toBeUndefined();
   });
 
+  it('takes keys of annotations and whole domains', () => {
+    const annotations = ['note', 'org.criu.config', 'example.org/key_1', 'x.example.org/*'];
+
+    expect(parseAdmissionParameters({ annotations }, 'f')).toMatchObject({ annotations });
+  });
+
   it.each<[string, object, string]>([
     ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: is host_paths meant?'],
     ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must have no . or ..'],
@@ -36,6 +42,8 @@ describe('admission.yml', () => {
     ['an unknown sign', { host_paths: ['/home/{uid}'] }, 'no sign but * and {user}'],
     ['a quote, which would end the CEL', { contact: "x' || true || '" }, 'contact must be text'],
     ['a quote in an image', { images: ["a' || '"] }, 'images.0 must be one word'],
+    ['half a domain of annotations', { annotations: ['*.example.org/x'] }, 'annotations.0 must be'],
+    ['every annotation', { annotations: ['*'] }, 'annotations.0 must be the key of an annotation'],
     ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],
     ['no lifetime at all', { max_lifetime: '0h' }, 'max_lifetime must be a time'],
     ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
