@@ -12,7 +12,7 @@ export interface ReapClusterArguments {
   readonly 'all-clusters'?: boolean | undefined;
   readonly 'in-cluster'?: boolean | undefined;
   readonly 'namespace-selector': string;
-  readonly 'pod-selector': string;
+  readonly 'pod-selector'?: string | undefined;
   readonly 'max-pods': number;
   readonly 'unused-after'?: string | undefined;
   readonly 'max-namespaces': number;
@@ -36,11 +36,12 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
   if (args.prometheus !== undefined && targets.length !== 1)
     throw usage('--prometheus is asked about one cluster: name it with --cluster');
   const after = args['unused-after'];
+  const podSelector = args['pod-selector'];
   const dryRun = args['dry-run'];
   const options: ReapClusterOptions = {
     dryRun,
     namespaceSelector: args['namespace-selector'],
-    podSelector: args['pod-selector'],
+    ...(podSelector === undefined ? {} : { podSelector }),
     maxPods: limit(args['max-pods'], 'max-pods'),
     ...(after === undefined
       ? {}

@@ -75,8 +75,8 @@ const clusterOptions = {
   'pod-selector': {
     type: 'string',
     requiresArg: true,
-    default: 'app.kubernetes.io/managed-by in (open-ondemand,berth)',
-    describe: 'Of a cluster: labels of the pods that may be reaped',
+    describe:
+      'Of a cluster: labels of the pods that may be reaped [default: all that have a lifetime]',
   },
   'max-pods': {
     type: 'number',

@@ -35,8 +35,8 @@ export interface PodsInput {
   readonly namespaces: ReadonlySet<string>;
   /** Every pod of the cluster. */
   readonly pods: readonly LiveObject[];
-  /** Keys (`namespaceAndName`) of the pods that the site's selector takes. */
-  readonly selected: ReadonlySet<string>;
+  /** Keys (`namespaceAndName`) of the pods that the site's selector takes; all where absent. */
+  readonly selected?: ReadonlySet<string>;
   /** Services and ConfigMaps with a job's label. */
   readonly objects: readonly LiveObject[];
   /** How old an object is by the API server's clock, in seconds. */
@@ -64,7 +64,7 @@ export function planPods({ namespaces, pods, selected, objects, ageOf }: PodsInp
     const { metadata } = pod;
     const lifetime = metadata.annotations?.[lifetimeAnnotation];
     if (lifetime === undefined || metadata.deletionTimestamp !== undefined) continue;
-    if (!selected.has(namespaceAndName(pod))) continue;
+    if (selected?.has(namespaceAndName(pod)) === false) continue;
     const at = { namespace: namespaceOf(metadata), name: metadata.name };
     const milliseconds = goDurationMs(lifetime);
     const age = ageOf(pod);
@@ -74,7 +74,7 @@ export function planPods({ namespaces, pods, selected, objects, ageOf }: PodsInp
       const job = metadata.labels?.[jobLabel];
       expired.push({
         ...{ ...at, uid: metadata.uid ?? '', age: Math.floor(age), lifetime },
-        ...(alone && job !== undefined ? { job } : {}),
+        ...(alone && job !== undefined && isOfAdapter(pod, job) ? { job } : {}),
       });
     }
   }
@@ -95,12 +95,13 @@ export function planPods({ namespaces, pods, selected, objects, ageOf }: PodsInp
 }
 
 /**
- * As OnDemand's adapter names them (ood_core, `service_name`, `configmap_name`), or labels them: a
- * user's own ConfigMap may have a label `job` as well.
+ * As OnDemand's adapter names them (ood_core, `id`, `service_name`, `configmap_name`), or labels them: a
+ * user's own pods and ConfigMaps may have a label `job` as well.
  */
 function isOfAdapter({ metadata }: LiveObject, job: string): boolean {
   return (
     metadata.labels?.['app.kubernetes.io/managed-by'] === 'open-ondemand' ||
+    metadata.name === job ||
     metadata.name === `${job}-service` ||
     metadata.name === `${job}-configmap`
   );

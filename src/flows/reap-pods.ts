@@ -15,8 +15,8 @@ import { tellEvent } from '../reconcile/tell-event.ts';
 import type { ReapRound } from './reap-cluster.ts';
 
 export interface PodsOptions {
-  /** Label selector of the pods that may be reaped. */
-  readonly podSelector: string;
+  /** Label selector of the pods that may be reaped; absent: whatever has a lifetime. */
+  readonly podSelector?: string;
   /** The most in one run; 0 for no limit. */
   readonly maxPods: number;
 }
@@ -42,9 +42,7 @@ export async function reapPods(
 ): Promise<ReapedPods> {
   const { client, dryRun } = round;
   const [selected, ...lists] = await Promise.all([
-    listAll(client, '/api/v1/pods', {
-      ...{ attempted: 'listing the pods', labelSelector: podSelector, metadataOnly: true },
-    }),
+    podSelector === undefined ? undefined : selectedPods(client, podSelector),
     ...collections.map((plural) =>
       listAll(client, `/api/v1/${plural}`, {
         ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
@@ -56,7 +54,7 @@ export async function reapPods(
   const plan = planPods({
     namespaces: new Set(round.namespaces.map(({ metadata }) => metadata.name)),
     pods: round.pods,
-    selected: new Set(selected.map(namespaceAndName)),
+    ...(selected === undefined ? {} : { selected }),
     objects: lists.flat(),
     ageOf: round.ageOf,
   });
@@ -88,6 +86,17 @@ export async function reapPods(
     }
   }
   return { ...done, unreadable: plan.unreadable, later, objects: count, failed };
+}
+
+async function selectedPods(
+  client: ApiClient,
+  labelSelector: string,
+): Promise<ReadonlySet<string>> {
+  const attempted = 'listing the pods';
+  const pods = await listAll(client, '/api/v1/pods', {
+    ...{ attempted, labelSelector, metadataOnly: true },
+  });
+  return new Set(pods.map(namespaceAndName));
 }
 
 async function endPod({ client, now }: ReapRound, pod: ExpiredPod): Promise<boolean> {

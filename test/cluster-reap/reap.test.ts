@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Lease, takeLease } from '../../src/reconcile/lease.ts';
+import { AdmissionSite } from '../admission/admission-site.ts';
+import { person, siteParameters } from '../admission/person.ts';
 import { openSite } from '../site/site.ts';
 import { jobObjects, jobPod, ReapSite } from './reap-site.ts';
 
@@ -52,7 +54,42 @@ describe('pods past their lifetime', () => {
     expect(await host.names('pods,services,configmaps,secrets', at)).toHaveLength(4);
   });
 
-  it('stay where the namespace is kept, the label is another, or the lifetime is no duration', async () => {
+  it('end whoever made them: what admission lets in has a lifetime', async () => {
+    const parameters = { ...siteParameters, defaultLifetime: '1s' };
+    const admission = await AdmissionSite.install(await openSite(), parameters);
+    try {
+      const { key, value } = admission.settings.label;
+      const { annotations, image } = person;
+      const at = await host.namespace('ada', { labels: { [key]: value }, annotations });
+      const run = (name: string, ...more: string[]): Promise<string> =>
+        host.cluster.kubectl(['run', name, `--image=${image}`, '-n', at, ...more]);
+      const ofOwn = { apiVersion: 'v1', kind: 'ConfigMap' };
+      const labels = { job: 'training' };
+      await run('plain');
+      await run('labelled', '--labels=job=training');
+      await run(
+        'deadline',
+        `--overrides=${JSON.stringify({ spec: { activeDeadlineSeconds: 1 } })}`,
+      );
+      await host.cluster.create({ ...ofOwn, metadata: { name: 'own', namespace: at, labels } });
+      await aWhile();
+
+      const { exitCode, stdout } = await host.reap();
+
+      expect([exitCode, stdout.split('\n').sort()]).toEqual([
+        0,
+        ['deadline', 'labelled', 'plain'].map(
+          (name) => `prod: ended pod ${at}/${name}, lifetime 1s`,
+        ),
+      ]);
+      expect(await host.names('pods', at)).toEqual([]);
+      expect(await host.names('configmaps', at)).toEqual(['own']);
+    } finally {
+      await admission.remove();
+    }
+  });
+
+  it('stay where the namespace is kept, the selector takes others, or the lifetime is no duration', async () => {
     const kept = await host.namespace('kept', { labels: { 'berth.dev/keep': 'true' } });
     const at = await host.namespace('alice');
     await host.cluster.create(
@@ -62,7 +99,8 @@ describe('pods past their lifetime', () => {
     );
     await aWhile();
 
-    const { exitCode, stdout } = await host.reap();
+    const selector = 'app.kubernetes.io/managed-by=open-ondemand';
+    const { exitCode, stdout } = await host.reap('--pod-selector', selector);
 
     expect(exitCode).toBe(0);
     expect(stdout).toBe(`prod: pod ${at}/odd has a lifetime that is no duration`);
