@@ -1,7 +1,12 @@
 import { mostPlaces } from '../session/bridge/limits.ts';
 import { isBridgedName, ownListeners, placeOfName, type Place } from '../session/bridge/places.ts';
 import { listensOnLoopback, tcpSockets, type TcpSocket } from '../session/bridge/proc-net-tcp.ts';
-import { isOwnSocket, listeningLines, socketsInSight } from '../system/listening-sockets.ts';
+import {
+  isOwnSocket,
+  listeningLines,
+  listeningPaths,
+  socketsInSight,
+} from '../system/listening-sockets.ts';
 import { namesIn } from '../system/names-in.ts';
 
 /** Where a display of sshd's listens for the user; nothing where it is another user's, or nobody's. */
@@ -55,12 +60,13 @@ export class SshdListeners {
   }
 
   #sockets(): [Place, Address][] {
-    return namesIn(this.#remoteFolder)
-      .filter((name) => isBridgedName(name))
-      .slice(0, mostPlaces)
-      .flatMap((name): [Place, Address][] => {
-        const path = `${this.#remoteFolder}/${name}`;
-        return isOwnSocket(path, this.#uid) ? [[placeOfName(name), { path }]] : [];
-      });
+    const names = namesIn(this.#remoteFolder).filter((name) => isBridgedName(name));
+    if (names.length === 0) return [];
+    // sshd leaves its sockets behind. Whose one is, only the folder and the file say.
+    const listening = listeningPaths(this.#remoteFolder);
+    return names
+      .map((name) => ({ name, path: `${this.#remoteFolder}/${name}` }))
+      .filter(({ path }) => listening.has(path) && isOwnSocket(path, this.#uid))
+      .map(({ name, path }) => [placeOfName(name), { path }]);
   }
 }

@@ -68,6 +68,32 @@ export function isOwnSocket(path: string, uid: number): boolean {
 const tableSize = 64 * 1024;
 
 /**
+ * At which paths below a folder something listens (proc(5), /proc/net/unix). The paths in that table are
+ * what users wrote, and one may look like another line: it tells what may be there, and never whose it is.
+ */
+export function listeningPaths(folder: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  const descriptor = openSync('/proc/self/net/unix', 'r');
+  try {
+    const buffer = Buffer.alloc(tableSize);
+    let rest = '';
+    for (let count = -1; count !== 0;) {
+      count = readSync(descriptor, buffer);
+      const lines = (rest + buffer.toString('latin1', 0, count)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        // Num RefCount Protocol Flags Type St Inode Path; __SO_ACCEPTCON, SOCK_STREAM.
+        const path = /^\S+ \S+ \S+ 00010000 0001 \S+ +\d+ (\/.*)$/.exec(line)?.[1];
+        if (path?.startsWith(`${folder}/`) === true) found.add(path);
+      }
+    }
+    return found;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
  * All of /proc/net/tcp and tcp6, some whole lines at a time: on a busy host the table is as large as its
  * users make it. All that is in it is the kernel's word; no name or path of a user's is.
  */
