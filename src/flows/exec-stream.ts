@@ -156,12 +156,18 @@ export class ExecStream {
   #commandEnded(): void {
     // A terminal's last line is read: the shell around the command waits for this.
     if (this.#marks?.tty === true) this.#send(opcodes.binary, Buffer.from([channels.stdin, 0x0a]));
-    else if (this.#inputWaits()) {
-      this.#ping();
-      this.#stuck = setTimeout(() => {
-        if (this.#inputWaits()) this.#end(this.#outcome(undefined));
-      }, stuckMs);
-    }
+    else this.#endOnceStuck();
+  }
+
+  /** Looks again and again: input that comes after the command's end may be what the server keeps. */
+  #endOnceStuck(): void {
+    if (this.#inputWaits()) this.#ping();
+    const asked = this.#pings;
+    this.#stuck = setTimeout(() => {
+      const unanswered = this.#inputWaits() && this.#answered < asked;
+      if (unanswered && !this.#paused) this.#end(this.#outcome(undefined));
+      else this.#endOnceStuck();
+    }, stuckMs);
   }
 
   #addStatus(bytes: Buffer): void {

@@ -6,6 +6,7 @@ import { installed } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { refusal } from '../ssh/failing/refusal.ts';
+import { leftOver } from '../ssh/left-over.ts';
 import { LiveSession } from '../ssh/live-session.ts';
 import { startPodHost, type PodHost } from './pod-host.ts';
 
@@ -103,8 +104,15 @@ describe('a kubelet that is stopped', () => {
 describe('a node that is dead', () => {
   it('does not keep the name of the pod that the cluster gave up', async () => {
     const uids = ['-n', 'u-pf-warm', 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}'];
-    const pod = async (): Promise<string> => (await site.kubectl(uids)).stdout;
+    const pod = async (): Promise<string> => {
+      const { exitCode, stdout, stderr } = await site.kubectl(uids);
+      expect(exitCode, stderr).toBe(0);
+      return stdout;
+    };
     expect((await pods.host.ssh('pf-warm', ['true'])).exitCode).toBe(0);
+    // A close that is still at work removes a pod that is on its way out.
+    const files = async () => (await leftOver(pods.host, 'pf-warm')).files;
+    await expect.poll(files, { timeout: 30_000 }).toEqual([]);
     const dead = await pod();
     await node.stop('kubelet');
     try {
