@@ -1,44 +1,41 @@
-import { readFile } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { appendFileSync, readFileSync } from 'node:fs';
+import type { Reporter, TestModule } from 'vitest/node';
 
-/** Of one test file. */
+/** What a run says of one test file. */
 export interface FileTime {
   readonly file: string;
   readonly tests: number;
+  /** Of its tests and hooks. */
   readonly seconds: number;
+  /** Full names of the tests that did not run. */
+  readonly skipped: readonly string[];
 }
 
-/** Of vitest's JSON reporter, as far as it is read. */
-interface Report {
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly startTime: number;
-    readonly endTime: number;
-    readonly assertionResults: readonly unknown[];
-  }[];
-}
-
-/** The time of each file in reports of vitest's JSON reporter, the slowest first; tests that run side by side count once. */
-export async function timesOf(reports: readonly string[]): Promise<FileTime[]> {
-  const times: FileTime[] = [];
-  for (const report of reports) {
-    const { testResults } = JSON.parse(await readFile(report, 'utf8')) as Report;
-    for (const { name, startTime, endTime, assertionResults } of testResults) {
-      const file = relative(process.cwd(), name);
-      times.push({
-        file,
-        tests: assertionResults.length,
-        seconds: (endTime - startTime) / 1000,
-      });
-    }
+/** A reporter of vitest: a line for each file, as JSON, at the end of the file that `BERTH_TEST_TIMES` names. */
+export default class Times implements Reporter {
+  onTestModuleEnd(module: TestModule): void {
+    const { BERTH_TEST_TIMES: to = '' } = process.env;
+    const time: FileTime = {
+      file: module.relativeModuleId,
+      tests: [...module.children.allTests()].length,
+      seconds: module.diagnostic().duration / 1000,
+      skipped: [...module.children.allTests('skipped')].map(({ fullName }) => fullName),
+    };
+    appendFileSync(to, `${JSON.stringify(time)}\n`);
   }
+}
+
+/** What the reporter wrote, the slowest file first. */
+export function readTimes(file: string): FileTime[] {
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  const times = lines.map((line) => JSON.parse(line) as FileTime);
   return times.sort((one, other) => other.seconds - one.seconds);
 }
 
 /** A table in Markdown; files below `least` seconds are one line. */
-export function timesTable(times: readonly FileTime[], least = 2): string {
+export function timesTable(times: readonly FileTime[], least = 5): string {
   const row = (file: string, tests: number, seconds: number): string =>
-    `| ${file} | ${tests} | ${seconds.toFixed(1)} |`;
+    `| ${file} | ${tests} | ${seconds.toFixed(0)} |`;
   const quick = times.filter(({ seconds }) => seconds < least);
   const sum = (of: (time: FileTime) => number): number =>
     quick.reduce((total, time) => total + of(time), 0);
