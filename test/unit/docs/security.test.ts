@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const root = new URL('../../..', import.meta.url);
+
+describe.each(['docs/security.md', 'SECURITY.md'])('%s', (page) => {
+  const text = readFileSync(new URL(page, root), 'utf8');
+
+  it('names tests, pages and files that exist', () => {
+    const paths = [...text.matchAll(/`((?:test|etc|docs)\/[^`*\s]+)`/g)].map(
+      ([, path = '']) => path,
+    );
+    const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) =>
+      page.startsWith('docs/') ? `docs/${path}` : path,
+    );
+
+    const named = [...paths, ...links];
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
+  });
+});
+
+describe('the threat model', () => {
+  it('names a test for each boundary', () => {
+    const text = readFileSync(new URL('docs/security.md', root), 'utf8');
+    const [, table = ''] = text.split('The boundaries, from outside in:');
+    const rows = (table.split('\n## ')[0] ?? '').split('\n').filter((line) => / → /.test(line));
+
+    expect(rows.length).toBeGreaterThan(10);
+    for (const row of rows) expect(row.split('|').at(-2)).toMatch(/`test\//);
+  });
+});
