@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { inTurn, startTurnsBy } from '../../../src/flows/reap-in-turn.ts';
+import { nothingReaped } from '../../../src/flows/reap-user.ts';
+
+/** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, and dies at 4. */
+const script = `
+IFS=,
+for uid in $1; do
+  if [ "$uid" = 2 ]; then kill -STOP $$; fi
+  if [ "$uid" = 4 ]; then kill -KILL $$; fi
+  printf '{"uid":%s,"reaped":%s}\\n' "$uid" '${JSON.stringify(nothingReaped)}'
+done`;
+
+it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
+  const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
+  const seen: unknown[] = [];
+  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5], 1_500, start))
+    seen.push([uid, reaped.failed.map(({ code }) => code)]);
+  expect(seen).toEqual([
+    [1, []],
+    [2, ['reap-turn-late']],
+    [3, []],
+    [4, ['reap-turn-broken']],
+    [5, []],
+  ]);
+});
