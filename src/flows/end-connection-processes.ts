@@ -134,8 +134,9 @@ async function endUnseen(
   try {
     const last = await freezer.lastPid();
     const before = look();
-    // Nobody was born while we looked: so nobody was missed.
-    if (!before.some(which) && (await freezer.lastPid()) === last) return nothing;
+    // Nobody was born while we looked, twice: fork(2) takes the PID before the child is seen.
+    const seen = before.some(which) || look().some(which);
+    if (!seen && (await freezer.lastPid()) === last) return nothing;
     const targets: BerthProcess[] = [];
     try {
       await freezer.freeze();

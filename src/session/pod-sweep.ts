@@ -8,7 +8,8 @@ import { factsFunction } from './pod-proc.ts';
  *
  * It first says its own PID. Each line is answered by lines, the last of which is a dot:
  * - `table`: a row of `podProcesses` for each process of this container
- * - `look`: before and after the PIDs, each with its start, the last PID that was given in the pod
+ * - `look`: before and after the PIDs, each with its start, the last PID that was given in the pod; all are
+ *   looked at twice, since fork(2) takes the PID before the child is seen
  * - `kill -SIGNAL PID…`
  * - `freeze`, and then `thaw` (all) or `thawed` (each was let go on): see `freezeFunctions`
  */
@@ -45,7 +46,7 @@ echo $$
 while read -r word rest; do
   case $word in
     table) each row ;;
-    look) last; echo "$last"; each name; last; echo "$last" ;;
+    look) last; echo "$last"; each name; each name; last; echo "$last" ;;
     kill) kill $rest 2>/dev/null ;;
     freeze | thaw | thawed) $word ;;
   esac

@@ -48,15 +48,18 @@ export class Freezer {
   /** @returns Nothing where the container has ended. */
   static enter({ uid, gid, first, nsenter }: FreezerPlace): Freezer | undefined {
     const options = { uid, gid, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } };
-    const shell = ['/bin/sh', '-c', script];
     if (first === undefined)
-      return new Freezer(spawn('/bin/sh', shell.slice(1), { ...options, stdio }));
+      return new Freezer(spawn('/bin/sh', ['-c', script], { ...options, stdio }));
     const open: number[] = [];
     try {
       for (const kind of ['user', 'pid']) open.push(openSync(`/proc/${first.pid}/ns/${kind}`, 'r'));
       // Its number may have been another's when the namespaces were opened.
       if (!isRunning(first)) return undefined;
-      const words = ['--user=/proc/self/fd/3', '--pid=/proc/self/fd/4', '--', ...shell];
+      // Not nsenter's own fork: it stops itself with a child that is stopped, by the freezer of another
+      // connection say, and its end would then keep the namespace for ever.
+      const around = ['/bin/sh', '-c', '/bin/sh -c "$0"; :', script];
+      const namespaces = ['--user=/proc/self/fd/3', '--pid=/proc/self/fd/4', '--no-fork'];
+      const words = [...namespaces, '--', ...around];
       const child = spawn(nsenter, words, { ...options, stdio: [...stdio, ...open] });
       return new Freezer(child as unknown as ChildProcessByStdio<Writable, Readable, null>);
     } catch (error) {
