@@ -25,9 +25,9 @@ describe('a value of the environment', () => {
     await session.says(`<${value}>`);
     const folder = `/run/user/${host.account('ada').uid}/berth`;
     const { stdout } = await host.inside(['sh', '-c', 'cat /proc/[0-9]*/cmdline']);
+    expect(stdout.toString()).not.toContain(value);
     // Positive control: the program is there that was told the environment.
     expect(stdout.toString()).toContain(`${folder}/exec-`);
-    expect(stdout.toString()).not.toContain(value);
     const modes = await host.inside(['sh', '-c', `stat -c %a ${folder} ${folder}/exec-*`]);
     expect(modes.stdout.toString()).toBe('700\n600\n');
     await session.cut();
