@@ -8,20 +8,23 @@ export interface PodProcess {
   readonly stopped: boolean;
   /** Clock ticks since the node was booted. */
   readonly start: number;
+  /** Since then, in clock ticks: hundredths of a second. */
+  readonly age: number;
   /** BERTH_CONNECTION of the environment that it was started with; it may be a lie. */
   readonly mark: string | undefined;
 }
 
-/** @param rows `PID PARENT SESSION STATE START MARK`, `-` for no mark; what is no such row is left out. */
+/** @param rows `PID PARENT SESSION STATE START AGE MARK`, `-` for no mark; what is no such row is left out. */
 export function podProcesses(rows: readonly string[]): PodProcess[] {
   return rows.flatMap((row) => {
-    const [, pid, parent, session, state = '', start, mark] =
-      /^([0-9]{1,10}) ([0-9]{1,10}) ([0-9]{1,10}) ([A-Za-z]) ([0-9]{1,20}) (\S{1,64})$/.exec(row) ??
-      [];
+    const [, pid, parent, session, state = '', start, age, mark] =
+      /^([0-9]{1,10}) ([0-9]{1,10}) ([0-9]{1,10}) ([A-Za-z]) ([0-9]{1,20}) (-?[0-9]{1,20}) (\S{1,64})$/.exec(
+        row,
+      ) ?? [];
     if (pid === undefined) return [];
     return {
       ...{ pid: Number(pid), parent: Number(parent), session: Number(session) },
-      ...{ stopped: /^[Tt]$/.test(state), start: Number(start) },
+      ...{ stopped: /^[Tt]$/.test(state), start: Number(start), age: Number(age) },
       mark: mark === '-' ? undefined : mark,
     };
   });
@@ -42,17 +45,21 @@ export function sessionProcesses(all: readonly PodProcess[], looking: number): P
   );
 }
 
+/** How long an exec may take until its process wears its mark: it is the container runtime's own before. */
+const beginning = 300;
+
 /**
  * Whether it is known to be of a connection that is open: by its mark, or because whom it descends from,
  * or leads its terminal session, wears one. What is known of nobody is of nobody: a mark can be taken off
- * and made up.
+ * and made up. Only what has just been begun from outside may wear none yet.
  */
 export function belongsTo(
   open: ReadonlySet<string>,
   all: readonly PodProcess[],
 ): (one: PodProcess) => boolean {
   const byPid = new Map(all.map((one) => [one.pid, one]));
-  const wears = ({ mark }: PodProcess): boolean => mark !== undefined && open.has(mark);
+  const wears = ({ mark, parent, age }: PodProcess): boolean =>
+    mark === undefined ? parent === 0 && age < beginning : open.has(mark);
   return (one) => {
     const leader = byPid.get(one.session);
     return [one, ...(leader === undefined ? [] : [leader])].some((from) =>

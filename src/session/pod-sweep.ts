@@ -39,7 +39,8 @@ row() {
       case $mark in *[!0-9.]*) mark=other ;; esac
       ;;
   esac
-  echo "$pid $parent $session $state $start $mark"
+  read -r up _ </proc/uptime
+  echo "$pid $parent $session $state $start $((${'${up%.*}${up#*.}'} - start)) $mark"
 }
 name() { echo "$pid $start"; }
 echo $$

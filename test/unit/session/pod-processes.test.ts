@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { belongsTo, podProcesses, sessionProcesses } from '../../../src/session/pod-processes.ts';
 
-/** PID PARENT SESSION STATE START MARK */
+/** PID PARENT SESSION STATE START AGE MARK */
 const rows = [
-  '7 0 7 S 100 -',
-  '20 0 20 S 200 12.34',
-  '21 20 20 S 210 -',
-  '22 1 22 S 220 -',
-  '23 1 23 S 230 1.1',
-  '24 1 20 S 240 -',
-  '30 0 30 S 300 56.78',
-  '40 0 40 S 400 -',
-  '90 0 90 S 900 -',
-  '91 90 90 R 901 -',
+  '7 0 7 S 100 1000 -',
+  '20 0 20 S 200 1000 12.34',
+  '21 20 20 S 210 1000 -',
+  '22 1 22 S 220 1000 -',
+  '23 1 23 S 230 1000 1.1',
+  '24 1 20 S 240 1000 -',
+  '30 0 30 S 300 1000 56.78',
+  '40 0 40 S 400 1000 -',
+  '90 0 90 S 900 1000 -',
+  '91 90 90 R 901 1000 -',
 ];
 const looking = 90;
 const strangers = (open: readonly string[]): number[] => {
@@ -29,6 +29,13 @@ describe('what of a pod is nobody’s', () => {
 
   it('is all, where nobody is connected, but the first process of the pod and the shell that looks', () => {
     expect(strangers([])).toEqual([20, 21, 22, 23, 24, 30, 40]);
+  });
+
+  it('is not what has just been begun from outside: it wears no mark before its first program runs', () => {
+    const all = podProcesses(['7 0 7 S 100 9000 -', '50 0 50 S 9000 5 -', '51 1 51 S 9000 5 -']);
+    expect(all.filter((one) => !belongsTo(new Set(), all)(one)).map(({ pid }) => pid)).toEqual([
+      7, 51,
+    ]);
   });
 
   it('is not made of what the pod says beside its rows', () => {
