@@ -1,7 +1,8 @@
 /**
  * Functions of sh(1) that stop all processes which their shell may signal, in its PID namespace, but for
- * itself: at one moment, since kill(2) with -1 holds the lock that fork(2) needs. Who is frozen and forgotten would hang for ever: the end of the shell lets all go on,
- * and so does what it started after the stop.
+ * itself: at one moment, since kill(2) with -1 holds the lock that fork(2) needs. The end of the shell lets
+ * all go on, and so does what it started after the stop, in 15 seconds, where the shell itself was killed: a
+ * busy host may need some of them for one look at all processes.
  */
 export const freezeFunctions = String.raw`
 guard= frozen=
@@ -9,7 +10,7 @@ last() { read -r _ _ _ _ last </proc/loadavg; }
 freeze() {
   frozen=1
   kill -s STOP -- -1 2>/dev/null
-  (trap 'kill "$s"; exit' TERM; sleep 5 & s=$!; wait; kill -s CONT -- -1) >/dev/null 2>&1 </dev/null &
+  (trap 'kill "$s"; exit' TERM; sleep 15 & s=$!; wait; kill -s CONT -- -1) >/dev/null 2>&1 </dev/null &
   guard=$!
 }
 thawed() { frozen=; [ ! "$guard" ] || kill "$guard"; guard=; }

@@ -19,6 +19,8 @@ import { closingConnections, hasConnections, openConnections } from './user-conn
 
 /** A cluster that does not answer must not keep sshd. Milliseconds. */
 const patienceMs = 10_000;
+/** For all that is done in its pods: a busy node takes seconds for each look at a pod's processes. */
+const sweepMs = 25_000;
 
 /**
  * Removes the pods of a user's connections that are gone, and after the last connection those that wait
@@ -66,7 +68,8 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
     try {
       const pods = await sessionPods(client, access, site.settings.profiles);
       const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
-      const circumstances = { access, client, signal, open, openNow, since, now, closed };
+      const sweeping = deadlineIn(sweepMs).signal;
+      const circumstances = { access, client, signal: sweeping, open, openNow, since, now, closed };
       return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
     } finally {
       client.close();

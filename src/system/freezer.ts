@@ -17,7 +17,7 @@ export interface FreezerPlace {
 }
 
 /** Less than who is frozen waits for us. Milliseconds. */
-const patienceMs = 4_000;
+const patienceMs = 12_000;
 
 /**
  * Stops all processes of a user in a PID namespace at one moment: who forks a successor and ends is never
