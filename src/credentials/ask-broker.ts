@@ -96,7 +96,14 @@ function asFailure(path: string, error: Error): BerthError {
 }
 
 function busy(): BerthError {
-  return failure('busy', 'closed the connection: it may have too many of this user at once');
+  return new BerthError(
+    'the credential broker closed the connection, probably at its limit of connections per user',
+    {
+      code: 'broker-busy',
+      exit: 'temporary',
+      hint: 'Try again in a few seconds, with fewer kubectl at once.',
+    },
+  );
 }
 
 function noAnswer(what: string): BerthError {

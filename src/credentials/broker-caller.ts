@@ -19,18 +19,24 @@ export async function brokerCaller(
 ): Promise<number> {
   const uid = /^\d+(?:-\d+)?-\d+(?:_\d+)?-(0|[1-9]\d{0,9})$/.exec(instance)?.[1];
   if (uid === undefined)
-    throw new BerthError(`systemd does not say who connected: '${shown(instance)}'`, {
-      code: 'broker-caller',
-      exit: 'permission',
-      hint: 'Install both units of etc/systemd/berth-broker@.*, and run kubectl on the portal’s host: not in a container with PIDs of its own.',
-    });
+    throw new BerthError(
+      `the UID of the client is unknown: systemd calls this connection '${shown(instance)}'`,
+      {
+        code: 'broker-caller',
+        exit: 'permission',
+        hint: 'Copy etc/systemd/berth-broker* of this version to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in a PID namespace of its own.',
+      },
+    );
   const socket = await triggersOf(`berth-broker@${instance}.service`);
   if (socket !== brokerSocketUnit(Number(uid)))
-    throw new BerthError(`UID ${uid} connected to '${shown(socket)}'`, {
-      code: 'broker-socket',
-      exit: 'permission',
-      hint: 'Each user has a socket of their own: systemctl list-units "berth-broker@*.socket"',
-    });
+    throw new BerthError(
+      `UID ${uid} connected to another unit than its own socket: '${shown(socket)}'`,
+      {
+        code: 'broker-socket',
+        exit: 'permission',
+        hint: 'Each user has a socket of their own: systemctl list-units "berth-broker@*.socket"',
+      },
+    );
   return Number(uid);
 }
 

@@ -97,11 +97,11 @@ function joined(root: string, below: string): string {
 
 function changed(target: string, profile: string): BerthError {
   return new BerthError(
-    `what profile ${profile} mounts at ${target} is not what was there a moment before`,
+    `the mount at ${target} (profile ${profile}) is not the source that was checked`,
     {
       code: 'session-mount-changed',
       exit: 'permission',
-      hint: 'Somebody changed a symlink on the way to the source while the session began; log in again.',
+      hint: 'A symlink in the path of the source may have changed meanwhile. Log in again; if it repeats, check who can write that path.',
       fields: { file: target },
     },
   );

@@ -78,10 +78,10 @@ export async function endConnectionProcesses(
 }
 
 function processesLeft(id: string, left: number): BerthError {
-  return new BerthError(`ending what connection ${id} started: ${left} processes stay`, {
+  return new BerthError(`${left} processes of connection ${id} survived SIGKILL`, {
     code: 'processes-left',
     exit: 'temporary',
-    hint: '`berth reap` tries again. What hangs in the kernel, on a dead file server, ends when that answers.',
+    hint: '`berth reap` tries again. Processes in state D wait for I/O, often of a hung NFS mount.',
   });
 }
 

@@ -86,11 +86,14 @@ export async function endInside(
 }
 
 function runFolderGone({ name, uid }: UserSite['user']): BerthError {
-  return new BerthError(`containers of ${name}: there is no folder for what runs of theirs`, {
-    code: 'run-folder-missing',
-    exit: 'temporary',
-    hint: `The next login makes it. If it stays, look at what is mounted at /run/user/${uid}.`,
-  });
+  return new BerthError(
+    `containers of ${name}: there is no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
+    {
+      code: 'run-folder-missing',
+      exit: 'temporary',
+      hint: 'It must belong to the user, with mode 0700; the next login creates it. Look for a mount over it.',
+    },
+  );
 }
 
 /**

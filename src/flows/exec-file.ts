@@ -30,10 +30,10 @@ export function writeExecFile({ path, text }: GivenCall['given']): void {
     }
     writeFileSync(path, text, { mode: 0o600 });
   } catch (thrown) {
-    throw new BerthError(`writing what your session runs to ${path}`, {
+    throw new BerthError(`cannot write the session's start file ${path}`, {
       code: 'exec-file-failed',
       exit: 'io',
-      hint: 'Is the file system of /run/user full? Remove what you do not need there.',
+      hint: 'Is its file system full? See df -h and df -i of that directory.',
       cause: thrown,
     });
   }

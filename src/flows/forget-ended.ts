@@ -37,6 +37,6 @@ export async function forgetEnded(stateDir: string, deps: ForgetDeps): Promise<v
     // Each write of a credential replaces a file in it.
     if (deps.now() - (await stat(folder)).mtimeMs < quietMs) continue;
     await rm(folder, { recursive: true });
-    deps.log.info('credentials of an account that has ended were removed', { uid });
+    deps.log.info('stored credentials removed: no account has this UID', { uid });
   }
 }

@@ -134,7 +134,9 @@ async function forgetFormerPerson({ user, settings, log }: GiveInput): Promise<v
   try {
     await asRoot(() => forgetFormer(settings.stateDir, user.uid, user.name));
   } catch (thrown) {
-    log.error(asBerthError(thrown, `what is kept of the credentials of UID ${user.uid}`));
+    log.error(
+      asBerthError(thrown, `removing stored credentials of a former owner of UID ${user.uid}`),
+    );
   }
 }
 

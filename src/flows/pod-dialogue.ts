@@ -101,9 +101,9 @@ function output(take: (bytes: Buffer) => void): OwnOutput {
 }
 
 function tooLong(): BerthError {
-  return new BerthError('the shell in the pod says more than there can be', {
+  return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
     code: 'pod-dialogue-endless',
     exit: 'temporary',
-    hint: 'A process of the user speaks in its place: remove the pod.',
+    hint: 'A process of the user may be imitating it: delete the pod with kubectl.',
   });
 }

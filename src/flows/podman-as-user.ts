@@ -24,7 +24,8 @@ export async function podmanAsUser(
   timeoutMs: number,
 ): Promise<void> {
   const what = `podman ${words[0] ?? ''} for ${host.user.name}`;
-  if (hung.has(host.user.uid)) throw tooLate(`${what} was not run: one before it took too long`);
+  if (hung.has(host.user.uid))
+    throw tooLate(`${what} was skipped: an earlier podman of this user timed out`);
   const { file, args, env } = podmanCall(host, words);
   const { uid, gid } = host.user;
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', file, ...args.slice(1)];
@@ -67,6 +68,6 @@ function tooLate(message: string): BerthError {
   return new BerthError(message, {
     code: 'podman-timeout',
     exit: 'temporary',
-    hint: 'The reaper tries again; look whether the storage answers.',
+    hint: '`berth reap` tries again. Check that the storage of the user does not hang (df, dmesg).',
   });
 }

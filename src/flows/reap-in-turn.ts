@@ -100,19 +100,19 @@ function turnOf(line: string): Turn {
 }
 
 function tooLate(uid: number, turnMs: number): BerthError {
-  return new BerthError(`what UID ${uid} left was not ended within ${turnMs} ms`, {
+  return new BerthError(`cleaning up after UID ${uid} took more than ${turnMs / 1000} s`, {
     code: 'reap-turn-late',
     exit: 'temporary',
-    hint: `Look at what is below /run/user/${uid} and the user's storage; the reaper sees to the others first from now on.`,
+    hint: `Look for hung mounts or very large directories in the user's runtime directory and storage. The next run handles this user last.`,
     fields: { uid },
   });
 }
 
 function broken(uid: number): BerthError {
-  return new BerthError(`the process that looked at what UID ${uid} left ended in the middle`, {
+  return new BerthError(`the cleanup process ended while it handled UID ${uid}`, {
     code: 'reap-turn-broken',
     exit: 'temporary',
-    hint: 'The next run tries again; was it killed for want of memory (dmesg)?',
+    hint: 'The next run tries again. Look for an OOM kill: journalctl -k.',
     fields: { uid },
   });
 }

@@ -124,7 +124,7 @@ function unknown(uid: number): BerthError {
   return new BerthError(`there is no account with UID ${uid}`, {
     code: 'user-unknown',
     exit: 'temporary',
-    hint: `Compare with \`getent passwd ${uid}\`; a directory service that is down looks the same.`,
+    hint: `Run getent passwd ${uid}. If it prints nothing, the account was deleted, or sssd or LDAP is down.`,
   });
 }
 

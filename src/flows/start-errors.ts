@@ -109,7 +109,7 @@ export function startError(
     return new BerthError('your session could not be started', {
       code: 'container-not-started',
       exit: 'unavailable',
-      hint: 'The cause in syslog is what podman said; `berth doctor` as root checks what sessions need.',
+      hint: 'See podman’s error in syslog; `berth doctor`, run by root, checks what sessions need.',
       cause,
     });
   const { message, code, exit, hint } = match;

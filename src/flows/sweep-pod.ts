@@ -60,17 +60,20 @@ export async function sweepPod(
     }
     const all = await look();
     const left = hangUp === undefined ? strangers(all, open) : [];
-    if (left.length > 0) throw new Error(`${left.length} processes stay`);
+    if (left.length > 0) throw new Error(`${left.length} processes survived SIGKILL`);
     const stay = new Set(all.map(keyOf));
     const ended = [...sweeper.seen].filter((key) => !stay.has(key)).length;
     return { ended, busy: all.length };
   } catch (thrown) {
-    const { code, message } = asBerthError(thrown, 'sweeping');
+    const { code, message, hint } = asBerthError(thrown, 'sweeping');
     if (thrown instanceof BerthError && code.startsWith('exec-')) throw thrown;
-    throw new BerthError(`ending what nobody works at in pod ${namespace}/${pod}: ${message}`, {
+    throw new BerthError(`ending leftover processes in pod ${namespace}/${pod}: ${message}`, {
       code: 'pod-not-swept',
       exit: 'temporary',
-      hint: '`berth reap` tries again. The image needs /bin/sh and tr.',
+      hint:
+        code === 'unexpected' || hint === undefined
+          ? `berth reap tries again. If they stay: kubectl delete pod -n ${namespace} ${pod}`
+          : hint,
       cause: thrown,
     });
   } finally {

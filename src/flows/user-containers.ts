@@ -81,10 +81,10 @@ function unreadable(path: string, cause: Error): BerthError {
 /** Podman never writes such a list: the user did, or a disk that was full. */
 function broken(path: string, cause: unknown): BerthError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new BerthError(`the list of containers is none of podman's: ${why}`, {
+  return new BerthError(`podman's list of containers is damaged: ${why}`, {
     code: 'store-broken',
     exit: 'io',
-    hint: `As its user, remove ${path.replace(/\/overlay-containers\/.*/, '')}: the next login makes it anew.`,
+    hint: `When the user has no session, as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
     fields: { file: path },
     cause,
   });

@@ -73,11 +73,12 @@ export class UserSeats {
         return true;
       }
       if (!this.#told)
-        log.warning('not forwarded: the user has as many on this host as a user may have', {
+        log.warning('not forwarded: the limit of this user on this host is reached', {
           ...{ what: name, most: blocks * size },
         });
     } catch (thrown) {
-      if (!this.#told) log.error(asBerthError(thrown, `counting the ${name} of a user's forwards`));
+      if (!this.#told)
+        log.error(asBerthError(thrown, 'reading the lock files of the limit on forwards'));
     }
     this.#told = true;
     this.#refusedUntil = performance.now() + refusedMs;

@@ -23,7 +23,7 @@ export async function nameOfUid(uid: number): Promise<string | undefined> {
         else if (cause?.code === notFound) resolve(undefined);
         else
           reject(
-            new BerthError(`NSS does not say who UID ${uid} is`, {
+            new BerthError(`looking up UID ${uid} in NSS failed`, {
               code: 'nss-failed',
               exit: 'temporary',
               hint: `See whether sssd or LDAP answers: getent passwd ${uid}`,

@@ -109,9 +109,9 @@ async function* pagesOf(
 }
 
 function tooLong(attempted: string, most: number): BerthError {
-  return new BerthError(`${attempted}: there are more than ${most}`, {
+  return new BerthError(`${attempted}: more than ${most} objects`, {
     code: 'api-list-too-long',
     exit: 'unavailable',
-    hint: 'See what answers at this address, and who made so many: a quota for the namespace keeps them away.',
+    hint: 'Check that the address is the API server’s, and which namespace has so many objects; a ResourceQuota limits them.',
   });
 }

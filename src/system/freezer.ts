@@ -114,11 +114,14 @@ export class Freezer {
     clearTimeout(timer);
     this.#answer = undefined;
     if (answer !== undefined) return answer;
-    throw new BerthError(`stopping processes: the shell for it did not answer to ${word}`, {
-      code: 'freezer-failed',
-      exit: 'temporary',
-      hint: 'See whether /bin/sh and nsenter of this host can run as the user: limits of processes, memory.',
-    });
+    throw new BerthError(
+      `the shell that stops processes did not answer '${word}' within ${patienceMs / 1000} s`,
+      {
+        code: 'freezer-failed',
+        exit: 'temporary',
+        hint: 'Check that the user can run /bin/sh and nsenter: limits of processes (nproc, pids.max) and memory.',
+      },
+    );
   }
 }
 

@@ -20,10 +20,10 @@ export async function triggersOf(unit: string): Promise<string> {
           return;
         }
         reject(
-          new BerthError('systemctl does not say what started this service', {
+          new BerthError(`systemctl show failed for ${unit}`, {
             code: 'systemctl-failed',
             exit: 'unavailable',
-            hint: 'Try as root: systemctl show --property=TriggeredBy berth-reap.service',
+            hint: `As root: systemctl show --property=TriggeredBy ${unit}`,
             cause,
           }),
         );

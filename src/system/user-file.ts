@@ -129,8 +129,8 @@ function unusable(
     code: `${secret ? 'private' : 'user'}-file-${kind}`,
     exit: 'permission',
     hint: secret
-      ? 'Remove the file and log in to the portal again: it is made anew.'
-      : 'Look at it with `namei -l`, and remove it as its user: what needs it makes it anew.',
+      ? 'Check its owner and mode with `namei -l`. Berth writes this file itself and recreates it where it is missing.'
+      : 'Check its owner, type and size with `namei -l`. Do not delete single files of podman’s storage.',
     fields: { file: path },
     ...(cause === undefined ? {} : { cause }),
   });

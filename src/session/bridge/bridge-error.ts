@@ -8,6 +8,6 @@ export function bridgeError(what: string): BerthError {
   return new BerthError(`the forwarding program in the pod: ${what}`, {
     code: 'bridge-protocol',
     exit: 'unavailable',
-    hint: 'The forwards of this session have ended: something in the pod speaks in place of the program that Berth started. The next session has its own.',
+    hint: 'Forwarding has stopped for this session: a process in the pod may be imitating the program that Berth started. The next session starts a new one.',
   });
 }
