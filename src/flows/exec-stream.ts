@@ -56,6 +56,7 @@ export class ExecStream {
   /** A ping of the server's that is being answered, or the next one. */
   #asked: Buffer | undefined;
   #over = false;
+  #inputEnded = false;
   #paused = false;
   #heard = true;
   #missed = 0;
@@ -103,6 +104,11 @@ export class ExecStream {
    * @param sent The slot may be used again.
    */
   input(slot: Buffer, length: number, sent: () => void): void {
+    // The command has ended: nobody is there to read it.
+    if (this.#inputEnded) {
+      queueMicrotask(sent);
+      return;
+    }
     this.#pingAfterInput = this.#pings + 1;
     this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
   }
@@ -110,6 +116,8 @@ export class ExecStream {
   /** Standard input has ended. @returns false where the protocol can not say so */
   endInput(): boolean {
     if (!hasHalfClose(this.#opened.protocol)) return false;
+    if (this.#inputEnded) return true;
+    this.#inputEnded = true;
     this.#send(opcodes.binary, Buffer.from([channels.close, channels.stdin]));
     return true;
   }
@@ -151,23 +159,20 @@ export class ExecStream {
 
   /**
    * What it left running may write on, and the server ends the stream after that. A server that does not
-   * get rid of standard input never ends it.
+   * get rid of standard input never ends it: the shell around the command reads what is on its way up to
+   * the end, which is said here; where the server does not take even that, the stream ends from this side.
    */
   #commandEnded(): void {
     // A terminal's last line is read: the shell around the command waits for this.
     if (this.#marks?.tty === true) this.#send(opcodes.binary, Buffer.from([channels.stdin, 0x0a]));
-    else this.#endOnceStuck();
-  }
-
-  /** Looks again and again: input that comes after the command's end may be what the server keeps. */
-  #endOnceStuck(): void {
-    if (this.#inputWaits()) this.#ping();
-    const asked = this.#pings;
-    this.#stuck = setTimeout(() => {
-      const unanswered = this.#inputWaits() && this.#answered < asked;
-      if (unanswered && !this.#paused) this.#end(this.#outcome(undefined));
-      else this.#endOnceStuck();
-    }, stuckMs);
+    else {
+      this.endInput();
+      if (!this.#inputWaits()) return;
+      this.#ping();
+      this.#stuck = setTimeout(() => {
+        if (this.#inputWaits()) this.#end(this.#outcome(undefined));
+      }, stuckMs);
+    }
   }
 
   #addStatus(bytes: Buffer): void {

@@ -10,6 +10,8 @@ const digits = 3;
 const unknown = 255;
 
 const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
+/** A node keeps a stream open as long as it cannot get rid of standard input; an image may be without cat. */
+const drain = 'exec >/dev/null 2>&1; cat';
 /** What a terminal's keys and the client send is for the command. */
 const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 
@@ -28,7 +30,7 @@ export function withEndMark(
 ): string[] {
   const said = tty
     ? `printf ${inScript}; read -r s_`
-    : `printf ${inScript}; printf ${inScript} >&2`;
+    : `printf ${inScript}; printf ${inScript} >&2; ${drain}`;
   const script = `${signalsAside}; (${before}; exec "$@"); s=$?; ${said}; exit "$s"`;
   return ['/bin/sh', '-c', script, nonce, ...words];
 }
