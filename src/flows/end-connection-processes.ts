@@ -1,7 +1,9 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { endProcesses, escalation, signalProcess, type Ended } from '../system/end-processes.ts';
 import { Freezer } from '../system/freezer.ts';
+import { takeLock } from '../system/owner-lock.ts';
 import { isRunning, type ProcessId } from '../system/processes.ts';
+import { ensureRootFolder } from '../system/root-folders.ts';
 import {
   hangsUp,
   isOfConnection,
@@ -9,7 +11,7 @@ import {
   type BerthProcess,
   type WantedConnection,
 } from './connection-processes.ts';
-import type { SessionSite } from './session-site.ts';
+import { freezeLock, type SessionSite } from './session-site.ts';
 import type { UserSite } from './user-site.ts';
 
 export interface EndedProcesses {
@@ -65,7 +67,9 @@ export async function endConnectionProcesses(
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
   for (const first of placesOf(look(), wanted, lingers)) {
-    const unseen = endUnseen(part, first, (one) => ofConnection(one) && ends(one));
+    const unseen = oneAtATime(site, part, () =>
+      endUnseen(part, first, (one) => ofConnection(one) && ends(one)),
+    );
     await unseen.then(
       (round) => rounds.push(round),
       (thrown: unknown) => failed.push(asBerthError(thrown, `processes of ${part.user.name}`)),
@@ -112,6 +116,29 @@ function placesOf(
       !container.endsWith(`-${id}`) &&
       !lingers(container),
   );
+}
+
+/**
+ * Two that stop the same processes would each take those for stopped before that the other has stopped, and
+ * nobody would let them go on.
+ *
+ * @throws {BerthError} `lock-timeout`, `folder-unsafe`, what `work` throws
+ */
+async function oneAtATime(
+  site: SessionSite,
+  { user }: UserSite,
+  work: () => Promise<Ended>,
+): Promise<Ended> {
+  ensureRootFolder(`${site.run}/ending`);
+  const lock = await takeLock(freezeLock(site, user.uid), {
+    waitMs: 30_000,
+    foreignStaleMs: 60_000,
+  });
+  try {
+    return await work();
+  } finally {
+    await lock?.release();
+  }
 }
 
 /**

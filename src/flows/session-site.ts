@@ -43,3 +43,8 @@ export function endedFile(
 export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}`;
 }
+
+/** Held by whoever stops processes of the user for a moment. */
+export function freezeLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}.freeze`;
+}

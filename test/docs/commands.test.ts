@@ -36,8 +36,8 @@ const ways: readonly Way[] = [
     prove: isRunInCi,
   },
   { command: /^npm run site:up$/, prove: (command) => ends(0, command) },
-  // It would end the site under the other tests.
-  { command: /^npm run site:down$/, prove: isScript },
+  // They would end the site under the other tests, or take longer than all of them.
+  { command: /^npm run (?:site:down|test:soak)$/, prove: isScript },
   { command: /^npm run install:site -- --prefix \S+$/, prove: (command) => ends(0, command) },
   { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, prove: (command) => ends(0, command) },
   { command: /^kubectl apply -k etc\/kubernetes$/, prove: (command) => ends(0, command) },
