@@ -41,21 +41,23 @@ export async function* inTurn(
     child.on('error', () => undefined);
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const before = left.length;
     let line = await within(turnMs, lines.next());
     while (line?.done === false) {
       const turn = turnOf(line.value);
+      if (turn === undefined) break;
       left = left.filter((uid) => uid !== turn.uid);
       yield turn;
       line = await within(turnMs, lines.next());
     }
-    if (line === undefined) {
+    if (line?.done !== true) {
       // In the middle of a system call it may not even die: it is not waited for.
       child.kill('SIGKILL');
       child.unref();
       child.stdout.destroy();
     } else await ended;
     const [uid] = left;
-    if (uid === undefined || child.exitCode === 0) continue;
+    if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
     const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
     yield { uid, reaped: { ...nothingReaped, failed: [error] } };
     left = left.slice(1);
@@ -86,8 +88,15 @@ export async function reapEach(
   }
 }
 
-function turnOf(line: string): Turn {
-  const { uid, reaped } = JSON.parse(line) as {
+/** Nothing where the line is none that `reapEach` tells: the process was killed in the middle of one, say. */
+function turnOf(line: string): Turn | undefined {
+  let told: unknown;
+  try {
+    told = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { uid, reaped } = told as {
     readonly uid: number;
     readonly reaped: Omit<UserReap, 'failed'> & {
       readonly failed: readonly (Pick<BerthError, 'code' | 'message' | 'hint' | 'fields'> & {

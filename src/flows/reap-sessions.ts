@@ -66,7 +66,11 @@ async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promi
     (a, b) => Number(slow.has(a)) - Number(slow.has(b)) || a - b,
   );
   for await (const { uid, reaped } of inTurn(uids, turnMs, start)) {
-    if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) late.push(uid);
+    if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) {
+      late.push(uid);
+      // At once: several of them may take longer than the service may run.
+      if (!dryRun) writePrivateFile(slowFile(site), JSON.stringify([...slow, ...late]));
+    }
     report = added(report, reaped);
   }
   if (!dryRun) writePrivateFile(slowFile(site), JSON.stringify(late));

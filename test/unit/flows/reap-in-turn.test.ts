@@ -2,19 +2,21 @@ import { expect, it } from 'vitest';
 import { inTurn, startTurnsBy } from '../../../src/flows/reap-in-turn.ts';
 import { nothingReaped } from '../../../src/flows/reap-user.ts';
 
-/** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, and dies at 4. */
+/** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, dies at 4, and
+ * ends in the middle of a line at 6. */
 const script = `
 IFS=,
 for uid in $1; do
   if [ "$uid" = 2 ]; then kill -STOP $$; fi
   if [ "$uid" = 4 ]; then kill -KILL $$; fi
+  if [ "$uid" = 6 ]; then printf '{"uid":6,"rea'; exit; fi
   printf '{"uid":%s,"reaped":%s}\\n' "$uid" '${JSON.stringify(nothingReaped)}'
 done`;
 
 it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
   const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
   const seen: unknown[] = [];
-  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5], 1_500, start))
+  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5, 6, 7], 1_500, start))
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
   expect(seen).toEqual([
     [1, []],
@@ -22,5 +24,7 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
     [3, []],
     [4, ['reap-turn-broken']],
     [5, []],
+    [6, ['reap-turn-broken']],
+    [7, []],
   ]);
 });
