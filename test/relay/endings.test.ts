@@ -127,7 +127,6 @@ describe('a session that is cut off', () => {
 const bytes = times(400_000_000, 4_000_000_000);
 
 describe(`${bytes / 1e6} MB`, () => {
-
   /** The highest of the resident memory while it runs, in MB. */
   async function peakToTheEnd(relay: RunningRelay): Promise<number> {
     let most = 0;
