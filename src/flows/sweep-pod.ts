@@ -71,7 +71,7 @@ export async function sweepPod(
       code: 'pod-not-swept',
       exit: 'temporary',
       hint:
-        code === 'unexpected' || hint === undefined
+        code === 'internal-error'
           ? `berth reap tries again. If they stay: kubectl delete pod -n ${namespace} ${pod}`
           : hint,
       cause: thrown,
