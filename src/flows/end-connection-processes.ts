@@ -191,7 +191,8 @@ async function letGoOn(
 ): Promise<void> {
   const key = ({ pid, start }: ProcessId): string => `${pid}.${start}`;
   const stopped = new Set(before.filter((one) => one.stopped).map(key));
-  const going = look().filter((one) => one.stopped && !stopped.has(key(one)));
+  // Also who does not look stopped: on a busy host a process may not yet have met its signal.
+  const going = look().filter((one) => !stopped.has(key(one)));
   for (const one of going.toSorted((a, b) => Number(b.start) - Number(a.start) || b.pid - a.pid))
     signalProcess(one, 'SIGCONT');
   await freezer.thaw(stopped.size === 0).catch(() => undefined);

@@ -155,15 +155,12 @@ async function endUnseen(sweeper: Sweeper): Promise<void> {
   const all = await look();
   await signalAll(sweeper, 'SIGKILL', strangers(all, open));
   const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
-  if (stopped.size === 0) {
-    await dialogue.ask('thaw');
-    return;
-  }
-  // Children first: whoever waits for one never sees that it was stopped.
-  const going = all.filter((one) => one.stopped && !stopped.has(keyOf(one)));
+  // Children first: whoever waits for one never sees that it was stopped. Also who does not look stopped: on
+  // a busy node a process may not yet have met its signal.
+  const going = all.filter((one) => !stopped.has(keyOf(one)));
   const pids = going.toSorted((a, b) => b.start - a.start || b.pid - a.pid).map(({ pid }) => pid);
   if (pids.length > 0) await dialogue.ask(`kill -CONT ${pids.join(' ')}`);
-  await dialogue.ask('thawed');
+  await dialogue.ask(stopped.size === 0 ? 'thaw' : 'thawed');
 }
 
 /** Nobody was born during a look at the PIDs alone, and nobody is there who was not before. */
