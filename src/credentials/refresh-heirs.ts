@@ -1,6 +1,5 @@
-import { opendir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isErrno } from '../errors.ts';
+import { someNamesIn } from '../system/user-file.ts';
 
 /**
  * A refresh token that came of the portal's. One login gives one of them, and every cluster with the
@@ -43,17 +42,7 @@ export async function siblings(path: string): Promise<string[]> {
 
 /** Files with credentials in a folder: 64 at most, of its first 1,024 entries. */
 export async function credentialFiles(folder: string): Promise<string[]> {
-  const files: string[] = [];
-  let entries = 0;
-  try {
-    for await (const { name } of await opendir(folder)) {
-      if (name.endsWith('.json')) files.push(join(folder, name));
-      entries += 1;
-      if (files.length === mostFiles || entries === mostEntries) break;
-    }
-  } catch (error) {
-    if (!isErrno(error)) throw error;
-    // No folder yet, or none that may be read.
-  }
-  return files;
+  const names = await someNamesIn(folder, mostEntries);
+  const files = names.filter((name) => name.endsWith('.json')).slice(0, mostFiles);
+  return files.map((name) => join(folder, name));
 }

@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BerthError } from '../errors.ts';
-import { takeLock, type OwnerLock } from '../system/owner-lock.ts';
+import { freeLock, type OwnerLock } from '../system/owner-lock.ts';
 
 /** Leads until it can not any more; `sync` is asked by the others while it does. */
 export interface Lead {
@@ -40,7 +39,7 @@ export async function leadOrFollow(input: LeadInput, settled: () => void): Promi
       await follow(leader, signal, settled);
       continue;
     }
-    const lock = await lockOf(`${place}.lock`);
+    const lock = await freeLock(`${place}.lock`);
     if (lock === undefined) {
       await pause(againMs, signal);
       continue;
@@ -49,16 +48,6 @@ export async function leadOrFollow(input: LeadInput, settled: () => void): Promi
     settled();
     if (!again) return;
     await pause(afterFailureMs, signal);
-  }
-}
-
-async function lockOf(path: string): Promise<OwnerLock | undefined> {
-  try {
-    // The owner is of this host: nobody else can see the folder.
-    return await takeLock(path, { waitMs: 0, foreignStaleMs: 0 });
-  } catch (thrown) {
-    if (thrown instanceof BerthError && thrown.code === 'lock-timeout') return undefined;
-    throw thrown;
   }
 }
 

@@ -1,6 +1,6 @@
-import { BerthError, asBerthError } from '../errors.ts';
+import { asBerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { takeLock, type OwnerLock } from '../system/owner-lock.ts';
+import { freeLock, type OwnerLock } from '../system/owner-lock.ts';
 
 export interface UserSeatsInput {
   /** The user's own, which all sessions of the user on this host know. */
@@ -22,7 +22,7 @@ const refusedMs = 1000;
 /**
  * A number of things that one user may have on this host, over all sessions. The count lives in lock files
  * of the user's own folder, one for a block of seats, which a session takes and gives back whole: one that
- * was killed loses its blocks to the next that asks (`takeLock`).
+ * was killed loses its blocks to the next that asks (`freeLock`).
  */
 export class UserSeats {
   readonly #input: UserSeatsInput;
@@ -89,7 +89,7 @@ export class UserSeats {
     const { folder, name, blocks } = this.#input;
     for (let block = 0; block < blocks; block += 1) {
       if (this.#blocks.has(block)) continue;
-      const lock = await lockOf(`${folder}/${name}.${block}.lock`);
+      const lock = await freeLock(`${folder}/${name}.${block}.lock`);
       if (lock === undefined) continue;
       this.#blocks.set(block, lock);
       return true;
@@ -105,15 +105,5 @@ export class UserSeats {
       this.#blocks.delete(last[0]);
       await last[1].release();
     }
-  }
-}
-
-async function lockOf(path: string): Promise<OwnerLock | undefined> {
-  try {
-    // The owner is of this host: nobody else can see the folder.
-    return await takeLock(path, { waitMs: 0, foreignStaleMs: 0 });
-  } catch (thrown) {
-    if (thrown instanceof BerthError && thrown.code === 'lock-timeout') return undefined;
-    throw thrown;
   }
 }

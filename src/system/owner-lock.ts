@@ -89,6 +89,20 @@ export async function takeLock(path: string, options: LockOptions): Promise<Owne
   }
 }
 
+/**
+ * A lock of this host's alone, in a folder that no other host sees; nothing where somebody alive has it.
+ *
+ * @throws as `takeLock`, but for `lock-timeout`
+ */
+export async function freeLock(path: string): Promise<OwnerLock | undefined> {
+  try {
+    return await takeLock(path, { waitMs: 0, foreignStaleMs: 0 });
+  } catch (thrown) {
+    if (thrown instanceof BerthError && thrown.code === 'lock-timeout') return undefined;
+    throw thrown;
+  }
+}
+
 function lockOf(path: string, self: Owner): OwnerLock {
   return {
     release: async () => {
