@@ -23,7 +23,7 @@ async function main(args: string[]): Promise<number> {
   if (!args.includes('--dry-run'))
     return runHook(() => ({ ...request(args), parts: everything }), process.env);
   const { dryRun } = await import('../src/cli/dry-run.ts');
-  return dryRun(() => request(args), process);
+  return dryRun(() => request(args), process.env);
 }
 
 const everything = { bootstrap: true, credentials: true };

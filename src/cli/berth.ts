@@ -13,6 +13,7 @@ import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
 import { subidCommand } from './subid.ts';
 import { fail, type Terminal } from './terminal.ts';
+import { textOutputs } from './text-output.ts';
 import { tokenCommand } from './token.ts';
 
 /** The admin's command line. What a command needs beyond its options is loaded when it runs. */
@@ -43,7 +44,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .help()
     .wrap(100)
     .epilogue(
-      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 75 try again, 77 not permitted, 78 configuration (sysexits(3)). `berth COMMAND --help` tells more.',
+      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 the reader of the output went away. `berth COMMAND --help` tells more.',
     )
     .exitProcess(false)
     .showHelpOnFail(false)
@@ -76,23 +77,26 @@ function usageError(message: string): BerthError {
   });
 }
 
+const outputs = textOutputs();
 let status = 0;
+const finish = (wanted: number): void => {
+  status = Math.max(status, wanted);
+  process.exitCode = status;
+};
 void main(process.argv.slice(2), {
   // The one place of src/ where the environment comes in.
   // eslint-disable-next-line no-restricted-properties
   env: process.env,
-  stdout: process.stdout,
-  stderr: process.stderr,
+  stdout: outputs.stdout,
+  stderr: outputs.stderr,
   stdinIsTTY: isatty(0),
   version: packageJson.version,
   program: process.argv[1] ?? '/',
   filesFolder: join(dirname(process.argv[1] ?? '/'), 'files'),
   now: Date.now,
-  finish: (wanted) => {
-    status = Math.max(status, wanted);
-    process.exitCode = status;
-  },
-}).finally(() => {
+  finish,
+}).finally(async () => {
+  finish(await outputs.finished());
   // A thread that a dead file server holds would keep the process for ever.
   if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) leave(status);
 });

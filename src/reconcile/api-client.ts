@@ -26,6 +26,7 @@ export interface ApiClient {
    * `api-deadline`, `api-answer-too-large` or `api-garbled` where there is none.
    */
   send(request: ApiRequest): Promise<ApiResponse>;
+  /** Requests that are still under way fail with `api-connection-lost`. */
   close(): void;
 }
 
@@ -57,6 +58,7 @@ export function apiClient(
     ...(server.token === undefined ? {} : { authorization: `Bearer ${server.token}` }),
   };
   let connection: Promise<Connection> | undefined;
+  let closed = false;
 
   const once = async (request: ApiRequest): Promise<Answer> => {
     connection ??= openConnection(base, server, deadline).then((open) => {
@@ -96,8 +98,9 @@ export function apiClient(
           answer = await once(request);
         } catch (thrown) {
           if (deadline.aborted) throw deadlineError(request, base);
-          // A server that restarts or sheds load closes the connection: a fresh one is worth a try.
-          if (attempt === attempts || !isLost(thrown)) throw thrown;
+          // A server that restarts or sheds load closes the connection: a fresh one is worth a try. One that
+          // was opened for a request that met our own close() would be nobody's to close.
+          if (closed || attempt === attempts || !isLost(thrown)) throw thrown;
           continue;
         }
         const pause = retryPause(answer, request);
@@ -106,6 +109,7 @@ export function apiClient(
       }
     },
     close() {
+      closed = true;
       if (connection !== undefined) close(connection);
     },
   };

@@ -6,13 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { apiClient } from '../../src/reconcile/api-client.ts';
 import { ensureAccount } from '../site/accounts.ts';
 import { CertificateAuthority, type KeyPair } from '../site/certificates.ts';
 import { send } from '../site/https.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { freshPortal, isAsWanted, removePortals, timed } from './hooks.ts';
 import { pass } from './spoils.ts';
-import { StandIn } from './stand-in.ts';
+import { refuse, StandIn } from './stand-in.ts';
 
 const user = 'faults-tls';
 let site: Site;
@@ -74,6 +75,28 @@ describe('a server that does not prove who it is gets no token of the hook', () 
     expect(exitCode).toBe(75);
     expect(errors).toEqual([expect.objectContaining({ code: 'api-unreachable' })]);
     expect(errors[0]?.msg).toContain('ECONNREFUSED');
+  });
+});
+
+describe('a client that was closed', () => {
+  it('opens no connection again for a request that was under way: nobody would close that one', async () => {
+    const standIn = await StandIn.open(site, (seen) =>
+      seen.number === 1 ? undefined : refuse(403)(seen),
+    );
+    try {
+      const server = { url: standIn.url, ca: site.ca.pem };
+      const client = apiClient(server, AbortSignal.timeout(10_000));
+      const asked = { method: 'GET', path: '/api/v1/pods' } as const;
+      const never = client.send(asked);
+      expect((await client.send(asked)).status).toBe(403);
+
+      client.close();
+
+      await expect(never).rejects.toMatchObject({ code: 'api-connection-lost' });
+      expect(standIn.requests).toHaveLength(2);
+    } finally {
+      await standIn.close();
+    }
   });
 });
 
