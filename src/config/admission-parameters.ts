@@ -24,6 +24,8 @@ export interface AdmissionParameters {
   readonly maxLifetime: string;
   /** Of a pod that says nothing; without it such a pod is refused. */
   readonly defaultLifetime?: string;
+  /** The longest grace period between the deletion of a pod and the end of its processes: `5m`. */
+  readonly maxGracePeriod: string;
   /** Requests and limits of a container that has none; without them such a container is refused. */
   readonly defaultResources: { readonly cpu?: string; readonly memory?: string };
   /** Accounts that pods may have, beside `default`. */
@@ -93,6 +95,7 @@ const schema = z.strictObject({
   images: z.optional(z.array(word)),
   max_lifetime: z.optional(lifetime),
   default_lifetime: z.optional(z.nullable(lifetime)),
+  max_grace_period: z.optional(lifetime),
   default_resources: z.optional(
     z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
   ),
@@ -137,6 +140,7 @@ export function parseAdmissionParameters(document: unknown, file: string): Admis
     images: data.images ?? ['*'],
     maxLifetime: data.max_lifetime ?? '168h',
     ...(defaultLifetime === null ? {} : { defaultLifetime }),
+    maxGracePeriod: data.max_grace_period ?? '5m',
     defaultResources: defined(data.default_resources ?? { cpu: '1', memory: '1Gi' }),
     serviceAccounts: data.service_accounts ?? ['berth-session', 'berth-user'],
     tokenAudiences: data.token_audiences ?? [],

@@ -141,6 +141,14 @@ export class AdmissionSite {
     );
   }
 
+  /** Says where a pod runs, as a scheduler does: on a node that there is not. */
+  async bind(name: string): Promise<void> {
+    const target = { kind: 'Node', name: 'no-such-node' };
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
+    const path = `/api/v1/namespaces/${this.namespace}/pods/${name}/binding`;
+    await this.cluster.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding));
+  }
+
   /** Runs the real kubectl as the user, in the user's namespace. */
   kubectl(args: readonly string[]): Promise<KubectlResult> {
     const { cert, key } = this.#pair;
@@ -155,14 +163,14 @@ export class AdmissionSite {
   }
 
   /** Keeps a pod that was there before the namespace was a user's. @returns Its path. */
-  async podFromBefore(name: string, securityContext: object): Promise<string> {
+  async podFromBefore(name: string, securityContext: object, more: object = {}): Promise<string> {
     const { key, value } = this.settings.label;
     const pod = person.pod(name);
     const { namespace } = this;
     await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
     try {
       await waitFor({ what: 'a pod out of reach', timeoutMs: 20_000 }, async () => {
-        const spec = { ...pod.spec, nodeSelector: nowhere, securityContext };
+        const spec = { ...pod.spec, nodeSelector: nowhere, securityContext, ...more };
         const made = await this.create({ ...pod, spec }, { keep: true });
         return made.status === 201 ? true : undefined;
       });

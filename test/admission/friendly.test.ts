@@ -7,6 +7,7 @@ import { openSite } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';
 import { annotated, podWith } from './hostile.ts';
+import { placed } from './hostile-endings.ts';
 import { victim } from './hostile-requests.ts';
 import { service } from './hostile-services.ts';
 import { person } from './person.ts';
@@ -180,6 +181,34 @@ describe('what a user types', () => {
     });
 
     expect([status, message]).toEqual([201, '']);
+  });
+});
+
+describe('an end within the time that the site allows', () => {
+  const remove = (name: string, gracePeriodSeconds?: number): Promise<{ status: number }> =>
+    admission.request('DELETE', `/api/v1/namespaces/${admission.namespace}/pods/${name}`, {
+      dryRun: ['All'],
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    });
+
+  it('is the pod’s own, or who deletes it says it', async () => {
+    const terminationGracePeriodSeconds = 120;
+    const spec = { ...placed.spec, terminationGracePeriodSeconds };
+    const { status, message } = await admission.create({ ...placed, spec }, { keep: true });
+    expect([status, message]).toEqual([201, '']);
+    await admission.bind('placed');
+
+    for (const seconds of [undefined, 0, 1, 120])
+      expect([seconds, await remove('placed', seconds)]).toMatchObject([seconds, { status: 200 }]);
+    expect(await remove('placed', 121)).toMatchObject({ status: 403 });
+  });
+
+  it('is what a pod from before the policies says: it can be deleted', async () => {
+    await admission.podFromBefore('slow', {}, { terminationGracePeriodSeconds: 86_400 });
+    await admission.bind('slow');
+
+    expect(await remove('slow')).toMatchObject({ status: 200 });
+    expect(await remove('slow', 86_401)).toMatchObject({ status: 403 });
   });
 });
 

@@ -1,3 +1,4 @@
+import { hostileEndings } from './hostile-endings.ts';
 import { hostileExtras } from './hostile-extras.ts';
 import { hostileIdentity } from './hostile-identity.ts';
 import { hostilePrivilege } from './hostile-privilege.ts';
@@ -10,4 +11,5 @@ export const hostilePods: readonly HostileObject[] = [
   ...hostilePrivilege,
   ...hostileVolumes,
   ...hostileExtras,
+  ...hostileEndings,
 ];

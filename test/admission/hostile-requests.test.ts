@@ -3,6 +3,7 @@ import { openSite } from '../site/site.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';
 import { bystanders } from './hostile-beside.ts';
 import { hostileClaims } from './hostile-claims.ts';
+import { hostileDeletions, placed } from './hostile-endings.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
@@ -16,6 +17,8 @@ beforeAll(async () => {
     const { status, message } = await admission.create(object, { keep: true });
     expect([status, message]).toEqual([201, '']);
   }
+  await admission.create(placed, { keep: true });
+  await admission.bind('placed');
 });
 afterAll(() => admission.remove());
 
@@ -31,18 +34,21 @@ function refused(
 }
 
 describe('a user with every right in the namespace may not have', () => {
-  it.each(hostileChanges.map((one) => [one.way, one] as const))('%s', async (_, hostile) => {
-    const { method, path, body, contentType } = hostile;
-    const all = path.includes('?') ? '&' : '?';
-    const absolute = path.startsWith('/')
-      ? path.replace('{namespace}', admission.namespace)
-      : `${home()}/${path}`;
+  it.each([...hostileChanges, ...hostileDeletions].map((one) => [one.way, one] as const))(
+    '%s',
+    async (_, hostile) => {
+      const { method, path, body, contentType } = hostile;
+      const all = path.includes('?') ? '&' : '?';
+      const absolute = path.startsWith('/')
+        ? path.replace('{namespace}', admission.namespace)
+        : `${home()}/${path}`;
 
-    refused(
-      await admission.request(method, `${absolute}${all}dryRun=All`, body, contentType),
-      hostile,
-    );
-  });
+      refused(
+        await admission.request(method, `${absolute}${all}dryRun=All`, body, contentType),
+        hostile,
+      );
+    },
+  );
 
   it.each(
     [...hostileTemplates, ...hostileServices, ...hostileClaims].map(

@@ -119,6 +119,12 @@ const rows: readonly Row[] = [
     workload('apps/v1', 'Deployment', annotated({ 'k8s.v1.cni.cncf.io/networks': 'storage' })),
   ],
   [
+    'a Deployment whose pods take for ever to end',
+    'spec.terminationGracePeriodSeconds',
+    'must be at most 2m',
+    workload('apps/v1', 'Deployment', podWith({ terminationGracePeriodSeconds: 1_000_000 })),
+  ],
+  [
     'a Deployment with all GPUs',
     'env of container main',
     'must not ask the runtime for devices',

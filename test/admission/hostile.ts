@@ -21,10 +21,10 @@ export interface HostileRequest {
   readonly policy: string;
   readonly field: string;
   readonly wanted: string;
-  readonly method: 'PATCH' | 'POST' | 'PUT';
+  readonly method: 'DELETE' | 'PATCH' | 'POST' | 'PUT';
   /** Below the namespace, `pods/victim`; absolute where it begins with a slash, with `{namespace}`. */
   readonly path: string;
-  readonly body: object;
+  readonly body?: object;
   readonly contentType?: string;
 }
 
@@ -71,7 +71,11 @@ export const absent = 'must be absent';
 export const patched = (
   path: string,
   fields: object,
-): Pick<HostileRequest, 'method' | 'path' | 'body'> => ({ method: 'PATCH', path, body: fields });
+): Pick<HostileRequest, 'method' | 'path'> & { readonly body: object } => ({
+  method: 'PATCH',
+  path,
+  body: fields,
+});
 
 export const annotations = (values: Readonly<Record<string, string | null>>): object => ({
   metadata: { annotations: values },

@@ -3,7 +3,10 @@ import type { Manifest } from '../../src/desired/admission/manifest.ts';
 
 /** A pod as far as the tests change it. */
 export interface PlainPod extends Manifest {
-  readonly spec: { readonly containers: readonly Readonly<Record<string, unknown>>[] };
+  readonly spec: {
+    readonly containers: readonly Readonly<Record<string, unknown>>[];
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+  };
 }
 
 const uid = 5001;
@@ -40,6 +43,7 @@ export const siteParameters = parseAdmissionParameters(
     nfs: ['nfs.example.org:/export/*', 'some.nfs.host:/fs'],
     max_lifetime: '24h',
     default_lifetime: '1h',
+    max_grace_period: '2m',
     default_resources: { cpu: '500m', memory: '256Mi' },
     tolerations: ['gpu'],
     priority_classes: ['batch'],

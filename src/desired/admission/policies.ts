@@ -2,6 +2,7 @@ import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { claimRules } from './claim-rules.ts';
 import { componentByName, mayInSystem } from './component.ts';
+import { deletionRules, deletions, deletionVariables, graceRules } from './grace-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables } from './lifetime-rules.ts';
@@ -145,6 +146,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...privilegeRules('pod'),
         ...volumeRules(parameters),
         ...resourceRules(),
+        ...graceRules(parameters),
         ...placementRules('pod', parameters),
         // Doctor does not know which images a site allows, and in its namespace nothing runs.
         ...imageRules(parameters).map(({ holds, message }) => ({
@@ -176,6 +178,15 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       ],
     },
     {
+      name: 'pod-deletion',
+      about: 'A pod that is deleted ends soon.',
+      matched: deletions,
+      ofUsers: true,
+      conditions: [],
+      variables: deletionVariables,
+      rules: deletionRules(parameters),
+    },
+    {
       name: 'pod-templates',
       about:
         'Workloads whose pods would be refused are refused themselves, where their author sees it.',
@@ -195,6 +206,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...privilegeRules('template'),
         ...volumeRules(parameters),
         ...imageRules(parameters),
+        ...graceRules(parameters),
         ...placementRules('template', parameters),
         ...annotationRules(),
       ],

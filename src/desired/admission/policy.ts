@@ -29,7 +29,7 @@ export interface EachRule {
 export interface Matched {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
-  readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
 }
 
 /** A policy as data: what each engine's own objects are made of. */

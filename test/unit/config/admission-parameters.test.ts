@@ -46,6 +46,8 @@ describe('admission.yml', () => {
     ['every annotation', { annotations: ['*'] }, 'annotations.0 must be the key of an annotation'],
     ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],
     ['no lifetime at all', { max_lifetime: '0h' }, 'max_lifetime must be a time'],
+    ['a grace period in seconds alone', { max_grace_period: 300 }, 'max_grace_period'],
+    ['no grace period at all', { max_grace_period: '0s' }, 'max_grace_period must be a time'],
     ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
     ['an account without a namespace', { stampers: ['berth-hook'] }, 'must be NAMESPACE:NAME'],
   ])('refuses %s', (_, document, says) => {
