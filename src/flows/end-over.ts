@@ -16,6 +16,7 @@ import { endTogether } from './end-together.ts';
 import { removeLeakedVolumes } from './leaked-volumes.ts';
 import { removeLeakedLayers } from './leaked-layers.ts';
 import { idleFile, type SessionSite } from './session-site.ts';
+import { unmountRunFolder } from './run-folder-mount.ts';
 import { openConnections } from './user-connections.ts';
 import { userSite, type UserSite } from './user-site.ts';
 import { writePrivateFile } from '../system/private-file.ts';
@@ -27,7 +28,7 @@ import { writePrivateFile } from '../system/private-file.ts';
  * A login that comes meanwhile waits for the lock (`registerConnection`), or is seen here: it writes its
  * record before it looks for the lock.
  *
- * @throws `store-unreadable`, `store-broken`, `lock-timeout`
+ * @throws `store-unreadable`, `store-broken`, `lock-timeout`, `run-folder-not-unmounted`
  */
 export async function endOver(site: SessionSite, part: UserSite): Promise<Removed> {
   const { uid } = part.user;
@@ -48,7 +49,10 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
       ...(await removeLeakedLayers(part)),
     ];
     await endSupport(await userSite(site, part.user));
-    if (failed.length === 0) rmSync(idleFile(site, uid), { force: true });
+    if (failed.length === 0) {
+      rmSync(idleFile(site, uid), { force: true });
+      await unmountRunFolder({ run: site.run, nsenter: site.settings.podman.nsenter }, part.user);
+    }
     return { removed: again.removed, failed };
   });
 }

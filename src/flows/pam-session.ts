@@ -79,6 +79,7 @@ async function open(input: OpenInput): Promise<number> {
       run: runDir,
       hostProcesses,
       storage: settings.storage,
+      nsenter: settings.podman.nsenter,
     },
     now: Math.floor(input.now() / 1000),
     patienceMs: pods ? 6_000 : 2_500,

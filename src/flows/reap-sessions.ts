@@ -88,7 +88,7 @@ function slowUsers(site: SessionSite): ReadonlySet<number> {
 }
 
 /**
- * UIDs of whom something may be left: those with a record, those whose containers run, and once after
+ * UIDs of whom something may be left: those with a record or a run folder of Berth's, those whose containers run, and once after
  * each boot and each hour everybody who has a storage.
  */
 function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
@@ -100,6 +100,7 @@ function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
   add(namesIn(connectionsFolder(site)));
   add(namesIn(`${site.run}/idle`));
   add(namesIn(`${site.run}/pods`));
+  add(namesIn(`${site.run}/users`));
   const swept = lstatSync(`${site.run}/swept`, { throwIfNoEntry: false });
   if (dryRun || swept === undefined || site.now() - swept.mtimeMs > sweepEveryMs) {
     add(storage);

@@ -4,7 +4,7 @@ import { startOf } from '../system/process-start.ts';
 import { parentOf, sessionOf } from '../system/processes.ts';
 import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 import { connectionId, writeConnection, type ConnectionRecord } from './connection-record.ts';
-import { findRunFolder } from './run-folder.ts';
+import { findRunFolder, runFoldersOf } from './run-folder.ts';
 import { connectionFile, connectionsOf, endingLock, idleFile } from './session-site.ts';
 
 /** What PAM says of a connection; only `rhost` is the client's. */
@@ -23,6 +23,8 @@ export interface Registration {
   readonly run: string;
   /** `storage` of ssh.yml. */
   readonly storage: string;
+  /** `podman.nsenter` of ssh.yml. */
+  readonly nsenter: string;
   readonly hostProcesses: boolean;
   /** Seconds since the epoch. */
   readonly now: number;
@@ -35,10 +37,10 @@ export interface Registration {
  * All is root's work in root's folders, on the local disk: nothing here reads what the user wrote.
  *
  * @returns The connection's ID; nothing where sshd is gone by now.
- * @throws `folder-unsafe`, `lock-timeout`, errors of the system
+ * @throws `folder-unsafe`, `lock-timeout`, `run-folder-not-mounted`, errors of the system
  */
 export async function registerConnection(registration: Registration): Promise<string | undefined> {
-  const { user, monitor, run, storage, patienceMs } = registration;
+  const { user, monitor, run, storage, nsenter, patienceMs } = registration;
   const start = startOf(monitor);
   if (start === undefined) return undefined;
   const id = connectionId({ pid: monitor, start });
@@ -46,7 +48,10 @@ export async function registerConnection(registration: Registration): Promise<st
   writeConnection(connectionFile({ run }, user.uid, id), recordOf(registration));
   rmSync(idleFile({ run }, user.uid), { force: true });
   ensureUserFolder(`${storage}/users/${user.uid}`, user);
-  if (findRunFolder(user) === undefined) ensureUserFolder(`${run}/users/${user.uid}`, user);
+  if (findRunFolder(user) !== runFoldersOf(user)[0]) {
+    const { mountRunFolder } = await import('./run-folder-mount.ts');
+    await mountRunFolder({ run, nsenter }, user);
+  }
   // What was seen before the record was written may be taken away at this moment.
   const lock = endingLock({ run }, user.uid);
   if (existsSync(lock)) await waitForEnding(lock, patienceMs);

@@ -3,9 +3,14 @@ import { runDir } from '../config/built-in.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 
-/** Where it can be: systemd's folder of the user, else the one that PAM's hook makes. */
-export function runFoldersOf({ uid }: Pick<User, 'uid'>): readonly [string, string] {
-  return [`/run/user/${uid}`, `${runDir}/users/${uid}`];
+/** Where it can be: systemd's folder of the user, else the one that PAM's hook mounts. */
+export function runFoldersOf(user: Pick<User, 'uid'>): readonly [string, string] {
+  return [`/run/user/${user.uid}`, mountedRunFolder(user)];
+}
+
+/** Where PAM's hook mounts one (`mountRunFolder`). */
+export function mountedRunFolder({ uid }: Pick<User, 'uid'>): string {
+  return `${runDir}/users/${uid}`;
 }
 
 /**
@@ -21,7 +26,7 @@ export function runFolderOf(user: Pick<User, 'uid'>): string {
   throw new BerthError(`there is no folder for what runs of yours: ${folders}`, {
     code: 'run-folder-missing',
     exit: 'config',
-    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd.',
+    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd, and syslog.',
   });
 }
 

@@ -44,6 +44,11 @@ export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): stri
   return `${run}/ending/${uid}`;
 }
 
+/** Held while the user's run folder is mounted or unmounted. */
+export function mountLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+  return `${run}/ending/${uid}.mount`;
+}
+
 /** Held by whoever stops processes of the user for a moment. */
 export function freezeLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.freeze`;

@@ -4,7 +4,7 @@ import type { User } from '../identity/user.ts';
 /** Whose session it is and where, as far as the plan of it depends on that. */
 export interface SessionHost {
   readonly user: User;
-  /** 0700 of the user, on a local file system, gone after a reboot: `/run/user/UID`. */
+  /** 0700 of the user, on a local file system, gone after a reboot: `/run/user/UID` or `/run/berth/users/UID`. */
   readonly runFolder: string;
   /** `storage` of ssh.yml. */
   readonly storage: string;

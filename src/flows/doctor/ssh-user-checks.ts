@@ -3,6 +3,7 @@ import type { SshSettings } from '../../config/profile.ts';
 import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
 import type { User } from '../../identity/user.ts';
 import { findRunFolder, runFoldersOf } from '../run-folder.ts';
+import { mostRunFolderMiB } from '../run-folder-mount.ts';
 import type { SubidPlan } from '../subid-plan.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
 
@@ -81,5 +82,15 @@ export function runFolderFinding(
       `${user.name} does not linger: systemd ends a container that is to stay with the last login`,
       `loginctl enable-linger ${user.name}`,
     );
-  return ok(found ?? `the next login of ${user.name} makes ${runFoldersOf(user)[1]}`);
+  return ok(whichRunFolder(user, found));
+}
+
+function whichRunFolder(user: User, found: string | undefined): string {
+  const [ofSystemd, mounted] = runFoldersOf(user);
+  const ours = `${mounted}, of which hooks/pam-session mounts ${mostRunFolderMiB} MiB`;
+  if (found === undefined)
+    return `the next login of ${user.name} makes ${ofSystemd} (pam_systemd), or else ${ours}`;
+  return found === ofSystemd
+    ? `${user.name} uses ${ofSystemd} (pam_systemd)`
+    : `${user.name} uses ${ours}: there is no usable ${ofSystemd}`;
 }
