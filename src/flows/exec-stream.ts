@@ -40,6 +40,9 @@ const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
 /** A server that has read all standard input answers within this, in milliseconds. */
 const stuckMs = 300;
 
+/** Of what is sent at once, as much as a slot has. Bytes. */
+const longestMessage = 64 * 1024;
+
 /** A server closes right after the Status; how long to wait for one that does not, in milliseconds. */
 const closeGrace = 1000;
 
@@ -111,6 +114,16 @@ export class ExecStream {
     }
     this.#pingAfterInput = this.#pings + 1;
     this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
+  }
+
+  /** Sends standard input of our own, before that of a slot. */
+  inputText(lines: readonly string[]): void {
+    this.#pingAfterInput = this.#pings + 1;
+    const bytes = Buffer.from(lines.join(''));
+    for (let at = 0; at < bytes.length; at += longestMessage) {
+      const part = bytes.subarray(at, at + longestMessage);
+      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.stdin]), part]));
+    }
   }
 
   /** Standard input has ended. @returns false where the protocol can not say so */

@@ -76,11 +76,12 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       ...{ ...input, nonce, forwarded },
       ...(input.request.tty ? { size: terminalSize() } : {}),
     };
+    const { opening, ...exec } = podSession(host, profile, session);
     began = Date.now();
     return relaySession({
-      ...{ server, nonce, signal: ending.signal },
+      ...{ server, nonce, opening, signal: ending.signal },
       unanswered: endingWhereLost(access, pod, ending),
-      target: { ...podSession(host, profile, session), ...place.pod },
+      target: { ...exec, ...place.pod },
       handOn: async (signal) => {
         const { signalPod } = await import('./signal-pod.ts');
         await signalPod({ ...place, nonce, signal });

@@ -15,7 +15,7 @@ export interface PlannedPod {
   readonly cluster: string;
   /** What is made where no pod of that name runs. */
   readonly pod: PodObject;
-  /** Words of the exec. */
+  /** What the exec runs; it is told by standard input. */
   readonly exec: readonly string[];
 }
 
@@ -34,6 +34,6 @@ export async function planPodSession(
     ...(connection === undefined ? {} : { connection }),
   });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
-  const { argv } = podSession(host, profile, { request, env: {}, nonce: 'NONCE' });
-  return { profile: profile.name, cluster: cluster.name, pod, exec: argv };
+  const { opening } = podSession(host, profile, { request, env: {}, nonce: 'NONCE' });
+  return { profile: profile.name, cluster: cluster.name, pod, exec: opening.words };
 }

@@ -2,6 +2,7 @@ import { BerthError } from '../errors.ts';
 import type { ExecOutcome } from '../session/relay/exec-status.ts';
 import { EndMarks } from '../session/relay/end-mark.ts';
 import { messageBody, messageSlot } from '../session/relay/frame.ts';
+import { BeginMark, openingLines, type Opening } from '../session/relay/opening.ts';
 import type { OwnInput } from '../system/own-input.ts';
 import type { OwnOutput } from '../system/own-output.ts';
 import type { TerminalSize } from '../system/raw-terminal.ts';
@@ -23,6 +24,8 @@ export interface RelayInput extends OpenExec {
   readonly heartbeat?: Heartbeat;
   /** Of a command `withEndMark`: only its own word counts. */
   readonly nonce?: string;
+  /** What such a command reads first. Standard input waits until the command has begun. */
+  readonly opening?: Opening;
   /** Told of what is sent and heard. */
   readonly unanswered?: UnansweredInput;
   /** The stream stands. */
@@ -47,12 +50,19 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   const { promise, resolve } = Promise.withResolvers<ExecOutcome>();
   const outputs = { stdout: input.stdout, stderr: input.stderr };
   const full = new Set<OwnOutput>();
+  const { nonce, opening } = input;
+  let awaited = opening && nonce !== undefined ? new BeginMark(nonce) : undefined;
   const stream = new ExecStream(
     opened,
     {
       output: (channel, bytes) => {
-        input.unanswered?.heard();
-        if (outputs[channel].write(bytes)) return;
+        const own = channel === 'stdout' ? (awaited?.pass(bytes) ?? bytes) : bytes;
+        if (awaited?.begun === true) {
+          awaited = undefined;
+          sendInput(input, stream);
+        }
+        if (awaited === undefined) input.unanswered?.heard();
+        if (outputs[channel].write(own)) return;
         full.add(outputs[channel]);
         stream.pause();
       },
@@ -60,7 +70,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
     },
     {
       ...(input.heartbeat === undefined ? {} : { heartbeat: input.heartbeat }),
-      ...(input.nonce === undefined ? {} : { marks: new EndMarks(input.nonce, input.target) }),
+      ...(nonce === undefined ? {} : { marks: new EndMarks(nonce, input.target) }),
     },
   );
   for (const output of Object.values(outputs)) {
@@ -83,7 +93,11 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   };
   resize();
   input.terminal?.onResize(resize);
-  sendInput(input, stream);
+  if (opening === undefined) sendInput(input, stream);
+  else {
+    input.unanswered?.sent();
+    stream.inputText(openingLines(opening).map((line) => `${line}\n`));
+  }
   const outcome = await promise;
   input.stdin.stop();
   input.unanswered?.heard();

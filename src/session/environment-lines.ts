@@ -2,8 +2,11 @@
 const settable =
   /^(?!(?:PPID|UID|EUID|GROUPS|SHELLOPTS|BASHOPTS|BASH_\w*|IFS|OPTIND)$)[A-Za-z_]\w*$/;
 
-/** A terminal takes no line of more than 4095 bytes, and these are for terminals, too. Characters. */
-const longestPart = 500;
+/**
+ * A terminal takes no line of more than 4095 bytes, and these are for terminals, too; no character makes
+ * more than 15 of them. Characters.
+ */
+const longestPart = 250;
 
 /**
  * Lines of sh(1) that put variables into its environment, of printable characters only: they go where a
@@ -12,21 +15,35 @@ const longestPart = 500;
 export function environmentLines(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env)
     .filter(([name]) => settable.test(name))
-    .flatMap(([name, value]) => {
-      const characters = Array.from(value);
-      const lines = [`export ${name}=`];
-      for (let at = 0; at < characters.length; at += longestPart)
-        lines.push(...appended(name, characters.slice(at, at + longestPart)));
-      return lines;
-    });
+    .flatMap(([name, value]) => [`export ${name}`, ...assignmentLines(name, value)]);
 }
 
-function appended(name: string, characters: readonly string[]): string[] {
-  const text = characters.join('');
-  if (characters.every((one) => isPlain(one))) return [`${name}=$${name}${quoted(text)}`];
-  const escaped = characters.map((one) => (isPlain(one) && one !== '\\' ? one : octal(one)));
+/**
+ * The same for one variable that is not exported, or is already.
+ *
+ * @param newline What the shell that reads the lines has for a newline; without it each needs a process.
+ */
+export function assignmentLines(name: string, value: string, newline?: string): string[] {
+  const characters = Array.from(value);
+  const lines: string[] = [];
+  for (let at = 0; at === 0 || at < characters.length; at += longestPart) {
+    const before = at === 0 ? '' : `$${name}`;
+    lines.push(...partLines(name, before, characters.slice(at, at + longestPart), newline));
+  }
+  return lines;
+}
+
+function partLines(
+  name: string,
+  before: string,
+  part: readonly string[],
+  newline?: string,
+): string[] {
+  if (part.every((one) => isPlain(one) || (one === '\n' && newline !== undefined)))
+    return [`${name}=${before}${part.join('').split('\n').map(quoted).join(newline)}`];
+  const escaped = part.map((one) => (isPlain(one) && one !== '\\' ? one : octal(one)));
   // The x keeps newlines at the end, which $( ) takes away.
-  return [`${name}=$${name}$(printf %bx ${quoted(escaped.join(''))})`, `${name}=\${${name}%x}`];
+  return [`${name}=${before}$(printf %bx ${quoted(escaped.join(''))})`, `${name}=\${${name}%x}`];
 }
 
 function isPlain(character: string): boolean {

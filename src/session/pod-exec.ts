@@ -1,15 +1,17 @@
 import type { Profile } from '../config/profile.ts';
-import { holdsRawBytes, throughShell } from '../raw-words.ts';
 import { broughtLast, podSftpWords, transferProgram } from './pod-files.ts';
 import { withEndMark } from './relay/end-mark.ts';
+import type { Opening } from './relay/opening.ts';
 import { sessionEnvironment } from './session-environment.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionRequest } from './session-request.ts';
 import { sessionWords } from './session-words.ts';
 
 export interface PodSession {
+  /** Of the exec: nothing in it is the user's. */
   readonly argv: readonly string[];
   readonly tty: boolean;
+  readonly opening: Opening;
 }
 
 interface Size {
@@ -20,8 +22,8 @@ interface Size {
 const unknownSize: Size = { columns: 0, rows: 0 };
 
 /**
- * What an exec into the user's pod runs. The API takes words only: environment, shell and umask are
- * theirs, and so is the word of how it ended.
+ * What an exec into the user's pod runs. The API takes words only, and shows them: environment, shell and
+ * umask come by the opening, and how it ended is said in the output.
  *
  * @param umask That of the login (pam_umask).
  * @param nonce As `withEndMark` takes it.
@@ -56,12 +58,8 @@ export function podSession(
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
     ...(transferProgram(request) === 'scp' ? [broughtLast] : []),
   ].join('; ');
-  const argv = [
-    'env',
-    ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-    ...withEndMark(nonce, words, { tty, ...(before === '' ? {} : { before }) }),
-  ];
-  return { argv: argv.some(holdsRawBytes) ? throughShell(argv) : argv, tty };
+  const opening = { words, env: environment, ...(before === '' ? {} : { before }) };
+  return { argv: withEndMark(nonce, { tty }), tty, opening };
 }
 
 function podWords(request: SessionRequest, shell: string, umask?: number): string[] {

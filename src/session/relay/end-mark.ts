@@ -1,3 +1,5 @@
+import { readOpening } from './opening.ts';
+
 /**
  * The pod's own word that a command has ended. Kubernetes says `Success` of a stream that was cut as
  * well, drops the last of a terminal's output, and keeps silent while standard input is unread: so a
@@ -16,23 +18,18 @@ const drain = 'exec >/dev/null 2>&1; cat';
 const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 
 /**
- * Runs words and marks their end on all that they write to. With a terminal it then waits for a line:
- * what was written before is lost where a terminal closes too early.
+ * Words of a shell that reads an opening (`openingLines`), runs the command and marks its end on all that it
+ * writes to. With a terminal it then waits for a line: what was written before is lost where a terminal
+ * closes too early.
  *
  * @param nonce Letters and digits that the command's output does not hold.
- * @param words The first is the program.
- * @param before Shell commands before it, in which "$@" are the words.
  */
-export function withEndMark(
-  nonce: string,
-  words: readonly string[],
-  { tty, before = ':' }: { readonly tty: boolean; readonly before?: string },
-): string[] {
+export function withEndMark(nonce: string, { tty }: { readonly tty: boolean }): string[] {
   const said = tty
     ? `printf ${inScript}; read -r s_`
     : `printf ${inScript}; printf ${inScript} >&2; ${drain}`;
-  const script = `${signalsAside}; (${before}; exec "$@"); s=$?; ${said}; exit "$s"`;
-  return ['/bin/sh', '-c', script, nonce, ...words];
+  const script = `${signalsAside}; (${readOpening}); s=$?; ${said}; exit "$s"`;
+  return ['/bin/sh', '-c', script, nonce];
 }
 
 /** Takes the marks out of what a command writes. */

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { EndMarks, withEndMark } from '../../../src/session/relay/end-mark.ts';
+import { BeginMark, openingLines } from '../../../src/session/relay/opening.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth ${nonce} 007\u001e`;
@@ -19,14 +20,14 @@ function passed(parts: readonly Buffer[], tty = false) {
 
 /** Runs in the shell of this machine. */
 function run(words: readonly string[], before?: string) {
-  const [file = '', ...args] = withEndMark(nonce, words, {
-    tty: false,
-    ...(before === undefined ? {} : { before }),
-  });
-  const { stdout, stderr, status } = spawnSync(file, args, { input: 'typed' });
-  const marks = new EndMarks(nonce, { tty: false });
+  const [file = '', ...args] = withEndMark(nonce, { tty: false });
+  const lines = openingLines({ words, env: {}, ...(before === undefined ? {} : { before }) });
+  const input = [...lines, 'typed'].join('\n');
+  const { stdout, stderr, status } = spawnSync(file, args, { input });
+  const [begin, marks] = [new BeginMark(nonce), new EndMarks(nonce, { tty: false })];
   const said = { stdout: '', stderr: '' };
-  marks.pass('stdout', stdout, (bytes) => (said.stdout += bytes.toString()));
+  marks.pass('stdout', begin.pass(stdout), (bytes) => (said.stdout += bytes.toString()));
+  expect(begin.begun).toBe(true);
   expect(marks.exitCode).toBeUndefined();
   marks.pass('stderr', stderr, (bytes) => (said.stderr += bytes.toString()));
   return { ...said, status, exitCode: marks.exitCode };
