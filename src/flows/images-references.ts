@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
-import { readUserFileSync } from '../system/user-file.ts';
+import { diskErrors, readUserFileSync } from '../system/user-file.ts';
 import { longestStoreList } from './user-containers.ts';
 
 /** What the users' own stores still stand on. */
@@ -36,13 +36,17 @@ export function userReferences(storage: string): References {
       try {
         for (const id of idsIn(path, Number(uid))) ids.add(id);
       } catch (error) {
-        const { cause } = error as Error;
-        const unread = isErrno(cause) && !isErrno(cause, 'ENOTDIR', 'ELOOP', 'ENXIO');
-        (unread ? unknown : broken).push(path);
+        (isUnknown(error) ? unknown : broken).push(path);
       }
     }
   }
   return { ids, unknown, broken };
+}
+
+/** Root is refused only what a user hides from it; who is not root is refused every list. */
+function isUnknown(error: unknown): boolean {
+  const refusals = process.geteuid?.() === 0 ? [] : ['EACCES', 'EPERM'];
+  return [error, (error as Error).cause].some((one) => isErrno(one, ...diskErrors, ...refusals));
 }
 
 function usersOf(folder: string, unknown: string[]): string[] {

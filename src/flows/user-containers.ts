@@ -1,6 +1,6 @@
 import { BerthError, isErrno } from '../errors.ts';
 import type { Credentials } from '../system/as-user.ts';
-import { readUserFile } from '../system/user-file.ts';
+import { diskErrors, readUserFile } from '../system/user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 
 /** A container as the user's store lists it, running or not. */
@@ -38,7 +38,7 @@ export async function storedContainers(
     text = (await brieflyAsUser(user, () => readUserFile(path, demands)))?.toString('utf8');
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
-    throw isErrno(error.cause, ...ofTheDisk) ? unreadable(path, error) : broken(path, error);
+    throw isErrno(error.cause, ...diskErrors) ? unreadable(path, error) : broken(path, error);
   }
   if (text === undefined || text.trim() === '') return [];
   let list: unknown;
@@ -64,9 +64,6 @@ function containerOf(entry: unknown): StoredContainer[] {
     },
   ];
 }
-
-/** What may be over the next time, and says nothing of what is in the file. */
-const ofTheDisk = ['EIO', 'ESTALE', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM'];
 
 function unreadable(path: string, cause: Error): BerthError {
   return new BerthError(`the list of containers cannot be read: ${cause.message}`, {

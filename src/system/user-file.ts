@@ -13,6 +13,9 @@ export interface FileDemands {
   readonly secret?: boolean;
 }
 
+/** What may be over the next time, and says nothing of what is in the file; any other error a user can provoke. */
+export const diskErrors = ['EIO', 'ESTALE', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM'] as const;
+
 /**
  * Reads a file below a directory that a user can write. Whatever stands in its place costs no time and
  * no more memory than was said: a FIFO, a device, a socket, a directory or a symlink is refused without
