@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { asBerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { BridgeSink } from '../session/bridge/connections.ts';
 import { portRanges } from '../session/bridge/places.ts';
@@ -198,11 +199,15 @@ export class Bridge {
     display,
     authority,
   }: NonNullable<BridgeInput['x11']>): Promise<string | undefined> {
-    const cookie = await x11Cookie(authority, display);
-    if (cookie !== undefined) return cookie;
-    this.#input.log.warning('no X11 in the pod: sshd left no cookie for the display', {
-      ...{ display, file: authority },
-    });
+    const { uid, log } = this.#input;
+    let why = 'sshd left no cookie for the display';
+    try {
+      const cookie = await x11Cookie(authority, display, uid);
+      if (cookie !== undefined) return cookie;
+    } catch (thrown) {
+      why = asBerthError(thrown, 'the cookie of the display').message;
+    }
+    log.warning('no X11 in the pod', { display, file: authority, why });
     return undefined;
   }
 }

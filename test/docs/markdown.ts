@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-/** README.md and all pages of docs/, as paths below the repository. */
+/** README.md, SECURITY.md and all pages of docs/, as paths below the repository. */
 export const pages: readonly string[] = [
   'README.md',
+  'SECURITY.md',
   ...readdirSync(`${root}docs`)
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

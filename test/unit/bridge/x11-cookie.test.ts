@@ -13,6 +13,8 @@ const counted = (part: string | Buffer): Buffer => {
 const fields = Buffer.concat(['MIT-MAGIC-COOKIE-1', Buffer.alloc(16, 7)].map(counted));
 const entry = Buffer.concat([Buffer.from([1, 0]), counted('login1'), counted('10'), fields]);
 
+const uid = process.getuid?.() ?? 0;
+
 describe("xauth's file in a home that the pod has, too", () => {
   let folder: string;
   let file: string;
@@ -24,12 +26,20 @@ describe("xauth's file in a home that the pod has, too", () => {
 
   it('has the cookie', async () => {
     await writeFile(file, entry);
-    expect(await x11Cookie(file, 10)).toBe(fields.toString('base64'));
-    expect(await x11Cookie(file, 11)).toBeUndefined();
+    expect(await x11Cookie(file, 10, uid)).toBe(fields.toString('base64'));
+    expect(await x11Cookie(file, 11, uid)).toBeUndefined();
+  });
+
+  it('has none where it is missing', async () => {
+    expect(await x11Cookie(file, 10, uid)).toBeUndefined();
+  });
+
+  it("is refused where it is another user's", async () => {
+    await writeFile(file, entry);
+    await expect(x11Cookie(file, 10, uid + 1)).rejects.toThrow('its owner is');
   });
 
   it.each<[string, () => unknown]>([
-    ['missing', () => undefined],
     ['a FIFO', () => spawnSync('mkfifo', [file])],
     ['a link to a device', () => symlink('/dev/zero', file)],
     [
@@ -48,8 +58,8 @@ describe("xauth's file in a home that the pod has, too", () => {
         await link(join(folder, 'large'), file);
       },
     ],
-  ])('is nothing, at once, where it is %s', async (_what, make) => {
+  ])('is refused at once where it is %s', async (_what, make) => {
     await make();
-    expect(await x11Cookie(file, 10)).toBeUndefined();
+    await expect(x11Cookie(file, 10, uid)).rejects.toThrow(/cannot be used: /);
   });
 });
