@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { isOfDead, markPattern, processMark } from '../src/system/process-mark.ts';
+import { randomDigits } from '../src/system/random-digits.ts';
 import { thirdPartyLicences } from './licences.ts';
 import { singleFile } from './single-file.ts';
 
@@ -113,12 +115,27 @@ async function replace(
   mode: number,
   write: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  await mkdir(join(path, '..'), { recursive: true });
-  const temporary = `${path}.new`;
-  await rm(temporary, { force: true });
-  await write(temporary);
-  await chmod(temporary, mode);
-  await rename(temporary, path);
+  await mkdir(dirname(path), { recursive: true });
+  await removeLeftovers(path);
+  // Another installation into the same folder may be at work.
+  const temporary = `${path}.${processMark()}.${randomDigits(10)}.new`;
+  try {
+    await write(temporary);
+    await chmod(temporary, mode);
+    await rename(temporary, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Of an installation that was killed. */
+async function removeLeftovers(path: string): Promise<void> {
+  const ending = new RegExp(`^\\.(${markPattern})\\.[0-9a-f]+\\.new$`);
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(basename(path))) continue;
+    const mark = ending.exec(name.slice(basename(path).length))?.[1];
+    if (mark !== undefined && isOfDead(mark)) await rm(join(dirname(path), name), { force: true });
+  }
 }
 
 /** The same for the same sources and libraries: what one build checked, another reads anew. */

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { installCopy } from '../../../scripts/outputs.ts';
+import { processMark } from '../../../src/system/process-mark.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-outputs-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+it('two installations into one prefix at the same moment both succeed', async () => {
+  const from = join(folder, 'from');
+  await writeFile(from, Buffer.alloc(16 * 1024 * 1024, 'berth'));
+  const path = join(folder, 'prefix/node');
+  await Promise.all(Array.from({ length: 8 }, () => installCopy(path, from)));
+  expect(await readdir(join(folder, 'prefix'))).toEqual(['node']);
+  expect((await readFile(path)).equals(await readFile(from))).toBe(true);
+  expect((await stat(path)).mode & 0o777).toBe(0o755);
+});
+
+it('what a killed installation left is removed by the next, and not what another writes now', async () => {
+  const { pid } = spawnSync('true');
+  const [dead, alive] = [processMark().replace(/\d+$/, String(pid)), processMark()];
+  await writeFile(join(folder, `node.${dead}.1234567890.new`), '');
+  await writeFile(join(folder, `node.${alive}.1234567890.new`), '');
+  await installCopy(join(folder, 'node'), '/etc/hostname');
+  expect((await readdir(folder)).sort()).toEqual(['node', `node.${alive}.1234567890.new`]);
+});
