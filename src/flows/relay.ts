@@ -24,7 +24,10 @@ export interface RelayInput extends OpenExec {
   readonly heartbeat?: Heartbeat;
   /** Of a command `withEndMark`: only its own word counts. */
   readonly nonce?: string;
-  /** What such a command reads first. Standard input waits until the command has begun. */
+  /**
+   * What such a command reads first. Standard input waits until the command has begun: containerd loses the
+   * end of an input that comes before the process has started, and who reads to the end waits for ever.
+   */
   readonly opening?: Opening;
   /** Told of what is sent and heard. */
   readonly unanswered?: UnansweredInput;

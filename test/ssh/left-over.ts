@@ -71,7 +71,9 @@ export async function processesOf(host: SshHost, user: string): Promise<string[]
       const id = Number(of);
       const theirs =
         id === uid || own.some(({ start, count }) => id >= start && id < start + count);
-      return of !== '' && theirs && !state.startsWith('Z') ? [`${pid} ${command}`] : [];
+      // Dead, or past its end on a busy machine: the kernel has taken its memory, and ps shows `[name]`.
+      const isGone = state.startsWith('Z') || command.startsWith('[');
+      return of !== '' && theirs && !isGone ? [`${pid} ${command}`] : [];
     });
 }
 

@@ -71,11 +71,11 @@ export const interactive: readonly Case[] = [
       atPrompt(client, async (terminal) => {
         terminal.type('sleep 77\r');
         await terminal.shows(/sleep 77\r\n/);
-        await typedUntil(terminal, '\x1a', /Stopped\s+sleep 77/);
+        await typedUntil(terminal, '\x1a', /Stopped\s+sleep 77[^]*ready> /);
         terminal.type('jobs\r');
-        await terminal.shows(/\[1\]\+\s+Stopped\s+sleep 77/);
+        await terminal.shows(/\[1\]\+\s+Stopped\s+sleep 77[^]*ready> /);
         terminal.type('bg\r');
-        await terminal.shows(/\[1\]\+ sleep 77 &/);
+        await terminal.shows(/\[1\]\+ sleep 77 &[^]*ready> /);
         terminal.type('fg\r');
         await terminal.shows(/\nsleep 77\r\n/);
         await typedUntil(terminal, '\x03', /\^C[^]*ready> /);
