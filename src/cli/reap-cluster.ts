@@ -119,7 +119,12 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
     [
       ...(busy ? ['another reaper is at work'] : []),
       ...pods.expired.map(
-        ({ namespace, name, lifetime }) => `${did} pod ${namespace}/${name}, lifetime ${lifetime}`,
+        ({ namespace, name, lifetime, again, gracePeriodSeconds }) =>
+          `${did} pod ${namespace}/${name}, lifetime ${lifetime}${again ? `: it was deleted before, and now has ${gracePeriodSeconds} s` : ''}`,
+      ),
+      ...pods.stuck.map(
+        ({ namespace, first, count, finalizers }) =>
+          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: deleted and still there, ${finalizers ? 'held by finalizers' : 'not ended by the node'}`,
       ),
       ...pods.orphaned.map(
         ({ namespace, job }) => `${deleted} what job ${namespace}/${job} left behind`,

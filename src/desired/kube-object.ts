@@ -67,5 +67,7 @@ export interface LiveObject extends JsonObject {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly deletionTimestamp?: string;
+    readonly deletionGracePeriodSeconds?: number;
+    readonly finalizers?: readonly string[];
   };
 }

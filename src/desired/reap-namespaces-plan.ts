@@ -23,8 +23,8 @@ export interface NamespacesPlan {
 
 export interface NamespacesInput {
   readonly namespaces: readonly LiveObject[];
-  /** Every pod of the cluster. */
-  readonly pods: readonly LiveObject[];
+  /** When the youngest pod of each namespace was created, in seconds since the epoch. */
+  readonly youngest: ReadonlyMap<string, number>;
   /** Namespaces with pods that have not ended. */
   readonly busy: ReadonlySet<string>;
   /** Namespaces with PersistentVolumeClaims: their data would go too. */
@@ -48,11 +48,6 @@ export function isKept({ metadata }: LiveObject): boolean {
 export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
   const unused: UnusedNamespace[] = [];
   const left: { name: string; reason: string }[] = [];
-  const youngest = new Map<string, number>();
-  for (const pod of input.pods) {
-    const namespace = pod.metadata.namespace ?? '';
-    youngest.set(namespace, Math.min(youngest.get(namespace) ?? Infinity, input.ageOf(pod)));
-  }
   for (const live of input.namespaces) {
     const { metadata } = live;
     const { name } = metadata;
@@ -65,7 +60,7 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
     }
     const seconds = input.now - Number(stamp);
     if (seconds < input.after) continue;
-    const reason = inUse(name, input, youngest.get(name) ?? Infinity);
+    const reason = inUse(name, input, input.now - (input.youngest.get(name) ?? -Infinity));
     if (reason !== undefined) {
       left.push({ name, reason });
       continue;

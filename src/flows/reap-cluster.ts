@@ -1,11 +1,12 @@
 import { hostname } from 'node:os';
 import { isKept } from '../desired/reap-namespaces-plan.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
+import type { LiveObject } from '../desired/kube-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { listUserNamespaces } from '../reconcile/annotate-namespace.ts';
-import type { LiveObject } from '../desired/kube-object.ts';
 import { takeLease } from '../reconcile/lease.ts';
-import { listAll } from '../reconcile/list-all.ts';
+import { SeenPods } from '../desired/reap-pods-plan.ts';
+import { listInto } from '../reconcile/list-all.ts';
 import { serverClock } from '../reconcile/server-time.ts';
 import type { ClusterTarget } from './cluster-target.ts';
 import {
@@ -39,11 +40,15 @@ export interface ReapRound {
   readonly dryRun: boolean;
   /** The namespaces of users, without those that are kept. */
   readonly namespaces: readonly LiveObject[];
-  /** Every pod of the cluster, its metadata. */
-  readonly pods: readonly LiveObject[];
+  /** What is known of every pod of the cluster. */
+  readonly pods: SeenPods;
+  /** Of the pods that a selector takes, the same. */
+  readonly podsOf: (labelSelector: string) => Promise<SeenPods>;
   /** Seconds since the epoch, by the API server. */
   readonly now: () => number;
   readonly ageOf: (object: LiveObject) => number;
+  /** Of an RFC 3339 time, the same. */
+  readonly secondsOf: (timestamp: string | undefined) => number;
   /** To be asked before each deletion: false where another reaper has taken over. */
   readonly mayGoOn: () => Promise<boolean>;
 }
@@ -52,7 +57,10 @@ export interface ReapRound {
 const lease = { namespace: 'ondemand', name: 'berth-reaper' };
 
 const nothing = {
-  pods: { expired: [], orphaned: [], unreadable: [], later: 0, objects: 0, failed: [] },
+  pods: {
+    ...{ expired: [], orphaned: [], unreadable: [], stuck: [] },
+    ...{ later: 0, objects: 0, failed: [] },
+  },
   namespaces: { deleted: [], left: [], later: 0, failed: [] },
 };
 
@@ -96,14 +104,21 @@ async function reap(
   now: () => number,
   mayGoOn: () => Promise<boolean>,
 ): Promise<Omit<ReapedCluster, 'cluster' | 'busy'>> {
-  const [namespaces, pods] = await Promise.all([
-    listUserNamespaces(client, options.namespaceSelector),
-    listAll(client, '/api/v1/pods', { attempted: 'listing the pods', metadataOnly: true }),
-  ]);
+  const namespaces = (await listUserNamespaces(client, options.namespaceSelector)).filter(
+    (live) => !isKept(live),
+  );
+  const names = new Set(namespaces.map(({ metadata }) => metadata.name));
+  const podsOf = (labelSelector?: string): Promise<SeenPods> =>
+    listInto(client, '/api/v1/pods', {
+      ...{ attempted: 'listing the pods', metadataOnly: true },
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      begin: () => new SeenPods(names, { now: now(), secondsOf }),
+      add: (seen, pod) => seen.add(pod),
+    });
   const round: ReapRound = {
-    ...{ client, dryRun: options.dryRun, pods, now, mayGoOn },
-    namespaces: namespaces.filter((live) => !isKept(live)),
-    ageOf: ({ metadata }) => now() - Date.parse(metadata.creationTimestamp ?? '') / 1000,
+    ...{ client, dryRun: options.dryRun, namespaces, podsOf, now, secondsOf, mayGoOn },
+    pods: await podsOf(),
+    ageOf: ({ metadata }) => now() - secondsOf(metadata.creationTimestamp),
   };
   const reapedPods = await reapPods(round, options);
   const reapedNamespaces =
@@ -113,4 +128,9 @@ async function reap(
     namespaces: reapedNamespaces,
     failed: [...reapedPods.failed, ...reapedNamespaces.failed],
   };
+}
+
+/** RFC 3339, as the API server writes times. @returns Seconds since the epoch */
+function secondsOf(timestamp: string | undefined): number {
+  return Date.parse(timestamp ?? '') / 1000;
 }

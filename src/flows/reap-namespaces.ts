@@ -7,7 +7,7 @@ import {
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
-import { listAll } from '../reconcile/list-all.ts';
+import { listInto } from '../reconcile/list-all.ts';
 import { tellEvent } from '../reconcile/tell-event.ts';
 import { type PrometheusQuestion, namespacesWithPods } from './prometheus-activity.ts';
 import type { ReapRound } from './reap-cluster.ts';
@@ -52,8 +52,9 @@ export async function reapNamespaces(
         : namespacesWithPods(options.prometheus, options.after),
     ]);
     const plan = planNamespaceReap({
-      ...{ namespaces: round.namespaces, pods: round.pods, busy: running, withClaims: claims },
-      ...{ after: options.after, now: round.now(), ageOf: round.ageOf },
+      ...{ namespaces: round.namespaces, busy: running, withClaims: claims },
+      ...{ youngest: round.pods.youngest, after: options.after },
+      ...{ now: round.now(), ageOf: round.ageOf },
       ...(active === undefined ? {} : { active }),
     });
     const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);
@@ -112,15 +113,16 @@ async function deleteOne(
   return gone;
 }
 
-async function namespacesOf(
+function namespacesOf(
   client: ApiClient,
   path: string,
   attempted: string,
   fieldSelector?: string,
 ): Promise<Set<string>> {
-  const objects = await listAll(client, path, {
+  return listInto(client, path, {
     ...{ attempted, metadataOnly: true },
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    begin: () => new Set<string>(),
+    add: (names, { metadata }) => names.add(metadata.namespace ?? ''),
   });
-  return new Set(objects.map(({ metadata }) => metadata.namespace ?? ''));
 }

@@ -1,16 +1,15 @@
+import { JobObjects, jobLabel } from '../desired/job-objects.ts';
 import {
   type ExpiredPod,
-  jobLabel,
-  namespaceAndName,
   type OrphanedJob,
+  planOrphans,
   planPods,
   type PodsPlan,
 } from '../desired/reap-pods-plan.ts';
-import type { LiveObject } from '../desired/kube-object.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteLabelled, deleteObject } from '../reconcile/delete-object.ts';
-import { listAll } from '../reconcile/list-all.ts';
+import { listInto } from '../reconcile/list-all.ts';
 import { tellEvent } from '../reconcile/tell-event.ts';
 import type { ReapRound } from './reap-cluster.ts';
 
@@ -22,8 +21,6 @@ export interface PodsOptions {
 }
 
 export interface ReapedPods extends PodsPlan {
-  /** Over, and left to the next run. */
-  readonly later: number;
   /** Services, ConfigMaps and Secrets that went with their jobs. */
   readonly objects: number;
   readonly failed: readonly BerthError[];
@@ -41,36 +38,28 @@ export async function reapPods(
   { podSelector, maxPods }: PodsOptions,
 ): Promise<ReapedPods> {
   const { client, dryRun } = round;
-  const [selected, ...lists] = await Promise.all([
-    podSelector === undefined ? undefined : selectedPods(client, podSelector),
-    ...collections.map((plural) =>
-      listAll(client, `/api/v1/${plural}`, {
-        ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
-      }),
-    ),
-  ]);
-  // In a list, the objects come without what they are.
-  const objects = collections.map((plural, at) => ({ plural, live: lists[at] ?? [] }));
-  const plan = planPods({
-    namespaces: new Set(round.namespaces.map(({ metadata }) => metadata.name)),
-    pods: round.pods,
-    ...(selected === undefined ? {} : { selected }),
-    objects: lists.flat(),
-    ageOf: round.ageOf,
-  });
   const most = maxPods === 0 ? Infinity : maxPods;
-  const expired = plan.expired.slice(0, most);
-  const orphaned = plan.orphaned.slice(0, most);
-  const later = plan.expired.length + plan.orphaned.length - expired.length - orphaned.length;
-  if (dryRun) return { ...plan, expired, orphaned, later, objects: 0, failed: [] };
+  const chosen = podSelector === undefined ? round.pods : await round.podsOf(podSelector);
+  const plan = planPods(chosen, round.pods, most);
+  const objects = await jobObjects(round, plan.expired);
+  const { orphaned, later: jobsLater } = planOrphans(objects, most);
+  const rest = {
+    ...{ unreadable: plan.unreadable, stuck: plan.stuck, later: plan.later + jobsLater },
+  };
+  const full = [...round.pods.crowded, ...objects.flatMap((one) => one.crowded)];
+  const failed = [...new Set(full)].map(crowded);
+  if (dryRun) return { ...rest, expired: plan.expired, orphaned, objects: 0, failed };
 
   const done = { expired: [] as ExpiredPod[], orphaned: [] as OrphanedJob[] };
-  const failed: BerthError[] = [];
   let count = 0;
-  for (const pod of expired) {
+  for (const pod of plan.expired) {
     if (!(await round.mayGoOn())) break;
     try {
-      if (await endPod(round, pod)) done.expired.push(pod);
+      if (await endPod(round, pod)) {
+        done.expired.push(pod);
+        // Where a quota lets no event in, the pod ends all the same.
+        await tell(round, pod);
+      }
       if (pod.job !== undefined) count += await endJob(client, { ...pod, job: pod.job }, objects);
     } catch (thrown) {
       failed.push(asBerthError(thrown, `reaping pod ${pod.namespace}/${pod.name}`));
@@ -85,21 +74,56 @@ export async function reapPods(
       failed.push(asBerthError(thrown, `reaping what job ${job.namespace}/${job.job} left`));
     }
   }
-  return { ...done, unreadable: plan.unreadable, later, objects: count, failed };
+  return { ...rest, ...done, objects: count, failed };
 }
 
-async function selectedPods(
-  client: ApiClient,
-  labelSelector: string,
-): Promise<ReadonlySet<string>> {
-  const attempted = 'listing the pods';
-  const pods = await listAll(client, '/api/v1/pods', {
-    ...{ attempted, labelSelector, metadataOnly: true },
+/** Services and ConfigMaps of jobs that have no pod, or none after these have ended. */
+async function jobObjects(
+  { client, namespaces, pods, now, secondsOf }: ReapRound,
+  expired: readonly ExpiredPod[],
+): Promise<JobObjects[]> {
+  const crowded = new Set(pods.crowded);
+  const input = {
+    namespaces: new Set(
+      namespaces.map(({ metadata }) => metadata.name).filter((name) => !crowded.has(name)),
+    ),
+    jobs: pods.jobs,
+    ending: new Set(
+      expired.flatMap(({ namespace, job }) => (job === undefined ? [] : [`${namespace}/${job}`])),
+    ),
+    time: { now: now(), secondsOf },
+  };
+  return Promise.all(
+    collections.map((plural) =>
+      listInto(client, `/api/v1/${plural}`, {
+        ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
+        begin: () => new JobObjects(plural, input),
+        add: (objects, object) => objects.add(object),
+      }),
+    ),
+  );
+}
+
+function crowded(namespace: string): BerthError {
+  return new BerthError(
+    `namespace ${namespace} has more objects with the label ${jobLabel} than one run looks at`,
+    {
+      code: 'reap-namespace-crowded',
+      exit: 'temporary',
+      hint: 'Pods end at their lifetime all the same; the next run looks at the rest. A ResourceQuota limits how many objects a user can have.',
+    },
+  );
+}
+
+function endPod({ client }: ReapRound, pod: ExpiredPod): Promise<boolean> {
+  const { namespace, name, uid, gracePeriodSeconds } = pod;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+  return deleteObject(client, {
+    ...{ what: `pod ${namespace}/${name}`, path, preconditions: { uid }, gracePeriodSeconds },
   });
-  return new Set(pods.map(namespaceAndName));
 }
 
-async function endPod({ client, now }: ReapRound, pod: ExpiredPod): Promise<boolean> {
+async function tell({ client, now }: ReapRound, pod: ExpiredPod): Promise<void> {
   const { namespace, name, uid, lifetime } = pod;
   await tellEvent(client, {
     about: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
@@ -108,30 +132,21 @@ async function endPod({ client, now }: ReapRound, pod: ExpiredPod): Promise<bool
     message: `Ended by berth reap: its time was over (pod.kubernetes.io/lifetime ${lifetime})`,
     now: now(),
   });
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-  return deleteObject(client, {
-    what: `pod ${namespace}/${name}`,
-    path,
-    preconditions: { uid },
-  });
 }
 
 async function endJob(
   client: ApiClient,
-  { namespace, job }: OrphanedJob,
-  objects: readonly { readonly plural: string; readonly live: readonly LiveObject[] }[],
+  job: OrphanedJob,
+  objects: readonly JobObjects[],
 ): Promise<number> {
-  const inNamespace = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  let count = await deleteLabelled(client, `${inNamespace}/secrets`, `${jobLabel}=${job}`);
-  for (const { plural, live } of objects) {
-    const mine = live.filter(
-      ({ metadata }) => metadata.namespace === namespace && metadata.labels?.[jobLabel] === job,
-    );
-    for (const { metadata } of mine) {
+  const inNamespace = `/api/v1/namespaces/${encodeURIComponent(job.namespace)}`;
+  let count = await deleteLabelled(client, `${inNamespace}/secrets`, `${jobLabel}=${job.job}`);
+  for (const kind of objects) {
+    for (const { name, uid } of kind.of(job)) {
       const gone = await deleteObject(client, {
-        what: `${plural} ${namespace}/${metadata.name}`,
-        path: `${inNamespace}/${plural}/${encodeURIComponent(metadata.name)}`,
-        preconditions: { uid: metadata.uid ?? '' },
+        what: `${kind.plural} ${job.namespace}/${name}`,
+        path: `${inNamespace}/${kind.plural}/${encodeURIComponent(name)}`,
+        preconditions: { uid },
       });
       if (gone) count += 1;
     }

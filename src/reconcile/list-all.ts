@@ -35,34 +35,43 @@ export function listAll(
   path: string,
   options: ListOptions,
 ): Promise<LiveObject[]> {
-  return listEach(client, path, { ...options, take: (object) => object });
+  return listInto(client, path, {
+    ...options,
+    begin: (): LiveObject[] => [],
+    add: (all, object) => {
+      if (all.length === mostObjects) throw tooLong(options.attempted, mostObjects);
+      all.push(object);
+    },
+  });
 }
 
 /**
- * The same where users write the objects: of each only what `take` makes of it is kept, so that the memory
- * is that of a page.
+ * The same where users write the objects: each is given to `add`, with what `begin` made, and what it does not
+ * keep is gone with the page.
  *
- * @throws as `listAll`
+ * @param options.enough Asked after each page: whether the rest of the list is not wanted.
+ * @returns What `begin` made, anew where the list was begun anew.
+ * @throws The `api-…` errors, and what `add` throws
  */
-export async function listEach<T>(
+export async function listInto<T>(
   client: ApiClient,
   path: string,
   options: ListOptions & {
-    readonly take: (object: LiveObject) => T;
-    /** How many there can be. */
-    readonly most?: number;
+    readonly begin: () => T;
+    readonly add: (into: T, object: LiveObject) => void;
+    readonly enough?: (into: T) => boolean;
   },
-): Promise<T[]> {
-  const { take, most = mostObjects, attempted } = options;
+): Promise<T> {
+  const { begin, add, enough = () => false } = options;
   for (let attempt = 1; ; attempt += 1) {
-    const taken: T[] = [];
+    const into = begin();
     const pages = pagesOf(client, path, options, attempt === attempts);
     let page = await pages.next();
     for (; page.done !== true; page = await pages.next()) {
-      if (taken.length + page.value.length > most) throw tooLong(attempted, most);
-      for (const object of page.value) taken.push(take(object));
+      for (const object of page.value) add(into, object);
+      if (enough(into)) return into;
     }
-    if (page.value === 'complete') return taken;
+    if (page.value === 'complete') return into;
   }
 }
 
@@ -93,7 +102,7 @@ async function* pagesOf(
       // Users can make objects of a megabyte and more each: one of them always fits.
       const tooLarge = thrown instanceof BerthError && thrown.code === 'api-answer-too-large';
       if (!tooLarge || limit === 1) throw thrown;
-      limit = Math.max(1, Math.floor(limit / 10));
+      limit = Math.max(1, Math.floor(limit / 4));
       continue;
     }
     if (answer.status === 410 && !last) return 'expired';
@@ -102,6 +111,8 @@ async function* pagesOf(
       readonly items?: readonly LiveObject[];
       readonly metadata?: { readonly continue?: string };
     };
+    // Large ones may be few.
+    limit = Math.min(pageSize, limit * 2);
     yield page.items ?? [];
     token = page.metadata?.continue ?? '';
   } while (token !== '');

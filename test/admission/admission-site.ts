@@ -141,14 +141,6 @@ export class AdmissionSite {
     );
   }
 
-  /** Says where a pod runs, as a scheduler does: on a node that there is not. */
-  async bind(name: string): Promise<void> {
-    const target = { kind: 'Node', name: 'no-such-node' };
-    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
-    const path = `/api/v1/namespaces/${this.namespace}/pods/${name}/binding`;
-    await this.cluster.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding));
-  }
-
   /** Runs the real kubectl as the user, in the user's namespace. */
   kubectl(args: readonly string[]): Promise<KubectlResult> {
     const { cert, key } = this.#pair;

@@ -7,7 +7,7 @@ import { openSite } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';
 import { annotated, podWith } from './hostile.ts';
-import { placed } from './hostile-endings.ts';
+import { bind, placed } from './hostile-endings.ts';
 import { victim } from './hostile-requests.ts';
 import { service } from './hostile-services.ts';
 import { person } from './person.ts';
@@ -196,7 +196,7 @@ describe('an end within the time that the site allows', () => {
     const spec = { ...placed.spec, terminationGracePeriodSeconds };
     const { status, message } = await admission.create({ ...placed, spec }, { keep: true });
     expect([status, message]).toEqual([201, '']);
-    await admission.bind('placed');
+    await bind(admission, 'placed');
 
     for (const seconds of [undefined, 0, 1, 120])
       expect([seconds, await remove('placed', seconds)]).toMatchObject([seconds, { status: 200 }]);
@@ -205,7 +205,7 @@ describe('an end within the time that the site allows', () => {
 
   it('is what a pod from before the policies says: it can be deleted', async () => {
     await admission.podFromBefore('slow', {}, { terminationGracePeriodSeconds: 86_400 });
-    await admission.bind('slow');
+    await bind(admission, 'slow');
 
     expect(await remove('slow')).toMatchObject({ status: 200 });
     expect(await remove('slow', 86_401)).toMatchObject({ status: 403 });

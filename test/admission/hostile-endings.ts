@@ -1,3 +1,4 @@
+import type { AdmissionSite } from './admission-site.ts';
 import { type HostileObject, type HostileRequest, of, podWith, type Row } from './hostile.ts';
 import { nowhere, person, type PlainPod } from './person.ts';
 
@@ -78,3 +79,11 @@ export const hostileDeletions: readonly HostileRequest[] = [
     },
   },
 ];
+
+/** Says where a pod runs, as a scheduler does: on a node that there is not. */
+export async function bind({ cluster, namespace }: AdmissionSite, name: string): Promise<void> {
+  const target = { kind: 'Node', name: 'no-such-node' };
+  const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/binding`;
+  await cluster.kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding));
+}

@@ -3,7 +3,7 @@ import { openSite } from '../site/site.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';
 import { bystanders } from './hostile-beside.ts';
 import { hostileClaims } from './hostile-claims.ts';
-import { hostileDeletions, placed } from './hostile-endings.ts';
+import { bind, hostileDeletions, placed } from './hostile-endings.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
     expect([status, message]).toEqual([201, '']);
   }
   await admission.create(placed, { keep: true });
-  await admission.bind('placed');
+  await bind(admission, 'placed');
 });
 afterAll(() => admission.remove());
 

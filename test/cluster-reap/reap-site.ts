@@ -30,8 +30,16 @@ export class ReapSite {
 
   /** `berth reap --cluster prod …`, in this test's namespaces. */
   reap(...args: string[]): Promise<HookResult> {
-    const namespaces = ['--namespace-selector', this.#host.selector];
-    return this.#host.berth('reap', '--cluster', 'prod', ...namespaces, ...args);
+    return this.#host.berth(...this.#words(), ...args);
+  }
+
+  /** The words of `berth` for the same. */
+  words(): readonly string[] {
+    return [...this.#words(), '--config', this.#host.config];
+  }
+
+  #words(): [string, ...string[]] {
+    return ['reap', '--cluster', 'prod', '--namespace-selector', this.#host.selector];
   }
 
   /** A namespace as the hook leaves it. @returns Its name. */

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { installed } from '../site/portal.ts';
+import { openSite } from '../site/site.ts';
+import { jobPod, ReapSite } from './reap-site.ts';
+
+let host: ReapSite;
+
+beforeAll(async () => {
+  host = await ReapSite.make(await openSite());
+});
+afterEach(() => host.clear());
+afterAll(() => host.remove());
+
+/** A lifetime of 1s is over after two. */
+const aWhile = (): Promise<void> => sleep(2_100);
+
+/** On a node that there is not, so that nobody ends it: a pod on none is gone with its deletion. */
+async function onNoNode(pod: object): Promise<void> {
+  const { metadata, spec } = pod as { metadata: object; spec: object };
+  const placed = { ...spec, nodeName: 'no-such-node' };
+  await host.cluster.create({ ...pod, metadata, spec: placed });
+}
+
+const graceOf = async (name: string, namespace: string): Promise<number | undefined> => {
+  const live = await host.cluster.get('pod', name, namespace);
+  return (live?.metadata as { deletionGracePeriodSeconds?: number } | undefined)
+    ?.deletionGracePeriodSeconds;
+};
+
+const deletedFor = (name: string, at: string, seconds: number): Promise<string> =>
+  host.cluster.kubectl([
+    ...['delete', 'pod', name, '-n', at, '--wait=false', `--grace-period=${seconds}`],
+  ]);
+
+describe('a pod that would outlive its lifetime', () => {
+  it('by a long grace period has 30 seconds, whoever deleted it', async () => {
+    const at = await host.namespace('mallory');
+    const patient = jobPod(at, 'spec') as { spec: object };
+    const terminationGracePeriodSeconds = 1_000_000;
+    await onNoNode({ ...patient, spec: { ...patient.spec, terminationGracePeriodSeconds } });
+    await onNoNode(jobPod(at, 'deleted'));
+    await onNoNode(jobPod(at, 'has-time', { lifetime: '1h' }));
+    await deletedFor('deleted', at, 1_000_000);
+    await deletedFor('has-time', at, 1_000_000);
+    await aWhile();
+
+    const { exitCode, stdout } = await host.reap();
+
+    expect([exitCode, stdout.split('\n').sort()]).toEqual([
+      0,
+      [
+        `prod: ended pod ${at}/deleted, lifetime 1s: it was deleted before, and now has 30 s`,
+        `prod: ended pod ${at}/spec, lifetime 1s`,
+      ],
+    ]);
+    expect(await graceOf('deleted', at)).toBe(30);
+    expect(await graceOf('spec', at)).toBe(30);
+    expect(await graceOf('has-time', at)).toBe(1_000_000);
+  });
+});
+
+describe('one user with many objects', () => {
+  it('waits for the own ones: the places of a run are shared', async () => {
+    const mallory = await host.namespace('mallory');
+    const alice = await host.namespace('alice');
+    const many = Array.from({ length: 8 }, (_, n) => jobPod(mallory, `job-${n}`));
+    await host.cluster.create(...many);
+    await aWhile();
+    await host.cluster.create(jobPod(alice, 'old'));
+    await aWhile();
+
+    const { exitCode, stdout } = await host.reap('--max-pods', '2');
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`ended pod ${alice}/old`);
+    expect(stdout).toContain('7 jobs and 0 namespaces are left to the next run');
+  });
+
+  it(
+    'costs the reaper no memory: what it does not need is not kept',
+    { timeout: 240_000 },
+    async () => {
+      const at = await host.namespace('mallory');
+      const count = 300;
+      const big = 'x'.repeat(250_000);
+      for (let from = 0; from < count; from += 10)
+        await host.cluster.create(
+          ...Array.from({ length: 10 }, (_, n) => ({
+            ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+            metadata: {
+              ...{ namespace: at, name: `big-${from + n}` },
+              ...{ labels: { job: `j-${from + n}` }, annotations: { note: big } },
+            },
+          })),
+        );
+      await host.cluster.create(jobPod(at, 'old'));
+      await aWhile();
+
+      // All of them are 75 MB, a page is 4.
+      const { exitCode, stdout, stderr } = await reapIn(48);
+
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(stdout.trim()).toBe(`prod: ended pod ${at}/old, lifetime 1s`);
+    },
+  );
+});
+
+/** `berth reap` with a heap of so many MiB. */
+async function reapIn(
+  mebibytes: number,
+): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
+  const words = [`--max-old-space-size=${mebibytes}`, join(installed, 'berth'), ...host.words()];
+  const child = spawn(join(installed, 'node'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
+  child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+  const [exitCode] = (await once(child, 'close')) as [number];
+  return { exitCode, stdout, stderr };
+}
