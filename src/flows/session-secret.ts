@@ -1,4 +1,5 @@
-import { collectionPath, objectPath, type KubeObject } from '../desired/kube-object.ts';
+import { collectionPath, describe, objectPath, type KubeObject } from '../desired/kube-object.ts';
+import { BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError, applyError } from '../reconcile/api-errors.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
@@ -46,10 +47,19 @@ export async function holdSecret(
   };
   // As one manager, each node would take the others' annotations off.
   const manager = `berth-${hostLabel(loginHost)}`;
-  const answer = await client.send(applyRequest(object, { manager }));
-  if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);
-  const { uid } = answer.body.metadata as LiveMetadata;
-  return { name, uid };
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    const answer = await client.send(applyRequest(object, { manager }));
+    if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);
+    const { uid, deletionTimestamp } = answer.body.metadata as LiveMetadata;
+    if (deletionTimestamp === undefined) return { name, uid };
+    // A finalizer of the user's holds what was deleted: tokens that are bound to that are dead.
+    await patch(client, objectPath(object), { finalizers: null, uid });
+  }
+  throw new BerthError(`making ${describe(object)}: a finalizer holds the one that was deleted`, {
+    code: 'session-secret-held',
+    exit: 'temporary',
+    hint: `See who writes it: kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml. The next login tries again.`,
+  });
 }
 
 /**
@@ -63,7 +73,8 @@ export async function releaseSecret(client: ApiClient, secret: SessionSecret): P
   const what = `Secret ${namespace}/${name}`;
   const path = objectPath({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } });
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const seen = await annotate(client, path, secret, null);
+    // With a finalizer, which the user may have put there, it would stay.
+    const seen = await patch(client, path, { ...word(secret, null), finalizers: null });
     const holders = await annotate(client, namespacePath(secret), secret, null);
     const isHeld = Object.keys(holders?.annotations ?? {}).some((key) => key.startsWith(prefix));
     if (seen === undefined || isHeld) return;
@@ -75,23 +86,37 @@ export async function releaseSecret(client: ApiClient, secret: SessionSecret): P
 }
 
 interface LiveMetadata {
+  readonly deletionTimestamp?: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** @returns The object's metadata after it; nothing where there is no such object. */
-async function annotate(
+function annotate(
   client: ApiClient,
   path: string,
   secret: SessionSecret,
   value: 'open' | null,
 ): Promise<LiveMetadata | undefined> {
+  return patch(client, path, word(secret, value));
+}
+
+function word(secret: SessionSecret, value: 'open' | null): object {
+  return { annotations: { [annotationOf(secret)]: value } };
+}
+
+/** @param metadata With a `uid`, of that object only: another one of the name is none. */
+async function patch(
+  client: ApiClient,
+  path: string,
+  metadata: object,
+): Promise<LiveMetadata | undefined> {
   const answer = await client.send({
     ...{ method: 'PATCH', path, contentType: 'application/merge-patch+json' },
-    body: JSON.stringify({ metadata: { annotations: { [annotationOf(secret)]: value } } }),
+    body: JSON.stringify({ metadata }),
   });
-  if (answer.status === 404) return undefined;
+  if (answer.status === 404 || ('uid' in metadata && answer.status === 409)) return undefined;
   if (answer.status !== 200) throw apiError(`writing which login nodes need ${path}`, answer);
   return answer.body.metadata as LiveMetadata;
 }

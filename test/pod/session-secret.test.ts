@@ -111,6 +111,38 @@ describe('the Secret of the sessions on two login nodes', () => {
     await isDead(token);
   });
 
+  /** The user may: `ood-user` lets them change Secrets. */
+  const hold = (): Promise<void> =>
+    cluster.patch('secret', name, namespace, {
+      metadata: { finalizers: ['example.org/mine', 'example.org/more'] },
+    });
+
+  it('goes though a finalizer of the user holds it', async () => {
+    const token = await opens(login1);
+    await hold();
+
+    await closes(login1);
+
+    expect(await cluster.get('secret', name, namespace)).toBeUndefined();
+    await isDead(token);
+  });
+
+  it('comes anew where the user deleted it, and a finalizer holds it', async () => {
+    await opens(login1);
+    await hold();
+    await cluster.kubectl(['delete', 'secret', name, '-n', namespace, '--wait=false']);
+    const held = await cluster.get('secret', name, namespace);
+    expect(held?.metadata.deletionTimestamp).toBeDefined();
+
+    const token = await opens(login1);
+
+    const anew = await cluster.get('secret', name, namespace);
+    expect(anew?.metadata.deletionTimestamp).toBeUndefined();
+    expect(anew?.metadata.uid).not.toBe(held?.metadata.uid);
+    expect(await isGood(token)).toBe(true);
+    await closes(login1);
+  });
+
   it('comes anew for who logs in again, and is missed by nobody who closes twice', async () => {
     const token = await opens(login1);
     await closes(login1);
