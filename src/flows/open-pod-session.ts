@@ -6,7 +6,7 @@ import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { transferProgram } from '../session/pod-files.ts';
-import { podContainer, podName, podObject } from '../session/pod-object.ts';
+import { groupsText, podContainer, podName, podObject } from '../session/pod-object.ts';
 import { podSession } from '../session/pod-exec.ts';
 import type { SessionHost } from '../session/session-host.ts';
 import type { SessionRequest } from '../session/session-request.ts';
@@ -67,14 +67,16 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   const [folder, sockets] = [bridgeFolder(runFolder), forwardFolders(runFolder)];
   for (const each of [folder, sockets.local, sockets.remote])
     await mkdir(each, { recursive: true, mode: 0o700 });
-  const forwards = new Forwards({ ...input, ...place, folder, sockets });
+  const newForwards = (): Forwards => new Forwards({ ...input, ...place, folder, sockets });
+  let forwards = newForwards();
   const ending = new AbortController();
-  const run = async () => {
+  const run = async (groups?: string) => {
     await bring(input, place);
     const forwarded = await forwards.before();
     const session = {
       ...{ ...input, nonce, forwarded },
       ...(input.request.tty ? { size: terminalSize() } : {}),
+      ...(groups === undefined ? {} : { groups }),
     };
     const { opening, ...exec } = podSession(host, profile, session);
     began = Date.now();
@@ -89,7 +91,18 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
   };
-  const { exitCode, reason } = await run()
+  /** Others are in the pod, too, and may have been before the user's groups changed. */
+  const shared = profile.lifetime.kind !== 'connection' || host.connection === undefined;
+  const { exitCode, reason } = await run(shared ? groupsText(host.user) : undefined)
+    .then(async (outcome) => {
+      if (outcome.declined === undefined) return outcome;
+      await forwards.stop();
+      forwards = newForwards();
+      const { changedGroups } = await import('./changed-groups.ts');
+      if (await changedGroups({ ...input, ...place, had: outcome.declined }))
+        await start(input, access);
+      return run();
+    })
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
       if (refusing.includes(thrown.code)) await spoilHandover(host.user, access);

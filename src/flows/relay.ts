@@ -54,7 +54,8 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   const outputs = { stdout: input.stdout, stderr: input.stderr };
   const full = new Set<OwnOutput>();
   const { nonce, opening } = input;
-  let awaited = opening && nonce !== undefined ? new BeginMark(nonce) : undefined;
+  const begin = opening && nonce !== undefined ? new BeginMark(nonce) : undefined;
+  let awaited = begin;
   const stream = new ExecStream(
     opened,
     {
@@ -108,7 +109,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   const flushed = Promise.all(Object.values(outputs).map((output) => output.flushed()));
   await Promise.race([flushed, givenUp.promise]);
   input.signal?.removeEventListener('abort', abort);
-  return outcome;
+  return begin?.declined === undefined ? outcome : { ...outcome, declined: begin.declined };
 }
 
 /** Each slot is read into, sent from and read into again: one is always there to read into. */

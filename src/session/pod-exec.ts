@@ -40,9 +40,11 @@ export function podSession(
     readonly size?: Size;
     /** Of the environment: what leads to sshd's sockets from inside. */
     readonly forwarded?: Readonly<Record<string, string>>;
+    /** As `groupsText`, where the pod must have been made with the same. */
+    readonly groups?: string;
   },
 ): PodSession {
-  const { request, env, umask, nonce, size = unknownSize, forwarded = {} } = connection;
+  const { request, env, umask, nonce, size = unknownSize, forwarded = {}, groups } = connection;
   const { tty } = request;
   const shell = profile.shell ?? host.user.shell;
   // The sockets of sshd are on this host, and a pod may be on any.
@@ -58,7 +60,11 @@ export function podSession(
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
     ...(transferProgram(request) === 'scp' ? [broughtLast] : []),
   ].join('; ');
-  const opening = { words, env: environment, ...(before === '' ? {} : { before }) };
+  const opening = {
+    ...{ words, env: environment },
+    ...(before === '' ? {} : { before }),
+    ...(groups === undefined ? {} : { groups }),
+  };
   return { argv: withEndMark(nonce, { tty }), tty, opening };
 }
 

@@ -125,7 +125,7 @@ export function podObject(input: PodInput): PodObject {
         runAsUser: user.uid,
         runAsGroup: user.gid,
         fsGroup: user.gid,
-        supplementalGroups: user.groups.filter((gid) => gid !== user.gid && gid !== 0),
+        supplementalGroups: supplementalGroups(user),
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       },
@@ -148,6 +148,7 @@ export function podObject(input: PodInput): PodObject {
             { name: 'HOME', value: user.home },
             { name: 'USER', value: user.name },
             { name: 'LOGNAME', value: user.name },
+            { name: 'BERTH_GROUPS', value: groupsText(user) },
           ],
           resources: resources(profile),
           securityContext: {
@@ -173,6 +174,15 @@ export function podObject(input: PodInput): PodObject {
       ],
     },
   };
+}
+
+/** A pod keeps the groups that it was made with: the primary one, then the others, ascending. */
+export function groupsText(user: User): string {
+  return [user.gid, ...supplementalGroups(user)].join(' ');
+}
+
+function supplementalGroups({ gid, groups }: User): number[] {
+  return groups.filter((group) => group !== gid && group !== 0);
 }
 
 const pullPolicies = { never: 'Never', missing: 'IfNotPresent', always: 'Always' } as const;

@@ -27,6 +27,18 @@ export function groupNamesOf(user?: string): string[] {
   });
 }
 
+/**
+ * GIDs of all groups of a user, the primary one too, as NSS has them now: a connection keeps those of its
+ * login.
+ *
+ * @returns Nothing where NSS does not answer.
+ */
+export async function groupsNow(user: string): Promise<readonly number[] | undefined> {
+  const options = { env: {}, timeout: nameServiceMs };
+  const { stdout } = await runProgram('/usr/bin/id', ['-G', '--', user], options);
+  return /^[\d ]+$/.test(stdout.trim()) ? stdout.trim().split(' ').map(Number) : undefined;
+}
+
 /** Names are a comfort: a directory service that hangs costs so many milliseconds at most. */
 const nameServiceMs = 2_000;
 

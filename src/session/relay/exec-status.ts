@@ -7,6 +7,8 @@ export interface ExecOutcome {
   /** The command's own; 255 where there is a `reason`. */
   readonly exitCode: number;
   readonly reason?: BerthError;
+  /** The command was not begun: the groups with which its pod was made (`BeginMark`). */
+  readonly declined?: string;
 }
 
 /** What ssh(1) itself exits with where the command's own exit code is not known. */

@@ -65,6 +65,34 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
   },
 );
 
+describe('an opening that names groups', () => {
+  const lines = openingLines({ words: ['env'], env: {}, groups: '1000 5 20' });
+  const madeWith = (groups: string | undefined) => {
+    const { PATH } = process.env;
+    const env = { PATH, ...(groups === undefined ? {} : { BERTH_GROUPS: groups }) };
+    const { stdout, status } = spawnSync('/bin/sh', ['-c', `(${readOpening})`, nonce], {
+      ...{ input: `${lines.join('\n')}\n`, env },
+    });
+    const begin = new BeginMark(nonce);
+    const said = [...stdout].map((byte) => begin.pass(Buffer.of(byte)).toString()).join('');
+    return { said, status, begun: begin.begun, declined: begin.declined };
+  };
+
+  it('is declined, and nothing run, where the pod was made with others', () => {
+    for (const groups of ['1000 5', '5 1000 20', '1000 5 20 30', ''])
+      expect(madeWith(groups)).toEqual({ said: '', status: 0, begun: false, declined: groups });
+  });
+
+  it('begins where it was made with the same, or does not say', () => {
+    for (const groups of ['1000 5 20', undefined]) {
+      const { said, begun, declined } = madeWith(groups);
+      expect([begun, declined]).toEqual([true, undefined]);
+      expect(said).toContain('PATH=');
+      expect(said).not.toContain('BERTH_');
+    }
+  });
+});
+
 describe('the lines of an opening', () => {
   it('fit a terminal, whatever is in them, and steer none', () => {
     const worst = ['\n', "'", '\u0007', '\u0085', '\u{1f600}', '\udc80', '\ud800', '\\'];

@@ -19,6 +19,14 @@ interface Spec {
 const spec = (fields: object = {}): Spec => pod(fields).spec as unknown as Spec;
 
 describe('the name of a pod', () => {
+  it('says to those who come later with which groups it was made', () => {
+    const { gid, groups } = host.user;
+    const others = groups.filter((group) => group !== gid);
+    const value = [gid, ...others].join(' ');
+    expect(spec().containers[0].env).toContainEqual({ name: 'BERTH_GROUPS', value });
+    expect(spec().securityContext).toMatchObject({ supplementalGroups: others });
+  });
+
   it("is the profile's and this login node's, and the connection's where it ends with that", () => {
     const name = (lifetime: string) =>
       podName({ profile: profile({ lifetime }), loginHost: 'login1', connection: '12.34' });
