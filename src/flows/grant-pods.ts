@@ -52,28 +52,80 @@ export async function grantPods(
   to: 'login' | 'root',
 ): Promise<readonly BerthError[]> {
   const { clusters, deps, failed } = await sessionClusters(site, user);
-  const refuse = async (cluster: string, thrown: unknown): Promise<BerthError> => {
-    const error = asBerthError(thrown, `pods on cluster ${cluster}`);
-    // Who can be handed nothing gets no refusal either, and says so by the error itself.
-    if (to === 'login') await handOverRefusal(user, cluster, error).catch(() => undefined);
-    return error;
-  };
-  for (const { cluster, error } of failed) await refuse(cluster, error);
-  const refused = await Promise.all(
-    clusters.map(async (cluster) => {
+  const outcomes: Outcome[] = failed.map(({ cluster, error }) => ({ cluster, error }));
+  const held = await Promise.all(
+    clusters.map(async (cluster): Promise<Held> => {
       try {
-        const held = await holds(site, user, cluster, deps);
-        if (to === 'root') {
-          if (held === undefined) await grant(site, user, cluster, deps);
-        } else if (held === undefined || !(await isAsHandedOver(user, held)))
-          await handOver(user, await grant(site, user, cluster, deps));
-        return [];
+        return { cluster, access: await holds(site, user, cluster, deps) };
       } catch (thrown) {
-        return [await refuse(cluster.name, thrown)];
+        outcomes.push({ cluster: cluster.name, error: fault(cluster.name, thrown) });
+        return { cluster: undefined };
       }
     }),
   );
-  return [...failed.map(({ error }) => error), ...refused.flat()];
+  // Who the process is holds for all its threads: while it is the user for one cluster, nothing of root's
+  // may be under way for another.
+  const wanted: SessionCluster[] = [];
+  for (const { cluster, access } of held)
+    if (cluster !== undefined && !(await isThere(user, access, to))) wanted.push(cluster);
+  outcomes.push(
+    ...(await Promise.all(
+      wanted.map(async (cluster): Promise<Outcome> => {
+        try {
+          return { cluster: cluster.name, access: await grant(site, user, cluster, deps) };
+        } catch (thrown) {
+          return { cluster: cluster.name, error: fault(cluster.name, thrown) };
+        }
+      }),
+    )),
+  );
+  const errors: BerthError[] = [];
+  for (const outcome of outcomes) {
+    const error = to === 'login' ? await tell(user, outcome) : outcome.error;
+    if (error !== undefined) errors.push(error);
+  }
+  return errors;
+}
+
+/** Of one cluster: what is to be handed over, or why there is nothing. */
+interface Outcome {
+  readonly cluster: string;
+  readonly access?: PodAccess;
+  readonly error?: BerthError;
+}
+
+interface Held {
+  /** Absent where it failed. */
+  readonly cluster: SessionCluster | undefined;
+  readonly access?: PodAccess | undefined;
+}
+
+function fault(cluster: string, thrown: unknown): BerthError {
+  return asBerthError(thrown, `pods on cluster ${cluster}`);
+}
+
+async function isThere(
+  user: User,
+  access: PodAccess | undefined,
+  to: 'login' | 'root',
+): Promise<boolean> {
+  return access !== undefined && (to === 'root' || (await isAsHandedOver(user, access)));
+}
+
+/** @returns What went wrong. */
+async function tell(
+  user: User,
+  { cluster, access, error }: Outcome,
+): Promise<BerthError | undefined> {
+  let wrong = error;
+  try {
+    if (access !== undefined) await handOver(user, access);
+  } catch (thrown) {
+    wrong = fault(cluster, thrown);
+  }
+  // Who can be handed nothing gets no refusal either, and says so by the error itself.
+  if (wrong !== undefined) await handOverRefusal(user, cluster, wrong).catch(() => undefined);
+  return wrong;
 }
 
 /** The way that root has for the user, where it is good for a while and leads where root's own does by now. */
