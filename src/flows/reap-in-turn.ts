@@ -29,26 +29,29 @@ const mostAtOnce = 1_000;
  * comes in a new one.
  *
  * @param turnMs For one user. A turn that took longer has failed with `reap-turn-late`.
+ * @param roundMs For all of them. Whose turn is not over by then is not among what is given.
  */
 export async function* inTurn(
   uids: readonly number[],
-  turnMs: number,
+  { turnMs, roundMs }: { readonly turnMs: number; readonly roundMs: number },
   start: StartTurns,
 ): AsyncGenerator<Turn> {
+  const over = performance.now() + roundMs;
+  const patience = (): number => Math.min(turnMs, over - performance.now());
   let left = [...uids];
-  while (left.length > 0) {
+  while (left.length > 0 && patience() > 0) {
     const child = start(left.slice(0, mostAtOnce));
     child.on('error', () => undefined);
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const before = left.length;
-    let line = await within(turnMs, lines.next());
+    let line = await within(patience(), lines.next());
     while (line?.done === false) {
       const turn = turnOf(line.value);
       if (turn === undefined) break;
       left = left.filter((uid) => uid !== turn.uid);
       yield turn;
-      line = await within(turnMs, lines.next());
+      line = await within(patience(), lines.next());
     }
     if (line?.done !== true) {
       // In the middle of a system call it may not even die: it is not waited for.
@@ -56,6 +59,7 @@ export async function* inTurn(
       child.unref();
       child.stdout.destroy();
     } else await ended;
+    if (line === undefined && patience() <= 0) return;
     const [uid] = left;
     if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
     const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);

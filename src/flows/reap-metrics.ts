@@ -48,6 +48,12 @@ function metricsText(report: ReapReport, totals: Totals, seconds: number): strin
       report.ownerless.length,
     ),
     metric(
+      'reap_users_not_reached',
+      'gauge',
+      'Users whose turn did not come in the last run.',
+      report.unreached,
+    ),
+    metric(
       'reaped_connections_total',
       'counter',
       'Connections that ended without PAM, since boot.',

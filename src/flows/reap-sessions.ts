@@ -1,17 +1,20 @@
 import { lstatSync } from 'node:fs';
-import { asBerthError } from '../errors.ts';
+import { asBerthError, BerthError } from '../errors.ts';
 import { namesIn } from '../system/names-in.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { runningProcesses } from '../system/processes.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 import { inTurn, type StartTurns } from './reap-in-turn.ts';
+import { type LastRound, nextRound, reapOrder } from './reap-order.ts';
 import { nothingReaped, type UserReap } from './reap-user.ts';
 import { connectionsFolder, type SessionSite } from './session-site.ts';
 
 export interface ReapReport extends UserReap {
   /** Another reaper was at work, and this one did nothing. */
   readonly busy: boolean;
+  /** How many users' turn did not come: the next run begins with them. */
+  readonly unreached: number;
 }
 
 export interface ReapOptions {
@@ -33,6 +36,12 @@ const sweepEveryMs = 3_600_000;
 const turnMs = 60_000;
 
 /**
+ * How long all turns together may take: less than TimeoutStartSec of etc/systemd/berth-reap.service, so that
+ * what was not reached can be said. Milliseconds.
+ */
+export const roundMs = 240_000;
+
+/**
  * Finds what PAM's close missed, because sshd was killed or the machine was booted, and what is past
  * its grace or time. What it cannot end now, it tries again the next time.
  *
@@ -47,7 +56,7 @@ export async function reapSessions(site: SessionSite, options: ReapOptions): Pro
     held = await takeLock(lock, { waitMs: options.waitMs, foreignStaleMs: 600_000 });
   } catch (error) {
     if (asBerthError(error, 'reap').code === 'lock-timeout')
-      return { ...nothingReaped, busy: true };
+      return { ...nothingReaped, busy: true, unreached: 0 };
     throw error;
   }
   try {
@@ -59,32 +68,52 @@ export async function reapSessions(site: SessionSite, options: ReapOptions): Pro
 
 async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promise<ReapReport> {
   let report: UserReap = nothingReaped;
-  const slow = slowUsers(site);
-  const late: number[] = [];
-  // Who took too long before comes last: the others' turn does not wait for that again.
-  const uids = [...candidates(site, dryRun)].sort(
-    (a, b) => Number(slow.has(a)) - Number(slow.has(b)) || a - b,
-  );
-  for await (const { uid, reaped } of inTurn(uids, turnMs, start)) {
+  const last = lastRound(site);
+  const reached = new Set<number>();
+  const late = new Set<number>();
+  const uids = reapOrder(candidates(site, dryRun), last);
+  for await (const { uid, reaped } of inTurn(uids, { turnMs, roundMs }, start)) {
+    reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) {
-      late.push(uid);
-      // At once: several of them may take longer than the service may run.
-      if (!dryRun) writePrivateFile(slowFile(site), JSON.stringify([...slow, ...late]));
+      late.add(uid);
+      // At once: who is killed in the middle of it has said so.
+      if (!dryRun) writeRound(site, { ...last, slow: new Set([...last.slow, ...late]) });
     }
     report = added(report, reaped);
   }
-  if (!dryRun) writePrivateFile(slowFile(site), JSON.stringify(late));
-  return { busy: false, ...report };
+  const next = nextRound(uids, last, { reached, late });
+  if (!dryRun) writeRound(site, next);
+  const unreached = next.unreached.size;
+  const failed = [...report.failed, ...(unreached === 0 ? [] : [roundLate(unreached)])];
+  return { busy: false, ...report, failed, unreached };
 }
 
-function slowFile({ run }: Pick<SessionSite, 'run'>): string {
-  return `${run}/slow.json`;
+function roundLate(unreached: number): BerthError {
+  return new BerthError(
+    `the turn of ${unreached} users did not come within ${roundMs / 1000} s for all`,
+    {
+      code: 'reap-round-late',
+      exit: 'temporary',
+      hint: 'The next run begins with them. Look for reap-turn-late in the log: whose storage hangs?',
+      fields: { unreached },
+    },
+  );
 }
 
-/** UIDs of those whose turn took too long the last time. */
-function slowUsers(site: SessionSite): ReadonlySet<number> {
-  const text = readPrivateFile(slowFile(site), 0, 1024 * 1024);
-  return new Set(text === undefined ? [] : (JSON.parse(text) as number[]));
+function roundFile({ run }: Pick<SessionSite, 'run'>): string {
+  return `${run}/reap-round.json`;
+}
+
+function writeRound(site: SessionSite, { slow, unreached }: LastRound): void {
+  writePrivateFile(roundFile(site), JSON.stringify({ slow: [...slow], unreached: [...unreached] }));
+}
+
+function lastRound(site: SessionSite): LastRound {
+  const text = readPrivateFile(roundFile(site), 0, 1024 * 1024);
+  const { slow, unreached } = (
+    text === undefined ? { slow: [], unreached: [] } : JSON.parse(text)
+  ) as { readonly slow: readonly number[]; readonly unreached: readonly number[] };
+  return { slow: new Set(slow), unreached: new Set(unreached) };
 }
 
 /**

@@ -15,8 +15,9 @@ done`;
 
 it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
   const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
+  const limits = { turnMs: 1_500, roundMs: 60_000 };
   const seen: unknown[] = [];
-  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5, 6, 7], 1_500, start))
+  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
   expect(seen).toEqual([
     [1, []],
@@ -27,4 +28,16 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
     [6, ['reap-turn-broken']],
     [7, []],
   ]);
+});
+
+it('users who hang take the time of their own turn and of no later round: all turns have one together', async () => {
+  const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
+  const began = performance.now();
+  const seen: number[] = [];
+  // Each time the second is one who hangs.
+  const uids = [1, 2, 3];
+  for await (const { uid } of inTurn(uids, { turnMs: 60_000, roundMs: 1_500 }, start))
+    seen.push(uid);
+  expect(seen).toEqual([1]);
+  expect(performance.now() - began).toBeLessThan(10_000);
 });

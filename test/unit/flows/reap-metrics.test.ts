@@ -7,7 +7,14 @@ import { writeReapMetrics } from '../../../src/flows/reap-metrics.ts';
 import type { ReapReport } from '../../../src/flows/reap-sessions.ts';
 
 const report: ReapReport = {
-  ...{ busy: false, processes: 3, sessionsOpen: 7, containersLeft: 4, ownerless: [4711] },
+  ...{
+    busy: false,
+    unreached: 5,
+    processes: 3,
+    sessionsOpen: 7,
+    containersLeft: 4,
+    ownerless: [4711],
+  },
   connections: [{ user: 'ada', id: '12.3456' }],
   containers: [
     { user: 'ada', name: 'berth-own-12.3456' },
@@ -37,6 +44,7 @@ describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {
       await writeReapMetrics(file, report, { run: folder, seconds });
     expect(await values()).toEqual({
       ...{ sessions_open: '7', containers: '4', storage_without_account: '1' },
+      reap_users_not_reached: '5',
       ...{ reaped_connections_total: '2', reaped_containers_total: '4' },
       ...{ reaped_processes_total: '6', reap_failures_total: '2' },
       reap_last_run_timestamp_seconds: '1060',
