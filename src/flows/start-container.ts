@@ -4,7 +4,14 @@ import type { Profile } from '../config/profile.ts';
 import { isWithin } from '../config/protected-folders.ts';
 import { BerthError } from '../errors.ts';
 import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts';
-import { inFilesOf, runtimeExec, type WarmContainer } from '../session/runtime-exec.ts';
+import {
+  inFilesOf,
+  inUserNamespace,
+  processLimits,
+  runtimeExec,
+  type ProcessLimits,
+  type WarmContainer,
+} from '../session/runtime-exec.ts';
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/bundled-files.ts';
@@ -116,6 +123,7 @@ async function start(input: StartInput, deadline: number): Promise<void> {
     cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
     bundledFiles: mounts.some(({ target }) => target === filesInside),
     terminalBy: terminalBy(runtime, version),
+    limits: await limitsOf(host, container, run),
   };
   await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
     mode: 0o600,
@@ -158,6 +166,16 @@ async function containerPid(host: SessionHost, name: string): Promise<number> {
   const demands = { uid: host.user.uid, maximumBytes: 32 };
   const text = await readUserFile(pidFile(host, name), demands);
   return Number.parseInt(text?.toString('latin1') ?? '', 10);
+}
+
+/** Podman's folder of a container is its root's, one of the user's subordinate IDs. */
+async function limitsOf(
+  host: SessionHost,
+  { id, pausePid }: WarmContainer,
+  run: (call: ProgramCall) => Promise<string>,
+): Promise<ProcessLimits> {
+  const path = `${userFolder(host)}/storage/overlay-containers/${id}/userdata/config.json`;
+  return processLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
 }
 
 /** What `ENV` of the image says, as the container's first process has it. */

@@ -10,6 +10,24 @@ export interface WarmContainer {
   readonly id: string;
   /** Host's PID of a process in the user namespace that podman made for the user. */
   readonly pausePid: number;
+  /** What holds every process in it; absent where another version of Berth made the note. */
+  readonly limits?: ProcessLimits;
+}
+
+/** Those fields of `process` in the container's config.json that podman gives to each further process, too. */
+export type ProcessLimits = Readonly<Partial<Record<(typeof limitFields)[number], unknown>>>;
+
+const limitFields = [
+  ...(['noNewPrivileges', 'capabilities', 'rlimits', 'oomScoreAdj'] as const),
+  ...(['apparmorProfile', 'selinuxLabel'] as const),
+] as const;
+
+/** @param config config.json of the OCI runtime specification. @throws {SyntaxError} where it is no JSON */
+export function processLimits(config: string): ProcessLimits {
+  const { process = {} } = JSON.parse(config) as { process?: Record<string, unknown> };
+  return Object.fromEntries(
+    limitFields.flatMap((field) => (process[field] === undefined ? [] : [[field, process[field]]])),
+  );
 }
 
 /** What runs inside, and how. */
@@ -77,10 +95,30 @@ export function inFilesOf(host: SessionHost, pid: number, words: readonly string
   };
 }
 
+/** A process that is root in the user namespace that podman made for the user, with the host's files. */
+export function inUserNamespace(
+  host: SessionHost,
+  pausePid: number,
+  words: readonly string[],
+): ProgramCall {
+  const join = ['--user', '--mount', '--preserve-credentials', '--target', String(pausePid)];
+  return {
+    file: host.podman.nsenter,
+    args: ['nsenter', ...join, '--', ...words],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+  };
+}
+
 /** `process` of config.md of the OCI runtime specification, as crun and runc take it for `exec`. */
-export function processText({ user }: SessionHost, session: ExecSession): string {
+export function processText(
+  { user }: SessionHost,
+  { limits }: Pick<WarmContainer, 'limits'>,
+  session: ExecSession,
+): string {
   const { words, tty, cwd, env } = sayable(session);
   return JSON.stringify({
+    // The runtime takes what is not said for nothing, not for the container's.
+    ...limits,
     ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: words, cwd },
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });

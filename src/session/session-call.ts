@@ -55,6 +55,6 @@ export function sessionCall(
 ): GivenCall {
   if (session.tty && container.terminalBy === 'podman')
     return podmanExec(host, container.id, session, file);
-  const given = { path: file, text: processText(host, session) };
+  const given = { path: file, text: processText(host, container, session) };
   return { ...runtimeExec(host, container, file), given };
 }
