@@ -1,10 +1,11 @@
 import { hostname } from 'node:os';
 import type { Lifetime, Profile } from '../config/profile.ts';
-import { collectionPath } from '../desired/kube-object.ts';
+import { collectionPath, objectPath } from '../desired/kube-object.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
-import { listEach } from '../reconcile/list-all.ts';
-import { removePod } from '../reconcile/remove-pod.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { listInto } from '../reconcile/list-all.ts';
+import { podIsGone, removePod, type PodId } from '../reconcile/remove-pod.ts';
 import { podLabels, podSelector } from '../session/pod-object.ts';
 import type { PodStatus } from '../session/pod-state.ts';
 import type { PodAccess } from './pod-access.ts';
@@ -17,8 +18,6 @@ export interface SessionPod {
   readonly lifetime: Lifetime;
   /** Of a pod for one connection. */
   readonly connection: string | undefined;
-  readonly running: boolean;
-  readonly ended: boolean;
   /** Milliseconds since the epoch. */
   readonly created: number;
 }
@@ -27,27 +26,41 @@ export interface SessionPod {
 const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
 /** The labels are the user's to write, too; a quota for the namespace is the better limit. */
-const mostPods = 10_000;
+const mostPods = 200;
 
-/** Those that came in through this login node. @throws the `api-…` errors */
+export interface SessionPods {
+  readonly pods: SessionPod[];
+  /** There are others, for the next turn. */
+  more: boolean;
+}
+
+/**
+ * Those that came in through this login node, without those that are on their way out: a finalizer may hold
+ * these for ever.
+ *
+ * @throws the `api-…` errors
+ */
 export async function sessionPods(
   client: ApiClient,
   { namespace }: PodAccess,
   profiles: ReadonlyMap<string, Profile>,
-): Promise<SessionPod[]> {
-  return await listEach(client, collectionPath('Pod', namespace), {
-    attempted: `listing the pods of ${namespace}`,
+): Promise<SessionPods> {
+  return await listInto(client, collectionPath('Pod', namespace), {
+    ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
     labelSelector: podSelector(hostname()),
-    most: mostPods,
-    take: ({ metadata, status }) => {
+    begin: (): SessionPods => ({ pods: [], more: false }),
+    enough: ({ more }) => more,
+    add: (seen, { metadata }) => {
       const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
-      const phase = (status as PodStatus['status'])?.phase ?? '';
-      return {
-        ...{ name, uid, connection: labels[podLabels.connection], running: phase === 'Running' },
+      const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+      if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
+      seen.more = seen.pods.length === mostPods;
+      if (seen.more) return;
+      seen.pods.push({
+        ...{ name, uid, connection: labels[podLabels.connection] },
         lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
-        ended: ['Failed', 'Succeeded'].includes(phase),
         created: Date.parse(creationTimestamp) || 0,
-      };
+      });
     },
   });
 }
@@ -77,13 +90,18 @@ export interface PodFate {
 /** Removes a pod that is over; ends in one that stays what closed connections left. */
 export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
   const { access, client, signal, open, openNow, since, now, closed } = circumstances;
-  const { name, uid, lifetime, running, connection } = pod;
+  const { name, uid, lifetime, connection } = pod;
+  const id = { name, uid, namespace: access.namespace };
   const remove = async (): Promise<PodFate> => {
-    await removePod(client, { name, uid, namespace: access.namespace });
+    await removePod(client, id);
+    await podIsGone(client, id, endMs);
     return { removed: true };
   };
   try {
-    const due = endOf(pod, open, since);
+    const phase = connection === undefined ? await phaseOf(client, id) : undefined;
+    const running = phase === 'Running';
+    const ended = phase === 'Failed' || phase === 'Succeeded';
+    const due = endOf({ ...pod, ended }, open, since);
     const shared = running && connection === undefined;
     const lingers = lifetime.kind !== 'connection' && lifetime.linger;
     const asked = due <= now && shared && lingers && lifetime.kind === 'user';
@@ -105,12 +123,24 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
   }
 }
 
+/** A node has a second for it; what takes longer goes on without us. Milliseconds. */
+const endMs = 5_000;
+
+/** Nothing where it is gone. @throws the `api-…` errors */
+async function phaseOf(client: ApiClient, { name, namespace }: PodId): Promise<string | undefined> {
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+  const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
+  if (status === 404) return undefined;
+  if (status !== 200) throw apiError(`reading pod ${namespace}/${name}`, { status, body });
+  return (body as PodStatus).status?.phase;
+}
+
 /** The cluster ends a pod at its time by itself, counted from its start. Milliseconds. */
 const startMs = 60_000;
 
 /** When the pod has no more reason to be, in milliseconds since the epoch. */
 function endOf(
-  { connection, ended, lifetime, created }: SessionPod,
+  { connection, ended, lifetime, created }: SessionPod & { readonly ended: boolean },
   open: ReadonlySet<string>,
   since: number | undefined,
 ): number {

@@ -1,6 +1,6 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import { apiClient } from '../reconcile/api-client.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { deadlineIn } from '../system/deadline.ts';
 import { endPod, sessionPods, type PodFate } from './end-pod.ts';
 import type { Removed } from './end-containers.ts';
@@ -15,12 +15,15 @@ import {
   writePodsWaiting,
   type PodAccess,
 } from './pod-access.ts';
+import { sideBySide } from './side-by-side.ts';
 import { closingConnections, hasConnections, openConnections } from './user-connections.ts';
 
 /** A cluster that does not answer must not keep sshd. Milliseconds. */
 const patienceMs = 10_000;
 /** For all that is done in its pods: a busy node takes seconds for each look at a pod's processes. */
 const sweepMs = 25_000;
+/** Each look into a pod is a stream of its own, and root's memory on the login node. */
+const atOnce = 8;
 
 /**
  * Removes the pods of a user's connections that are gone, and after the last connection those that wait
@@ -63,17 +66,16 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
   const fatesOn = async (access: PodAccess): Promise<PodFate[]> => {
-    const { signal } = deadlineIn(patienceMs);
-    const client = apiClient(access.server, signal);
-    try {
-      const pods = await sessionPods(client, access, site.settings.profiles);
-      const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
-      const sweeping = deadlineIn(sweepMs).signal;
-      const circumstances = { access, client, signal: sweeping, open, openNow, since, now, closed };
-      return await Promise.all(pods.map((pod) => endPod(pod, circumstances)));
-    } finally {
-      client.close();
-    }
+    const { pods, more } = await using(access, patienceMs, (client) =>
+      sessionPods(client, access, site.settings.profiles),
+    );
+    const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
+    const rest = more ? [{ failed: tooMany(access) }] : [];
+    const fates = await using(access, sweepMs, (client, signal) => {
+      const circumstances = { access, client, signal, open, openNow, since, now, closed };
+      return sideBySide(pods, atOnce, (pod) => endPod(pod, circumstances));
+    });
+    return [...fates, ...rest];
   };
   const fates = await Promise.all(
     heldPodAccesses(site, user.uid).map(async (access): Promise<PodFate[]> => {
@@ -110,6 +112,32 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
       failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
     });
   return { removed, failed };
+}
+
+/** One connection for the work, which has so many milliseconds. */
+async function using<T>(
+  { server }: PodAccess,
+  milliseconds: number,
+  work: (client: ApiClient, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal } = deadlineIn(milliseconds);
+  const client = apiClient(server, signal);
+  try {
+    return await work(client, signal);
+  } finally {
+    client.close();
+  }
+}
+
+function tooMany({ namespace, cluster }: PodAccess): BerthError {
+  return new BerthError(
+    `namespace ${namespace} on ${cluster} has more session pods of this login node than one turn ends`,
+    {
+      code: 'pods-too-many',
+      exit: 'temporary',
+      hint: 'The next turn of berth reap ends the others. A ResourceQuota limits how many pods a user can have.',
+    },
+  );
 }
 
 /** The user can delete the Secret that the token is bound to: that is no way to keep the pods. */

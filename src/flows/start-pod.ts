@@ -39,7 +39,9 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       if (end.kind === 'running') return;
       if (end.kind === 'waiting')
         throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
-      if (end.kind !== 'gone') await removePod(client, { ...pod.metadata, uid });
+      // Of one that is overdue nobody answers for the node.
+      if (end.kind !== 'gone')
+        await removePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
       // What another login left there may have ended long ago.
       if (made !== undefined && end.kind === 'failed') throw podFault(end.code, end.detail);
     }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, objectPath } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { deleteObject } from './delete-object.ts';
@@ -11,16 +12,44 @@ export interface PodId {
 }
 
 /**
- * Removes this very pod; one that is gone, also where another has its name by now, is no error. Its name
- * is free at once, and its node ends it then: a session could still begin in a pod that is only on its way
- * out, and would end with it.
+ * Removes this very pod; one that is gone, also where another has its name by now, is no error. Its node has
+ * a second for its end, and its name is free when the node says that it is over.
  *
+ * @param options.force At once, also where processes of it may run on: its node does not answer.
  * @throws the `api-…` errors
  */
-export async function removePod(client: ApiClient, { name, namespace, uid }: PodId): Promise<void> {
+export async function removePod(
+  client: ApiClient,
+  { name, namespace, uid }: PodId,
+  { force = false } = {},
+): Promise<void> {
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
   await deleteObject(client, {
     ...{ what: describe(pod), path: objectPath(pod), preconditions: { uid } },
-    gracePeriodSeconds: 0,
+    gracePeriodSeconds: force ? 0 : 1,
   });
+}
+
+/** Between two looks, in milliseconds. */
+const pauseMs = 250;
+
+/**
+ * Waits for the end of a pod that was removed, or of the patience: a session could still begin in a pod that
+ * is on its way out, and would end with it.
+ *
+ * @param patienceMs Of a node that does not answer, in milliseconds.
+ * @throws the `api-…` errors
+ */
+export async function podIsGone(
+  client: ApiClient,
+  { name, namespace, uid }: PodId,
+  patienceMs: number,
+): Promise<void> {
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+  const late = performance.now() + patienceMs;
+  while (performance.now() < late) {
+    const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
+    if (status !== 200 || (body.metadata as { readonly uid?: string }).uid !== uid) return;
+    await sleep(pauseMs);
+  }
 }
