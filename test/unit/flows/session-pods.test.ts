@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import { sessionPods } from '../../../src/flows/end-pod.ts';
+import type { ApiClient, ApiRequest } from '../../../src/reconcile/api-client.ts';
+
+/** A stand-in for a namespace with ten thousand pods, of which the first are deleted and held by finalizers. */
+function crowd(held: number): { readonly client: ApiClient; readonly asked: ApiRequest[] } {
+  const asked: ApiRequest[] = [];
+  const client: ApiClient = {
+    close: () => undefined,
+    send: (request) => {
+      asked.push(request);
+      const query = new URLSearchParams(request.path.split('?')[1]);
+      const from = Number(query.get('continue') ?? '0');
+      const end = Math.min(10_000, from + Number(query.get('limit')));
+      const items = Array.from({ length: end - from }, (_, n) => ({
+        metadata: {
+          ...{ name: `p-${from + n}`, uid: `u-${from + n}` },
+          ...(from + n < held
+            ? { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 }
+            : {}),
+        },
+      }));
+      const metadata = { continue: end === 10_000 ? '' : String(end) };
+      return Promise.resolve({ status: 200, body: { items, metadata } });
+    },
+  };
+  return { client, asked };
+}
+
+const access = { namespace: 'u-ada', cluster: 'prod' } as Parameters<typeof sessionPods>[1];
+
+it('of ten thousand pods of a user, so many are looked at in one turn; those on their way out are none of them', async () => {
+  const { client, asked } = crowd(250);
+
+  const { pods, more } = await sessionPods(client, access, new Map());
+
+  expect([pods.length, more, pods[0]?.name]).toEqual([200, true, 'p-250']);
+  expect(asked).toHaveLength(3);
+  for (const { accept } of asked) expect(accept).toContain('PartialObjectMetadataList');
+});
