@@ -3,14 +3,19 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ensureNode } from '../site/node/node.ts';
 import { installed } from '../site/portal.ts';
-import { openSite } from '../site/site.ts';
+import { openSite, type Site } from '../site/site.ts';
+import { sleeper } from '../site/sleeper.ts';
+import { waitFor } from '../site/wait.ts';
 import { jobPod, ReapSite } from './reap-site.ts';
 
+let site: Site;
 let host: ReapSite;
 
 beforeAll(async () => {
-  host = await ReapSite.make(await openSite());
+  site = await openSite();
+  host = await ReapSite.make(site);
 });
 afterEach(() => host.clear());
 afterAll(() => host.remove());
@@ -61,6 +66,40 @@ describe('a pod that would outlive its lifetime', () => {
     expect(await graceOf('spec', at)).toBe(30);
     expect(await graceOf('has-time', at)).toBe(1_000_000);
   });
+
+  // The kubelet (1.36) goes by the first deletion alone: had the owner been first, it would take that one's
+  // time (kubernetes#113606). So admission has a policy for deletions.
+  it(
+    'and ignores every signal ends on its node, its hook too',
+    { timeout: 300_000 },
+    async ({ skip }) => {
+      const reason = site.skipped('node');
+      skip(reason !== undefined, reason);
+      const node = await ensureNode(site);
+      const at = await host.namespace('mallory');
+      const ignoring = ['sh', '-c', "trap '' TERM HUP INT; while :; do sleep 1; done"];
+      const preStop = { exec: { command: ['sleep', '1000000'] } };
+      const pod = sleeper(
+        await node.image('busybox'),
+        at,
+        { terminationGracePeriodSeconds: 1_000_000 },
+        { command: ignoring, lifecycle: { preStop } },
+      );
+      const { name } = pod.metadata;
+      const annotations = { 'pod.kubernetes.io/lifetime': '1s' };
+      await host.cluster.create({ ...pod, metadata: { ...pod.metadata, annotations } });
+      const ready = ['wait', '--for=condition=Ready', `pod/${name}`, '-n', at, '--timeout=110s'];
+      await host.cluster.kubectl(ready);
+      await aWhile();
+
+      const { stdout } = await host.reap();
+
+      expect(stdout).toBe(`prod: ended pod ${at}/${name}, lifetime 1s`);
+      await waitFor({ what: 'the end of the pod', timeoutMs: 120_000, everyMs: 500 }, async () =>
+        (await host.cluster.get('pod', name, at)) === undefined ? true : undefined,
+      );
+    },
+  );
 });
 
 describe('one user with many objects', () => {
