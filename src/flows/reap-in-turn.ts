@@ -37,21 +37,26 @@ export async function* inTurn(
   start: StartTurns,
 ): AsyncGenerator<Turn> {
   const over = performance.now() + roundMs;
-  const patience = (): number => Math.min(turnMs, over - performance.now());
   let left = [...uids];
-  while (left.length > 0 && patience() > 0) {
+  while (left.length > 0 && performance.now() < over) {
     const child = start(left.slice(0, mostAtOnce));
     child.on('error', () => undefined);
     const ended = once(child, 'close');
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const before = left.length;
-    let line = await within(patience(), lines.next());
+    const limit = { isRound: false };
+    const next = (): Promise<IteratorResult<string> | undefined> => {
+      const rest = over - performance.now();
+      limit.isRound = rest <= turnMs;
+      return within(Math.min(turnMs, rest), lines.next());
+    };
+    let line = await next();
     while (line?.done === false) {
       const turn = turnOf(line.value);
       if (turn === undefined) break;
       left = left.filter((uid) => uid !== turn.uid);
       yield turn;
-      line = await within(patience(), lines.next());
+      line = await next();
     }
     if (line?.done !== true) {
       // In the middle of a system call it may not even die: it is not waited for.
@@ -59,7 +64,7 @@ export async function* inTurn(
       child.unref();
       child.stdout.destroy();
     } else await ended;
-    if (line === undefined && patience() <= 0) return;
+    if (line === undefined && limit.isRound) return;
     const [uid] = left;
     if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
     const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
