@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { setup, teardown } from './site/vitest-setup.ts';
+import { soak } from './soak.ts';
 import { readTimes, timesTable, type FileTime } from './times.ts';
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
@@ -52,6 +53,7 @@ function skipped(files: readonly FileTime[]): number {
 }
 
 const names = process.argv.slice(2);
+if (soak) console.log('npm run test:soak: about 35 minutes on two cores');
 if (names.length > 0) {
   process.exitCode = await run(names);
 } else {
