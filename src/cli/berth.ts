@@ -44,7 +44,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .help()
     .wrap(100)
     .epilogue(
-      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 the reader of the output went away. `berth COMMAND --help` tells more.',
+      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, by `| head` for example. `berth COMMAND --help` tells more.',
     )
     .exitProcess(false)
     .showHelpOnFail(false)

@@ -120,11 +120,11 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
       ...(busy ? ['another reaper is at work'] : []),
       ...pods.expired.map(
         ({ namespace, name, lifetime, again, gracePeriodSeconds }) =>
-          `${did} pod ${namespace}/${name}, lifetime ${lifetime}${again ? `: it was deleted before, and now has ${gracePeriodSeconds} s` : ''}`,
+          `${did} pod ${namespace}/${name}, lifetime ${lifetime}${again ? ` (deleted before; grace period now ${gracePeriodSeconds} s)` : ''}`,
       ),
       ...pods.stuck.map(
         ({ namespace, first, count, finalizers }) =>
-          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: deleted and still there, ${finalizers ? 'held by finalizers' : 'not ended by the node'}`,
+          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: already deleted, but still there (${finalizers ? 'held by finalizers: kubectl get pod -o yaml shows which' : 'its node has not ended it: check that with kubectl get nodes'})`,
       ),
       ...pods.orphaned.map(
         ({ namespace, job }) => `${deleted} what job ${namespace}/${job} left behind`,
@@ -139,7 +139,9 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
       ...namespaces.left.map(({ name, reason }) => `left namespace ${name}: ${reason}`),
       ...(pods.later + namespaces.later === 0
         ? []
-        : [`${pods.later} jobs and ${namespaces.later} namespaces are left to the next run`]),
+        : [
+            `${pods.later} pods or jobs and ${namespaces.later} namespaces are left to the next run`,
+          ]),
     ].map((line) => `${cluster}: ${shown(line)}`),
   );
   return lines.map((line) => `${line}\n`).join('');

@@ -30,7 +30,7 @@ export function textOutputs(): TextOutputs {
     const failed = new BerthError(`standard output cannot be written: ${error.message}`, {
       code: 'output-failed',
       exit: 'io',
-      hint: 'What was printed is not all of it. Look at where it goes (`df`, `quota`), and run the command again.',
+      hint: 'The output is incomplete. Free space where it goes (df, quota), and run the command again.',
     });
     stderr.write(errorText(failed));
     return failed.exitCode;

@@ -54,25 +54,28 @@ export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
       return false;
     if (await removedIfAlone(changed)) {
       const code = 'pod-groups-renewed';
-      log.info("the pod is made anew: its user's groups have changed", { code, ...fields });
+      log.info("deleted the pod to apply the user's changed groups", { code, ...fields });
       tell('your groups have changed: your session gets a new pod');
       return true;
     }
     const code = 'pod-groups-outdated';
-    log.warning("the pod was made before its user's groups changed", { code, ...fields });
+    log.warning(
+      'the session runs with outdated groups: the user has to end all processes in the pod and log in again',
+      { code, ...fields },
+    );
     const names = await namesOfGroups([...missing, ...gone]);
     const named = (gids: readonly number[]): string =>
       gids.map((gid) => names.get(gid) ?? String(gid)).join(', ');
     tell(
       [
-        'your groups have changed, and your pod has the former ones',
+        'your groups have changed, but your pod still has the old ones',
         ...(missing.length === 0 ? [] : [`missing here: ${named(missing)}`]),
         ...(gone.length === 0 ? [] : [`no longer yours: ${named(gone)}`]),
-        'end all that you have running there, and log in again',
+        'to get a new pod, end all your processes in it and log in again',
       ].join('; '),
     );
   } catch (thrown) {
-    log.error(asBerthError(thrown, "the pod's groups"), fields);
+    log.error(asBerthError(thrown, "comparing the pod's groups with the user's"), fields);
   }
   return false;
 }
@@ -86,7 +89,7 @@ async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> 
     const answer = await client.send({ method: 'GET', path: objectPath(object) });
     // Another login was faster.
     if (answer.status === 404) return true;
-    if (answer.status !== 200) throw apiError('reading your pod', answer);
+    if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
     const { uid = '' } = (answer.body as PodStatus).metadata ?? {};
     if (!(await isAlone({ server, pod }, signal))) return false;
     await removePod(client, { name, namespace, uid });

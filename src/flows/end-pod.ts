@@ -27,40 +27,46 @@ const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
 /** The labels are the user's to write, too; a quota for the namespace is the better limit. */
 const mostPods = 200;
+/** More of a list than this is not read. */
+const mostSeen = 10_000;
 
 export interface SessionPods {
   readonly pods: SessionPod[];
-  /** There are others, for the next turn. */
-  more: boolean;
+  /** How many there are. */
+  count: number;
 }
 
 /**
  * Those that came in through this login node, without those that are on their way out: a finalizer may hold
- * these for ever.
+ * these for ever. Of too many, some at random: whichever a user puts in the way, each one's turn comes.
  *
+ * @param random At least 0 and less than 1.
  * @throws the `api-…` errors
  */
 export async function sessionPods(
   client: ApiClient,
   { namespace }: PodAccess,
   profiles: ReadonlyMap<string, Profile>,
+  random: () => number = Math.random,
 ): Promise<SessionPods> {
   return await listInto(client, collectionPath('Pod', namespace), {
     ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
     labelSelector: podSelector(hostname()),
-    begin: (): SessionPods => ({ pods: [], more: false }),
-    enough: ({ more }) => more,
+    begin: (): SessionPods => ({ pods: [], count: 0 }),
+    enough: ({ count }) => count >= mostSeen,
     add: (seen, { metadata }) => {
       const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
       const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
       if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
-      seen.more = seen.pods.length === mostPods;
-      if (seen.more) return;
-      seen.pods.push({
+      seen.count += 1;
+      const place =
+        seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
+      if (place >= mostPods) return;
+      seen.pods[place] = {
         ...{ name, uid, connection: labels[podLabels.connection] },
         lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
         created: Date.parse(creationTimestamp) || 0,
-      });
+      };
     },
   });
 }
@@ -94,7 +100,8 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
   const id = { name, uid, namespace: access.namespace };
   const remove = async (): Promise<PodFate> => {
     await removePod(client, id);
-    await podIsGone(client, id, endMs);
+    // A pod of one connection has a name that no other session looks for, and the next login would wait, too.
+    if (connection === undefined) await podIsGone(client, id, endMs);
     return { removed: true };
   };
   try {

@@ -66,11 +66,11 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
   const fatesOn = async (access: PodAccess): Promise<PodFate[]> => {
-    const { pods, more } = await using(access, patienceMs, (client) =>
+    const { pods, count } = await using(access, patienceMs, (client) =>
       sessionPods(client, access, site.settings.profiles),
     );
     const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
-    const rest = more ? [{ failed: tooMany(access) }] : [];
+    const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
     const fates = await using(access, sweepMs, (client, signal) => {
       const circumstances = { access, client, signal, open, openNow, since, now, closed };
       return sideBySide(pods, atOnce, (pod) => endPod(pod, circumstances));
@@ -129,13 +129,13 @@ async function using<T>(
   }
 }
 
-function tooMany({ namespace, cluster }: PodAccess): BerthError {
+function tooMany({ namespace, cluster }: PodAccess, looked: number, count: number): BerthError {
   return new BerthError(
-    `namespace ${namespace} on ${cluster} has more session pods of this login node than one turn ends`,
+    `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
     {
       code: 'pods-too-many',
       exit: 'temporary',
-      hint: 'The next turn of berth reap ends the others. A ResourceQuota limits how many pods a user can have.',
+      hint: `The next run of berth reap checks others. List them: kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth. Limit pods with a ResourceQuota.`,
     },
   );
 }

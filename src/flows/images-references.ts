@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
 import { diskErrors, readUserFileSync } from '../system/user-file.ts';
@@ -15,11 +15,11 @@ export interface References {
 }
 
 const lists = [
-  'overlay-containers/containers.json',
-  'overlay-containers/volatile-containers.json',
-  'overlay-layers/layers.json',
-  'overlay-layers/volatile-layers.json',
-];
+  ['overlay-containers', 'containers.json'],
+  ['overlay-containers', 'volatile-containers.json'],
+  ['overlay-layers', 'layers.json'],
+  ['overlay-layers', 'volatile-layers.json'],
+] as const;
 
 /**
  * Reads the lists of containers and layers in `STORAGE/users/UID/storage`. They are the users' files:
@@ -31,12 +31,12 @@ export function userReferences(storage: string): References {
   const unknown: string[] = [];
   const broken: string[] = [];
   for (const uid of usersOf(join(storage, 'users'), unknown)) {
-    for (const list of lists) {
-      const path = join(storage, 'users', uid, 'storage', list);
+    for (const [folder, list] of lists) {
+      const own = join(storage, 'users', uid);
       try {
-        for (const id of idsIn(path, Number(uid))) ids.add(id);
+        for (const id of idsIn(own, ['storage', folder], list, Number(uid))) ids.add(id);
       } catch (error) {
-        (isUnknown(error) ? unknown : broken).push(path);
+        (isUnknown(error) ? unknown : broken).push(join(own, 'storage', folder, list));
       }
     }
   }
@@ -58,12 +58,46 @@ function usersOf(folder: string, unknown: string[]): string[] {
   }
 }
 
-function* idsIn(path: string, uid: number): Generator<string> {
-  const text = readUserFileSync(path, { uid, maximumBytes: longestStoreList });
+function* idsIn(
+  own: string,
+  folders: readonly string[],
+  list: string,
+  uid: number,
+): Generator<string> {
+  const text = readBelow(own, folders, list, uid);
   if (text === undefined) return;
-  const list: unknown = JSON.parse(text.toString('utf8'));
-  if (!Array.isArray(list)) throw new TypeError('no list of podman');
-  for (const record of list as readonly (Readonly<Record<string, unknown>> | null)[])
+  const records: unknown = JSON.parse(text.toString('utf8'));
+  if (!Array.isArray(records)) throw new TypeError('no list of podman');
+  for (const record of records as readonly (Readonly<Record<string, unknown>> | null)[])
     for (const value of [record?.image, record?.parent])
       if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;
 }
+
+/**
+ * No directory on the way may be a symlink: by /proc/PID/root it would lead into a mount namespace of the
+ * user's, where a file system of theirs can answer root with any error, or never.
+ */
+function readBelow(
+  own: string,
+  folders: readonly string[],
+  file: string,
+  uid: number,
+): Buffer | undefined {
+  let descriptor = openSync(own, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    for (const folder of folders) {
+      const below = openSync(`/proc/self/fd/${descriptor}/${folder}`, ownFolder);
+      closeSync(descriptor);
+      descriptor = below;
+    }
+    const path = `/proc/self/fd/${descriptor}/${file}`;
+    return readUserFileSync(path, { uid, maximumBytes: longestStoreList });
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const ownFolder = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

@@ -90,11 +90,11 @@ async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promi
 
 function roundLate(unreached: number): BerthError {
   return new BerthError(
-    `the turn of ${unreached} users did not come within ${roundMs / 1000} s for all`,
+    `cleanup stopped after ${roundMs / 1000} s: users that were not handled: ${unreached}`,
     {
       code: 'reap-round-late',
       exit: 'temporary',
-      hint: 'The next run begins with them. Look for reap-turn-late in the log: whose storage hangs?',
+      hint: 'The next run starts with them. Find slow users: journalctl -u berth-reap | grep reap-turn-late; then look for hung mounts in their storage.',
       fields: { unreached },
     },
   );

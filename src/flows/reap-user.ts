@@ -8,6 +8,7 @@ import { endConnection, endPodsOf } from './close-connection.ts';
 import { closingFile, monitorOf, readConnection } from './connection-record.ts';
 import { endOver, overdue, type Overdue } from './end-over.ts';
 import { connectionFile, connectionsOf, type SessionSite } from './session-site.ts';
+import { unmountRunFolder } from './run-folder-mount.ts';
 import { openConnections } from './user-connections.ts';
 import { userSite, type UserSite } from './user-site.ts';
 
@@ -43,7 +44,11 @@ const closingMs = 120_000;
 export async function reapUser(site: SessionSite, uid: number, dryRun: boolean): Promise<UserReap> {
   try {
     const user = userOfUid(uid);
-    if (user === undefined) return { ...nothingReaped, ownerless: [uid] };
+    if (user === undefined) {
+      if (!dryRun)
+        await unmountRunFolder({ run: site.run, nsenter: site.settings.podman.nsenter }, { uid });
+      return { ...nothingReaped, ownerless: [uid] };
+    }
     return await reap(site, user, dryRun);
   } catch (error) {
     return { ...nothingReaped, failed: [asBerthError(error, `UID ${uid}`)] };

@@ -41,7 +41,11 @@ export async function mountRunFolder(site: Site, user: User): Promise<void> {
       const said = await onHost(site, [...mount, '-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
       if (said !== undefined) throw notMounted(folder, said);
       // Never the folder below.
-      if (ownerOf(folder) !== uid) throw notMounted(folder, 'sshd does not see what is mounted');
+      if (ownerOf(folder) !== uid)
+        throw notMounted(
+          folder,
+          'a tmpfs was mounted on the host, but this process does not see it (a mount namespace of its own?)',
+        );
     }
     // The user may have changed its mode.
     ensureUserFolder(folder, user);
@@ -55,7 +59,7 @@ export async function mountRunFolder(site: Site, user: User): Promise<void> {
  *
  * @throws `run-folder-not-unmounted`, `lock-timeout`, errors of the system
  */
-export async function unmountRunFolder(site: Site, user: User): Promise<void> {
+export async function unmountRunFolder(site: Site, user: Pick<User, 'uid'>): Promise<void> {
   const folder = mountedRunFolder(user);
   // Each minute for each user, and at most hosts there is none.
   if (ownerOf(folder) === undefined) return;
@@ -114,7 +118,7 @@ function notMounted(folder: string, said: string): BerthError {
   return new BerthError(`${folder} could not be mounted: ${said}`, {
     code: 'run-folder-not-mounted',
     exit: 'config',
-    hint: 'Let pam_systemd make /run/user/UID (session line in /etc/pam.d/sshd), or let root mount a tmpfs there.',
+    hint: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists, or run sshd in the mount namespace of the host. Check with findmnt.',
   });
 }
 
@@ -122,6 +126,6 @@ function notUnmounted(folder: string, said: string): BerthError {
   return new BerthError(`${folder} could not be unmounted: ${said}`, {
     code: 'run-folder-not-unmounted',
     exit: 'temporary',
-    hint: '`berth reap` tries again; see what is mounted there with findmnt.',
+    hint: `Find what uses it: findmnt ${folder}; fuser -vm ${folder}. \`berth reap\` tries again each minute.`,
   });
 }

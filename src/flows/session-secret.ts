@@ -55,11 +55,14 @@ export async function holdSecret(
     // A finalizer of the user's holds what was deleted: tokens that are bound to that are dead.
     await patch(client, objectPath(object), { finalizers: null, uid });
   }
-  throw new BerthError(`making ${describe(object)}: a finalizer holds the one that was deleted`, {
-    code: 'session-secret-held',
-    exit: 'temporary',
-    hint: `See who writes it: kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml. The next login tries again.`,
-  });
+  throw new BerthError(
+    `creating ${describe(object)}: the deleted one still exists; its finalizers were removed ${attempts} times and are there again`,
+    {
+      code: 'session-secret-held',
+      exit: 'temporary',
+      hint: `Find who writes metadata.finalizers: kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml. The next login tries again.`,
+    },
+  );
 }
 
 /**

@@ -49,7 +49,12 @@ export async function podIsGone(
   const late = performance.now() + patienceMs;
   while (performance.now() < late) {
     const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
-    if (status !== 200 || (body.metadata as { readonly uid?: string }).uid !== uid) return;
+    const live = body.metadata as {
+      readonly uid?: string;
+      readonly finalizers?: readonly string[];
+    };
+    // One that is held by a finalizer may be there for ever.
+    if (status !== 200 || live.uid !== uid || (live.finalizers ?? []).length > 0) return;
     await sleep(pauseMs);
   }
 }

@@ -1,6 +1,6 @@
-/** What every shell can have as a variable's name, and none refuses to set. */
+/** What every shell can have as a variable's name, none refuses to set, and no line of ours uses. */
 const settable =
-  /^(?!(?:PPID|UID|EUID|GROUPS|SHELLOPTS|BASHOPTS|BASH_\w*|IFS|OPTIND)$)[A-Za-z_]\w*$/;
+  /^(?!(?:PPID|UID|EUID|GROUPS|SHELLOPTS|BASHOPTS|BASH_\w*|IFS|OPTIND|berth_\w*)$)[A-Za-z_]\w*$/;
 
 /**
  * A terminal takes no line of more than 4095 bytes, and these are for terminals, too; no character makes

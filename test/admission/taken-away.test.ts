@@ -5,6 +5,7 @@ import { waitFor } from '../site/wait.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';
 import { podWith } from './hostile.ts';
 import { hostilePods } from './hostile-pods.ts';
+import { bind, hostileDeletions, placed } from './hostile-endings.ts';
 import { hostileClaims } from './hostile-claims.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
@@ -16,6 +17,8 @@ let admission: AdmissionSite;
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
   await admission.create(victim, { keep: true });
+  await admission.create(placed, { keep: true });
+  await bind(admission, placed.metadata.name);
 });
 afterAll(() => admission.remove());
 
@@ -33,10 +36,17 @@ const change = (way: string): Promise<Verdict> => {
   return admission.request(method, `${home()}/${path}?dryRun=All`, body, contentType);
 };
 
+const deletion = (way: string): Promise<Verdict> => {
+  const found = hostileDeletions.find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile deletion: ${way}`);
+  return admission.request(found.method, `${home()}/${found.path}`, found.body);
+};
+
 /** For each policy one thing that it alone refuses. */
 const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
   'pod-spec': () => object('a foreign fsGroup'),
   'pod-metadata': () => object('a lifetime over the limit'),
+  'pod-deletion': () => deletion('an end that takes for ever by its deletion'),
   'pod-templates': () => object('a Deployment of root'),
   'pod-binding': () => change('a node by pods/binding'),
   services: () => object('the default load balancer'),

@@ -58,7 +58,7 @@ describe('a pod that would outlive its lifetime', () => {
     expect([exitCode, stdout.split('\n').sort()]).toEqual([
       0,
       [
-        `prod: ended pod ${at}/deleted, lifetime 1s: it was deleted before, and now has 30 s`,
+        `prod: ended pod ${at}/deleted, lifetime 1s (deleted before; grace period now 30 s)`,
         `prod: ended pod ${at}/spec, lifetime 1s`,
       ],
     ]);
@@ -116,7 +116,7 @@ describe('one user with many objects', () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`ended pod ${alice}/old`);
-    expect(stdout).toContain('7 jobs and 0 namespaces are left to the next run');
+    expect(stdout).toContain('7 pods or jobs and 0 namespaces are left to the next run');
   });
 
   it(

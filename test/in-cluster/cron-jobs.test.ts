@@ -100,7 +100,8 @@ describe('the CronJob of berth reap', () => {
           containers: [
             {
               ...{ name: 'main', image, imagePullPolicy: 'IfNotPresent' },
-              command: ['sleep', '600'],
+              // Ends at SIGTERM, which PID 1 is deaf to otherwise.
+              command: ['sh', '-c', 'trap exit TERM; sleep 600 & wait'],
             },
           ],
         },

@@ -87,10 +87,10 @@ export function runFolderFinding(
 
 function whichRunFolder(user: User, found: string | undefined): string {
   const [ofSystemd, mounted] = runFoldersOf(user);
-  const ours = `${mounted}, of which hooks/pam-session mounts ${mostRunFolderMiB} MiB`;
+  const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that hooks/pam-session mounts)`;
   if (found === undefined)
     return `the next login of ${user.name} makes ${ofSystemd} (pam_systemd), or else ${ours}`;
   return found === ofSystemd
     ? `${user.name} uses ${ofSystemd} (pam_systemd)`
-    : `${user.name} uses ${ours}: there is no usable ${ofSystemd}`;
+    : `${user.name} uses ${ours}: ${ofSystemd} is missing, or not the user's alone`;
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,12 +33,28 @@ describe('what users can put in the place of their stores', () => {
     ['a loop of links', 'storage'],
     ['a file', '/etc/hostname'],
     ['nothing', '/nonexistent'],
+    ['a way into a namespace of the user', '/proc/self/root'],
   ])('%s costs that user alone', async (_what, to) => {
     const { ids, unknown, broken } = await withLink(to);
     expect([...ids]).toEqual([id]);
     expect(unknown).toEqual([]);
     expect(broken.every((path) => path.includes('/4242/'))).toBe(true);
   });
+});
+
+it('a store that is a link is not followed, wherever it leads', async () => {
+  const own = join(storage, 'users', String(uid), 'storage');
+  const elsewhere = join(storage, 'elsewhere');
+  await rename(own, elsewhere);
+  await symlink(elsewhere, own);
+  try {
+    const { ids, unknown, broken } = userReferences(storage);
+    expect([[...ids], unknown]).toEqual([[], []]);
+    expect(broken).toHaveLength(4);
+  } finally {
+    await rm(own);
+    await rename(elsewhere, own);
+  }
 });
 
 it('nothing is known where the folder of all users cannot be listed', async () => {

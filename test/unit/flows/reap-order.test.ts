@@ -37,6 +37,22 @@ describe('the turns of users', () => {
       [8, 9, 5, 6, 7, 1],
     ]);
   });
+
+  it('come for everybody, however many take nearly the time of a turn and are not late', () => {
+    const hostile = Array.from({ length: 20 }, (_, n) => n + 1);
+    const uids = [...hostile, 100, 101];
+    let last: ReturnType<typeof nextRound> = { slow: nobody, unreached: nobody };
+    const rounds: number[] = [];
+    for (let round = 1; round <= 18; round += 1) {
+      const order = reapOrder(uids, last);
+      const fifth = order.indexOf(order.filter((uid) => uid < 100)[4] ?? 0);
+      const reached = new Set(order.slice(0, fifth));
+      if (reached.has(101)) rounds.push(round);
+      last = nextRound(order, last, { reached, late: nobody });
+    }
+    // Four of the twenty in each round: whoever waits has passed all of them after five.
+    expect(rounds).toEqual([5, 10, 15]);
+  });
 });
 
 it('all turns together end before systemd ends them', () => {
