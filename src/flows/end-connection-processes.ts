@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../errors.ts';
 import { endProcesses, escalation, signalProcess, type Ended } from '../system/end-processes.ts';
 import { Freezer } from '../system/freezer.ts';
@@ -174,7 +175,7 @@ async function endUnseen(
     }
     return await endProcesses(() => targets.filter(isRunning), [['SIGKILL', 2_000]]);
   } catch (error) {
-    if (first !== undefined && !isRunning(first)) return nothing;
+    if (first !== undefined && (await isOver(first))) return nothing;
     throw error;
   } finally {
     freezer.leave();
@@ -182,6 +183,15 @@ async function endUnseen(
 }
 
 const nothing: Ended = { ended: 0, left: 0 };
+
+/**
+ * Whether a container has ended, by another close: the kernel kills all that is in it, our shell too, a
+ * moment before its first process is gone (pid_namespaces(7)).
+ */
+async function isOver(first: BerthProcess): Promise<boolean> {
+  for (let look = 0; look < 20 && isRunning(first); look += 1) await sleep(100);
+  return !isRunning(first);
+}
 
 /** Children first: whoever waits for one never sees that it was stopped. */
 async function letGoOn(

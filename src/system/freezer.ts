@@ -114,14 +114,16 @@ export class Freezer {
     clearTimeout(timer);
     this.#answer = undefined;
     if (answer !== undefined) return answer;
-    throw new BerthError(
-      `the shell that stops processes did not answer '${word}' within ${patienceMs / 1000} s`,
-      {
-        code: 'freezer-failed',
-        exit: 'temporary',
-        hint: 'Check that the user can run /bin/sh and nsenter: limits of processes (nproc, pids.max) and memory.',
-      },
-    );
+    const { exitCode, signalCode } = this.#shell;
+    const how =
+      exitCode === null && signalCode === null
+        ? `did not answer '${word}' within ${patienceMs / 1000} s`
+        : `ended before it answered '${word}'`;
+    throw new BerthError(`the shell that stops processes ${how}`, {
+      code: 'freezer-failed',
+      exit: 'temporary',
+      hint: 'Check that the user can run /bin/sh and nsenter: limits of processes (nproc, pids.max) and memory.',
+    });
   }
 }
 

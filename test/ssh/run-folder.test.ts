@@ -91,6 +91,8 @@ describe('the run folder on a host without pam_systemd', () => {
     const results = await Promise.all(all);
     expect(results.map(({ stdout }) => stdout.toString())).toEqual(Array(10).fill('in\n'));
     await gone();
+    // One close may meet a container that another removes, and leaves the rest to the reaper.
+    expect((await reap()).exitCode).toBe(0);
   });
 
   it('stays while something is open there, and is gone with the next turn of the reaper', async () => {
