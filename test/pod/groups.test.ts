@@ -102,8 +102,8 @@ describe('a pod that is there already, and its user’s groups', () => {
     expect([sftp.exitCode, sftp.stderr]).toEqual([0, '']);
     const terminal = onTerminal('echo begun');
     try {
-      const [line] = await terminal.shows(/your groups have changed, and [^\n]*/);
-      expect(line).toContain(`missing here: ${second}; no longer yours: ${first}; end all`);
+      const [line] = await terminal.shows(/your groups have changed, but [^\n]*/);
+      expect(line).toContain(`missing here: ${second}; no longer yours: ${first}; to get a new pod, end all`);
       await terminal.shows(/begun/);
     } finally {
       terminal.close();
