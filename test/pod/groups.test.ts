@@ -103,7 +103,9 @@ describe('a pod that is there already, and its user’s groups', () => {
     const terminal = onTerminal('echo begun');
     try {
       const [line] = await terminal.shows(/your groups have changed, but [^\n]*/);
-      expect(line).toContain(`missing here: ${second}; no longer yours: ${first}; to get a new pod, end all`);
+      expect(line).toContain(
+        `missing here: ${second}; no longer yours: ${first}; to get a new pod, end all`,
+      );
       await terminal.shows(/begun/);
     } finally {
       terminal.close();
