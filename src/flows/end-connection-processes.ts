@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../errors.ts';
 import { endProcesses, escalation, signalProcess, type Ended } from '../system/end-processes.ts';
 import { Freezer } from '../system/freezer.ts';
-import { takeLock } from '../system/owner-lock.ts';
 import { isRunning, type ProcessId } from '../system/processes.ts';
-import { ensureRootFolder } from '../system/root-folders.ts';
+import { aloneForUser } from './alone-for-user.ts';
 import {
   hangsUp,
   isOfConnection,
@@ -23,6 +22,9 @@ export interface EndedProcesses {
 
 /** How long podman may go on with what the connection began. Milliseconds. */
 const podmanMs = 5_000;
+
+/** How long to wait for another close that stops processes of the user. Milliseconds. */
+const freezeMs = 30_000;
 
 /**
  * Ends what a connection started, step by step as a closed terminal and a shutdown do; what then comes and
@@ -68,7 +70,9 @@ export async function endConnectionProcesses(
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
   for (const first of placesOf(look(), wanted, lingers)) {
-    const unseen = oneAtATime(site, part, () =>
+    // Two that stop the same processes would each take those for stopped before that the other has stopped,
+    // and nobody would let them go on.
+    const unseen = aloneForUser(site, freezeLock(site, part.user.uid), freezeMs, () =>
       endUnseen(part, first, (one) => ofConnection(one) && ends(one)),
     );
     await unseen.then(
@@ -117,29 +121,6 @@ function placesOf(
       !container.endsWith(`-${id}`) &&
       !lingers(container),
   );
-}
-
-/**
- * Two that stop the same processes would each take those for stopped before that the other has stopped, and
- * nobody would let them go on.
- *
- * @throws {BerthError} `lock-timeout`, `folder-unsafe`, what `work` throws
- */
-async function oneAtATime(
-  site: SessionSite,
-  { user }: UserSite,
-  work: () => Promise<Ended>,
-): Promise<Ended> {
-  ensureRootFolder(`${site.run}/ending`);
-  const lock = await takeLock(freezeLock(site, user.uid), {
-    waitMs: 30_000,
-    foreignStaleMs: 60_000,
-  });
-  try {
-    return await work();
-  } finally {
-    await lock?.release();
-  }
 }
 
 /**

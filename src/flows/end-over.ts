@@ -51,7 +51,7 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
     await endSupport(await userSite(site, part.user));
     if (failed.length === 0) {
       rmSync(idleFile(site, uid), { force: true });
-      await unmountRunFolder({ run: site.run, nsenter: site.settings.podman.nsenter }, part.user);
+      await unmountRunFolder(site, part.user);
     }
     return { removed: again.removed, failed };
   });

@@ -45,8 +45,7 @@ export async function reapUser(site: SessionSite, uid: number, dryRun: boolean):
   try {
     const user = userOfUid(uid);
     if (user === undefined) {
-      if (!dryRun)
-        await unmountRunFolder({ run: site.run, nsenter: site.settings.podman.nsenter }, { uid });
+      if (!dryRun) await unmountRunFolder(site, { uid });
       return { ...nothingReaped, ownerless: [uid] };
     }
     return await reap(site, user, dryRun);

@@ -2,11 +2,11 @@ import { lstatSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
-import { takeLock } from '../system/owner-lock.ts';
 import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 import { runProgram } from '../system/run-program.ts';
+import { aloneForUser } from './alone-for-user.ts';
 import { mountedRunFolder } from './run-folder.ts';
-import { mountLock } from './session-site.ts';
+import { mountLock, type SessionSite } from './session-site.ts';
 import { openConnections } from './user-connections.ts';
 
 interface Site {
@@ -18,6 +18,9 @@ interface Site {
 /** What podman and the forwards of a user keep in it takes some hundred KiB. */
 export const mostRunFolderMiB = 64;
 const mostFiles = 16_384;
+
+/** How long to wait for another that mounts or unmounts it. Milliseconds. */
+const lockMs = 2_000;
 
 const mount = ['mount', '--no-mtab'];
 
@@ -33,7 +36,7 @@ const mount = ['mount', '--no-mtab'];
 export async function mountRunFolder(site: Site, user: User): Promise<void> {
   const { uid, gid } = user;
   const folder = mountedRunFolder(user);
-  await locked(site, uid, async () => {
+  await aloneForUser(site, mountLock(site, uid), lockMs, async () => {
     if (ownerOf(folder) !== uid) {
       ensureRootFolder(folder);
       const limits = `size=${mostRunFolderMiB}m,nr_inodes=${mostFiles},nosuid,nodev`;
@@ -59,11 +62,15 @@ export async function mountRunFolder(site: Site, user: User): Promise<void> {
  *
  * @throws `run-folder-not-unmounted`, `lock-timeout`, errors of the system
  */
-export async function unmountRunFolder(site: Site, user: Pick<User, 'uid'>): Promise<void> {
+export async function unmountRunFolder(
+  { run, settings }: Pick<SessionSite, 'run' | 'settings'>,
+  user: Pick<User, 'uid'>,
+): Promise<void> {
+  const site = { run, nsenter: settings.podman.nsenter };
   const folder = mountedRunFolder(user);
   // Each minute for each user, and at most hosts there is none.
   if (ownerOf(folder) === undefined) return;
-  await locked(site, user.uid, async () => {
+  await aloneForUser(site, mountLock(site, user.uid), lockMs, async () => {
     if (openConnections(site, user.uid).size > 0) return;
     // Twice: a user can mount a file system of FUSE over it.
     for (let turn = 0; turn < 2 && isMounted(folder); turn += 1) {
@@ -75,16 +82,6 @@ export async function unmountRunFolder(site: Site, user: Pick<User, 'uid'>): Pro
     // Root's by now. This also takes it out of the mount namespaces that users made.
     if (!isMounted(folder) && ownerOf(folder) === 0) rmdirSync(folder);
   });
-}
-
-async function locked(site: Site, uid: number, work: () => Promise<void>): Promise<void> {
-  ensureRootFolder(`${site.run}/ending`);
-  const lock = await takeLock(mountLock(site, uid), { waitMs: 2_000, foreignStaleMs: 60_000 });
-  try {
-    await work();
-  } finally {
-    await lock?.release();
-  }
 }
 
 /** @returns What the program said where it failed. */
