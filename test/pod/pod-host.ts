@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { hookKubeconfig, Portal } from '../site/portal.ts';
+import { hookKubeconfig, Portal, type PortalOptions } from '../site/portal.ts';
 import { ensureNode } from '../site/node/node.ts';
 import type { Site } from '../site/site.ts';
 import { SshHost, type SshHostOptions } from '../ssh/host/ssh-host.ts';
@@ -29,9 +29,8 @@ const homeMount = (folder: string): object => ({
   target: '$HOME',
 });
 
-export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
-  const node = await ensureNode(site);
-  const image = await node.image('site');
+/** What a login node needs of the cluster, and its berth.yml; of OnDemand's clusters one where not said. */
+export async function podPortal(site: Site, clusters?: PortalOptions['clusters']): Promise<Portal> {
   for (const what of [
     ['-k', 'etc/kubernetes'],
     ['-f', 'etc/kubernetes/ssh-sessions.yaml'],
@@ -40,12 +39,19 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
     if (applied.exitCode !== 0) throw new Error(applied.stderr);
   }
   const account = { namespace: 'ondemand', name: 'berth-login' };
-  const portal = await Portal.make(site, {
+  return Portal.make(site, {
+    ...(clusters === undefined ? {} : { clusters }),
     kubeconfig: await hookKubeconfig(site, site.server, account),
     berth: { defaults: { ssh_sessions: {} } },
     // The site's registry has nothing to do with the images of sessions.
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
+}
+
+export async function startPodHost(site: Site, options: PodHostOptions): Promise<PodHost> {
+  const node = await ensureNode(site);
+  const image = await node.image('site');
+  const portal = await podPortal(site);
   const host = await SshHost.start({
     mode: options.mode,
     images: false,

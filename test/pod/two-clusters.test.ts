@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hookKubeconfig, installed, Portal } from '../site/portal.ts';
+import { installed, type Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { SshHost } from '../ssh/host/ssh-host.ts';
 import { root } from '../ssh/failing/refusal.ts';
+import { podPortal } from './pod-host.ts';
 
 const profile = { backend: 'pod', image: 'localhost/none:1', lifetime: 'connection' };
 
@@ -14,20 +15,7 @@ describe('a login on a node with pods of two clusters', () => {
   let host: SshHost;
   beforeAll(async () => {
     site = await openSite();
-    for (const what of [
-      ['-k', 'etc/kubernetes'],
-      ['-f', 'etc/kubernetes/ssh-sessions.yaml'],
-    ]) {
-      const applied = await site.kubectl(['apply', ...what]);
-      if (applied.exitCode !== 0) throw new Error(applied.stderr);
-    }
-    const account = { namespace: 'ondemand', name: 'berth-login' };
-    portal = await Portal.make(site, {
-      clusters: { prod: {}, lab: { namespace_prefix: 'u-lab-' } },
-      kubeconfig: await hookKubeconfig(site, site.server, account),
-      berth: { defaults: { ssh_sessions: {} } },
-      hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
-    });
+    portal = await podPortal(site, { prod: {}, lab: { namespace_prefix: 'u-lab-' } });
     host = await SshHost.start({
       ...{ mode: 'forced', images: false, users: { 'two-ada': [] } },
       etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
