@@ -1,6 +1,7 @@
 /**
- * `npm test`: what needs nothing but Node, then the tests on login nodes and those on the site side by
- * side: both wait much of their time. Says the time of each file at the end.
+ * `npm test`: what needs nothing but Node, then two runs side by side, since both wait much of their time:
+ * outages of the site and what changes it for all, and login nodes and what only uses the site. Says at the
+ * end the time of each file and, last, what failed.
  * `npm test -- NAME…` runs the files whose paths contain a name, one after the other.
  */
 import '../scripts/check-node.ts';
@@ -35,13 +36,19 @@ async function runAll(times: string): Promise<number> {
   const codes = [await start('unit')];
   await setup();
   try {
-    codes.push(...(await Promise.all(['site', 'ssh'].map(start))));
+    const outages = start('outages');
+    const ssh = start('ssh');
+    codes.push(await outages);
+    const accounts = ssh.then(() => start('accounts'));
+    codes.push(...(await Promise.all([start('site'), ssh, accounts])));
   } finally {
     await teardown();
   }
   const minutes = (performance.now() - started) / 60_000;
   const files = readTimes(times);
   console.log(`${timesTable(files)}\n\n${minutes.toFixed(1)} minutes`);
+  for (const { file, failed } of files)
+    for (const each of failed) console.log(`\nFAILED ${file}: ${each}`);
   return Math.max(...codes, skipped(files));
 }
 

@@ -9,20 +9,40 @@ export interface FileTime {
   readonly seconds: number;
   /** Full names of the tests that did not run. */
   readonly skipped: readonly string[];
+  /** Each test that failed, and what fails outside of a test, with its error. */
+  readonly failed: readonly string[];
 }
 
-/** A reporter of vitest: a line for each file, as JSON, at the end of the file that `BERTH_TEST_TIMES` names. */
+/** A reporter of Vitest: a line for each file, as JSON, at the end of the file that `BERTH_TEST_TIMES` names. */
 export default class Times implements Reporter {
   onTestModuleEnd(module: TestModule): void {
     const { BERTH_TEST_TIMES: to = '' } = process.env;
+    const { children } = module;
     const time: FileTime = {
       file: module.relativeModuleId,
-      tests: [...module.children.allTests()].length,
+      tests: [...children.allTests()].length,
       seconds: module.diagnostic().duration / 1000,
-      skipped: [...module.children.allTests('skipped')].map(({ fullName }) => fullName),
+      skipped: [...children.allTests('skipped')].map(({ fullName }) => fullName),
+      failed: [
+        ...[...children.allTests('failed')].map((test) =>
+          inWords(test.fullName, test.result().errors),
+        ),
+        ...[module, ...children.allSuites()]
+          .filter((outer) => outer.errors().length > 0)
+          .map((outer) => inWords('outside of its tests', outer.errors())),
+      ],
     };
     appendFileSync(to, `${JSON.stringify(time)}\n`);
   }
+}
+
+function inWords(
+  name: string,
+  errors: readonly { message: string; stack?: string; diff?: string }[] = [],
+): string {
+  const texts = errors.flatMap(({ message, stack = message, diff = '' }) => [stack, diff]);
+  const lines = [name, ...texts].join('\n').split('\n');
+  return lines.filter((line) => !line.includes('/node_modules/')).join('\n');
 }
 
 /** What the reporter wrote, the slowest file first. */
