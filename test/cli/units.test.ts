@@ -91,3 +91,15 @@ describe('the units of the broker', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   });
 });
+
+describe('the unit of a second sshd', () => {
+  it('is accepted by systemd', async () => {
+    await ensureCommand('sshd', 'openssh-server');
+    const path = join(folder, 'berth-sshd@login.service');
+    await copyFile(join(etc, 'berth-sshd@.service'), path);
+    const { exitCode, stderr } = await execa('systemd-analyze', ['verify', '--man=no', path], {
+      reject: false,
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+});

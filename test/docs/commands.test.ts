@@ -22,7 +22,7 @@ const ways: readonly Way[] = [
   // test/ssh/readme.test.ts types them on a login node.
   {
     command:
-      /^(?:apt-get install|cat etc\/pam|groupadd|\S+\/berth (?:images|subid|lint|plan --ssh)) ?/,
+      /^(?:apt-get install|printf|cp -p|sed -i|grep -q|groupadd|usermod|systemctl daemon-reload|\S+\/berth (?:images|subid|lint|plan --ssh))(?: |$)/,
     prove: isOfLoginNode,
   },
   {
@@ -44,7 +44,7 @@ const ways: readonly Way[] = [
   { command: /^\S+\/berth token setup /, prove: (command) => ends(0, command) },
   { command: /^\S+\/berth doctor/, prove: (command) => ends(0, command) },
   { command: /^\S+\/berth plan --user alice$/, prove: plan },
-  { command: /^systemctl enable --now \S+$/, prove: unitIsInstalled },
+  { command: /^systemctl enable --now /, prove: unitsAreInstalled },
 ];
 
 beforeAll(async () => {
@@ -137,7 +137,10 @@ async function isRunInCi(command: string): Promise<void> {
   expect(ci.split('\n')).toContain(script === 'npm run test:unit' ? 'npm test' : script);
 }
 
-async function unitIsInstalled(command: string): Promise<void> {
-  const unit = command.split(' ').at(-1) ?? '';
-  await access(host.path(`/etc/systemd/system/${unit}`));
+async function unitsAreInstalled(command: string): Promise<void> {
+  const units = command.split(' ').slice(3);
+  expect(units.length).toBeGreaterThan(0);
+  // NAME@INSTANCE.service is made of the template NAME@.service.
+  for (const unit of units)
+    await access(host.path(`/etc/systemd/system/${unit.replace(/@[^.]*/, '@')}`));
 }
