@@ -135,7 +135,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
     .option('min-uid', { ...text, default: '1000', describe: 'Nobody below' })
     .option('max-uid', { ...text, default: '4294967294', describe: 'Nobody above' })
     .option('first-uid', { ...text, default: '1000', describe: 'The UID whose range is the first' })
-    .option('base', { ...text, default: '524288', describe: 'Where the first range begins' })
+    .option('base', { ...text, default: '655360000', describe: 'Where the first range begins' })
     .option('size', { ...text, default: '65536', describe: 'IDs for each user' })
     .option('groups', {
       type: 'boolean',

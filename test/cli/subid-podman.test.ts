@@ -23,12 +23,12 @@ describe.runIf(isRoot)('subordinate IDs that were applied (as root)', () => {
       'podman unshare cat /proc/self/uid_map /proc/self/gid_map',
     );
     expect({ exitCode, stderr: important(stderr) }).toEqual({ exitCode: 0, stderr: '' });
-    const map = ['0 1000 1', '1 524288 65536'];
+    const map = ['0 1000 1', '1 655360000 65536'];
     expect(mapLines(stdout)).toEqual([...map, ...map]);
     // Without it there is nothing to be mapped: this is what the test tells apart.
     await etc.write('subuid', '');
     const without = await etc.as(alice, 'podman unshare cat /proc/self/uid_map');
-    expect(mapLines(without.stdout)).not.toContain('1 524288 65536');
+    expect(mapLines(without.stdout)).not.toContain('1 655360000 65536');
   });
 
   it.each([
@@ -77,7 +77,7 @@ describe.runIf(isRoot)('subordinate IDs that were applied (as root)', () => {
     await etc.subid('apply');
     const last = people.at(-1) ?? alice;
     const { stdout } = await etc.as(last, 'podman unshare cat /proc/self/uid_map');
-    expect(mapLines(stdout)).toEqual(['0 50999 1', `1 ${524_288 + 49_999 * 65_536} 65536`]);
+    expect(mapLines(stdout)).toEqual(['0 50999 1', `1 ${655_360_000 + 49_999 * 65_536} 65536`]);
   });
 });
 

@@ -9,7 +9,7 @@ import { berth, EtcFolder, type Person } from './etc-folder.ts';
 const isRoot = process.getuid?.() === 0;
 const alice: Person = { name: 'alice', uid: 1000, groups: [5001, 5002] };
 const bob: Person = { name: 'bob', uid: 1001, groups: [5002] };
-const bothLines = 'alice:524288:65536\nbob:589824:65536\n';
+const bothLines = 'alice:655360000:65536\nbob:655425536:65536\n';
 let etc: EtcFolder;
 
 beforeAll(() => ensureCommand('patch', 'patch'));
@@ -41,24 +41,24 @@ describe('berth subid plan', () => {
     const separator = before === undefined || before === '' || before.endsWith('\n') ? '' : '\n';
     expect(await etc.read('subuid')).toBe(`${before ?? ''}${separator}${bothLines}`);
     expect(after.slice(`${before ?? ''}${separator}`.length)).toBe(
-      'alice:524288:65536\nalice:5001:1\nalice:5002:1\nbob:589824:65536\nbob:5002:1\n',
+      'alice:655360000:65536\nalice:5001:1\nalice:5002:1\nbob:655425536:65536\nbob:5002:1\n',
     );
     expect(await etc.subid('plan', '--groups')).toEqual({ exitCode: 0, stdout: '', stderr: '' });
     expect(await etc.leftovers()).toEqual([]);
   });
 
   it('has everything in its JSON', async () => {
-    await etc.write('subuid', 'eve:600000:10\neve:600005:10\nnonsense\n');
+    await etc.write('subuid', 'eve:655430000:10\neve:655430005:10\nnonsense\n');
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--folders');
     expect({ exitCode, stderr }).toEqual({ exitCode: 78, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
       version: 1,
-      layout: { firstUid: 1000, base: 524_288, size: 65_536 },
+      layout: { firstUid: 1000, base: 655_360_000, size: 65_536 },
       users: 2,
       complete: 0,
       subuid: {
         file: etc.path('etc/subuid'),
-        add: [{ owner: 'alice', start: 524_288, count: 65_536 }],
+        add: [{ owner: 'alice', start: 655_360_000, count: 65_536 }],
       },
       folders: { make: [{ uid: 1000 }, { uid: 1001 }], present: 0 },
       problems: [{ code: 'overlaps-entry', user: 'bob', uid: 1001, file: 'subuid' }],
@@ -66,7 +66,7 @@ describe('berth subid plan', () => {
         { code: 'entry-malformed', file: 'subuid', line: 3 },
         { code: 'entries-overlap', file: 'subuid', line: 2 },
       ],
-      suggestion: { firstUid: 1000, base: 655_360, size: 65_536 },
+      suggestion: { firstUid: 1000, base: 655_491_072, size: 65_536 },
     });
   });
 
@@ -158,19 +158,51 @@ describe('berth subid apply', () => {
   });
 
   it('writes for nobody where one has no room, and for the others with --keep-going', async () => {
-    await etc.write('subuid', 'eve:600000:10\n');
+    await etc.write('subuid', 'eve:655430000:10\n');
     const refused = await etc.subid('apply');
     expect(refused).toMatchObject({ exitCode: 78, stdout: '' });
-    expect(refused.stderr).toContain('589824-655359 of bob overlap 600000-600009 of eve in subuid');
-    expect(refused.stderr).toContain('--first-uid 1000 --base 655360 --size 65536');
-    expect(await etc.read('subuid')).toBe('eve:600000:10\n');
+    expect(refused.stderr).toContain(
+      '655425536-655491071 of bob overlap 655430000-655430009 of eve in subuid',
+    );
+    expect(refused.stderr).toContain('--first-uid 1000 --base 655491072 --size 65536');
+    expect(await etc.read('subuid')).toBe('eve:655430000:10\n');
 
     expect((await etc.subid('apply', '--keep-going')).exitCode).toBe(78);
-    expect(await etc.read('subuid')).toBe('eve:600000:10\nalice:524288:65536\n');
+    expect(await etc.read('subuid')).toBe('eve:655430000:10\nalice:655360000:65536\n');
 
-    expect((await etc.subid('apply', '--base', '655360')).exitCode).toBe(0);
-    expect(await etc.read('subuid')).toBe('eve:600000:10\nalice:524288:65536\nbob:720896:65536\n');
+    expect((await etc.subid('apply', '--base', '655491072')).exitCode).toBe(0);
+    expect(await etc.read('subuid')).toBe(
+      'eve:655430000:10\nalice:655360000:65536\nbob:655556608:65536\n',
+    );
   });
+
+  it.runIf(isRoot)(
+    'keeps clear of what useradd gives, before it and after it (as root)',
+    async () => {
+      const useradd = async (names: readonly string[]): Promise<void> => {
+        for (const name of names) await execa('useradd', ['--prefix', etc.root, name]);
+      };
+      const local = (from: number): string[] =>
+        Array.from({ length: 9 }, (_, index) => `local${from + index}`);
+      await etc.write('shadow', '');
+      await etc.write('subuid', '');
+      await etc.write('subgid', '');
+      await useradd(local(1));
+      expect(await etc.read('subuid')).toContain('local9:624288:65536\n');
+
+      // Those of a directory, which useradd does not know.
+      const people = ['ida', 'leo'].map(
+        (name, index) => `${name}:x:${1000 + index}:100::/:/bin/sh`,
+      );
+      const applied = await etc.subid('apply', ...people);
+      expect(applied, applied.stderr).toMatchObject({ exitCode: 0 });
+      await useradd(local(10));
+
+      const plan = await etc.subid('plan', '-o', 'json', ...people);
+      expect(JSON.parse(plan.stdout)).toMatchObject({ complete: 2, problems: [], warnings: [] });
+      expect((await etc.read('subuid')).match(/^local/gm)).toHaveLength(18);
+    },
+  );
 
   it.runIf(isRoot)('makes the folders of the users (as root)', async () => {
     const storage = etc.path('storage');
