@@ -44,6 +44,8 @@ export default defineConfig({
           // A process of its own for each file would take longer than most of them.
           isolate: false,
           maxWorkers: 2,
+          // They take milliseconds; a busy disk is no failure of theirs.
+          testTimeout: 30_000,
         },
       },
       ...Object.entries({ outages, site, ssh, accounts }).map(([name, files], index) => ({
