@@ -62,7 +62,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         .example('berth plan --user alice --cluster prod -o json', 'one cluster, for a script')
         .example('berth plan --ssh --user alice --command "squeue"', 'the exact command lines')
         .epilogue(
-          'Exit status: 0 nothing to do, 1 changes, more than 1 an error (as kubectl diff).',
+          'Exit status: 0 nothing to do, 1 changes, more than 1 an error (as kubectl diff). With --ssh: 0 a session, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
         ),
     handler: async (args) => {
       if (args.ssh === true) {

@@ -7,7 +7,8 @@ import { escapeUnseen, type Terminal } from './terminal.ts';
 /**
  * Writes the plan of a session to standard output.
  *
- * @returns The exit status: 0 where there is a session, 77 (EX_NOPERM) where there is none.
+ * @returns The exit status: 0 where there is a session, 77 (EX_NOPERM) where the user is refused, 69
+ *   (EX_UNAVAILABLE) where a login would fail.
  */
 export function writeSessionPlan(
   plan: SessionPlan,
@@ -19,5 +20,6 @@ export function writeSessionPlan(
     stdout.write(
       escapeUnseen(format === 'json' ? `${JSON.stringify(plan, null, 2)}\n` : stringify(plan)),
     );
-  return plan.outcome === 'refused' ? 77 : 0;
+  if (plan.outcome === 'refused') return 77;
+  return plan.obstacles.length > 0 ? 69 : 0;
 }

@@ -5,7 +5,7 @@ import { escapeUnseen, shown } from './terminal.ts';
 
 /** A planned session for a person: what is decided and why, then the exact command lines. */
 export function sessionPlanText(plan: SessionPlan): string {
-  const { user, outcome, reason, mistakes, session, pod } = plan;
+  const { user, outcome, reason, mistakes, obstacles, session, pod } = plan;
   if (pod !== undefined)
     return [
       `${shown(user)} gets profile ${pod.profile}: ${shown(reason)}`,
@@ -29,6 +29,7 @@ export function sessionPlanText(plan: SessionPlan): string {
   const state = container.runs ? 'runs, and is joined' : 'does not run, and is started first';
   return [
     `${shown(user)} gets profile ${profile}: ${shown(reason)}`,
+    ...obstaclesText(obstacles),
     `container ${container.name} ${state}`,
     '',
     'mounts',
@@ -45,6 +46,19 @@ export function sessionPlanText(plan: SessionPlan): string {
     'becomes',
     callText(becomes),
   ].join('\n');
+}
+
+function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
+  if (obstacles.length === 0) return [];
+  return [
+    '',
+    'a login would fail now',
+    ...obstacles.flatMap(({ id, message, next = '' }) => [
+      `  ${id}: ${shown(message)}`,
+      `    ${shown(next)}`,
+    ]),
+    '',
+  ];
 }
 
 /** As it could be typed into a POSIX shell. */

@@ -5,6 +5,8 @@ import { containerSession, sessionCall, type SessionContainer } from '../session
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
 import { groupNamesOf } from '../system/group-names.ts';
+import type { CheckResult } from './doctor/check.ts';
+import { checkPodman } from './doctor/ssh-checks.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from './plan-pod-session.ts';
 import { readyMounts } from './ready-mounts.ts';
@@ -30,6 +32,8 @@ export interface SessionPlan {
   readonly reason: string;
   /** All that is wrong with the profile, where that is why. */
   readonly mistakes?: string;
+  /** Why a login would fail at the moment, as `berth doctor` finds it; empty where it would not. */
+  readonly obstacles: readonly CheckResult[];
   /** In a container of this host. */
   readonly session?: PlannedSession;
   /** In a pod. */
@@ -69,7 +73,8 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   if (choice.kind !== 'profile') {
     const outcome = choice.kind === 'refuse' ? 'refused' : 'host-shell';
     const mistakes = choice.kind === 'refuse' ? choice.error?.message : undefined;
-    return { user: user.name, outcome, reason, ...(mistakes === undefined ? {} : { mistakes }) };
+    const why = mistakes === undefined ? {} : { mistakes };
+    return { user: user.name, outcome, reason, obstacles: [], ...why };
   }
   const { profile } = choice;
   const outcome = 'session';
@@ -81,10 +86,19 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     runFolder: findRunFolder(user) ?? runFoldersOf(user)[1],
     connection: 'CONNECTION',
   };
+  const common = { user: user.name, outcome, reason } as const;
   if (profile.backend === 'pod')
-    return { user: user.name, outcome, reason, pod: await planPodSession(input, host, profile) };
-  return { user: user.name, outcome, reason, session: planned(input, host, profile) };
+    return { ...common, obstacles: [], pod: await planPodSession(input, host, profile) };
+  const ofProfile = { ...settings, profiles: new Map([[profile.name, profile]]) };
+  const obstacles = (await checkPodman(ofProfile, user, checkTimeoutMs)).filter(
+    // Its own mounts are in the plan, or the plan fails by them.
+    ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
+  );
+  return { ...common, obstacles, session: planned(input, host, profile) };
 }
+
+/** For each thing that the host is asked, in milliseconds. */
+const checkTimeoutMs = 5_000;
 
 function planned(
   { command, tty, filesFolder }: PlanSessionInput,

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseBerthYml, noBerthOptions, type BerthOptions } from '../config/berth-yml.ts';
 import { builtIn } from '../config/built-in.ts';
 import { type ClusterDefinition, parseCluster } from '../config/clusters-d.ts';
@@ -47,9 +49,10 @@ export function readSiteFiles(
   const reader = new SiteFilesReader(uid);
   const berth = reader.berthYml(files.configFile, files.configFileRequired);
   // null in berth.yml means that the site has none.
-  const hookEnvFile =
-    files.hookEnvFile ?? (berth.hook_env === undefined ? builtIn.hookEnvFile : berth.hook_env);
-  const hookEnv = hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile);
+  const named = files.hookEnvFile ?? berth.hook_env;
+  const hookEnvFile = named === undefined ? builtIn.hookEnvFile : named;
+  const hookEnv =
+    hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile, named !== undefined);
   const parts: SiteParts = {
     berth,
     berthFile: files.configFile,
@@ -88,8 +91,16 @@ class SiteFilesReader {
     }
   }
 
-  hookEnv(path: string): ReturnType<typeof hookEnvSettings> {
-    const file = this.read(path);
+  /** @param required false: a host that has not even the directory has no OnDemand, and no such file */
+  hookEnv(path: string, required: boolean): ReturnType<typeof hookEnvSettings> | undefined {
+    let file: ConfigFile;
+    try {
+      file = this.read(path);
+    } catch (error) {
+      const isMissing = error instanceof BerthError && error.code === 'config-missing';
+      if (required || !isMissing || existsSync(dirname(path))) throw error;
+      return undefined;
+    }
     const settings = hookEnvSettings(parseHookEnv(file.bytes, path), path);
     if (settings.clientSecret !== undefined) this.warnReadable(file, 'CLIENT_SECRET');
     return settings;

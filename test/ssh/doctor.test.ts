@@ -5,6 +5,7 @@ import type { CheckResult } from '../../src/flows/doctor/check.ts';
 import { installed } from '../site/portal.ts';
 import { SshHost } from './host/ssh-host.ts';
 
+const repository = new URL('../..', import.meta.url).pathname;
 const berth = join(installed, 'berth');
 const storage = '/var/lib/berth-ssh';
 let host: SshHost;
@@ -73,6 +74,31 @@ describe('berth doctor on a login node', () => {
       ['podman-runtime failed'],
     ],
     [
+      'the runtime is no runtime',
+      edit('/etc/berth/ssh.yml', 's,/usr/bin/crun,/usr/bin/env,'),
+      ['podman-runtime failed'],
+    ],
+    [
+      'there are no rules',
+      edit('/etc/berth/ssh.yml', '/^rules:/,/^[a-z]/{/^rules:/d;/^ /d;/^-/d}'),
+      ['ssh-rules failed', 'user-profile failed'],
+    ],
+    [
+      'a profile is for a group that is not there',
+      edit('/etc/berth/profiles/base.yml', '$a groups: [nobodys]'),
+      ['ssh-rules failed', 'user-profile failed'],
+    ],
+    [
+      'a profile mounts what is not there',
+      edit('/etc/berth/profiles/base.yml', 's,^mounts:,&\\n  - source: /nowhere/scratch,'),
+      ['ssh-mounts failed'],
+    ],
+    [
+      'a profile mounts what is not there for this user',
+      edit('/etc/berth/profiles/base.yml', 's,^mounts:,&\\n  - source: /nowhere/$USER,'),
+      ['ssh-mounts failed'],
+    ],
+    [
       'the init program is not there',
       edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
       ['podman-runtime failed'],
@@ -139,13 +165,13 @@ describe('berth doctor on a login node', () => {
     [
       'a profile is broken',
       edit('/etc/berth/profiles/base.yml', '$a imagee: x'),
-      ['ssh-config failed', 'ssh-profile failed', 'image warning'],
+      ['ssh-config failed', 'ssh-profile failed', 'user-profile failed', 'image warning'],
     ],
     ['ssh.yml is broken', edit('/etc/berth/ssh.yml', '$a rulez: []'), ['ssh-config failed']],
     [
       'a rule leads nowhere',
       edit('/etc/berth/ssh.yml', 's/profile: base/profile: bass/'),
-      ['ssh-profile failed'],
+      ['ssh-profile failed', 'user-profile failed'],
     ],
     [
       'the image is not there',
@@ -169,6 +195,15 @@ describe('berth doctor on a login node', () => {
       ['storage-file-system failed', 'image failed', 'user-storage warning'],
     ],
   ];
+
+  it('asks for no hook.env where there is no Open OnDemand, also with a berth.yml', async () => {
+    await root(`cp ${repository}etc/berth/berth.yml.example /etc/berth/berth.yml`);
+    try {
+      expect(await complaints()).toEqual([]);
+    } finally {
+      await root('rm /etc/berth/berth.yml');
+    }
+  });
 
   it.each(faults)('%s: exactly that is said', async (_what, [spoil, mend], expected) => {
     await root(spoil.replaceAll('FOLDER', folder));

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../../config/settings.ts';
 import type { LoadedSettings } from '../../config/site-parts.ts';
 import type { OidcSettings } from '../../config/settings.ts';
+import { BerthError } from '../../errors.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import { loadSettings, type SettingsFiles } from '../load-settings.ts';
@@ -43,6 +45,7 @@ export interface DoctorInput {
  */
 export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
   const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
+  const onSshHost = isSshHost(sshConfigFile);
   const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile);
   let loaded: LoadedSettings | undefined;
   const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
@@ -52,15 +55,21 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
       run: async () => {
         if (onlySsh)
           return skipped('this host is for SSH sessions only: there is no Open OnDemand');
-        loaded = await loadSettings(input.files, { cache: 'off' });
-        return configFinding(loaded);
+        try {
+          loaded = await loadSettings(input.files, { cache: 'off' });
+        } catch (error) {
+          // berth.yml alone, copied from the example, makes no portal host.
+          if (onSshHost && isWithoutClusters(error)) return noClusters;
+          throw error;
+        }
+        return configFinding(loaded, onSshHost);
       },
     },
     timeoutMs,
   );
   let user: User | undefined;
   const account = await accountCheck(input, loaded, (found) => (user = found));
-  const ssh = isSshHost(sshConfigFile)
+  const ssh = onSshHost
     ? await checkSsh({
         configFile: sshConfigFile,
         timeoutMs,
@@ -68,7 +77,8 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
         ...(user === undefined ? {} : { user }),
       })
     : [];
-  if (loaded === undefined) return [node, config, ...account, ...ssh, ...(onlySsh ? [] : [unread])];
+  if (loaded === undefined)
+    return [node, config, ...account, ...ssh, ...(config.status === 'failed' ? [unread] : [])];
 
   const known: LoadedSettings = loaded;
   const { settings, broken } = known;
@@ -117,11 +127,24 @@ function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] 
   return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
 }
 
-function configFinding({ settings, broken }: LoadedSettings): Finding {
+const noClusters = skipped('no Kubernetes cluster is configured: SSH sessions only');
+
+function isWithoutClusters(error: unknown): boolean {
+  return (
+    error instanceof BerthError &&
+    error.code === 'config-missing' &&
+    String(error.fields.file).startsWith('/etc/ood/') &&
+    !existsSync('/etc/ood')
+  );
+}
+
+function configFinding({ settings, broken }: LoadedSettings, onSshHost: boolean): Finding {
   const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
-  if (settings.clusters.length === 0 && broken.length === 0)
-    return failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');
-  return ok(`the configuration can be read; clusters: ${names}`);
+  if (settings.clusters.length > 0 || broken.length > 0)
+    return ok(`the configuration can be read; clusters: ${names}`);
+  return onSshHost
+    ? noClusters
+    : failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');
 }
 
 function configWarning({ message, file, code }: SettingsWarning): CheckResult {

@@ -26,6 +26,7 @@ import {
   runtimeFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
+import { mountsFinding, rulesFinding, userProfileFinding } from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
 import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 
@@ -66,36 +67,63 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
     },
     timeoutMs,
   );
-  const run = (id: string, work: (signal: AbortSignal) => Promise<Finding> | Finding) =>
-    runCheck({ id, run: work }, timeoutMs);
   if (settings === undefined) return [config];
   const known: SshSettings = settings;
-  const profiles = profileResults(known);
+  const run = runner(timeoutMs);
+  const access = await Promise.all([
+    run('ssh-rules', () => rulesFinding(known)),
+    ...(user === undefined ? [] : [run('user-profile', () => userProfileFinding(known, user))]),
+  ]);
   const pam = await run('pam-session', pamFinding);
   const pods = await checkPods(known, clusters, timeoutMs);
-  const ofPodman = new Map(
+  const first = [config, ...profileResults(known), ...access, pam];
+  const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );
-  if (ofPodman.size === 0 && known.profiles.size > 0) return [config, ...profiles, pam, ...pods];
-  const { podman, storage } = known;
+  if (profiles.size === 0 && known.profiles.size > 0) return [...first, ...pods];
+  return [...first, ...(await checkPodman({ ...known, profiles }, user, timeoutMs)), ...pods];
+}
+
+/**
+ * What sessions in containers of these profiles need of this host, and of the user. Changes nothing.
+ *
+ * @param timeoutMs for each check, in milliseconds
+ */
+export async function checkPodman(
+  settings: SshSettings,
+  user: User | undefined,
+  timeoutMs: number,
+): Promise<CheckResult[]> {
+  const { podman, storage } = settings;
+  const run = runner(timeoutMs);
   // Asked once, for the files and for the user: NSS may be slow.
   const subids = planSubids(subidInput(user));
   subids.catch(() => undefined);
   const results = await Promise.all([
     run('podman', (signal) => podmanFinding(podman, signal)),
-    run('podman-runtime', () => runtimeFinding(podman)),
+    run('podman-runtime', (signal) => runtimeFinding(podman, signal)),
     run('newuidmap', (signal) => idMapToolsFinding(signal)),
     run('subid-files', async () => subidFilesFinding(await subids)),
     run('cgroups', () => cgroupFinding(podman)),
-    run('cgroup-delegation', () => delegationFinding(known, user?.uid)),
-    run('devices', () => devicesFinding(known)),
+    run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
+    run('devices', () => devicesFinding(settings)),
+    run('ssh-mounts', () => mountsFinding(settings, user)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
-    ...(user === undefined ? [] : userChecks(user, known, subids, run)),
+    ...(user === undefined ? [] : userChecks(user, settings, subids, run)),
   ]);
-  const images = imageChecks({ ...known, profiles: ofPodman });
-  return [config, ...profiles, pam, ...results, ...images, ...pods];
+  return [...results, ...imageChecks(settings)];
 }
+
+type Run = (
+  id: string,
+  work: (signal: AbortSignal) => Promise<Finding> | Finding,
+) => Promise<CheckResult>;
+
+const runner =
+  (timeoutMs: number): Run =>
+  (id, run) =>
+    runCheck({ id, run }, timeoutMs);
 
 /** Profiles that nobody can use, and what others say in vain. */
 function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
@@ -112,8 +140,6 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
     })),
   ];
 }
-
-type Run = (id: string, work: () => Promise<Finding> | Finding) => Promise<CheckResult>;
 
 function userChecks(
   user: User,

@@ -27,12 +27,10 @@ export async function podmanFinding(
 }
 
 /** What the sessions run beside podman, of which only root may have a say. */
-export async function runtimeFinding({
-  runtime,
-  nsenter,
-  init,
-  mountProgram,
-}: PodmanPaths): Promise<Finding> {
+export async function runtimeFinding(
+  { runtime, nsenter, init, mountProgram }: PodmanPaths,
+  signal: AbortSignal,
+): Promise<Finding> {
   const programs = [runtime, nsenter, init, ...(mountProgram === undefined ? [] : [mountProgram])];
   for (const path of programs) {
     const status = await there(stat(path));
@@ -43,7 +41,14 @@ export async function runtimeFinding({
     if (status.uid !== 0 || (status.mode & 0o022) !== 0)
       return failed(`others than root can write ${path}`, `chown root ${path}; chmod 755 ${path}`);
   }
-  return ok(programs.map((path) => basename(path)).join(', '));
+  // Asked last: only what is root's is run.
+  const version = /^\S+/.exec((await output(runtime, ['--version'], signal)) ?? '')?.[0];
+  return version === 'crun' || version === 'runc'
+    ? ok(programs.map((path) => basename(path)).join(', '))
+    : failed(
+        `${runtime} is neither crun nor runc: its --version begins with ${JSON.stringify(version ?? '')}`,
+        'Name crun or runc as podman.runtime in ssh.yml.',
+      );
 }
 
 /** newuidmap(1) and newgidmap(1) map subordinate IDs only with root's rights. */

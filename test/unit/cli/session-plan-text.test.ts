@@ -5,6 +5,7 @@ describe('a session that is refused, in the plan', () => {
   it('says why, and every mistake of the profile, harmless for a terminal', () => {
     const text = sessionPlanText({
       ...{ user: 'ada', outcome: 'refused', reason: 'profile gpu has mistakes' },
+      obstacles: [],
       mistakes: 'podman.devices: no path\npod.requests: \u001b[2J is no number',
     });
     expect(text.split('\n')[0]).toBe('ada is refused: profile gpu has mistakes');

@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises';
+import { chooseProfile } from '../../config/choose-profile.ts';
+import type { SshSettings } from '../../config/profile.ts';
+import { sessionBackends } from '../../config/session-backends.ts';
+import type { User } from '../../identity/user.ts';
+import { profileMounts } from '../../session/profile-mounts.ts';
+import { groupNamesOf } from '../../system/group-names.ts';
+import { runProgram } from '../../system/run-program.ts';
+import { readyMounts } from '../ready-mounts.ts';
+import { findRunFolder, runFoldersOf } from '../run-folder.ts';
+import { failed, type Finding, ok, warning } from './check.ts';
+import { there } from './ssh-host-checks.ts';
+
+/** Whether the rules of ssh.yml let anybody in, and every group and user that they name is there. */
+export async function rulesFinding(settings: SshSettings): Promise<Finding> {
+  const { rules, otherwise, hostShellGroups } = settings;
+  if (rules.length === 0)
+    return failed(
+      otherwise === 'refuse'
+        ? 'ssh.yml has no rules: nobody gets a session'
+        : 'ssh.yml has no rules: there are no sessions, only shells of the host for host_shell_groups',
+      'Add one to ssh.yml, such as `rules: [{ profile: NAME }]`.',
+    );
+  const groups = new Map<string, string>();
+  for (const group of hostShellGroups) groups.set(group, 'host_shell_groups of ssh.yml');
+  for (const { name, groups: ofProfile = [] } of settings.profiles.values())
+    for (const group of ofProfile) groups.set(group, `groups of profile ${name}`);
+  const users = new Map<string, string>();
+  for (const [index, rule] of rules.entries()) {
+    for (const group of rule.groups ?? []) groups.set(group, `rule ${index + 1} of ssh.yml`);
+    for (const user of rule.users ?? []) users.set(user, `rule ${index + 1} of ssh.yml`);
+  }
+  const [noGroups, noUsers] = await Promise.all([
+    unknown('group', groups),
+    unknown('passwd', users),
+  ]);
+  const next = 'Correct the name, or see whether the directory service (sssd, LDAP) answers.';
+  if (noGroups.length > 0) return failed(`there is no group ${noGroups.join(', no group ')}`, next);
+  return noUsers.length > 0
+    ? warning(`there is no user ${noUsers.join(', no user ')}`, next)
+    : ok(`${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, all names are known`);
+}
+
+/** `NAME (PLACE)` for each name that NSS does not know. */
+async function unknown(
+  database: 'group' | 'passwd',
+  names: ReadonlyMap<string, string>,
+): Promise<string[]> {
+  if (names.size === 0) return [];
+  const words = ['--', database, ...names.keys()];
+  const { error, stdout } = await runProgram('/usr/bin/getent', words, { env: {} });
+  // 2: a name was not found.
+  if (error !== undefined && error.code !== 2)
+    throw new Error(`getent ${database}: ${error.message.trim()}`, { cause: error });
+  const known = new Set(stdout.split('\n').map((line) => line.split(':')[0]));
+  return [...names].filter(([name]) => !known.has(name)).map(([name, at]) => `${name} (${at})`);
+}
+
+/** Which profile a user gets at one of the ports that the rules know. */
+export function userProfileFinding(settings: SshSettings, { name }: User): Finding {
+  const groups = groupNamesOf(name);
+  const ports = [undefined, ...settings.rules.flatMap((rule) => rule.ports ?? [])];
+  const choices = ports.map((port) => chooseProfile(settings, { user: name, groups, port }));
+  const [first] = choices;
+  const found = choices.find(({ kind }) => kind === 'profile') ?? choices[0];
+  if (first === undefined || found === undefined) throw new Error('one port at least is tried');
+  if (found.kind === 'profile')
+    return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
+  if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
+  return failed(
+    `${name} is refused: ${first.reason}`,
+    'Add a rule for the user to ssh.yml, or put the user into a group of one: docs/ssh-profiles.md.',
+  );
+}
+
+/**
+ * Whether all is there that profiles mount.
+ *
+ * @param user without one, sources that hang on the user are not looked at
+ */
+export async function mountsFinding(
+  { profiles, rules, storage }: SshSettings,
+  user: User | undefined,
+): Promise<Finding> {
+  const groups = user === undefined ? [] : groupNamesOf(user.name);
+  for (const profile of profiles.values()) {
+    if (!sessionBackends(profile, rules).has('podman')) continue;
+    for (const { source, missing } of profileMounts(profile))
+      if (missing === 'fail' && !source.includes('$') && (await there(stat(source))) === undefined)
+        return failed(
+          `profile ${profile.name} mounts ${source}, which is not there: its sessions do not start`,
+          'Mount the file system on this host, or set `missing: skip` for this mount in the profile.',
+        );
+    if (user === undefined) continue;
+    const isTheirs = profile.groups?.some((group) => groups.includes(group)) ?? true;
+    const runFolder = findRunFolder(user) ?? runFoldersOf(user)[1];
+    // The bundled programs are Berth's own, and not looked at here.
+    if (isTheirs) readyMounts(profile, { user, storage, runFolder }, '');
+  }
+  return ok('all that profiles mount is there');
+}
