@@ -10,6 +10,8 @@ export interface SiteSettings {
   readonly deadlineMs: number;
   /** Root's own folder for what must survive a login: signing keys, refresh tokens. */
   readonly stateDir: string;
+  /** OnDemand's `clusters.d`; its `ood_portal.yml` is beside it. */
+  readonly clustersDir: string;
   /** Where the compiled `shell/kube-credential` is installed: the exec plugin of user kubeconfigs. */
   readonly kubeCredentialCommand: string;
   readonly clusters: readonly ClusterSettings[];
@@ -106,6 +108,8 @@ export interface OidcSettings {
   readonly exchange: boolean;
   /** The `scope` of that request: Keycloak wants the client scope that brings the audience. */
   readonly exchangeScope?: string;
+  /** That request asks for a refresh token, too: kubectl then does not use up the portal's. */
+  readonly ownRefreshToken?: boolean;
   /** The claim that names the user, as the API server's `username` claim. */
   readonly usernameClaim: string;
   /** Tolerated difference between the clocks, in seconds. */

@@ -52,6 +52,7 @@ export function siteSettings(parts: SiteParts): LoadedSettings {
     minimumUid: berth.minimum_uid ?? builtIn.minimumUid,
     deadlineMs: berth.deadline ?? builtIn.deadlineMs,
     stateDir: berth.state_dir ?? builtIn.stateDir,
+    clustersDir: berth.clusters_dir ?? builtIn.clustersDir,
     kubeCredentialCommand: berth.kube_credential ?? builtIn.kubeCredentialCommand,
     clusters,
     warnings,

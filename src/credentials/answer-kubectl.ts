@@ -8,6 +8,7 @@ import {
   readCredentialCache,
   renewBeforeSeconds,
 } from './credential-cache.ts';
+import { restartWebServer } from './portal-advice.ts';
 
 export interface KubectlCall {
   /** KUBERNETES_EXEC_INFO, set by client-go. */
@@ -96,7 +97,7 @@ function find(call: KubectlCall, server: string | undefined) {
     throw new BerthError('kubectl did not say for which cluster it asks', {
       code: 'kubectl-call',
       exit: 'config',
-      hint: 'Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry, or log in to the portal again.',
+      hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: that writes it anew.`,
     });
   }
   const path = `${call.home}/${credentialCachePath(server)}`;
@@ -125,6 +126,6 @@ function missing(what: string): BerthError {
   return new BerthError(`there is no credential for ${escapeControl(what)}`, {
     code: 'credential-missing',
     exit: 'permission',
-    hint: 'Log in to the portal: that makes one.',
+    hint: `${restartWebServer}: that makes one.`,
   });
 }

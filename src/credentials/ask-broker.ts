@@ -1,6 +1,7 @@
 import { BerthError, type ExitClass, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
+import { restartWebServer } from './portal-advice.ts';
 
 /**
  * Asks root's broker for a new token over the user's own socket. systemd closes a connection at once
@@ -114,6 +115,6 @@ function failure(kind: string, what: string, exit: ExitClass = 'temporary'): Ber
   return new BerthError(`the credential broker ${what}`, {
     code: `broker-${kind}`,
     exit,
-    hint: 'Log in to the portal again. The broker runs on the portal’s host only: systemctl status "berth-broker@*".',
+    hint: `${restartWebServer}. The broker runs on the portal’s host only: systemctl status "berth-broker@*".`,
   });
 }

@@ -1,6 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
+import { restartWebServer } from './portal-advice.ts';
 
 /**
  * What `kube-credential` answers kubectl from: one file of mode 0600 for a user and an API server,
@@ -86,7 +87,7 @@ export function readCredentialCache(
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
       code: 'credential-cache-broken',
       exit: 'config',
-      hint: 'Remove the file and log in to the portal again: it is made anew.',
+      hint: `Remove the file. ${restartWebServer}: that makes it anew.`,
       fields: { file: path },
     });
   }

@@ -7,6 +7,7 @@ import {
   type PublicRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
+import { logInAnew } from './portal-advice.ts';
 import { type Heir, newestHeir, renewalLock, siblings } from './refresh-heirs.ts';
 import { refreshTokens } from './refresh.ts';
 import { renewOnce } from './renew-once.ts';
@@ -41,7 +42,7 @@ export async function renewCached(
     throw new BerthError(`the credential for ${cache.server} has expired`, {
       code: 'credential-expired',
       exit: 'permission',
-      hint: 'Log in to the portal again. (The portal gave no refresh token, so it lasts only as long as its token.)',
+      hint: `${logInAnew}. (The portal gave no refresh token, so it lasts only as long as its token.)`,
     });
   }
   return await renewOnce(

@@ -17,8 +17,8 @@ export function chooseToken(
     exit: 'config',
     hint:
       kind === 'id'
-        ? 'Add OIDC_id_token to pun_pre_hook_exports (and OIDCPassIDTokenAs serialized in Apache), and openid to the scope.'
-        : 'Add OIDC_access_token to pun_pre_hook_exports in nginx_stage.yml.',
+        ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'
+        : 'In /etc/ood/config/ood_portal.yml add OIDC_ACCESS_TOKEN to pun_pre_hook_exports, with no blank before it.',
   });
 }
 

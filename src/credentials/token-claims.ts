@@ -1,5 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
+import { logInAnew } from './portal-advice.ts';
 
 /** What a token has to be before it may be written where kubectl finds it. */
 export interface ClaimsExpectation {
@@ -125,7 +126,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
     throw refused(
       'token-expired',
       `the token expired ${Math.round(now - end)} seconds ago`,
-      'The user has to log in to the portal again. If that does not help, compare this host’s clock with the identity provider’s.',
+      `The user’s session at the identity provider is over. ${logInAnew}. If that does not help, compare this host’s clock with the identity provider’s.`,
     );
   }
   const start = Math.max(Number(nbf ?? 0), Number(iat ?? 0));

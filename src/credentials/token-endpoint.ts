@@ -1,6 +1,7 @@
 import { BerthError, type ExitClass } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { badAnswer, type HttpsClient } from '../system/https-request.ts';
+import { logInAnew } from './portal-advice.ts';
 
 /** Where tokens are asked for, and as which client. */
 export interface TokenEndpoint {
@@ -101,7 +102,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   invalid_grant: {
     code: 'refresh-token-refused',
     exit: 'permission',
-    hint: 'The login has ended or its refresh token was used: log in to the portal again.',
+    hint: `The login has ended, or its refresh token was used by another. ${logInAnew}.`,
   },
   invalid_client: clientRefused,
   unauthorized_client: clientRefused,

@@ -104,6 +104,6 @@ function malformed(why: string): BerthError {
   return new BerthError(`the token is not a signed JWT: ${why}`, {
     code: 'token-malformed',
     exit: 'permission',
-    hint: 'Look at pun_pre_hook_exports in nginx_stage.yml: it must name OIDC_ID_TOKEN or OIDC_ACCESS_TOKEN, and the provider must issue JWTs.',
+    hint: 'Look at pun_pre_hook_exports in /etc/ood/config/ood_portal.yml: it must name OIDC_ID_TOKEN or OIDC_ACCESS_TOKEN, and the provider must issue JWTs.',
   });
 }

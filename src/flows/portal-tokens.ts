@@ -1,14 +1,19 @@
 import type { LoginTokens } from './verified-login.ts';
 
 /**
- * The tokens of a login as nginx_stage hands them over: `OOD_` and the names that the site lists in
- * `pun_pre_hook_exports`. An empty variable is an absent one.
+ * The tokens of a login as nginx_stage hands them over: `OOD_` and the names as the site spells them in
+ * `pun_pre_hook_exports`, where OnDemand's Lua takes `OIDC_ACCESS_TOKEN` and mod_auth_openidc's own
+ * `OIDC_access_token` for the same. An empty variable is an absent one.
  */
 export function portalTokens(env: Readonly<Record<string, string | undefined>>): LoginTokens {
-  const { OOD_OIDC_ACCESS_TOKEN, OOD_OIDC_ID_TOKEN, OOD_OIDC_REFRESH_TOKEN } = env;
+  const token = (name: string): string | undefined =>
+    [env[`OOD_OIDC_${name.toUpperCase()}`], env[`OOD_OIDC_${name}`]].find((value) => value);
+  const [accessToken, idToken, refreshToken] = ['access_token', 'id_token', 'refresh_token'].map(
+    token,
+  );
   return {
-    ...(OOD_OIDC_ACCESS_TOKEN && { accessToken: OOD_OIDC_ACCESS_TOKEN }),
-    ...(OOD_OIDC_ID_TOKEN && { idToken: OOD_OIDC_ID_TOKEN }),
-    ...(OOD_OIDC_REFRESH_TOKEN && { refreshToken: OOD_OIDC_REFRESH_TOKEN }),
+    ...(accessToken && { accessToken }),
+    ...(idToken && { idToken }),
+    ...(refreshToken && { refreshToken }),
   };
 }

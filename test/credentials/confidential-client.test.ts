@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,7 +34,8 @@ beforeAll(async () => {
   await ensureCommand('strace', 'strace');
   newcomers = new Newcomers(new LiveCluster(site));
   portal = await Portal.make(site);
-  await configure();
+  await portal.useExchange();
+  secrets.add(site.keycloak.client('ondemand').secret ?? '');
   cara = await newcomers.come('md-cara');
   await site.keycloak.addUser(cara.name);
   kubectl = new OwnKubectl(site, cara);
@@ -51,24 +52,6 @@ afterAll(async () => {
   await newcomers.leave();
   await portal.remove();
 });
-
-/** OnDemand's own client, whose tokens are not for the cluster, and its secret in a file of root's. */
-async function configure(): Promise<void> {
-  const { id, secret = '' } = site.keycloak.client('ondemand');
-  const file = join(portal.folder, 'client-secret');
-  await writeFile(file, `${secret}\n`, { mode: 0o600 });
-  secrets.add(secret);
-  const credentials = {
-    ca_file: site.ca.file,
-    client_id: id,
-    client_secret_file: file,
-    audience: 'kubernetes',
-    exchange: true,
-    exchange_scope: 'kubernetes',
-  };
-  const admin = { kubeconfig: portal.files.kubeconfig };
-  await portal.writeBerth({ defaults: { admin, subject_prefix: 'oidc:', credentials } });
-}
 
 const traced = (file: string, ...more: readonly string[]): string[] => [
   ...['strace', '-f', '-A', '-e', 'trace=execve', '-s', '1000000', '-o', file, ...more],

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { parse } from 'yaml';
@@ -73,6 +73,11 @@ export class OwnKubectl {
 
   async cache(server?: string): Promise<CredentialCache> {
     return JSON.parse(await readFile(this.cacheFile(server), 'utf8')) as CredentialCache;
+  }
+
+  /** Removes the credential, so that only a new one can be what works. */
+  async forget(): Promise<void> {
+    await rm(this.cacheFile());
   }
 
   /** What the user meets later: the token in the cache has come to its end. */

@@ -103,7 +103,9 @@ describe('when the token has ended', () => {
     const { exitCode, stderr } = await kubectl.run('get', 'pods');
 
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/\[refresh-token-refused\].*log in to the portal again/);
+    expect(stderr).toMatch(
+      /\[refresh-token-refused\].*Log out of the portal .* then choose Help > Restart Web Server/,
+    );
   });
 
   it('a new login of the portal makes all well', async () => {

@@ -155,6 +155,24 @@ export class Portal {
     await writeFile(this.files.berth, stringify(settings), { mode: 0o644 });
   }
 
+  /** OnDemand's own client, whose tokens are exchanged for the cluster's; its secret is in a file of root's. */
+  async useExchange(more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const { id, secret = '' } = this.site.keycloak.client('ondemand');
+    const file = join(this.folder, 'client-secret');
+    await writeFile(file, `${secret}\n`, { mode: 0o600 });
+    const credentials = {
+      ca_file: this.site.ca.file,
+      client_id: id,
+      client_secret_file: file,
+      audience: 'kubernetes',
+      exchange: true,
+      exchange_scope: 'kubernetes',
+      ...more,
+    };
+    const admin = { kubeconfig: this.files.kubeconfig };
+    await this.writeBerth({ defaults: { admin, subject_prefix: 'oidc:', credentials } });
+  }
+
   /** The user's tokens from the identity provider, of a client whose tokens the cluster takes. */
   async login(user: string): Promise<PortalTokens> {
     return this.site.keycloak.login(user, { client: 'kubernetes-public' });
@@ -191,12 +209,13 @@ export class Portal {
     output: string,
     args: readonly string[],
     tokens: PortalTokens = {},
+    env: Readonly<Record<string, string>> = {},
   ): Promise<HookResult> {
     const [file = '', ...rest] = this.enter([join(installed, output), ...args]);
     const { exitCode, stdout, stderr, shortMessage } = await execa(file, rest, {
       reject: false,
       extendEnv: false,
-      env: this.environment(tokens),
+      env: { ...this.environment(tokens), ...env },
       cwd: '/',
       input: '',
       timeout: 60_000,

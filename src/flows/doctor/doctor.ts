@@ -19,6 +19,7 @@ import {
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer } from './issuer-checks.ts';
+import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 
@@ -90,8 +91,9 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
       cluster,
       ...failedBy(error),
     }));
-  const [host, ...perCluster] = await Promise.all([
+  const [host, portal, ...perCluster] = await Promise.all([
     checkHost({ ...settings, clusters: chosen }, input),
+    checkPortal({ ...settings, clusters: chosen }, timeoutMs),
     ...chosen.map((cluster) => checkOne(cluster, settings.clusters.length, input, known, user)),
   ]);
   const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
@@ -102,6 +104,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     ...account,
     ...ssh,
     ...host.filter(({ cluster }) => cluster === undefined),
+    ...portal,
     ...home,
     ...faults,
     ...unknownCluster(input, chosen.length + faults.length),

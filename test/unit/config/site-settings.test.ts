@@ -52,6 +52,7 @@ describe('the settings of a site', () => {
       minimumUid: 1000,
       deadlineMs: 10_000,
       stateDir: '/var/lib/berth',
+      clustersDir: '/etc/ood/config/clusters.d',
       kubeCredentialCommand: '/usr/lib/berth/shell/kube-credential',
       warnings: [],
       clusters: [

@@ -257,7 +257,7 @@ describe('when the token has come to its end', () => {
     const { status, stderr } = await run();
     expect(status).toBe(77);
     expect(stderr).toContain('[refresh-token-refused]');
-    expect(stderr).toContain('log in to the portal again');
+    expect(stderr).toMatch(/Log out of the portal .* then choose Help > Restart Web Server/);
     expect(stderr).not.toContain(refreshToken);
     expect(stderr).toMatch(/^[\x20-\x7e’]+\n$/);
   });

@@ -79,6 +79,7 @@ describe('files of root', () => {
       minimumUid: 1000,
       deadlineMs: 10_000,
       stateDir: join(folder, 'state'),
+      clustersDir: join(folder, 'clusters.d'),
       kubeCredentialCommand: join(folder, 'kube-credential'),
       warnings: [],
       clusters: [

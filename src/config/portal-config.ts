@@ -1,0 +1,102 @@
+import { type ApacheDirective, parseApacheConfig } from './apache-config.ts';
+
+type Directive = Pick<ApacheDirective, 'name' | 'args'>;
+
+/** What counts for Berth in the configuration of OnDemand's Apache. */
+export interface PortalConfig {
+  /** True where the portal's users log in by mod_auth_openidc. */
+  readonly openidc: boolean;
+  /** `pun_pre_hook_root_cmd`. */
+  readonly hook?: string;
+  /** `pun_pre_hook_exports`, as it is written. */
+  readonly exports?: string;
+  /** Directives for the requests that start a user's nginx, the last of equal ones counts. */
+  readonly pun: readonly Directive[];
+  /** The same for each location behind which servers of users are: /node, /rnode. */
+  readonly servers: readonly { readonly path: string; readonly directives: readonly Directive[] }[];
+}
+
+/**
+ * The arguments of the directive that counts, as one text; nothing where the module's default does.
+ *
+ * @param name In lower case.
+ */
+export function directiveIn(directives: readonly Directive[], name: string): string | undefined {
+  return directives.findLast((one) => one.name === name)?.args.join(' ');
+}
+
+/**
+ * What ood-portal-generator makes of an `ood_portal.yml`, as far as it matters here.
+ *
+ * @param document The parsed file; a key of another type than OnDemand's is as good as absent.
+ */
+export function portalFromYaml(document: unknown): PortalConfig {
+  const yml = objectIn(document);
+  const portal = [
+    ...Object.entries(objectIn(yml.oidc_settings)).map(([name, value]) => directive(name, value)),
+    ...linesIn(yml.custom_vhost_directives),
+  ];
+  const location = linesIn(yml.custom_location_directives);
+  const stripped = Array.isArray(yml.strip_proxy_headers) ? yml.strip_proxy_headers : [];
+  const unset = stripped.map((name) => directive('RequestHeader', `unset ${String(name)}`));
+  const uris = [yml.node_uri, yml.rnode_uri, yml.secure_node_uri, yml.secure_rnode_uri];
+  return {
+    openidc: [yml.oidc_uri, yml.oidc_client_id].every((key) => typeof key === 'string'),
+    ...textAs('hook', yml.pun_pre_hook_root_cmd),
+    ...textAs('exports', yml.pun_pre_hook_exports),
+    pun: [...portal, ...location],
+    servers: uris
+      .filter((path) => typeof path === 'string')
+      .map((path) => ({ path, directives: [...portal, ...location, ...unset] })),
+  };
+}
+
+/**
+ * The same from Apache's own files.
+ *
+ * @param texts Of the files in the order in which Apache reads them: the module's own, the portal's.
+ */
+export function portalFromApache(texts: readonly string[]): PortalConfig {
+  const all = texts.flatMap(parseApacheConfig);
+  // Of the server, and of its virtual hosts: the other one that OnDemand writes only redirects.
+  const portal = all.filter(({ sections }) => sections.every(({ name }) => name === 'virtualhost'));
+  const variables = new Map(
+    all.filter(({ name }) => name === 'setenv').map(({ args: [name, value] }) => [name, value]),
+  );
+  const handledBy = (script: string) => {
+    const hooks = all.filter(({ name, args }) => name === 'luahookfixups' && args[0] === script);
+    return hooks.flatMap(({ sections }) => sections.at(-1) ?? []);
+  };
+  const within = (section: object | undefined): Directive[] => [
+    ...portal,
+    ...all.filter(({ sections }) => section !== undefined && sections.at(-1) === section),
+  ];
+  return {
+    openidc: all.some(({ name }) => name === 'oidcclientid'),
+    ...textAs('hook', variables.get('OOD_PUN_PRE_HOOK_ROOT_CMD')),
+    ...textAs('exports', variables.get('OOD_PUN_PRE_HOOK_EXPORTS')),
+    pun: within(handledBy('pun_proxy.lua')[0]),
+    servers: handledBy('node_proxy.lua').map((section) => ({
+      path: /^\^?(\/[\w/-]*?)\/?(?:\W|$)/.exec(section.argument)?.[1] ?? section.argument,
+      directives: within(section),
+    })),
+  };
+}
+
+function directive(name: string, value: unknown): Directive {
+  // YAML's On and Off are booleans for Ruby, too; Apache then gets `true`, which is neither.
+  return { name: name.toLowerCase(), args: String(value).split(/\s+/) };
+}
+
+function linesIn(value: unknown): Directive[] {
+  const lines = Array.isArray(value) ? value.map(String) : [];
+  return parseApacheConfig(lines.join('\n'));
+}
+
+function objectIn(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function textAs<Key extends string>(key: Key, value: unknown): Partial<Record<Key, string>> {
+  return typeof value === 'string' ? ({ [key]: value } as Record<Key, string>) : {};
+}

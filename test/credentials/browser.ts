@@ -1,0 +1,86 @@
+import { request as plain } from 'node:http';
+import { request as secure } from 'node:https';
+
+export interface Page {
+  readonly status: number;
+  readonly url: string;
+  readonly text: string;
+}
+
+/** As much of a browser as a login takes: cookies by origin, redirects, one form. */
+export class Browser {
+  readonly #ca: string;
+  /** By origin, then by name. */
+  readonly #cookies = new Map<string, Map<string, string>>();
+
+  /** @param ca PEM of the CA of all https sites */
+  constructor(ca: string) {
+    this.#ca = ca;
+  }
+
+  /** The page at the end of all redirects. */
+  async get(url: string): Promise<Page> {
+    let answer = await this.#send(url);
+    for (let hops = 0; answer.location !== undefined && hops < 10; hops += 1)
+      answer = await this.#send(new URL(answer.location, answer.url).href);
+    return answer;
+  }
+
+  /** Opens a page that wants a login, and logs in with Keycloak's form where it asks. */
+  async open(url: string, user: string, password = `${user}-password`): Promise<Page> {
+    const page = await this.get(url);
+    const action = /<form[^>]* action="([^"]+)"/.exec(page.text)?.[1];
+    if (action === undefined) return page;
+    const form = new URLSearchParams({ username: user, password });
+    const answer = await this.#send(action.replaceAll('&amp;', '&'), form.toString());
+    if (answer.location === undefined) throw new Error(`no login: ${answer.status} ${answer.text}`);
+    return this.get(answer.location);
+  }
+
+  /** As the header of a request to this site has them. */
+  cookies(url: string): string {
+    const jar = this.#cookies.get(new URL(url).origin) ?? new Map<string, string>();
+    return [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  #send(url: string, form?: string): Promise<Page & { readonly location?: string }> {
+    const { protocol, origin } = new URL(url);
+    const cookie = this.cookies(url);
+    const headers = {
+      // Without it mod_auth_openidc answers 401: no page for a person is asked for.
+      accept: 'text/html',
+      ...(cookie === '' ? {} : { cookie }),
+      ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+    };
+    const options = { method: form === undefined ? 'GET' : 'POST', headers, agent: false as const };
+    return new Promise((resolve, reject) => {
+      const outgoing =
+        protocol === 'https:' ? secure(url, { ...options, ca: this.#ca }) : plain(url, options);
+      outgoing.on('error', reject);
+      outgoing.on('response', (incoming) => {
+        this.#keep(origin, incoming.headers['set-cookie'] ?? []);
+        const {
+          statusCode: status = 0,
+          headers: { location },
+        } = incoming;
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (part: string) => (text += part));
+        incoming.on('error', reject);
+        incoming.on('end', () =>
+          resolve({ status, url, text, ...(location === undefined ? {} : { location }) }),
+        );
+      });
+      outgoing.end(form);
+    });
+  }
+
+  #keep(origin: string, lines: readonly string[]): void {
+    const jar = this.#cookies.get(origin) ?? new Map<string, string>();
+    this.#cookies.set(origin, jar);
+    for (const line of lines) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '' || /max-age=0|expires=thu, 01.jan.1970/i.test(line)) jar.delete(name);
+      else jar.set(name, value);
+    }
+  }
+}
