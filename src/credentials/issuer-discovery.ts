@@ -49,7 +49,7 @@ export async function fetchIssuer(
     throw new BerthError(`the issuer '${source.issuer}' calls itself '${named.slice(0, 200)}'`, {
       code: 'issuer-mismatch',
       exit: 'config',
-      hint: 'Write IDP_ISSUER_URL (or oidc.issuer) exactly as the provider’s .well-known/openid-configuration has it.',
+      hint: 'Write IDP_ISSUER_URL (or credentials.issuer) exactly as the provider’s .well-known/openid-configuration has it.',
     });
   }
   const tokenEndpoint = httpsAddress(address, document.token_endpoint, 'token_endpoint');

@@ -39,7 +39,7 @@ export function checkIssuer(claims: Claims, expected: { readonly issuer: string 
   throw refused(
     'token-issuer',
     `the token is of the issuer ${shown(claims.iss)}, not of '${expected.issuer}'`,
-    'Compare IDP_ISSUER_URL (or oidc.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
+    'Compare IDP_ISSUER_URL (or credentials.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
   );
 }
 
@@ -82,7 +82,7 @@ function checkKind(headerTyp: unknown, payloadTyp: unknown, kind: 'id' | 'access
   throw refused(
     'token-type',
     `the token is not an ${kind === 'id' ? 'ID' : 'access'} token: its type is ${shown(payloadTyp ?? headerTyp)}`,
-    'oidc.token says which of the portal’s tokens is the credential: id or access. Look also at the names in pun_pre_hook_exports.',
+    'credentials.token says which of the portal’s tokens is the credential: id or access. Look also at the names in pun_pre_hook_exports.',
   );
 }
 
@@ -104,7 +104,7 @@ function checkAudience(audience: readonly string[], claims: Claims, expected: Cl
     party === undefined
       ? 'the token has several audiences and does not say which client it was issued to (azp)'
       : `the token was issued to the client ${shown(party)}, not to '${expected.authorizedParty}'`,
-    'Compare CLIENT_ID (or oidc.clientId) with OIDCClientID of OnDemand’s Apache.',
+    'Compare CLIENT_ID (or credentials.client_id) with OIDCClientID of OnDemand’s Apache.',
   );
 }
 
@@ -148,7 +148,7 @@ function checkUser(claims: Claims, expected: ClaimsExpectation): string {
       username === undefined
         ? `the token has no claim '${expected.usernameClaim}'`
         : `the token is of ${shown(username)}, not of '${escapeControl(expected.username)}'`,
-      'oidc.usernameClaim must be the claim that OnDemand and the API server take the user’s name from.',
+      'credentials.username_claim must be the claim that OnDemand and the API server take the user’s name from.',
     );
   }
   // The API server refuses an address that was not verified; see its OIDC authenticator.

@@ -139,7 +139,7 @@ function unreachable(where: string, cause: unknown, timeoutMs: number | undefine
     return new BerthError(`the certificate of ${where} is not trusted: ${reason}`, {
       code: 'issuer-certificate',
       exit: 'config',
-      hint: 'Name the PEM file of the certificate authority that signed it as oidc.caFile.',
+      hint: 'Name the PEM file of the certificate authority that signed it as credentials.ca_file in berth.yml.',
       cause,
     });
   }
