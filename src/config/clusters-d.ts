@@ -1,6 +1,8 @@
 import { configError } from './config-error.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';
+import { kubeconfigPath } from './user-kubeconfig.ts';
+import type { BerthError } from '../errors.ts';
 
 /** What OnDemand itself knows of a cluster, from its file in `clusters.d`. */
 export interface ClusterDefinition extends Pick<
@@ -10,6 +12,8 @@ export interface ClusterDefinition extends Pick<
   /** Absent where the file does not say: OnDemand then takes ''. */
   readonly namespacePrefix?: string;
   readonly usernamePrefix?: string;
+  /** Why nothing can be written where `config_file` points: no matter where nothing is written. */
+  readonly configFileError?: BerthError;
   readonly file: string;
   readonly warnings: readonly SettingsWarning[];
 }
@@ -32,11 +36,10 @@ export function parseCluster(
   name: string,
   file: string,
 ): ClusterDefinition | undefined {
+  const bad = (key: string, complaint: string, hint: string): BerthError =>
+    configError('cluster-bad-value', file, `${key} ${complaint}`, hint, { cluster: name, key });
   const fail = (key: string, found: string, hint: string): never => {
-    throw configError('cluster-bad-value', file, `${key} is ${found}`, hint, {
-      cluster: name,
-      key,
-    });
+    throw bad(key, `is ${found}`, hint);
   };
   const top = asMap(document);
   if (top === undefined) return fail('the file', 'no YAML mapping', 'Start it with `v2:`.');
@@ -68,6 +71,14 @@ export function parseCluster(
   if (caFile !== undefined && !caFile.startsWith('/')) {
     fail('v2.job.server.cert_authority_file', 'no absolute path', 'Write the path from `/` on.');
   }
+  const configFile = text(job, 'v2.job', 'config_file');
+  const kubeconfig = configFile === undefined ? undefined : kubeconfigPath(configFile);
+  if (configFile?.startsWith('~/') === true)
+    warnings.push({
+      code: 'cluster-config-file-tilde',
+      message: `v2.job.config_file is ${configFile}, and OnDemand's shell does not replace the ~ of --kubeconfig=~: write $HOME in its place`,
+      file,
+    });
   return {
     name,
     auth,
@@ -75,13 +86,23 @@ export function parseCluster(
       endpoint: endpoint(text(section('server'), 'v2.job.server', 'endpoint'), auth, fail),
       ...(caFile === undefined ? {} : { caFile }),
     },
-    kubeconfig: { cluster, context: text(job, 'v2.job', 'context') ?? cluster },
+    kubeconfig: {
+      cluster,
+      context: text(job, 'v2.job', 'context') ?? cluster,
+      ...(kubeconfig !== undefined && 'path' in kubeconfig ? { file: kubeconfig.path } : {}),
+    },
+    ...(kubeconfig !== undefined && 'problem' in kubeconfig
+      ? { configFileError: bad('v2.job.config_file', kubeconfig.problem, configFileHint) }
+      : {}),
     ...(namespacePrefix === undefined ? {} : { namespacePrefix }),
     ...(usernamePrefix === undefined ? {} : { usernamePrefix }),
     file,
     warnings,
   };
 }
+
+const configFileHint =
+  'Write $HOME/PATH: credentials are written as the user and below the home only. Or set credentials.mode: none in berth.yml, and write that file yourself.';
 
 type Map = Readonly<Record<string, unknown>>;
 type Fail = (key: string, found: string, hint: string) => never;
@@ -116,7 +137,8 @@ function endpoint(text: string | undefined, auth: ClusterDefinition['auth'], fai
   const hint = 'Set it to the API server’s URL, https://HOST:6443.';
   if (text === undefined) return auth === 'oidc' ? fail(key, 'missing', hint) : defaultEndpoint;
   const url = URL.parse(text);
-  if (url?.protocol !== 'https:' || /\s/.test(text)) return fail(key, 'no https URL', hint);
+  if (url?.protocol !== 'https:' || url.port === '0' || /\s/.test(text))
+    return fail(key, 'no https URL', hint);
   if (url.username !== '' || url.password !== '') return fail(key, 'a URL with a user in it', hint);
   return text;
 }

@@ -32,8 +32,13 @@ export interface ClusterSettings {
   /** `v2.job.auth.type`; OnDemand's documentation also spells `oidc` as `odic`. */
   readonly auth: 'managed' | 'oidc' | 'gke';
   readonly server: { readonly endpoint: string; readonly caFile?: string };
-  /** Names in the user's kubeconfig, as OnDemand's dashboard writes them. */
-  readonly kubeconfig: { readonly cluster: string; readonly context: string };
+  /** The user's kubeconfig and the names in it, as OnDemand's dashboard writes them. */
+  readonly kubeconfig: {
+    readonly cluster: string;
+    readonly context: string;
+    /** `config_file`: relative to the home, or absolute; `.kube/config` where absent. */
+    readonly file?: string;
+  };
   /** `namespace_prefix`: the namespace is this and the user's name, as the adapter computes it. */
   readonly namespacePrefix: string;
   /** `username_prefix`: what the kubeconfig's user entry begins with. */

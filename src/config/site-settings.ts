@@ -75,6 +75,13 @@ function clusterSettings(
           name: options.pull_secret.name,
           dockerConfigFile: options.pull_secret.docker_config_json,
         };
+  const credentials = credentialSettings(
+    definition,
+    { ...berth.defaults?.credentials, ...own?.credentials },
+    parts,
+  );
+  if (definition.configFileError !== undefined && credentials.mode !== 'none')
+    throw definition.configFileError;
   return {
     name,
     auth,
@@ -92,11 +99,7 @@ function clusterSettings(
     ...(options.ssh_sessions
       ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
       : {}),
-    credentials: credentialSettings(
-      definition,
-      { ...berth.defaults?.credentials, ...own?.credentials },
-      parts,
-    ),
+    credentials,
   };
 }
 

@@ -1,10 +1,11 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
 import { asUser } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
+import { makeBelow } from '../system/make-below.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
 import { newKubeconfig } from './new-kubeconfig.ts';
 import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
@@ -26,7 +27,8 @@ export interface KubeconfigPlan {
 }
 
 /**
- * Sets our entries in the user's `~/.kube/config`, as the user, under kubectl's lock and in one step.
+ * Sets our entries in a kubeconfig of the user's, as the user, under kubectl's lock and in one step:
+ * `options.file`, relative to the home or absolute, or `~/.kube/config`.
  *
  * Where the file and the wishes are those of `knownDigest`, it is read and hashed and that is all.
  * Where nothing has to change, no lock is taken: kubectl does not wait for one but fails. A change is
@@ -41,17 +43,22 @@ export interface KubeconfigPlan {
 export function updateKubeconfig(
   user: User,
   wanted: readonly KubeconfigEntries[],
-  options: { readonly deadline: Deadline; readonly log: Logger; readonly knownDigest?: string },
+  options: {
+    readonly deadline: Deadline;
+    readonly log: Logger;
+    readonly knownDigest?: string;
+    readonly file?: string;
+  },
 ): Promise<KubeconfigUpdate> {
   return asUser(user, async () => {
-    const source = await readKubeconfig(user);
+    const source = await readKubeconfig(user, options.file);
     const digest = kubeconfigDigest(source.contents, wanted);
     const plan = digest === options.knownDigest ? undefined : await planFrom(source, wanted);
     if (plan?.changed !== true) {
       await clearLock(source.path, options.log);
       return { changed: false, digest };
     }
-    if (source.mode === undefined) await makeFolder(dirname(source.path));
+    if (source.mode === undefined) await makeFolder(user, dirname(source.path));
     const done = await replace(source, plan, wanted, user, options);
     return {
       changed: done.changed,
@@ -68,8 +75,9 @@ export function updateKubeconfig(
 export function planKubeconfig(
   user: User,
   wanted: readonly KubeconfigEntries[],
+  file?: string,
 ): Promise<KubeconfigPlan> {
-  return asUser(user, async () => planFrom(await readKubeconfig(user), wanted));
+  return asUser(user, async () => planFrom(await readKubeconfig(user, file), wanted));
 }
 
 async function planFrom(
@@ -100,7 +108,7 @@ async function replace(
   plan: KubeconfigPlan,
   wanted: readonly KubeconfigEntries[],
   user: User,
-  limits: { readonly deadline: Deadline; readonly log: Logger },
+  options: { readonly deadline: Deadline; readonly log: Logger; readonly file?: string },
 ): Promise<KubeconfigPlan> {
   const [{ stageFile, writeAtomically }, { withKubeconfigLock }] = await Promise.all([
     import('../system/atomic-file.ts'),
@@ -112,8 +120,8 @@ async function replace(
     replaceable: source.contents.length === 0,
   });
   try {
-    return await withKubeconfigLock(source.path, limits, async () => {
-      const now = await readKubeconfig(user);
+    return await withKubeconfigLock(source.path, options, async () => {
+      const now = await readKubeconfig(user, options.file);
       if (sameFile(now, source)) {
         await staged.commit();
         return plan;
@@ -143,11 +151,10 @@ function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
   return now.target === before.target && Buffer.compare(now.contents, before.contents) === 0;
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function makeFolder({ home }: User, folder: string): Promise<void> {
   try {
-    await mkdir(folder, { mode: 0o700 });
+    await makeBelow(home, folder);
   } catch (cause) {
-    if (isErrno(cause, 'EEXIST')) return;
     const { writeError } = await import('../system/atomic-file.ts');
     throw writeError(folder, cause);
   }

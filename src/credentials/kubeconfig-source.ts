@@ -1,13 +1,15 @@
 import { constants, type BigIntStats, type Stats } from 'node:fs';
 import { lstat, open, realpath, stat, type FileHandle } from 'node:fs/promises';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { defaultKubeconfig } from '../config/user-kubeconfig.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { escapeControl } from '../log.ts';
 import { readAtMost } from '../system/user-file.ts';
 
 /** The user's kubeconfig as it is now. */
 export interface KubeconfigSource {
-  /** `$HOME/.kube/config`: the name that kubectl locks. */
+  /** `$HOME/.kube/config`, or what the site names: the name that kubectl locks. */
   readonly path: string;
   /** What that name leads to; another name where the user made it a symlink. */
   readonly target: string;
@@ -22,23 +24,31 @@ const largestFile = 8 * 1024 * 1024;
 
 /**
  * Reads `$HOME/.kube/config`; to be called as the user. A symlink is followed to a file of the
- * user's own and to nothing else. Nothing can hold it up but the file system: a FIFO or a device is
- * recognised first. A file that the user may not write is refused here already, so that the dry run
- * says so too.
+ * user's own and to nothing else; where the site names the file, to nothing outside of the home.
+ * Nothing can hold it up but the file system: a FIFO or a device is recognised first. A file that the
+ * user may not write is refused here already, so that the dry run says so too.
  *
- * @throws `home-invalid`, `home-missing`, `kubeconfig-not-own-file`, `kubeconfig-not-a-file`,
+ * @param file `config_file` of OnDemand's cluster: relative to the home, or absolute and below it
+ * @throws `home-invalid`, `home-missing`, `kubeconfig-outside-home`, `kubeconfig-not-own-file`, `kubeconfig-not-a-file`,
  *   `kubeconfig-dangling-link`, `kubeconfig-read-only`, `kubeconfig-unreadable`,
  *   `kubeconfig-too-large`
  */
-export async function readKubeconfig(user: User): Promise<KubeconfigSource> {
+export async function readKubeconfig(
+  user: User,
+  file: string = defaultKubeconfig,
+): Promise<KubeconfigSource> {
   await assertHome(user);
-  const path = join(user.home, '.kube', 'config');
-  const target = await resolved(path);
+  const home = resolve(user.home);
+  const path = resolve(home, file);
+  if (!isBelow(path, home)) throw outside(path, home);
+  const target = await resolved(path, home);
+  // A user's own ~/.kube may well be on another file system; a folder that the site names is not.
+  if (file !== defaultKubeconfig) await assertInside(path, target ?? dirname(path), home);
   if (target === undefined) return { path, target: path, contents: new Uint8Array() };
-  const file = await openOwn(path, target, user);
-  if (file === undefined) return { path, target, contents: new Uint8Array() };
+  const opened = await openOwn(path, target, user);
+  if (opened === undefined) return { path, target, contents: new Uint8Array() };
   try {
-    const status = await file.stat();
+    const status = await opened.stat();
     checkKind(path, status, user);
     if (status.size > largestFile) {
       throw refused(path, `has ${status.size} bytes`, {
@@ -50,11 +60,11 @@ export async function readKubeconfig(user: User): Promise<KubeconfigSource> {
     return {
       path,
       target,
-      contents: await readAtMost(file, status.size),
+      contents: await readAtMost(opened, status.size),
       mode: status.mode & 0o777,
     };
   } finally {
-    await file.close();
+    await opened.close();
   }
 }
 
@@ -96,12 +106,12 @@ function missingHome(user: User, cause?: unknown): BerthError {
 }
 
 /** Where the path leads; nothing where nothing is. */
-async function resolved(path: string): Promise<string | undefined> {
+async function resolved(path: string, home: string): Promise<string | undefined> {
   try {
     return await realpath(path);
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) {
-      if (!(await isLink(path)) && !(await isLink(dirname(path)))) return undefined;
+      if (!(await isLinkBelow(path, home))) return undefined;
       throw refused(path, 'is a symlink to nothing', {
         code: 'kubeconfig-dangling-link',
         exit: 'config',
@@ -113,6 +123,42 @@ async function resolved(path: string): Promise<string | undefined> {
     if (isErrno(cause, 'ELOOP', 'ENOTDIR')) throw notAFile(path, cause);
     throw cause;
   }
+}
+
+/** Whether a link to nothing is on the way from the home to the path. */
+async function isLinkBelow(path: string, home: string): Promise<boolean> {
+  if (path === home || path === '/') return false;
+  return (await isLink(path)) || isLinkBelow(dirname(path), home);
+}
+
+/** What is to be written must be in the home, links resolved, and so must the folder to be made. */
+async function assertInside(path: string, target: string, home: string): Promise<void> {
+  let real: string | undefined;
+  for (let at = target; real === undefined; at = dirname(at)) real = await realpathIfThere(at);
+  const realHome = await realpath(home);
+  if (real !== realHome && !isBelow(real, realHome)) throw outside(path, home, real);
+}
+
+async function realpathIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`);
+}
+
+function outside(path: string, home: string, real?: string): BerthError {
+  const leads = real === undefined ? 'is' : `leads to ${escapeControl(real)}:`;
+  return refused(path, `${leads} outside of the home ${home}`, {
+    code: 'kubeconfig-outside-home',
+    exit: 'config',
+    hint: 'Write v2.job.config_file of the cluster in clusters.d as $HOME/PATH, with no link that leads out; or set credentials.mode: none in berth.yml, and write that file yourself.',
+  });
 }
 
 /** Of a link whose target is there too: only called where realpath found nothing. */

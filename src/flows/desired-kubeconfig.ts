@@ -1,4 +1,5 @@
 import type { ClusterSettings, JsonObject } from '../config/settings.ts';
+import { defaultKubeconfig } from '../config/user-kubeconfig.ts';
 import { clusterEntry, type KubeconfigEntries } from '../credentials/kubeconfig-entries.ts';
 import { kubeconfigUserOf, namespaceOf } from '../identity/names.ts';
 
@@ -26,4 +27,11 @@ export function kubeconfigEntries(
     },
     currentContextIfUnset: kubeconfig.context,
   };
+}
+
+/** What belongs to clusters, by the kubeconfig of the user's that OnDemand has for each. */
+export function byKubeconfig<T extends { readonly cluster: ClusterSettings }>(
+  all: readonly T[],
+): ReadonlyMap<string, readonly T[]> {
+  return Map.groupBy(all, ({ cluster }) => cluster.kubeconfig.file ?? defaultKubeconfig);
 }

@@ -15,7 +15,7 @@ import type { Logger } from '../log.ts';
 import { asOurselves, asRoot } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
-import { kubeconfigEntries } from './desired-kubeconfig.ts';
+import { byKubeconfig, kubeconfigEntries } from './desired-kubeconfig.ts';
 import { beforeDeadline, eachCluster, type ClusterOutcome } from './each-cluster.ts';
 import type { MintToken, PreparedCredentials } from './prepare-credentials.ts';
 import type { LoginTokens } from './verified-login.ts';
@@ -30,8 +30,8 @@ export interface GiveInput {
    * such clusters it would be most of a login's cost.
    */
   readonly reached: (cluster: ClusterSettings) => Promise<boolean>;
-  /** Of the kubeconfig as the last login left it. */
-  readonly knownDigest?: string;
+  /** Of the kubeconfigs as the last login left them, by their files. */
+  readonly knownDigests: Readonly<Record<string, string>>;
   /** A token of the user's ServiceAccount; waits until the account is there. */
   readonly mintToken: MintToken;
   readonly readCa: (file: string) => string;
@@ -43,14 +43,15 @@ export interface GiveInput {
 
 export interface GivenCredentials {
   readonly errors: readonly BerthError[];
-  readonly kubeconfigDigest?: string;
+  /** For the next login: `knownDigests`; absent where no kubeconfig is ours. */
+  readonly kubeconfigs?: Readonly<Record<string, string>>;
 }
 
 /** Milliseconds for one request to an issuer. */
 const issuerTimeoutMs = 5_000;
 
 /**
- * Verified credentials for every cluster that wants them, and the kubeconfig that leads kubectl to
+ * Verified credentials for every cluster that wants them, and the kubeconfigs that lead kubectl to
  * them. What goes wrong with one cluster is logged and costs that cluster's credential only.
  */
 export async function giveCredentials(input: GiveInput): Promise<GivenCredentials> {
@@ -81,28 +82,37 @@ export async function giveCredentials(input: GiveInput): Promise<GivenCredential
   );
   for (const outcome of outcomes) report(outcome, log);
   const errors = outcomes.flatMap(({ error }) => error ?? []);
-  const entries = outcomes.flatMap((outcome) => entriesOf(outcome, user));
-  try {
-    if (outcomes.some(({ result }) => result?.needsBroker)) await openBroker(input);
-    const kubeconfigDigest = await writeKubeconfig(input, entries);
-    await beforeDeadline(issuers.renewed(), deadline);
-    return { errors, ...(kubeconfigDigest === undefined ? {} : { kubeconfigDigest }) };
-  } catch (thrown) {
+  const files = byKubeconfig(outcomes.filter((outcome) => entriesOf(outcome, user).length > 0));
+  const failed = (thrown: unknown): void => {
     const error = asBerthError(thrown, `the kubeconfig of ${user.name}`);
     log.error(error);
-    return { errors: [...errors, error] };
+    errors.push(error);
+  };
+  if (outcomes.some(({ result }) => result?.needsBroker)) await openBroker(input);
+  const kubeconfigs = { ...input.knownDigests };
+  for (const [file, its] of files) {
+    try {
+      const entries = its.flatMap((outcome) => entriesOf(outcome, user));
+      kubeconfigs[file] = await writeKubeconfig(input, file, entries);
+    } catch (thrown) {
+      failed(thrown);
+    }
   }
+  await beforeDeadline(issuers.renewed(), deadline).catch(failed);
+  return { errors, ...(files.size === 0 ? {} : { kubeconfigs }) };
 }
 
 async function writeKubeconfig(
-  { user, deadline, log, knownDigest }: GiveInput,
+  { user, deadline, log, knownDigests }: GiveInput,
+  file: string,
   entries: readonly KubeconfigEntries[],
-): Promise<string | undefined> {
-  if (entries.length === 0) return undefined;
+): Promise<string> {
+  const knownDigest = knownDigests[file];
   const update = await beforeDeadline(
     updateKubeconfig(user, entries, {
       deadline,
       log,
+      file,
       ...(knownDigest === undefined ? {} : { knownDigest }),
     }),
     deadline,

@@ -8,8 +8,8 @@ import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 export interface LoginRecord {
   /** Clusters on which the namespace was seen to be the user's. */
   readonly clusters: readonly string[];
-  /** Digest of the kubeconfig as it was left, from `updateKubeconfig`. */
-  readonly kubeconfigDigest?: string;
+  /** Digests of the kubeconfigs as they were left, from `updateKubeconfig`, by their files. */
+  readonly kubeconfigs?: Readonly<Record<string, string>>;
 }
 
 const largestRecord = 64 * 1024;
@@ -21,9 +21,7 @@ export function readLoginRecord(stateDir: string, user: string): LoginRecord {
     const value = JSON.parse(text ?? '{}') as Partial<LoginRecord>;
     return {
       clusters: Array.isArray(value.clusters) ? value.clusters : [],
-      ...(typeof value.kubeconfigDigest === 'string'
-        ? { kubeconfigDigest: value.kubeconfigDigest }
-        : {}),
+      ...(value.kubeconfigs instanceof Object ? { kubeconfigs: value.kubeconfigs } : {}),
     };
   } catch {
     // Half a record of a power cut, or one that somebody else owns: the login goes the long way.

@@ -99,9 +99,7 @@ export async function login(input: LoginInput): Promise<BerthError | undefined> 
           user,
           settings,
           tokens: input.tokens,
-          ...(record.kubeconfigDigest === undefined
-            ? {}
-            : { knownDigest: record.kubeconfigDigest }),
+          knownDigests: record.kubeconfigs ?? {},
           reached: async (cluster) => {
             const { name, credentials } = cluster;
             // Such a token is made by the cluster.
@@ -168,11 +166,11 @@ function logBootstrap(
 function nextRecord(
   before: LoginRecord,
   made: readonly string[],
-  { kubeconfigDigest = before.kubeconfigDigest }: Pick<LoginRecord, 'kubeconfigDigest'>,
+  { kubeconfigs = before.kubeconfigs }: Pick<LoginRecord, 'kubeconfigs'>,
 ): LoginRecord {
   return {
     clusters: [...new Set([...before.clusters, ...made])].sort(),
-    ...(kubeconfigDigest === undefined ? {} : { kubeconfigDigest }),
+    ...(kubeconfigs === undefined ? {} : { kubeconfigs }),
   };
 }
 

@@ -15,7 +15,7 @@ import { deadlineIn, type Deadline } from '../system/deadline.ts';
 import { adminAccess } from './admin-access.ts';
 import { objectsFor } from './bootstrap-cluster.ts';
 import { dockerConfig } from './bootstrap-user.ts';
-import { kubeconfigEntries } from './desired-kubeconfig.ts';
+import { byKubeconfig, kubeconfigEntries } from './desired-kubeconfig.ts';
 import { beforeDeadline, eachCluster } from './each-cluster.ts';
 import { loadSettings, type SettingsFiles } from './load-settings.ts';
 import { redactSecrets } from './redact-secrets.ts';
@@ -106,29 +106,41 @@ async function planFiles(
   const ours = clusters.filter(({ credentials }) => credentials.mode !== 'none');
   if (ours.length === 0) return [];
   const title = `files of ${user.name}`;
-  const entries = ours.map((cluster) =>
+  const sections: PlanSection[] = [];
+  for (const [file, its] of byKubeconfig(ours.map((cluster) => ({ cluster })))) {
+    const clusters = its.map(({ cluster }) => cluster);
+    try {
+      const changes = await planFilesOf(clusters, file, user, settings, deadline);
+      sections.push({ title, changes });
+    } catch (thrown) {
+      sections.push({ title, changes: [], error: asBerthError(thrown, title) });
+    }
+  }
+  return sections;
+}
+
+/** A kubeconfig, and the credentials of the clusters in it. */
+async function planFilesOf(
+  clusters: readonly ClusterSettings[],
+  file: string,
+  user: User,
+  settings: SiteSettings,
+  deadline: Deadline,
+): Promise<PlannedChange[]> {
+  const entries = clusters.map((cluster) =>
     kubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
   );
-  try {
-    const plan = await beforeDeadline(planKubeconfig(user, entries), deadline);
-    const [before, after] = await redactSecrets(plan.text, plan.newText);
-    const action = !plan.changed ? 'none' : plan.text === '' ? 'create' : 'update';
-    const kubeconfig: PlannedChange = {
-      what: plan.path,
-      action,
-      ...(action === 'update' ? { before } : {}),
-      after,
-    };
-    const caches = ours.filter(({ credentials }) => credentials.mode !== 'legacy');
-    return [
-      {
-        title,
-        changes: [kubeconfig, ...(await Promise.all(caches.map((c) => planCache(c, user))))],
-      },
-    ];
-  } catch (thrown) {
-    return [{ title, changes: [], error: asBerthError(thrown, title) }];
-  }
+  const plan = await beforeDeadline(planKubeconfig(user, entries, file), deadline);
+  const [before, after] = await redactSecrets(plan.text, plan.newText);
+  const action = !plan.changed ? 'none' : plan.text === '' ? 'create' : 'update';
+  const kubeconfig: PlannedChange = {
+    what: plan.path,
+    action,
+    ...(action === 'update' ? { before } : {}),
+    after,
+  };
+  const caches = clusters.filter(({ credentials }) => credentials.mode !== 'legacy');
+  return [kubeconfig, ...(await Promise.all(caches.map((c) => planCache(c, user))))];
 }
 
 /** Every login renews the credential itself; only that there was none before is a change. */

@@ -10,10 +10,11 @@ import {
 import { assertHome } from '../credentials/kubeconfig-source.ts';
 import { type Heir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
 import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
+import { makeBelow } from '../system/make-below.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { readPrivateFileSoon } from '../system/private-file.ts';
 import {
@@ -176,26 +177,6 @@ async function makeFolder(user: User, folder: string): Promise<void> {
   } catch (cause) {
     await assertHome(user);
     throw writeError(folder, cause);
-  }
-}
-
-/** Not by Node's `recursive`: of a read-only file system it says ENOENT, and it would make homes. */
-async function makeBelow(home: string, folder: string): Promise<void> {
-  try {
-    await makeOne(folder);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT') || dirname(folder) === home) throw error;
-    await makeBelow(home, dirname(folder));
-    await makeOne(folder);
-  }
-}
-
-/** Another hook may make it at the same moment. */
-async function makeOne(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { mode: 0o700 });
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
   }
 }
 

@@ -35,11 +35,18 @@ v2:
         endpoint: 'https://k8s.my_center.edu',
         caFile: '/etc/pki/tls/certs/kubernetes-ca.crt',
       },
-      kubeconfig: { cluster: 'ood-prod', context: 'ood-context' },
+      kubeconfig: { cluster: 'ood-prod', context: 'ood-context', file: '.kube/config' },
       usernamePrefix: 'prod-',
       namespacePrefix: 'user-',
       file,
-      warnings: [],
+      // Which its documentation does not know: sh leaves the ~ of --kubeconfig=~/.kube/config alone.
+      warnings: [
+        {
+          code: 'cluster-config-file-tilde',
+          message: expect.stringContaining('write $HOME in its place') as string,
+          file,
+        },
+      ],
     });
   });
 
@@ -55,6 +62,42 @@ v2:
       kubeconfig: { cluster: 'c', context: 'c' },
     });
   });
+
+  it.each([
+    ['~/.kube/ood', '.kube/ood'],
+    ['$HOME/.kube/ood', '.kube/ood'],
+    ['${HOME}//a/./b/../ood', 'a/ood'],
+    ['/home/ada/x', '/home/ada/x'],
+    ['/home/ada/../x', '/home/x'],
+  ])('takes config_file %s as %s', (text, path) => {
+    expect(read(job(`config_file: "${text}"`))?.kubeconfig.file).toBe(path);
+  });
+
+  it.each([
+    ['~/../x', 'leads out of the home'],
+    ['~/a/../../x', 'leads out of the home'],
+    ['~', 'has signs that a shell reads'],
+    ['~/', 'names no file'],
+    ['~/a/', 'names no file'],
+    ['~bob/x', 'has signs that a shell reads'],
+    ['.kube/config', 'is no path below the home'],
+    ['/home/$USER/x', 'has signs that a shell reads'],
+    ['~/a b', 'has signs that a shell reads'],
+    ['~/a;id', 'has signs that a shell reads'],
+    ['', 'is no path below the home'],
+  ])(
+    'keeps for config_file %j that it %s: an error where something is to be written',
+    (text, why) => {
+      const cluster = read(job(`config_file: "${text}"`));
+      expect(cluster?.kubeconfig.file).toBeUndefined();
+      expect(cluster?.configFileError).toMatchObject({
+        code: 'cluster-bad-value',
+        exit: 'config',
+        message: expect.stringContaining(`v2.job.config_file ${why}`) as string,
+        fields: { cluster: 'prod', file },
+      });
+    },
+  );
 
   it('reads odic as oidc, and says that OnDemand’s code does not', () => {
     const cluster = read(job('auth: {type: odic}, server: {endpoint: "https://k"}'));
@@ -80,6 +123,8 @@ v2:
     [job('auth: {type: oicd}, server: {endpoint: "https://k"}'), 'v2.job.auth.type is unknown'],
     [job('auth: {type: oidc}'), 'v2.job.server.endpoint is missing'],
     [job('server: {endpoint: "k8s:6443"}'), 'v2.job.server.endpoint is no https URL'],
+    [job('server: {endpoint: "https://k8s:0"}'), 'v2.job.server.endpoint is no https URL'],
+    [job('server: {endpoint: "https://k8s:99999"}'), 'v2.job.server.endpoint is no https URL'],
     [job('server: {endpoint: "https://u:p@k8s"}'), 'v2.job.server.endpoint is a URL with a user'],
     [
       job('server: {cert_authority_file: ca.crt}'),

@@ -47,6 +47,15 @@ function only(input: Site): ClusterSettings {
 }
 
 describe('the settings of a site', () => {
+  it('refuse a cluster whose config_file leads out of the home, where Berth is to write it', () => {
+    const clusters = { prod: `${oidc}, config_file: ~/../x`, ours: `${oidc}, config_file: ~/x` };
+    const { settings, broken } = site({ clusters });
+    expect(broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-bad-value' } }]);
+    expect(settings.clusters).toMatchObject([{ name: 'ours', kubeconfig: { file: 'x' } }]);
+    const berth = 'defaults: {credentials: {mode: none}}';
+    expect(site({ clusters, berth }).broken).toEqual([]);
+  });
+
   it('of OSC’s hooks need nothing but OnDemand’s own files', () => {
     expect(site({}).settings).toEqual({
       minimumUid: 1000,
