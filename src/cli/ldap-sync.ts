@@ -6,6 +6,7 @@ import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
 import { fail, shown, type Terminal } from './terminal.ts';
+import { installedPath } from '../installed-path.ts';
 
 interface LdapSyncArguments extends SiteArguments {
   readonly cluster?: string | undefined;
@@ -53,7 +54,10 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
         .option('textfile', textfileOption)
         .option('output', outputOption)
         .example('berth ldap-sync --dry-run', 'What the next run would write')
-        .example('berth ldap-sync --in-cluster', 'As a CronJob: etc/kubernetes/ldap-sync.yaml')
+        .example(
+          'berth ldap-sync --in-cluster',
+          `As a CronJob: ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,
+        )
         .epilogue(
           'Exit status: 0 every cluster is as the directory says; 69, 75, 77, 78 (sysexits(3)) something is not, and stderr says what. A half answer of the directory changes nothing.',
         ),

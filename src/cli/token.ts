@@ -8,6 +8,7 @@ import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './sit
 import { fail, type Terminal } from './terminal.ts';
 import { outcomeText, outcomesJson } from './token-outcome.ts';
 import type { RotateDeps, RotateTarget, ServiceAccountName } from '../flows/rotate-token.ts';
+import { installedPath } from '../installed-path.ts';
 
 interface TokenArguments extends SiteArguments {
   readonly cluster?: string | undefined;
@@ -116,7 +117,7 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
         })
         .example(
           'berth token setup --cluster k8s --from ~/.kube/admin',
-          'Once, after `kubectl apply -k etc/kubernetes`',
+          `Once, after \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\``,
         )
         .example(
           'kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster k8s',
@@ -241,7 +242,7 @@ function serviceAccount(text: string): ServiceAccountName {
   throw new BerthError(`--service-account ${text}: NAMESPACE/NAME is wanted`, {
     code: 'usage',
     exit: 'usage',
-    hint: 'etc/kubernetes makes ondemand/berth-hook.',
+    hint: `${installedPath('share/etc/kubernetes')} makes ondemand/berth-hook.`,
   });
 }
 

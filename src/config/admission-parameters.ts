@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { schemaProblems } from './schema-problems.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** What a site lets the pods of its users have, beyond their own identity. */
 export interface AdmissionParameters {
@@ -121,7 +122,7 @@ export function parseAdmissionParameters(document: unknown, file: string): Admis
       'admission-yml-invalid',
       file,
       problems.join('; '),
-      'See docs/admission.md for the keys of this file.',
+      `See ${installedPath('share/docs/admission.md')} for the keys of this file.`,
     );
   }
   const { data } = parsed;

@@ -6,6 +6,7 @@ import { isSecretName } from './hook-env-settings.ts';
 import { issuerFrom } from './issuer-url.ts';
 import { schemaProblems } from './schema-problems.ts';
 import type { BerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
 
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
@@ -147,7 +148,7 @@ function invalid(file: string, problems: readonly string[], cluster?: string): B
     'berth-yml-invalid',
     file,
     problems.join('; '),
-    'etc/berth/berth.yml.example shows every key.',
+    `${installedPath('share/etc/berth/berth.yml.example')} shows every key.`,
     cluster === undefined ? {} : { cluster },
   );
 }

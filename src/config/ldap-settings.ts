@@ -2,6 +2,7 @@ import { configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-options.ts';
 import { schemaProblems } from './schema-problems.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** Where the directory is and how its answer is read. */
 export interface LdapSettings {
@@ -158,5 +159,10 @@ function decoded(text: string): string | undefined {
 }
 
 function invalid(file: string, problem: string): Error {
-  return configError('ldap-invalid', file, problem, 'docs/ldap-sync.md describes every key.');
+  return configError(
+    'ldap-invalid',
+    file,
+    problem,
+    `${installedPath('share/docs/ldap-sync.md')} describes every key.`,
+  );
 }

@@ -1,4 +1,5 @@
 import type { SshdFinding } from './sshd-finding.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** A line of pam.d(5), after its includes were put in their place. */
 export interface PamLine {
@@ -51,7 +52,7 @@ export function pamFindings(lines: readonly PamLine[], file: string): SshdFindin
       code: 'pam-session-missing',
       severity: 'weakness',
       message: `nothing in ${file} ends what a connection started`,
-      closedBy: 'the lines of etc/pam.d/berth-session at its end',
+      closedBy: `the lines of ${installedPath('share/etc/pam.d/berth-session')} at its end`,
     });
   const late = sessions
     .slice(ours + 1)

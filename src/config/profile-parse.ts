@@ -7,6 +7,7 @@ import { contradictions } from './profile-contradictions.ts';
 import { isProfileName } from './profile-name.ts';
 import { accountName, type ProfileDocument, profileSchema, someOf } from './profile-schema.ts';
 import { schemaProblems } from './schema-problems.ts';
+import { installedPath } from '../installed-path.ts';
 
 const minute = 60_000;
 
@@ -112,6 +113,6 @@ function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], un
 }
 
 function invalid(profile: string, file: string, problems: readonly string[]): BerthError {
-  const hint = 'docs/ssh-profiles.md lists every key, etc/berth/profiles has examples.';
+  const hint = `${installedPath('share/docs/ssh-profiles.md')} lists every key, ${installedPath('share/etc/berth/profiles')} has examples.`;
   return configError('profile-invalid', file, problems.join('; '), hint, { profile });
 }

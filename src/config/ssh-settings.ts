@@ -8,6 +8,7 @@ import { isProfileName } from './profile-name.ts';
 import { accountName, folder, someOf } from './profile-schema.ts';
 import { isWithin, mountProblem } from './protected-folders.ts';
 import { schemaProblems } from './schema-problems.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** `ssh.yml` without the profiles that it speaks of. */
 export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
@@ -160,6 +161,6 @@ function storageMounted(
 }
 
 function invalid(file: string, problems: readonly string[]): BerthError {
-  const hint = 'etc/berth/ssh.yml.example shows every key.';
+  const hint = `${installedPath('share/etc/berth/ssh.yml.example')} shows every key.`;
   return configError('ssh-yml-invalid', file, problems.join('; '), hint);
 }

@@ -1,6 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { brokerSocketUnit } from './broker-protocol.ts';
+import { installedPath } from '../installed-path.ts';
 
 /**
  * The user at the other end of a connection, as the kernel knows it. systemd asks for SO_PEERCRED
@@ -24,7 +25,7 @@ export async function brokerCaller(
       {
         code: 'broker-caller',
         exit: 'permission',
-        hint: 'Copy etc/systemd/berth-broker* of this version to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in a PID namespace of its own.',
+        hint: `Copy ${installedPath('share/etc/systemd/berth-broker*')} of this version to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in a PID namespace of its own.`,
       },
     );
   const socket = await triggersOf(`berth-broker@${instance}.service`);

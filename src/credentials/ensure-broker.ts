@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { brokerSocket, brokerSocketUnit } from './broker-protocol.ts';
 import { BerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
 
 /**
  * Opens the user's way to the broker, where it is not open yet: `berth-broker@UID.socket`.
@@ -40,7 +41,7 @@ export async function ensureBroker(
           new BerthError(`${unit} could not be started`, {
             code: 'broker-not-started',
             exit: 'unavailable',
-            hint: `Install the units of etc/systemd, then look at: systemctl status ${unit}`,
+            hint: `Install the units of ${installedPath('share/etc/systemd')}, then look at: systemctl status ${unit}`,
             cause,
           }),
         );

@@ -3,6 +3,7 @@ import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { adminAccess } from './admin-access.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** A cluster that a timer or a CronJob works on, and the way into it. */
 export interface ClusterTarget {
@@ -56,7 +57,7 @@ function notInCluster(reason: string, cause?: unknown): BerthError {
   return new BerthError(`--in-cluster: ${reason}`, {
     code: 'not-in-cluster',
     exit: 'config',
-    hint: 'This is for a pod with a ServiceAccount (etc/kubernetes); elsewhere name the cluster: --cluster NAME.',
+    hint: `This is for a pod with a ServiceAccount (${installedPath('share/etc/kubernetes')}); elsewhere name the cluster: --cluster NAME.`,
     cause,
   });
 }

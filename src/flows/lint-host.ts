@@ -8,6 +8,7 @@ import type { SshdOptions } from '../config/sshd-options.ts';
 import { unheardKeys, unheardText } from '../config/unheard-keys.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** Berth's login with every name that leads to it. */
 export async function loginProgram(path: string): Promise<LoginProgram> {
@@ -154,7 +155,7 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
 function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
   const keys = unheardKeys(profile, rules);
   if (keys === undefined) return [];
-  const closedBy = 'leave them out: docs/ssh-profiles.md says which key is for which';
+  const closedBy = `leave them out: ${installedPath('share/docs/ssh-profiles.md')} says which key is for which`;
   return [
     { code: 'profile-key-unheard', severity: 'advice', message: unheardText(keys), closedBy },
   ];

@@ -6,6 +6,7 @@ import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { utf8 } from './config-text.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** What the settings name, as it was read. */
 export interface LdapSecrets {
@@ -40,7 +41,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
       'ldap-missing',
       configFile,
       'there is no section ldap',
-      'docs/ldap-sync.md has an example.',
+      `${installedPath('share/docs/ldap-sync.md')} has an example.`,
     );
   const ldap = parseLdap(section, configFile);
   const ca = ldap.caFile === undefined ? undefined : utf8(readConfigFile(ldap.caFile, uid));

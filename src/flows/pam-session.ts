@@ -9,6 +9,7 @@ import type { Logger } from '../log.ts';
 import { compileSshSettings } from './load-ssh-settings.ts';
 import { usesPods } from './pod-cluster.ts';
 import { registerConnection, type PamItems } from './register-connection.ts';
+import { installedPath } from '../installed-path.ts';
 
 export interface PamInput {
   /** `[open|close] [--config FILE] [--host-processes]`, of root's lines in /etc/pam.d/sshd. */
@@ -130,7 +131,7 @@ function usage(word: string): BerthError {
   return new BerthError(`pam-session does not know ${word}`, {
     code: 'usage',
     exit: 'usage',
-    hint: 'pam-session [open|close] [--config /FILE] [--host-processes]; see etc/pam.d/berth-session.',
+    hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
   });
 }
 
@@ -138,6 +139,6 @@ function notRoot(): BerthError {
   return new BerthError('this is for PAM, which runs it as root', {
     code: 'not-root',
     exit: 'permission',
-    hint: 'See etc/pam.d/berth-session.',
+    hint: `See ${installedPath('share/etc/pam.d/berth-session')}.`,
   });
 }

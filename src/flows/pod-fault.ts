@@ -1,5 +1,6 @@
 import { BerthError, type ExitClass } from '../errors.ts';
 import type { PodFault, PodState } from '../session/pod-state.ts';
+import { installedPath } from '../installed-path.ts';
 
 interface Words {
   /** In the user's words. */
@@ -116,7 +117,7 @@ export function podRefusal(status: number, said: string): BerthError | undefined
     return new BerthError(`the cluster refuses your session: ${plain(said)}`, {
       code: 'pod-refused',
       exit: 'permission',
-      hint: 'Compare the profile with the policies of the cluster (etc/kubernetes/admission).',
+      hint: `Compare the profile with the policies of the cluster (${installedPath('share/etc/kubernetes/admission')}).`,
     });
   return undefined;
 }

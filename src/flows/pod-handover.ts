@@ -7,6 +7,7 @@ import { brieflyAsUser } from './briefly-as-user.ts';
 import { longestAccess, podAccessIn, type PodAccess } from './pod-access.ts';
 import { findRunFolder } from './run-folder.ts';
 import { socketFolders, type SocketFolders } from './socket-folders.ts';
+import { installedPath } from '../installed-path.ts';
 
 /**
  * What root hands over to a user's logins, in the user's own run folder: there it counts against the
@@ -134,7 +135,7 @@ function noRunFolder({ name }: User): BerthError {
     {
       code: 'run-folder-missing',
       exit: 'config',
-      hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd.',
+      hint: `pam_systemd or ${installedPath('hooks/pam-session')} makes it: see the session lines of /etc/pam.d/sshd.`,
     },
   );
 }
@@ -150,7 +151,7 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
       exit: 'temporary',
       hint:
         hint ??
-        'hooks/pam-session asks the cluster for it at each login: see its line in syslog, and `berth doctor`.',
+        `${installedPath('hooks/pam-session')} asks the cluster for it at each login: see its line in syslog, and \`berth doctor\`.`,
       ...(cluster === undefined ? {} : { fields: { cluster } }),
     },
   );

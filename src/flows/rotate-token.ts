@@ -15,6 +15,7 @@ import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { readTrusted } from './admin-access.ts';
 import { tokenState } from './token-state.ts';
+import { installedPath } from '../installed-path.ts';
 
 export interface ServiceAccountName {
   readonly namespace: string;
@@ -206,8 +207,8 @@ function explained(thrown: unknown, cluster: string): unknown {
   const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` makes a new one.`;
   const hints: Readonly<Record<string, string>> = {
     'api-unauthorized': `The present token has expired or was revoked, and cannot renew itself: ${setup}`,
-    'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k etc/kubernetes. Or: ${setup}`,
-    'api-unexpected': `Is the ServiceAccount there? kubectl apply -k etc/kubernetes, then: ${setup}`,
+    'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k ${installedPath('share/etc/kubernetes')}. Or: ${setup}`,
+    'api-unexpected': `Is the ServiceAccount there? kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
   };
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;

@@ -2,6 +2,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import { runDir } from '../config/built-in.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** Where it can be: systemd's folder of the user, else the one that PAM's hook mounts. */
 export function runFoldersOf(user: Pick<User, 'uid'>): readonly [string, string] {
@@ -26,7 +27,7 @@ export function runFolderOf(user: Pick<User, 'uid'>): string {
   throw new BerthError(`there is no folder for what runs of yours: ${folders}`, {
     code: 'run-folder-missing',
     exit: 'config',
-    hint: 'pam_systemd or hooks/pam-session makes it: see the session lines of /etc/pam.d/sshd, and syslog.',
+    hint: `pam_systemd or ${installedPath('hooks/pam-session')} makes it: see the session lines of /etc/pam.d/sshd, and syslog.`,
   });
 }
 

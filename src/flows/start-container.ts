@@ -29,6 +29,7 @@ import { clearedPausePid, pausePid } from './pause-file.ts';
 import { readyMounts } from './ready-mounts.ts';
 import { startError } from './start-errors.ts';
 import { noteFile, noteFolder, warmContainer, type ContainerNote } from './warm-container.ts';
+import { installedPath } from '../installed-path.ts';
 
 export interface StartInput {
   readonly host: SessionHost;
@@ -156,7 +157,7 @@ function assertOwnFolder(host: SessionHost): void {
   throw new BerthError(`you have no folder for containers on this machine: ${folder}`, {
     code: 'session-folder-missing',
     exit: 'config',
-    hint: 'hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
+    hint: `${installedPath('hooks/pam-session')} makes it at each login: see the session lines of /etc/pam.d/sshd.`,
     fields: { file: folder },
   });
 }

@@ -1,5 +1,6 @@
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** What is looked for in root's kubeconfig. */
 export interface ContextChoice {
@@ -139,7 +140,7 @@ function unsupportedField(file: string, field: string): BerthError {
   return new BerthError(`${file}: ${field} is not something the hook can use at a login`, {
     code: 'admin-kubeconfig-unsupported',
     exit: 'config',
-    hint: 'Give the hook a ServiceAccount token of its own: `kubectl apply -k etc/kubernetes`, then `berth token setup`.',
+    hint: `Give the hook a ServiceAccount token of its own: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`, then \`berth token setup\`.`,
     fields: { file },
   });
 }

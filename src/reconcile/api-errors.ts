@@ -1,6 +1,7 @@
 import { BerthError, type ErrorDetails } from '../errors.ts';
 import { describe, type KubeObject } from '../desired/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
+import { installedPath } from '../installed-path.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 
@@ -14,7 +15,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   403: {
     code: 'api-forbidden',
     exit: 'permission',
-    hint: 'Apply the current etc/kubernetes to this cluster; `berth doctor` lists which right is missing.',
+    hint: `Apply the current ${installedPath('share/etc/kubernetes')} to this cluster; \`berth doctor\` lists which right is missing.`,
   },
   409: {
     code: 'api-conflict',

@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
 import { addressOf, tlsOptions } from './tls-options.ts';
+import { installedPath } from '../installed-path.ts';
 
 /** `type` of an event (meta/v1 WatchEvent) and the object as it is then. */
 export interface WatchEvent {
@@ -77,6 +78,6 @@ function refused(path: string, status: number): BerthError {
     exit: busy ? 'temporary' : 'unavailable',
     hint: busy
       ? 'The API server sheds load; see its priority and fairness metrics. The next login tries again.'
-      : 'See whether the ClusterRole berth-session of etc/kubernetes/ssh-sessions.yaml is there.',
+      : `See whether the ClusterRole berth-session of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')} is there.`,
   });
 }

@@ -103,7 +103,7 @@ describe('berth doctor, in the right of the hook', () => {
 
     expect(status).toBe('skipped');
     expect(message).toContain(`we may not create pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toContain('kubectl apply -k etc/kubernetes/admission');
+    expect(message).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/);
   });
 
   it('finds that they hold, and which one is gone', async () => {

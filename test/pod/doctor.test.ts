@@ -87,7 +87,9 @@ describe('berth doctor on a login node whose sessions are pods', () => {
     try {
       const said = await sayings({ backend: 'pod' });
 
-      expect(said.rights).toContain('kubectl apply -f etc/kubernetes/ssh-sessions.yaml');
+      expect(said.rights).toMatch(
+        /kubectl apply -f \S+\/share\/etc\/kubernetes\/ssh-sessions\.yaml/,
+      );
       expect(said['ssh-sessions']).toMatch(/^failed: kubectl apply -f .*ssh-sessions.yaml/);
     } finally {
       const own = await hookKubeconfig(site, site.server, login);

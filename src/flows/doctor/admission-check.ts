@@ -8,8 +8,9 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { mayI } from '../../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped } from './check.ts';
+import { installedPath } from '../../installed-path.ts';
 
-const install = 'kubectl apply -k etc/kubernetes/admission';
+const install = `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`;
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -5,6 +5,7 @@ import { apiError } from '../../reconcile/api-errors.ts';
 import { createRequest } from '../../reconcile/requests.ts';
 import { failed, type Finding, ok } from './check.ts';
 import { guardedSince, minorVersion } from './kube-version.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /** Whom etc/kubernetes/guard.yaml watches. */
 const guarded = ['berth-hook', 'berth-login'].map(
@@ -47,10 +48,10 @@ export async function guardFinding(
 }
 
 function howToGuard(identity: string, minor: number | undefined): string {
-  const install = 'kubectl apply -f etc/kubernetes/guard.yaml';
+  const install = `kubectl apply -f ${installedPath('share/etc/kubernetes/guard.yaml')}`;
   if (minor !== undefined && minor < guardedSince)
     return `Upgrade to Kubernetes 1.${guardedSince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
   return guarded.includes(identity)
     ? install
-    : `The guard watches ${guarded.join(' and ')}: use such an account (berth token setup), or change the matchCondition in etc/kubernetes/guard.yaml; then: ${install}`;
+    : `The guard watches ${guarded.join(' and ')}: use such an account (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;
 }

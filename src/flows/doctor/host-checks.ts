@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { SiteSettings } from '../../config/settings.ts';
 import { isErrno } from '../../errors.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped, warning } from './check.ts';
+import { installedPath } from '../../installed-path.ts';
 
 export interface HostInput {
   /** `process.versions.node`. */
@@ -121,7 +122,7 @@ async function commandFinding(settings: SiteSettings, uid: number): Promise<Find
   if (status === undefined)
     return failed(
       `${path} is not there`,
-      'Install dist/shell/kube-credential there, root-owned, 0755.',
+      `Name the installed one in berth.yml: kube_credential: ${installedPath('shell/kube-credential')}.`,
     );
   if (!status.isFile() || (status.mode & 0o001) === 0)
     return failed(`users cannot run ${path} (mode ${octal(status.mode)})`, `chmod 755 ${path}`);
@@ -154,7 +155,7 @@ async function brokerFinding(): Promise<Finding> {
     if (found.every((status) => status === undefined))
       return failed(
         `${unit} is not installed: tokens of users are not renewed between logins`,
-        'Copy etc/systemd/berth-broker* to /etc/systemd/system and run systemctl daemon-reload.',
+        `Copy ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run systemctl daemon-reload.`,
       );
   }
   if ((await there(stat('/run/systemd/system'))) === undefined)

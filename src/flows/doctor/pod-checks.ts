@@ -2,6 +2,7 @@ import type { LoadedSettings } from '../../config/site-parts.ts';
 import type { SshSettings } from '../../config/profile.ts';
 import { podCluster, podProfiles } from '../pod-cluster.ts';
 import { type CheckResult, failed, ok, runCheck } from './check.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /**
  * Whether each profile whose sessions may be pods leads to a cluster that takes them; nothing where there is
@@ -20,7 +21,7 @@ export async function checkPods(
         if (loaded === undefined)
           return failed(
             `profile ${profile.name}: its sessions are pods, and which clusters there are is not known`,
-            "A login node for pods has clusters.d and berth.yml as the portal's host: docs/ssh-pods.md.",
+            `A login node for pods has clusters.d and berth.yml as the portal's host: ${installedPath('share/docs/ssh-pods.md')}.`,
           );
         const { name } = podCluster(profile, loaded.settings.clusters);
         return ok(`profile ${profile.name}: its sessions are pods on ${name}`);

@@ -6,6 +6,7 @@ import { apiError } from '../../reconcile/api-errors.ts';
 import { neededRights, type Right, rightText, tokenRight } from '../../reconcile/needed-rights.ts';
 import { mayI, serviceAccountOf } from '../../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /** Whether we may do all that the hook does. */
 export async function rightsFinding(
@@ -31,7 +32,7 @@ export async function rightsFinding(
 }
 
 /** Of the account of a login node, and of the role that it gives to the users' sessions. */
-const installSessions = 'kubectl apply -f etc/kubernetes/ssh-sessions.yaml';
+const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
 export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
 
 /** The names in etc/kubernetes are fixed; a site with names of its own has to change them there. */
@@ -40,13 +41,13 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   if (missing.every(({ name }) => name === sessionServiceAccount)) return takeLoginAccount;
   const other =
     missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
-      ? ` Name the pull secret ${pullSecret.name} in the resourceNames of etc/kubernetes/hook.yaml.`
+      ? ` Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
       : missing.some(
             ({ resource, name }) => resource === 'serviceaccounts' && name !== 'default',
           ) && credentials.mode === 'service-account'
-        ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of etc/kubernetes/hook.yaml.`
+        ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
         : '';
-  return `Apply the current etc/kubernetes: kubectl apply -k etc/kubernetes.${other}`;
+  return `Apply the current ${installedPath('share/etc/kubernetes')}: kubectl apply -k ${installedPath('share/etc/kubernetes')}.${other}`;
 }
 
 /** What a stolen token must not be able to do. */
@@ -79,7 +80,7 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
   const held = await filter(excessive, (right) => mayI(client, right));
   if (held.length === 0) return ok('the credentials can do no more than the hook needs');
   const text = `${identity} may do more than the hook needs: ${held.map(rightText).join('; ')}`;
-  const own = 'Give the hook its own account: kubectl apply -k etc/kubernetes, berth token setup.';
+  const own = `Give the hook its own account: kubectl apply -k ${installedPath('share/etc/kubernetes')}, berth token setup.`;
   return warning(
     text,
     held.length === excessive.length
@@ -111,10 +112,10 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
     return failed(
       `there is no ClusterRole ${absent.join(', ')}: bindings to it give nobody anything`,
       absent.includes(clusterRoles.jobPodReaper)
-        ? "Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: kubectl apply -k etc/kubernetes"
+        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: kubectl apply -k ${installedPath('share/etc/kubernetes')}`
         : absent.includes(clusterRoles.session)
           ? installSessions
-          : 'kubectl apply -k etc/kubernetes',
+          : `kubectl apply -k ${installedPath('share/etc/kubernetes')}`,
     );
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);

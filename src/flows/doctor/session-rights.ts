@@ -5,6 +5,7 @@ import { type Right, rightText, tokenRight } from '../../reconcile/needed-rights
 import { mayI } from '../../reconcile/self-review.ts';
 import { failed, type Finding, ok } from './check.ts';
 import { takeLoginAccount } from './rights-checks.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /**
  * Whether PAM's hook may do what it does beside the portal's part: a token of the sessions' account, bound
@@ -32,7 +33,7 @@ export async function sessionRightsFinding(
   return failed(
     `sessions in pods cannot be given: ${missing.map(rightText).join('; ')}`,
     isNamed
-      ? `Name the Secret ${secret} in the resourceNames of etc/kubernetes/ssh-sessions.yaml, or leave out ssh_sessions.secret.`
+      ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
       : takeLoginAccount,
   );
 }

@@ -10,6 +10,7 @@ import { readyMounts } from '../ready-mounts.ts';
 import { findRunFolder, runFoldersOf } from '../run-folder.ts';
 import { failed, type Finding, ok, warning } from './check.ts';
 import { there } from './ssh-host-checks.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /** Whether the rules of ssh.yml let anybody in, and every group and user that they name is there. */
 export async function rulesFinding(settings: SshSettings): Promise<Finding> {
@@ -69,7 +70,7 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
   if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
   return failed(
     `${name} is refused: ${first.reason}`,
-    'Add a rule for the user to ssh.yml, or put the user into a group of one: docs/ssh-profiles.md.',
+    `Add a rule for the user to ssh.yml, or put the user into a group of one: ${installedPath('share/docs/ssh-profiles.md')}.`,
   );
 }
 

@@ -29,6 +29,7 @@ import { checkPods } from './pod-checks.ts';
 import { mountsFinding, rulesFinding, userProfileFinding } from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
 import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
+import { installedPath } from '../../installed-path.ts';
 
 export interface SshCheckInput {
   /** ssh.yml. */
@@ -135,7 +136,7 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
       id,
       ...warning(
         unheardText(keys),
-        'Leave them out, or see docs/ssh-profiles.md for what does the same there.',
+        `Leave them out, or see ${installedPath('share/docs/ssh-profiles.md')} for what does the same there.`,
       ),
     })),
   ];
@@ -168,7 +169,10 @@ function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
 function configFinding({ profiles }: SshSettings): Finding {
   const names = [...profiles.keys()].sort().join(', ') || 'none';
   if (profiles.size === 0)
-    return failed('there is no profile that can be used', 'See docs/ssh-profiles.md.');
+    return failed(
+      'there is no profile that can be used',
+      `See ${installedPath('share/docs/ssh-profiles.md')}.`,
+    );
   return ok(`ssh.yml can be read; profiles: ${names}`);
 }
 

@@ -6,6 +6,7 @@ import { findRunFolder, runFoldersOf } from '../run-folder.ts';
 import { mostRunFolderMiB } from '../run-folder-mount.ts';
 import type { SubidPlan } from '../subid-plan.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
+import { installedPath } from '../../installed-path.ts';
 
 /** Faults of /etc/subuid and /etc/subgid that open one's files to another, or that podman stops at. */
 export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
@@ -70,7 +71,7 @@ export function runFolderFinding(
   if (found === undefined && !pamIsThere)
     return failed(
       `${user.name} has no folder for what runs: ${runFoldersOf(user).join(', ')}`,
-      'pam_systemd or hooks/pam-session makes it at each login: see the session lines of /etc/pam.d/sshd.',
+      `pam_systemd or ${installedPath('hooks/pam-session')} makes it at each login: see the session lines of /etc/pam.d/sshd.`,
     );
   const stays = [...profiles.values()].some(({ lifetime }) => lifetime.kind !== 'connection');
   if (
@@ -87,7 +88,7 @@ export function runFolderFinding(
 
 function whichRunFolder(user: User, found: string | undefined): string {
   const [ofSystemd, mounted] = runFoldersOf(user);
-  const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that hooks/pam-session mounts)`;
+  const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
   if (found === undefined)
     return `the next login of ${user.name} makes ${ofSystemd} (pam_systemd), or else ${ours}`;
   return found === ofSystemd
