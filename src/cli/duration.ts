@@ -2,16 +2,33 @@ import { BerthError } from '../errors.ts';
 
 const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** `24h`, `90m`, `3600s` or `1d` in seconds. @throws `usage` */
-export function seconds(text: string, option: string): number {
+/**
+ * `24h`, `90m`, `3600s` or `1d` in seconds.
+ *
+ * @param bounds both allowed; a timeout may be a day: Node's timers end at 24
+ * @throws `usage`
+ */
+export function seconds(
+  text: string,
+  option: string,
+  { least, most }: { readonly least: string; readonly most: string } = { least: '1s', most: '1d' },
+): number {
+  const time = secondsOf(text);
+  if (time === undefined)
+    throw unsuited(option, text, 'a time such as 24h or 90m', 'Write a number and s, m, h or d.');
+  if (time >= (secondsOf(least) ?? 0) && time <= (secondsOf(most) ?? Infinity)) return time;
+  throw unsuited(option, text, `a time from ${least} to ${most}`, `Give --${option} less or more.`);
+}
+
+function secondsOf(text: string): number | undefined {
   const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
   const factor = units[unit ?? ''];
-  if (factor !== undefined) return Number(count) * factor;
-  throw new BerthError(`--${option} ${text}: a time such as 24h or 90m is wanted`, {
-    code: 'usage',
-    exit: 'usage',
-    hint: 'Write a number and s, m, h or d.',
-  });
+  return factor === undefined ? undefined : Number(count) * factor;
+}
+
+function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
+  const message = `--${option} ${text}: ${wanted} is wanted`;
+  return new BerthError(message, { code: 'usage', exit: 'usage', hint });
 }
 
 /** Seconds as a person says them: `7 h 59 min`, `12 min`, `30 s`. */

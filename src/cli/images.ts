@@ -168,6 +168,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     import('../flows/images-pull.ts'),
     import('../session/image-store.ts'),
   ]);
+  const timeoutMs = seconds(timeout, 'timeout') * 1000;
   const site = await siteOf(args);
   const wanted = wantedImages(site.profiles);
   const images = named.length > 0 ? named : wanted.map(({ image }) => image);
@@ -175,7 +176,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   const authFile = args['auth-file'] ?? site.registryAuth;
   const options = {
     env: terminal.env,
-    timeoutMs: seconds(timeout, 'timeout') * 1000,
+    timeoutMs,
     ...(authFile === undefined ? {} : { authFile: resolve(authFile) }),
   };
   let current = archive ?? '';
@@ -236,24 +237,23 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
     import('../flows/images-gc.ts'),
     import('./images-gc-report.ts'),
   ]);
-  const now = Math.floor(terminal.now() / 1000);
+  const options = {
+    graceSeconds: seconds(args.grace, 'grace', { least: '0s', most: '3650d' }),
+    dryRun: args['dry-run'],
+    now: Math.floor(terminal.now() / 1000),
+    timeoutMs: seconds(args.timeout, 'timeout') * 1000,
+    env: terminal.env,
+  };
   const site = await siteOf(args);
   const result = await withProgress(
     terminal,
     () => 'looking what is used',
-    () =>
-      collectImages(site, {
-        graceSeconds: seconds(args.grace, 'grace'),
-        dryRun: args['dry-run'],
-        now,
-        timeoutMs: seconds(args.timeout, 'timeout') * 1000,
-        env: terminal.env,
-      }),
+    () => collectImages(site, options),
   );
   if (args.output === 'json') terminal.stdout.write(gcJson(result));
   else {
     const all = args['dry-run'] || terminal.stdout.isTTY === true;
-    terminal.stdout.write(gcText(result, { all, dryRun: args['dry-run'], now }));
+    terminal.stdout.write(gcText(result, { all, ...options }));
   }
 }
 

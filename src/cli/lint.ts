@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
+import { checkPort } from './port.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { type Terminal, wantsColour } from './terminal.ts';
@@ -76,9 +77,7 @@ function checkPlaces(args: Record<string, unknown>): true {
   for (const name of ['config', 'login', 'settings', 'pam', 'sshd'])
     if (typeof args[name] === 'string' && !isAbsolute(args[name]))
       throw usage(`--${name} ${args[name]}: an absolute path is wanted`);
-  for (const port of (args.port ?? []) as readonly number[])
-    if (!Number.isInteger(port) || port < 1 || port > 65_535)
-      throw usage(`--port ${port}: a port is wanted`);
+  for (const port of (args.port ?? []) as readonly number[]) checkPort(port);
   for (const address of (args.address ?? []) as readonly string[])
     if (!/^[0-9A-Fa-f:.]+$/.test(address))
       throw usage(`--address ${address}: an IP address is wanted`);

@@ -2,6 +2,7 @@ import type { CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
+import { checkPort } from './port.ts';
 import { siteOptions, type SiteArguments } from './site.ts';
 import { fail, type Terminal } from './terminal.ts';
 
@@ -110,7 +111,7 @@ async function planSsh(
       ...(config === undefined ? {} : { configFile: config }),
       ...(profile === undefined ? {} : { profile }),
       ...(command === undefined ? {} : { command }),
-      ...(port === undefined ? {} : { port }),
+      ...(port === undefined ? {} : { port: checkPort(port) }),
     });
     terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));
   } catch (thrown) {

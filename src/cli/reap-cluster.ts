@@ -47,7 +47,7 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
       ? {}
       : {
           unused: {
-            after: atLeastAnHour(seconds(after, 'unused-after'), after),
+            after: seconds(after, 'unused-after', unusedFor),
             max: limit(args['max-namespaces'], 'max-namespaces'),
             deleteClaims: args['delete-claims'] === true,
             ...prometheusOf(args),
@@ -96,10 +96,7 @@ function prometheusOf({
 }
 
 /** A slip of the unit is not to empty a cluster. */
-function atLeastAnHour(seconds: number, text: string): number {
-  if (seconds >= 3600) return seconds;
-  throw usage(`--unused-after ${text}: an hour is the least`);
-}
+const unusedFor = { least: '1h', most: '3650d' };
 
 function limit(count: number, option: string): number {
   if (Number.isInteger(count) && count >= 0) return count;

@@ -53,10 +53,11 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
 /** The site's file; what is built in where nobody named one and there is none. */
 async function readParameters(named: string | undefined): Promise<AdmissionParameters> {
   const { parseAdmissionParameters } = await import('../config/admission-parameters.ts');
-  const { parseYaml } = await import('../config/yaml-document.ts');
+  const { readYaml } = await import('../config/yaml-document.ts');
   const file = named ?? parametersFile;
   try {
-    return parseAdmissionParameters(parseYaml(await readFile(file, 'utf8'), file, 'core'), file);
+    const { value, place } = readYaml(await readFile(file, 'utf8'), file, 'core');
+    return parseAdmissionParameters(value, file, place);
   } catch (thrown) {
     if (named === undefined && isErrno(thrown, 'ENOENT')) return parseAdmissionParameters({}, file);
     throw thrown;

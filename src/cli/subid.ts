@@ -101,7 +101,8 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
         const result = await applySubids({
           ...(await inputOf(args)),
           keepGoing: args['keep-going'],
-          lockWaitMs: seconds(args['lock-timeout'], 'lock-timeout') * 1000,
+          lockWaitMs:
+            seconds(args['lock-timeout'], 'lock-timeout', { least: '0s', most: '1h' }) * 1000,
         });
         terminal.finish(writeSubidResult(result, args.output, terminal));
       } catch (thrown) {

@@ -229,12 +229,15 @@ async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<Rot
   const { logfmtLogger } = await import('../log.ts');
   const named = args['service-account'];
   return {
-    lifetimeSeconds: seconds(args.lifetime, 'lifetime'),
+    lifetimeSeconds: seconds(args.lifetime, 'lifetime', lifetimes),
     ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
     deadline: deadlineIn(seconds(args.timeout, 'timeout') * 1000),
     log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
   };
 }
+
+/** The API server makes none that is shorter. */
+const lifetimes = { least: '10m', most: '365d' };
 
 function serviceAccount(text: string): ServiceAccountName {
   const [, namespace, name] = /^([a-z0-9-]+)\/([a-z0-9.-]+)$/.exec(text) ?? [];
@@ -250,7 +253,7 @@ type Outcomes = Parameters<typeof outcomesJson>[0];
 
 function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
   const now = terminal.now() / 1000;
-  const wanted = seconds(args.lifetime, 'lifetime');
+  const wanted = seconds(args.lifetime, 'lifetime', lifetimes);
   if (args.output === 'json') terminal.stdout.write(outcomesJson(outcomes));
   for (const outcome of outcomes) {
     if ('error' in outcome) fail(terminal, outcome.error);

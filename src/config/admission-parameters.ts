@@ -1,6 +1,8 @@
 import * as z from 'zod/mini';
-import { configError } from './config-error.ts';
+import { complaintsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { nowhere, type Place } from './problem.ts';
+import { type Quantity, quantity } from './quantity-schema.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -65,14 +67,6 @@ const lifetime = z
       'must be a time such as 8h or 1h30m',
     ),
   );
-const quantity = z
-  .string()
-  .check(
-    z.regex(
-      /^[0-9]+(?:\.[0-9]+)?(?:m|k|Ki|M|Mi|G|Gi|T|Ti)?$/,
-      'must be a quantity such as 500m or 1Gi',
-    ),
-  );
 const annotationKey = z
   .string()
   .check(
@@ -112,16 +106,19 @@ const schema = z.strictObject({
 /**
  * Checks a parsed `admission.yml`. Left out, a key means what `etc/berth/admission.yml.example` says.
  *
- * @throws BerthError `admission-yml-invalid`, naming each key with its path; exit 78
+ * @throws BerthError `admission-yml-invalid`, naming each key with its path and its place; exit 78
  */
-export function parseAdmissionParameters(document: unknown, file: string): AdmissionParameters {
+export function parseAdmissionParameters(
+  document: unknown,
+  file: string,
+  place: Place = nowhere,
+): AdmissionParameters {
   const parsed = schema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
-    const problems = schemaProblems(parsed.error, schema, []);
-    throw configError(
+    throw complaintsError(
       'admission-yml-invalid',
-      file,
-      problems.join('; '),
+      { file, place },
+      schemaProblems(parsed.error, schema, []),
       `See ${installedPath('share/docs/admission.md')} for the keys of this file.`,
     );
   }
@@ -153,9 +150,12 @@ export function parseAdmissionParameters(document: unknown, file: string): Admis
   });
 }
 
-function defined({ cpu, memory }: { cpu?: string | undefined; memory?: string | undefined }): {
+function defined({ cpu, memory }: { cpu?: Quantity | undefined; memory?: Quantity | undefined }): {
   readonly cpu?: string;
   readonly memory?: string;
 } {
-  return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
+  return {
+    ...(cpu === undefined ? {} : { cpu: String(cpu) }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+  };
 }

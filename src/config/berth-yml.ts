@@ -1,13 +1,17 @@
 import * as z from 'zod/mini';
 import { isCidr } from './cidr.ts';
-import { configError } from './config-error.ts';
-import { duration } from './duration.ts';
+import { complaintsError } from './config-error.ts';
+import { durationBetween } from './duration.ts';
 import { isSecretName } from './hook-env-settings.ts';
 import { issuerFrom } from './issuer-url.ts';
+import { type Complaint, nowhere, type Place } from './problem.ts';
+import { quantity } from './quantity-schema.ts';
 import { schemaProblems } from './schema-problems.ts';
 import type { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 
+/** -1 as a 32-bit number is nobody's. */
+const maximumId = 4_294_967_294;
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
 const cidr = z.string().check(z.refine(isCidr, 'must be address/length, e.g. 10.0.0.0/8'));
@@ -20,6 +24,14 @@ const issuer = z
     ),
   );
 const jsonObject = z.record(z.string(), z.json());
+const quantities = z.record(z.string(), quantity);
+/** `LimitRangeItem` of Kubernetes. */
+const limit = z.strictObject({
+  type: text,
+  ...{ max: z.optional(quantities), min: z.optional(quantities) },
+  ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
+  maxLimitRequestRatio: z.optional(quantities),
+});
 const dnsName = z.string().check(z.refine(isSecretName, 'must be a Kubernetes name'));
 
 const admin = z.strictObject({
@@ -45,10 +57,11 @@ const credentials = z.strictObject({
   exchange: z.optional(z.boolean()),
   exchange_scope: z.optional(text),
   username_claim: z.optional(text),
-  clock_skew: z.optional(duration),
+  clock_skew: z.optional(durationBetween('0s', '10m')),
   token: z.optional(z.enum(['id', 'access'])),
   service_account: z.optional(dnsName),
-  lifetime: z.optional(duration),
+  // The API server makes none that is shorter.
+  lifetime: z.optional(durationBetween('10m', '720h')),
 });
 
 export const clusterSchema = z.strictObject({
@@ -61,20 +74,28 @@ export const clusterSchema = z.strictObject({
   resource_quota: z.optional(
     z.nullable(
       z.strictObject({
-        hard: jsonObject,
+        hard: quantities,
         scopes: z.optional(z.array(text)),
         scopeSelector: z.optional(jsonObject),
       }),
     ),
   ),
-  limit_range: z.optional(z.nullable(z.strictObject({ limits: z.array(jsonObject) }))),
+  limit_range: z.optional(z.nullable(z.strictObject({ limits: z.array(limit) }))),
   credentials: z.optional(credentials),
   ssh_sessions: z.optional(z.nullable(z.strictObject({ secret: z.optional(dnsName) }))),
 });
 
 export const siteSchema = z.strictObject({
-  minimum_uid: z.optional(z.int().check(z.minimum(1, 'must be 1 or more: root has no namespace'))),
-  deadline: z.optional(duration),
+  minimum_uid: z.optional(
+    z
+      .int()
+      .check(
+        z.minimum(1, 'must be 1 or more: root has no namespace'),
+        z.maximum(maximumId, `must be ${maximumId} or less`),
+      ),
+  ),
+  // A login waits for it, and Apache in front of that for a minute (its Timeout).
+  deadline: z.optional(durationBetween('100ms', '1m')),
   state_dir: z.optional(path),
   kube_credential: z.optional(path),
   // null: the site has none.
@@ -101,29 +122,39 @@ export const noBerthOptions: BerthOptions = { clusters: new Map() };
 /**
  * Checks a parsed `berth.yml`. A faulty entry below `clusters` is kept as its error.
  *
- * @throws BerthError `berth-yml-invalid`, naming each key with its path, and for an unknown key the
- *   nearest known one
+ * @throws BerthError `berth-yml-invalid`, naming each key with its path and its place, and for an
+ *   unknown key the nearest known one
  */
-export function parseBerthYml(document: unknown, file: string): BerthOptions {
+export function parseBerthYml(
+  document: unknown,
+  file: string,
+  place: Place = nowhere,
+): BerthOptions {
+  const source = { file, place };
   // A file of comments only is a file that sets nothing.
   const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, siteSchema, []));
+  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, siteSchema, []));
   const { clusters, ...site } = parsed.data;
-  checkAdmin(site.defaults, file, 'defaults');
+  checkAdmin(site.defaults, source, ['defaults']);
   const entries = Object.entries(clusters ?? {}).map(
-    ([name, entry]) => [name, clusterOptions(name, entry, file)] as const,
+    ([name, entry]) => [name, clusterOptions(name, entry, source)] as const,
   );
   return { ...site, clusters: new Map(entries) };
 }
 
-function clusterOptions(name: string, entry: unknown, file: string): ClusterOptions | BerthError {
+interface Source {
+  readonly file: string;
+  readonly place: Place;
+}
+
+function clusterOptions(name: string, entry: unknown, source: Source): ClusterOptions | BerthError {
   const parsed = clusterSchema.safeParse(entry ?? {}, { reportInput: true });
   if (!parsed.success) {
     const problems = schemaProblems(parsed.error, clusterSchema, ['clusters', name]);
-    return invalid(file, problems, name);
+    return invalid(source, problems, name);
   }
   try {
-    checkAdmin(parsed.data, file, `clusters.${name}`, name);
+    checkAdmin(parsed.data, source, ['clusters', name], name);
   } catch (error) {
     return error as BerthError;
   }
@@ -132,22 +163,23 @@ function clusterOptions(name: string, entry: unknown, file: string): ClusterOpti
 
 function checkAdmin(
   options: ClusterOptions | undefined,
-  file: string,
-  at: string,
+  source: Source,
+  at: readonly string[],
   cluster?: string,
 ): void {
   const chosen = options?.admin;
   if (chosen?.cluster_api === undefined) return;
   if (chosen.kubeconfig === undefined && chosen.context === undefined) return;
-  const problem = `${at}.admin: kubeconfig and context belong into cluster_api, or stand without it`;
-  throw invalid(file, [problem], cluster);
+  const path = [...at, 'admin'];
+  const text = `${path.join('.')}: kubeconfig and context belong into cluster_api, or stand without it`;
+  throw invalid(source, [{ path, text }], cluster);
 }
 
-function invalid(file: string, problems: readonly string[], cluster?: string): BerthError {
-  return configError(
+function invalid(source: Source, problems: readonly Complaint[], cluster?: string): BerthError {
+  return complaintsError(
     'berth-yml-invalid',
-    file,
-    problems.join('; '),
+    source,
+    problems,
     `${installedPath('share/etc/berth/berth.yml.example')} shows every key.`,
     cluster === undefined ? {} : { cluster },
   );

@@ -1,4 +1,5 @@
 import { BerthError } from '../errors.ts';
+import type { Complaint, Place, Position } from './problem.ts';
 
 /** A fault in a configuration file: exit 78, the file in the message and in the fields. */
 export function configError(
@@ -8,11 +9,34 @@ export function configError(
   hint: string,
   fields: Readonly<Record<string, string | number>> = {},
 ): BerthError {
-  const line = fields.line === undefined ? '' : `:${fields.line}`;
-  return new BerthError(`${file}${line}: ${message}`, {
+  return new BerthError(`${written(file, fields)}: ${message}`, {
     code,
     exit: 'config',
     hint,
     fields: { file, ...fields },
   });
+}
+
+/** All that a schema has to say of a file, each as FILE:LINE:COLUMN; the fields are of the first. */
+export function complaintsError(
+  code: string,
+  { file, place }: { readonly file: string; readonly place: Place },
+  complaints: readonly Complaint[],
+  hint: string,
+  fields: Readonly<Record<string, string | number>> = {},
+): BerthError {
+  const located = complaints.map((complaint) => ({ ...complaint, at: place(complaint) }));
+  const [first, ...others] = located;
+  const rest = others.map(
+    ({ text, at }) => `; ${at === undefined ? '' : `${written(file, at)}: `}${text}`,
+  );
+  const message = `${first?.text ?? ''}${rest.join('')}`;
+  return configError(code, file, message, hint, { ...first?.at, ...fields });
+}
+
+function written(
+  file: string,
+  { line, column }: Partial<Position> | Readonly<Record<string, string | number>>,
+): string {
+  return [file, line, column].filter((part) => part !== undefined).join(':');
 }

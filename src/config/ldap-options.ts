@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { duration } from './duration.ts';
+import { durationBetween } from './duration.ts';
 
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
@@ -34,7 +34,7 @@ export const ldapSchema = z.strictObject({
   ca_file: z.optional(path),
   bind_dn: z.optional(text),
   bind_password_file: z.optional(path),
-  timeout: z.optional(duration),
+  timeout: z.optional(durationBetween('100ms', '10m')),
   page_size: z.optional(
     z.int().check(z.minimum(1, 'must be 1 or more'), z.maximum(100_000, 'must be 100000 or less')),
   ),
@@ -42,7 +42,12 @@ export const ldapSchema = z.strictObject({
     z.int().check(z.minimum(0, 'must be 0 or more'), z.maximum(100, 'must be 100 or less')),
   ),
   minimum_gid: z.optional(
-    z.int().check(z.minimum(1, "must be 1 or more: group 0 is root's on every host")),
+    z
+      .int()
+      .check(
+        z.minimum(1, "must be 1 or more: group 0 is root's on every host"),
+        z.maximum(4_294_967_294, 'must be 4294967294 or less'),
+      ),
   ),
   users: z.strictObject({
     ...search,

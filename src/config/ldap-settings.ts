@@ -1,6 +1,7 @@
-import { configError } from './config-error.ts';
+import { complaintsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-options.ts';
+import { type Complaint, nowhere, type Place } from './problem.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -68,25 +69,30 @@ const memberAttributes: Readonly<Record<GroupSchema, string>> = {
 /**
  * Checks the section `ldap` of berth.yml.
  *
- * @throws BerthError `ldap-invalid`, naming each key with its path
+ * @throws BerthError `ldap-invalid`, naming each key with its path and its place
  */
-export function parseLdap(section: unknown, file: string): LdapSettings {
+export function parseLdap(section: unknown, file: string, place: Place = nowhere): LdapSettings {
+  const source = { file, place };
   const parsed = ldapSchema.safeParse(section, { reportInput: true });
-  if (!parsed.success)
-    throw invalid(file, schemaProblems(parsed.error, ldapSchema, ['ldap']).join('; '));
-  return deepFreeze(settingsOf(parsed.data, file));
+  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, ldapSchema, ['ldap']));
+  return deepFreeze(settingsOf(parsed.data, source));
 }
 
-function settingsOf(options: LdapOptions, file: string): LdapSettings {
+interface Source {
+  readonly file: string;
+  readonly place: Place;
+}
+
+function settingsOf(options: LdapOptions, source: Source): LdapSettings {
   const { users, groups, config_maps: maps, bind_dn: dn, bind_password_file: secret } = options;
   if ((dn === undefined) !== (secret === undefined))
-    throw invalid(file, 'ldap.bind_dn and ldap.bind_password_file belong together');
+    throw wrong(source, 'bind_dn', 'ldap.bind_dn and ldap.bind_password_file belong together');
   const schema = groups.schema ?? 'rfc2307';
   return {
     servers: options.url
       .split(/\s+/)
       .filter((url) => url !== '')
-      .map((url) => server(url, options.start_tls, file)),
+      .map((url) => server(url, options.start_tls, source)),
     ...(options.ca_file === undefined ? {} : { caFile: options.ca_file }),
     ...(dn === undefined || secret === undefined ? {} : { bind: { dn, passwordFile: secret } }),
     timeoutMs: options.timeout ?? 30_000,
@@ -127,21 +133,39 @@ function settingsOf(options: LdapOptions, file: string): LdapSettings {
 /** Who can change an answer on its way makes any user root's twin: in the clear only to ourselves. */
 const thisHost = /^(?:localhost|127\.[0-9.]+|\[::1\])$/;
 
-function server(url: string, startTls: boolean | undefined, file: string): LdapServer {
+function server(url: string, startTls: boolean | undefined, source: Source): LdapServer {
   if (/^ldapi:\/\//i.test(url)) {
     const socketPath = decoded(url.slice('ldapi://'.length).replace(/\/$/, ''));
     if (socketPath?.startsWith('/') === true) return { url, socketPath };
-    throw invalid(file, `ldap.url: ${url}: write the socket as ldapi://%2Frun%2Fslapd%2Fldapi`);
+    throw wrong(
+      source,
+      'url',
+      `ldap.url: ${url}: write the socket as ldapi://%2Frun%2Fslapd%2Fldapi`,
+    );
   }
   const parts = URL.canParse(url) ? new URL(url) : undefined;
   const plain = parts?.pathname === '' || parts?.pathname === '/';
-  if (parts === undefined || !plain || !/^ldaps?:$/.test(parts.protocol) || parts.hostname === '')
-    throw invalid(file, `ldap.url: ${url} must be ldap://HOST, ldaps://HOST or ldapi://SOCKET`);
+  if (
+    parts === undefined ||
+    !plain ||
+    parts.port === '0' ||
+    !/^ldaps?:$/.test(parts.protocol) ||
+    parts.hostname === ''
+  )
+    throw wrong(
+      source,
+      'url',
+      `ldap.url: ${url} must be ldap://HOST, ldaps://HOST or ldapi://SOCKET`,
+    );
   const secure = parts.protocol === 'ldaps:';
   if (secure && startTls === true)
-    throw invalid(file, 'ldap.start_tls belongs to ldap:// and not to ldaps://');
+    throw wrong(source, 'start_tls', 'ldap.start_tls belongs to ldap:// and not to ldaps://');
   if (!secure && startTls === false && !thisHost.test(parts.hostname))
-    throw invalid(file, `ldap.start_tls must not be false for ${url}: it is another host`);
+    throw wrong(
+      source,
+      'start_tls',
+      `ldap.start_tls must not be false for ${url}: it is another host`,
+    );
   return {
     url,
     host: parts.hostname.replace(/^\[|\]$/g, ''),
@@ -158,11 +182,11 @@ function decoded(text: string): string | undefined {
   }
 }
 
-function invalid(file: string, problem: string): Error {
-  return configError(
-    'ldap-invalid',
-    file,
-    problem,
-    `${installedPath('share/docs/ldap-sync.md')} describes every key.`,
-  );
+function wrong(source: Source, key: string, text: string): Error {
+  return invalid(source, [{ path: ['ldap', key], text }]);
+}
+
+function invalid(source: Source, complaints: readonly Complaint[]): Error {
+  const hint = `${installedPath('share/docs/ldap-sync.md')} describes every key.`;
+  return complaintsError('ldap-invalid', source, complaints, hint);
 }

@@ -13,12 +13,23 @@ const resource = z
   .check(z.regex(/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/, 'must be such as nvidia.com/gpu'));
 const path = z.string().check(z.regex(/^\/[^\0\n:,]*$/, 'must be an absolute path'));
 
+const count = z
+  .int()
+  .check(z.minimum(1, 'must be 1 or more'), z.maximum(1_000_000, 'must be 1000000 or less'));
+
 const toleration = z.strictObject({
   key: z.optional(z.string()),
   operator: z.optional(z.enum(['Exists', 'Equal'])),
   value: z.optional(label),
   effect: z.optional(z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
-  seconds: z.optional(z.int().check(z.minimum(0, 'must be 0 or more'))),
+  seconds: z.optional(
+    z
+      .int()
+      .check(
+        z.minimum(0, 'must be 0 or more'),
+        z.maximum(31_536_000, 'must be a year, 31536000, or less'),
+      ),
+  ),
 });
 
 const volume = z.union(
@@ -37,7 +48,7 @@ export const podSchema = z.strictObject({
   cluster: z.optional(z.string()),
   node_selector: z.optional(z.record(z.string(), label)),
   tolerations: z.optional(z.array(toleration)),
-  extended: z.optional(z.record(resource, z.int().check(z.minimum(1, 'must be 1 or more')))),
+  extended: z.optional(z.record(resource, count)),
   volumes: z.optional(z.record(path, volume)),
   pull_secret: z.optional(name),
   priority_class: z.optional(name),

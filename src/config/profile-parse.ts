@@ -1,8 +1,9 @@
 import type { BerthError } from '../errors.ts';
-import { configError } from './config-error.ts';
+import { complaintsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
+import { type Complaint, nowhere, type Place } from './problem.ts';
 import { contradictions } from './profile-contradictions.ts';
 import { isProfileName } from './profile-name.ts';
 import { accountName, type ProfileDocument, profileSchema, someOf } from './profile-schema.ts';
@@ -27,20 +28,26 @@ const builtIn = {
  * at most 30 s; whoever gets no container is refused.
  *
  * @param document plain values, as `parseYaml` gives
- * @throws BerthError `profile-name-invalid`; `profile-invalid`, naming each key with its path, and for
- *   an unknown key the nearest known one; exit 78
+ * @throws BerthError `profile-name-invalid`; `profile-invalid`, naming each key with its path and its
+ *   place, and for an unknown key the nearest known one; exit 78
  */
-export function parseProfile(document: unknown, name: string, file: string): Profile {
+export function parseProfile(
+  document: unknown,
+  name: string,
+  file: string,
+  place: Place = nowhere,
+): Profile {
+  const source = { file, place };
   if (!isProfileName(name)) {
     const hint = 'Name the file after the profile: a-z, 0-9 and `-`, at most 40, no `-` first.';
     throw configError('profile-name-invalid', file, 'this is no name of a profile', hint);
   }
   const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
-    throw invalid(name, file, schemaProblems(parsed.error, profileSchema, []));
+    throw invalid(name, source, schemaProblems(parsed.error, profileSchema, []));
   }
   const problems = contradictions(parsed.data);
-  if (problems.length > 0) throw invalid(name, file, problems);
+  if (problems.length > 0) throw invalid(name, source, problems);
   return deepFreeze(profileOf(name, parsed.data));
 }
 
@@ -112,7 +119,11 @@ function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], un
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
-function invalid(profile: string, file: string, problems: readonly string[]): BerthError {
+function invalid(
+  profile: string,
+  source: { readonly file: string; readonly place: Place },
+  problems: readonly Complaint[],
+): BerthError {
   const hint = `${installedPath('share/docs/ssh-profiles.md')} lists every key, ${installedPath('share/etc/berth/profiles')} has examples.`;
-  return configError('profile-invalid', file, problems.join('; '), hint, { profile });
+  return complaintsError('profile-invalid', source, problems, hint, { profile });
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { capabilityNames } from './capability-names.ts';
-import { duration } from './duration.ts';
+import { durationBetween } from './duration.ts';
 import { imageProblem } from './image-reference.ts';
 import { nearestKey } from './nearest-key.ts';
 import { pathProblem, withoutSlash } from './plain-path.ts';
@@ -69,12 +69,16 @@ const passed = z
   .string()
   .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a name, or a prefix and `*`'));
 
-const size = z.pipe(
-  z.string().check(z.regex(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G')),
-  z.transform(
-    (text) => parseInt(text, 10) * 1024 ** ('KMGT'.indexOf(text.replace(/[^KMGT]/g, '')) + 1),
-  ),
-);
+const size = z
+  .pipe(
+    z
+      .string()
+      .check(z.regex(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G')),
+    z.transform(
+      (text) => parseInt(text, 10) * 1024 ** ('KMGT'.indexOf(text.replace(/[^KMGT]/g, '')) + 1),
+    ),
+  )
+  .check(z.refine((bytes) => bytes <= 1024 ** 5, 'must be 1024T or less'));
 const cpus = z.custom<number>(
   (value) => typeof value === 'number' && value >= 0.01 && value <= 4096,
   'must be a number of CPUs such as 4 or 0.5',
@@ -113,11 +117,11 @@ export const profileSchema = z.strictObject({
   image,
   pull: z.optional(z.enum(['never', 'missing', 'always'])),
   lifetime: z.optional(
-    z.union([z.literal('connection'), z.literal('user'), duration], {
-      error: 'must be connection, user, or a time such as 8h',
+    z.union([z.literal('connection'), z.literal('user'), durationBetween('1ms', '8760h')], {
+      error: 'must be connection, user, or a time such as 8h, 8760h at most',
     }),
   ),
-  grace: z.optional(duration),
+  grace: z.optional(durationBetween('0s', '720h')),
   linger: z.optional(z.boolean()),
   mounts: z.optional(
     z.array(
@@ -151,7 +155,13 @@ export const profileSchema = z.strictObject({
     z.strictObject({
       cpus: z.optional(cpus),
       memory: z.optional(size),
-      pids: z.optional(z.int().check(z.minimum(1, 'must be 1 or more'))),
+      pids: z.optional(
+        z.int().check(
+          z.minimum(1, 'must be 1 or more'),
+          // The most that the kernel's pid_max can be.
+          z.maximum(4_194_304, 'must be 4194304 or less'),
+        ),
+      ),
     }),
   ),
   x11: z.optional(z.boolean()),
@@ -165,7 +175,7 @@ export const profileSchema = z.strictObject({
       groups: z.optional(someOf(accountName)),
     }),
   ),
-  deadline: z.optional(duration),
+  deadline: z.optional(durationBetween('100ms', '1h')),
   podman: z.optional(
     z.strictObject({
       devices: z.optional(z.array(device)),

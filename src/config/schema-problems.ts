@@ -1,5 +1,6 @@
-import type * as z from 'zod/mini';
+import * as z from 'zod/mini';
 import { nearestKey } from './nearest-key.ts';
+import type { Complaint } from './problem.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -15,20 +16,25 @@ export function schemaProblems(
   error: z.core.$ZodError,
   root: z.core.$ZodType,
   prefix: Path,
-): string[] {
-  return error.issues.flatMap((issue) => {
+): Complaint[] {
+  return error.issues.flatMap((issue): Complaint[] => {
+    const path = [...prefix, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
-      const known = knownKeys(root, issue.path);
-      return issue.keys.map((key) => unknownKey([...prefix, ...issue.path, key], key, known));
+      const known = Object.keys(definitionOf(schemaAt(root, issue.path)).shape ?? {});
+      return issue.keys.map((key) => {
+        const its = [...path, key];
+        return { path: its, atKey: true, text: unknownKey(its, key, known) };
+      });
     }
-    return [`${written([...prefix, ...issue.path])} ${complaint(issue)}`];
+    return [{ path, text: `${written(path)} ${complaint(issue, root)}` }];
   });
 }
 
-function complaint(issue: z.core.$ZodIssue): string {
+function complaint(issue: z.core.$ZodIssue, root: z.core.$ZodType): string {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
-    return `must be ${typeNames[issue.expected] ?? issue.expected}`;
+    const type = typeNames[issue.expected] ?? issue.expected;
+    return issue.expected === 'string' ? asText(issue, root) : `must be ${type}`;
   }
   if (issue.code === 'invalid_value') {
     return `must be one of ${issue.values.map(String).join(', ')}`;
@@ -37,8 +43,17 @@ function complaint(issue: z.core.$ZodIssue): string {
   return issue.message;
 }
 
+/** Quotes are good advice only where they make the value right: `30` is no time, `"30"` is none either. */
+function asText({ input, path }: z.core.$ZodIssue, root: z.core.$ZodType): string {
+  const schema = schemaAt(root, path);
+  const isPlain = typeof input === 'number' || typeof input === 'boolean';
+  if (schema === undefined || !isPlain) return 'must be text';
+  const { error } = z.safeParse(schema, String(input));
+  const [issue] = error?.issues ?? [];
+  return issue === undefined ? 'must be text (put it in quotes)' : complaint(issue, root);
+}
+
 const typeNames: Readonly<Record<string, string>> = {
-  string: 'text (put it in quotes)',
   int: 'a whole number',
   number: 'a whole number',
   boolean: 'true or false',
@@ -57,15 +72,14 @@ function written(path: Path): string {
   return path.length === 0 ? 'the file' : path.map(String).join('.');
 }
 
-/** The keys that the schema has at this path. */
-function knownKeys(root: z.core.$ZodType, path: Path): string[] {
+/** What the schema has at this path. */
+function schemaAt(root: z.core.$ZodType, path: Path): z.core.$ZodType | undefined {
   let at: z.core.$ZodType | undefined = root;
-  for (const step of [...path, undefined]) {
-    const def: Definition = unwrapped(at);
-    if (step === undefined) return Object.keys(def.shape ?? {});
+  for (const step of path) {
+    const def: Definition = definitionOf(at);
     at = def.shape?.[String(step)] ?? def.valueType ?? def.element;
   }
-  return [];
+  return at;
 }
 
 interface Definition {
@@ -76,7 +90,7 @@ interface Definition {
 }
 
 /** Without the `optional` and `nullable` around it. */
-function unwrapped(schema: z.core.$ZodType | undefined): Definition {
+function definitionOf(schema: z.core.$ZodType | undefined): Definition {
   let def = (schema?._zod.def ?? {}) as Definition;
   while (def.innerType !== undefined) def = def.innerType._zod.def as Definition;
   return def;

@@ -2,12 +2,15 @@ import type { BerthError } from '../errors.ts';
 import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import type { HookEnvSettings } from './hook-env-settings.ts';
+import type { Place } from './problem.ts';
 import type { SettingsWarning, SiteSettings } from './settings.ts';
 
 /** What was read, each part already checked for itself. */
 export interface SiteParts {
   readonly berth: BerthOptions;
   readonly berthFile: string;
+  /** Of the values of `berth.yml`. */
+  readonly berthPlace?: Place;
   /** Absent where the site says it has no `hook.env`. */
   readonly hookEnv?: HookEnvSettings;
   readonly hookEnvFile: string;

@@ -3,9 +3,10 @@ import type { ClusterOptions } from './berth-yml.ts';
 import { builtIn } from './built-in.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import { credentialSettings } from './credential-settings.ts';
-import { configError } from './config-error.ts';
+import { complaintsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
+import { nowhere } from './problem.ts';
 import type { BrokenCluster, LoadedSettings, SiteParts } from './site-parts.ts';
 import type {
   AdminCredentials,
@@ -95,7 +96,7 @@ function clusterSettings(
     ...(pullSecret ? { pullSecret } : {}),
     jobPodReaper: options.job_pod_reaper ?? hookEnv?.jobPodReaper ?? false,
     ...(options.resource_quota ? { resourceQuota: options.resource_quota as JsonObject } : {}),
-    ...(options.limit_range ? { limitRange: options.limit_range } : {}),
+    ...(options.limit_range ? { limitRange: options.limit_range as JsonObject } : {}),
     ...(options.ssh_sessions
       ? { sshSessions: { secret: options.ssh_sessions.secret ?? sessionSecret } }
       : {}),
@@ -149,7 +150,12 @@ function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): Settin
 }
 
 /** A mistyped name would leave its cluster without what the admin wrote for it. */
-function entriesWithoutCluster({ berth, berthFile, clusters }: SiteParts): BrokenCluster[] {
+function entriesWithoutCluster({
+  berth,
+  berthFile: file,
+  berthPlace: place = nowhere,
+  clusters,
+}: SiteParts): BrokenCluster[] {
   const names = clusters.map((part) => ('error' in part ? part.cluster : part.name));
   return [...berth.clusters.keys()]
     .filter((name) => !names.includes(name))
@@ -157,11 +163,13 @@ function entriesWithoutCluster({ berth, berthFile, clusters }: SiteParts): Broke
       const near = nearestKey(cluster, names);
       const help =
         near === undefined ? `known are ${names.join(', ') || 'none'}` : `is ${near} meant?`;
-      const message = `clusters.${cluster} is no Kubernetes cluster of OnDemand's: ${help}`;
+      const text = `clusters.${cluster} is no Kubernetes cluster of OnDemand's: ${help}`;
+      const complaint = { path: ['clusters', cluster], atKey: true, text };
       const hint = 'The name is that of the file in clusters.d, without .yml.';
+      const fields = { cluster };
       return {
         cluster,
-        error: configError('cluster-unknown', berthFile, message, hint, { cluster }),
+        error: complaintsError('cluster-unknown', { file, place }, [complaint], hint, fields),
       };
     });
 }

@@ -1,9 +1,10 @@
 import * as z from 'zod/mini';
 import type { BerthError } from '../errors.ts';
-import { configError } from './config-error.ts';
+import { complaintsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile.ts';
+import { type Complaint, nowhere, type Place } from './problem.ts';
 import { isProfileName } from './profile-name.ts';
 import { accountName, folder, someOf } from './profile-schema.ts';
 import { isWithin, mountProblem } from './protected-folders.ts';
@@ -56,11 +57,16 @@ type SshDocument = z.output<typeof sshSchema>;
  * /etc/berth/profiles; podman, crun, nsenter and fuse-overlayfs of /usr/bin, catatonit of podman's own
  * directory, and systemd's cgroups.
  *
- * @throws BerthError `ssh-yml-invalid`, naming each key with its path; exit 78
+ * @throws BerthError `ssh-yml-invalid`, naming each key with its path and its place; exit 78
  */
-export function parseSshSettings(document: unknown, file: string): SshOptions {
+export function parseSshSettings(
+  document: unknown,
+  file: string,
+  place: Place = nowhere,
+): SshOptions {
+  const source = { file, place };
   const parsed = sshSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(file, schemaProblems(parsed.error, sshSchema, []));
+  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, sshSchema, []));
   const { data } = parsed;
   const { podman = {} } = data;
   const mountProgram =
@@ -82,7 +88,7 @@ export function parseSshSettings(document: unknown, file: string): SshOptions {
     },
   };
   const problems = [...contradictions(options)];
-  if (problems.length > 0) throw invalid(file, problems);
+  if (problems.length > 0) throw invalid(source, problems);
   return deepFreeze(options);
 }
 
@@ -97,15 +103,19 @@ function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['ru
   };
 }
 
-function* contradictions(options: SshOptions) {
+function* contradictions(options: SshOptions): Generator<Complaint> {
   if (options.otherwise === 'host-shell' && options.hostShellGroups.length === 0) {
-    yield 'otherwise: host-shell needs host_shell_groups: not everybody gets the host';
+    const text = 'otherwise: host-shell needs host_shell_groups: not everybody gets the host';
+    yield { path: ['otherwise'], text };
   }
   if (mountProblem(options.storage) !== undefined) {
-    yield 'storage must be a folder of its own, apart from /etc/berth, /run/berth and /run/user';
+    const text =
+      'storage must be a folder of its own, apart from /etc/berth, /run/berth and /run/user';
+    yield { path: ['storage'], text };
   }
   if (isWithin(options.profilesDir, options.storage)) {
-    yield 'profiles_dir is in storage, where users have folders of their own';
+    const text = 'profiles_dir is in storage, where users have folders of their own';
+    yield { path: ['profiles_dir'], text };
   }
 }
 
@@ -115,11 +125,13 @@ function* contradictions(options: SshOptions) {
  *
  * @param read by name, each profile or why it is none
  * @param file `ssh.yml`, for errors
+ * @param place of its values
  */
 export function sshSettings(
   options: SshOptions,
   read: ReadonlyMap<string, Profile | BrokenProfile>,
   file: string,
+  place: Place = nowhere,
 ): SshSettings {
   const { profilesDir, ...settings } = options;
   const profiles = new Map<string, Profile>();
@@ -137,9 +149,10 @@ export function sshSettings(
     if (profiles.has(profile) || broken.has(profile)) continue;
     const near = nearestKey(profile, [...profiles.keys()]);
     const hint = near === undefined ? `Write ${profilesDir}/${profile}.yml.` : `Is ${near} meant?`;
-    const message = `rules.${index}.profile: there is no profile ${profile}`;
+    const path = ['rules', index, 'profile'];
+    const missing = { path, text: `${path.join('.')}: there is no profile ${profile}` };
     broken.set(profile, {
-      error: configError('profile-missing', file, message, hint, { profile }),
+      error: complaintsError('profile-missing', { file, place }, [missing], hint, { profile }),
     });
   }
   return Object.freeze({ ...settings, profiles, broken });
@@ -160,7 +173,10 @@ function storageMounted(
   return undefined;
 }
 
-function invalid(file: string, problems: readonly string[]): BerthError {
+function invalid(
+  source: { readonly file: string; readonly place: Place },
+  problems: readonly Complaint[],
+): BerthError {
   const hint = `${installedPath('share/etc/berth/ssh.yml.example')} shows every key.`;
-  return configError('ssh-yml-invalid', file, problems.join('; '), hint);
+  return complaintsError('ssh-yml-invalid', source, problems, hint);
 }

@@ -1,37 +1,89 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { configError } from './config-error.ts';
+import type { Place, Position, Problem } from './problem.ts';
+import { yamlFault } from './yaml-faults.ts';
+
+/**
+ * `psych` reads as Ruby does for OnDemand: YAML 1.1, of equal keys the last counts. `kubectl` is YAML
+ * 1.2, equal keys are an error; both read the first document and no other. `core` is for files of ours:
+ * as `kubectl`, and a second document is an error.
+ */
+export type YamlDialect = 'psych' | 'kubectl' | 'core';
+
+export interface YamlFile {
+  readonly value: unknown;
+  /** Where in the text a problem with the value is. */
+  readonly place: Place;
+}
 
 /**
  * A YAML file as plain values. Errors name line and reason, never the file's text: it may hold
  * secrets.
  *
- * @param dialect `psych` reads as Ruby does for OnDemand: YAML 1.1, of equal keys the last counts;
- *   `core` is YAML 1.2, equal keys are an error.
  * @throws BerthError `config-broken-yaml` with `file` and `line`
  */
-export function parseYaml(text: string, file: string, dialect: 'psych' | 'core'): unknown {
-  const lineCounter = new LineCounter();
+export function parseYaml(text: string, file: string, dialect: YamlDialect): unknown {
+  return readYaml(text, file, dialect).value;
+}
+
+/**
+ * The same, with the places of its values for the messages of a schema.
+ *
+ * @throws as `parseYaml`
+ */
+export function readYaml(text: string, file: string, dialect: YamlDialect): YamlFile {
+  const lines = new LineCounter();
+  const position = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
   const document = parseDocument(text, {
-    lineCounter,
+    lineCounter: lines,
     prettyErrors: false,
-    logLevel: 'silent',
+    // `silent` would also be silent about a second document.
+    logLevel: dialect === 'core' ? 'error' : 'silent',
     version: dialect === 'psych' ? '1.1' : '1.2',
-    uniqueKeys: dialect === 'core',
+    uniqueKeys: dialect !== 'psych',
   });
   const [error] = document.errors;
   if (error !== undefined) {
-    const { line } = lineCounter.linePos(error.pos[0]);
-    throw broken(file, line, error.code.toLowerCase().replaceAll('_', ' '));
+    const { reason, hint } = yamlFault(error.code);
+    throw broken(file, position(error.pos[0]), reason, hint);
   }
   try {
-    return document.toJS() as unknown;
+    const value = document.toJS() as unknown;
+    return { value, place: (problem) => position(offsetOf(document, problem)) };
   } catch {
     // Too many aliases, or one without its anchor.
-    throw broken(file, 1, 'aliases that cannot be resolved');
+    const { reason, hint } = yamlFault('BAD_ALIAS');
+    throw broken(file, { line: 1, column: 1 }, reason, hint);
   }
 }
 
-function broken(file: string, line: number, reason: string): Error {
-  const hint = 'Look at the indentation and the quotes at that line.';
-  return configError('config-broken-yaml', file, `broken YAML: ${reason}`, hint, { line });
+/** Of what is there, as far as the path leads: a key that is missing is so where it should stand. */
+function offsetOf(document: Document.Parsed, { path, atKey = false }: Problem): number {
+  let node: unknown = document.contents;
+  let offset = offsetIn(node) ?? 0;
+  for (const [index, step] of path.entries()) {
+    const at = isAlias(node) ? node.resolve(document) : node;
+    if (isMap(at)) {
+      const pair = at.items.findLast(
+        ({ key }) => isScalar(key) && String(key.value) === String(step),
+      );
+      if (pair === undefined) return offset;
+      node = atKey && index === path.length - 1 ? pair.key : (pair.value ?? pair.key);
+    } else if (isSeq(at)) {
+      node = at.items[Number(step)];
+    } else return offset;
+    offset = offsetIn(node) ?? offset;
+  }
+  return offset;
+}
+
+function offsetIn(node: unknown): number | undefined {
+  return (node as { readonly range?: readonly number[] | null } | null | undefined)?.range?.[0];
+}
+
+function broken(file: string, position: Position, reason: string, hint: string): Error {
+  return configError('config-broken-yaml', file, `broken YAML: ${reason}`, hint, { ...position });
 }

@@ -1,48 +1,10 @@
-/** Decimal suffixes as powers of ten, `apimachinery/pkg/api/resource/suffix.go`. */
-const decimal: Readonly<Record<string, number>> = {
-  n: -9,
-  u: -6,
-  m: -3,
-  '': 0,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
-
-const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
+import { billionths } from '../config/quantity.ts';
 
 /**
  * True where both are Kubernetes quantities of the same amount: the API server stores `1000m` as `1`
  * and `0.5` as `500m`. A number in YAML is a quantity as well.
  */
 export function sameQuantity(one: unknown, other: unknown): boolean {
-  const amount = nano(one);
-  return amount !== undefined && amount === nano(other);
-}
-
-/** The amount in billionths, rounded away from zero as the API server does; it keeps no less. */
-function nano(value: unknown): bigint | undefined {
-  const text = typeof value === 'number' ? String(value) : value;
-  if (typeof text !== 'string') return undefined;
-  const parts =
-    /^(?<sign>[+-]?)(?=\.?\d)(?<whole>\d*)\.?(?<fraction>\d*)(?:[eE](?<exponent>[+-]?\d{1,2})|(?<suffix>[a-zA-Z]{0,2}))$/.exec(
-      text,
-    )?.groups;
-  if (parts === undefined) return undefined;
-  const { sign, whole = '', fraction = '', exponent, suffix = '' } = parts;
-  const power = exponent === undefined ? (decimal[suffix] ?? 0) : Number(exponent);
-  const doublings = 10 * (binary.indexOf(suffix) + 1);
-  if (exponent === undefined && decimal[suffix] === undefined && doublings === 0) return undefined;
-  const digits = BigInt(whole + fraction) << BigInt(doublings);
-  const shift = 9 + power - fraction.length;
-  const amount =
-    shift >= 0 ? digits * 10n ** BigInt(shift) : roundUp(digits, 10n ** BigInt(-shift));
-  return sign === '-' ? -amount : amount;
-}
-
-function roundUp(amount: bigint, unit: bigint): bigint {
-  return (amount + unit - 1n) / unit;
+  const amount = billionths(one);
+  return amount !== undefined && amount === billionths(other);
 }

@@ -41,7 +41,7 @@ export async function readAdminKubeconfig(
 export async function parseKubeconfigYaml(text: string, file: string): Promise<unknown> {
   const { parseYaml } = await import('../config/yaml-document.ts');
   try {
-    return parseYaml(text, file, 'core');
+    return parseYaml(text, file, 'kubectl');
   } catch {
     throw new BerthError(`${file}: this is not YAML`, {
       code: 'admin-kubeconfig-invalid',

@@ -3,7 +3,7 @@ import { parseBerthYml } from '../config/berth-yml.ts';
 import { builtIn } from '../config/built-in.ts';
 import { configError } from '../config/config-error.ts';
 import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+import { readYaml } from '../config/yaml-document.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { utf8 } from './config-text.ts';
 import { installedPath } from '../installed-path.ts';
@@ -34,8 +34,8 @@ export interface LdapFiles {
  */
 export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): LoadedLdap {
   const uid = process.geteuid?.() ?? 0;
-  const document = parseYaml(utf8(readConfigFile(configFile, uid)), configFile, 'core');
-  const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(document, configFile);
+  const { value, place } = readYaml(utf8(readConfigFile(configFile, uid)), configFile, 'core');
+  const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(value, configFile, place);
   if (section === undefined || section === null)
     throw configError(
       'ldap-missing',
@@ -43,7 +43,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
       'there is no section ldap',
       `${installedPath('share/docs/ldap-sync.md')} has an example.`,
     );
-  const ldap = parseLdap(section, configFile);
+  const ldap = parseLdap(section, configFile, place);
   const ca = ldap.caFile === undefined ? undefined : utf8(readConfigFile(ldap.caFile, uid));
   const password =
     ldap.bind === undefined

@@ -8,7 +8,7 @@ import { parseHookEnv } from '../config/hook-env.ts';
 import { hookEnvSettings } from '../config/hook-env-settings.ts';
 import type { SettingsWarning } from '../config/settings.ts';
 import type { BrokenCluster, SiteParts } from '../config/site-parts.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import {
   type ConfigDirectory,
@@ -47,14 +47,15 @@ export function readSiteFiles(
   uid: number,
 ): SiteFiles {
   const reader = new SiteFilesReader(uid);
-  const berth = reader.berthYml(files.configFile, files.configFileRequired);
+  const read = reader.berthYml(files.configFile, files.configFileRequired);
+  const { berth } = read;
   // null in berth.yml means that the site has none.
   const named = files.hookEnvFile ?? berth.hook_env;
   const hookEnvFile = named === undefined ? builtIn.hookEnvFile : named;
   const hookEnv =
     hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile, named !== undefined);
   const parts: SiteParts = {
-    berth,
+    ...read,
     berthFile: files.configFile,
     ...(hookEnv === undefined ? {} : { hookEnv }),
     hookEnvFile: hookEnvFile ?? builtIn.hookEnvFile,
@@ -81,13 +82,14 @@ class SiteFilesReader {
     return { sources, newestNs, transient };
   }
 
-  berthYml(path: string, required: boolean): BerthOptions {
+  berthYml(path: string, required: boolean): Pick<SiteParts, 'berth' | 'berthPlace'> {
     try {
-      return parseBerthYml(parseYaml(utf8(this.read(path)), path, 'core'), path);
+      const { value, place } = readYaml(utf8(this.read(path)), path, 'core');
+      return { berth: parseBerthYml(value, path, place), berthPlace: place };
     } catch (error) {
       if (required || !(error instanceof BerthError) || error.code !== 'config-missing')
         throw error;
-      return noBerthOptions;
+      return { berth: noBerthOptions };
     }
   }
 

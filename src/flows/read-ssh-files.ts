@@ -2,7 +2,7 @@ import { configError } from '../config/config-error.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../config/profile.ts';
 import { brokenProfile, parseProfile } from '../config/profile-parse.ts';
 import { parseSshSettings, sshSettings } from '../config/ssh-settings.ts';
-import { parseYaml } from '../config/yaml-document.ts';
+import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import {
   type ConfigDirectory,
@@ -35,11 +35,16 @@ const root = 0;
  */
 export function readSshFiles(configFile: string): SshFiles {
   const reader = new Reader();
-  const document = parseYaml(reader.text(configFile), configFile, 'core');
-  const options = parseSshSettings(document, configFile);
+  const { value, place } = readYaml(reader.text(configFile), configFile, 'core');
+  const options = parseSshSettings(value, configFile, place);
   const profiles = reader.profiles(options.profilesDir);
   const { sources, newestNs, transient } = reader;
-  return { settings: sshSettings(options, profiles, configFile), sources, newestNs, transient };
+  return {
+    settings: sshSettings(options, profiles, configFile, place),
+    sources,
+    newestNs,
+    transient,
+  };
 }
 
 class Reader {
@@ -63,8 +68,9 @@ class Reader {
   private profile(name: string, path: string): Profile | BrokenProfile {
     let document: unknown;
     try {
-      document = parseYaml(this.text(path), path, 'core');
-      return parseProfile(document, name, path);
+      const { value, place } = readYaml(this.text(path), path, 'core');
+      document = value;
+      return parseProfile(value, name, path, place);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       return brokenProfile(error, document);

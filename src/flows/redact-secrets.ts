@@ -24,7 +24,7 @@ const inline = new RegExp(
 export async function redactSecrets(before: string, after: string): Promise<[string, string]> {
   const { parseYaml } = await import('../config/yaml-document.ts');
   const known = new Set(
-    [before, after].flatMap((text) => secretsOf(parseYaml(text, 'the kubeconfig', 'core'))),
+    [before, after].flatMap((text) => secretsOf(parseYaml(text, 'the kubeconfig', 'kubectl'))),
   );
   const redact = (text: string): string => {
     const masked = text.replace(inline, (_, field: string) => `${field}***`);

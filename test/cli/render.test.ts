@@ -36,6 +36,25 @@ afterAll(async () => {
   await portal.remove();
 });
 
+describe('the parameters of the policies', () => {
+  it('are refused at their line and column, in a file of one document', async () => {
+    const file = join(portal.folder, 'admission.yml');
+    for (const [text, message] of [
+      ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
+      ['images: []\nimage: []\n', ':2:1: image is unknown: is images meant?'],
+      ['images: []\n---\nnfs: []\n', ':2:1: broken YAML: a second document begins here'],
+    ] as const) {
+      await writeFile(file, text);
+      const args = ['render', 'policies', '--parameters', file];
+      const { exitCode, stdout, stderr } = await execa(join(installed, 'berth'), args, {
+        reject: false,
+      });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 78, stdout: '' });
+      expect(stderr).toContain(`${file}${message}`);
+    }
+  });
+});
+
 interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> };

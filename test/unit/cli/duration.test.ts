@@ -18,6 +18,17 @@ describe('times on the command line', () => {
   });
 
   it.each([
+    ['0s', undefined],
+    ['2d', undefined],
+    ['999999999d', undefined],
+    ['9m', { least: '10m', most: '1h' }],
+    ['61m', { least: '10m', most: '1h' }],
+  ])('%j is refused within its bounds, which are named', (text, bounds) => {
+    expect(() => seconds(text, 'timeout', bounds)).toThrow(/a time from \w+ to \w+ is wanted/);
+    expect(seconds('1h', 'timeout', bounds)).toBe(3600);
+  });
+
+  it.each([
     [59, '59 s'],
     [3599, '1 h'],
     [28_740, '7 h 59 min'],

@@ -48,6 +48,8 @@ describe('admission.yml', () => {
     ['no lifetime at all', { max_lifetime: '0h' }, 'max_lifetime must be a time'],
     ['a grace period in seconds alone', { max_grace_period: 300 }, 'max_grace_period'],
     ['no grace period at all', { max_grace_period: '0s' }, 'max_grace_period must be a time'],
+    ['a CPU in words', { default_resources: { cpu: 'lots' } }, 'cpu must be a quantity'],
+    ['a number as a lifetime', { max_lifetime: 8 }, 'max_lifetime must be a time such as 8h'],
     ['half a server', { nfs: ['nfs.example.org'] }, 'nfs.0 must be SERVER:/PATH'],
     ['an account without a namespace', { stampers: ['berth-hook'] }, 'must be NAMESPACE:NAME'],
   ])('refuses %s', (_, document, says) => {

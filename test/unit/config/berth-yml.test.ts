@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
-import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { readYaml } from '../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../src/errors.ts';
 
 const file = '/etc/berth/berth.yml';
-const read = (text: string): ReturnType<typeof parseBerthYml> =>
-  parseBerthYml(parseYaml(text, file, 'core'), file);
+function read(text: string): ReturnType<typeof parseBerthYml> {
+  const { value, place } = readYaml(text, file, 'core');
+  return parseBerthYml(value, file, place);
+}
 
 function refusal(text: string): BerthError {
   try {
@@ -50,7 +52,7 @@ describe('berth.yml', () => {
 
   it('reads times with their unit, as milliseconds', () => {
     expect(read('deadline: 500ms').deadline).toBe(500);
-    expect(read('deadline: 2m').deadline).toBe(120_000);
+    expect(read('deadline: 1m').deadline).toBe(60_000);
   });
 
   it.each([
@@ -68,7 +70,31 @@ describe('berth.yml', () => {
       'defaults: {resource_quota: {hard: {}, spec: {}}}',
       'defaults.resource_quota.spec is unknown: known are hard, scopes, scopeSelector',
     ],
-    ['deadline: 10', 'deadline must be text (put it in quotes)'],
+    ['deadline: 10', 'deadline must be a time such as 500ms, 10s or 5m'],
+    ['deadline: 10m', 'deadline must be a time from 100ms to 1m'],
+    ['deadline: 0s', 'deadline must be a time from 100ms to 1m'],
+    ['defaults: {credentials: {clock_skew: 1h}}', 'must be a time from 0s to 10m'],
+    ['defaults: {credentials: {lifetime: 5m}}', 'must be a time from 10m to 720h'],
+    ['defaults: {credentials: {lifetime: 9999h}}', 'must be a time from 10m to 720h'],
+    ['minimum_uid: 4294967295', 'minimum_uid must be 4294967294 or less'],
+    ['defaults: {credentials: {client_id: 7}}', 'client_id must be text (put it in quotes)'],
+    ['defaults: {credentials: {client_id: [a]}}', 'defaults.credentials.client_id must be text'],
+    [
+      'defaults: {resource_quota: {hard: {cpu: lots}}}',
+      'defaults.resource_quota.hard.cpu must be a quantity such as 4, 500m or 8Gi',
+    ],
+    ['defaults: {resource_quota: {hard: {cpu: -1}}}', 'cpu must be a quantity'],
+    ['defaults: {resource_quota: {hard: {memory: 8GB}}}', 'memory must be a quantity'],
+    ['defaults: {resource_quota: {hard: {cpu: }}}', 'cpu must be a quantity'],
+    [
+      'defaults: {limit_range: {limits: [{type: Container, max: {cpu: many}}]}}',
+      'defaults.limit_range.limits.0.max.cpu must be a quantity',
+    ],
+    [
+      'defaults: {limit_range: {limits: [{type: Container, defaults: {}}]}}',
+      'defaults.limit_range.limits.0.defaults is unknown: is default meant?',
+    ],
+    ['defaults: {limit_range: {limits: [{max: {cpu: 1}}]}}', 'limits.0.type is missing'],
     ['deadline: soon', 'deadline must be a time such as 500ms, 10s or 5m'],
     ['minimum_uid: 0', 'minimum_uid must be 1 or more'],
     ['minimum_uid: many', 'minimum_uid must be a whole number'],
@@ -94,18 +120,58 @@ describe('berth.yml', () => {
     ['- a\n- b', 'the file must be a mapping'],
   ])('refuses %j: %s', (text, message) => {
     const error = refusal(text);
-    expect(error.message).toContain(`${file}: ${message}`);
+    expect(error.message).toContain(message);
+    expect(error.message).toMatch(/^\/etc\/berth\/berth\.yml:1:\d+: /);
     expect(error.code).toBe('berth-yml-invalid');
     expect(error.exitCode).toBe(78);
     expect(error.hint).toContain('berth.yml.example');
+  });
+
+  it('says where each mistake is: of a value, of a key, and of what should be there', () => {
+    const error = refusal(
+      [
+        '# comment',
+        'deadline: 10m',
+        'defaults:',
+        '  resource_quota:',
+        '    hard:',
+        '      cpu: lots',
+        '      memory: 8Gi',
+        '  pull_secret:',
+        '    name: registry',
+        '  alow_cidrs: []',
+        '  allow_cidrs:',
+        '    - 10.0.0.0/8',
+        '    - 10.0.0.1',
+        '',
+      ].join('\n'),
+    );
+    expect(error.message.split('; ')).toEqual([
+      `${file}:2:11: deadline must be a time from 100ms to 1m`,
+      `${file}:13:7: defaults.allow_cidrs.1 must be address/length, e.g. 10.0.0.0/8`,
+      `${file}:9:5: defaults.pull_secret.docker_config_json is missing`,
+      `${file}:6:12: defaults.resource_quota.hard.cpu must be a quantity such as 4, 500m or 8Gi`,
+      `${file}:10:3: defaults.alow_cidrs is unknown: is allow_cidrs meant?`,
+    ]);
+    expect(error.fields).toEqual({ file, line: 2, column: 11 });
+  });
+
+  it('says where a mistake is that an alias leads to', () => {
+    const text = 'clusters:\n  a: &both\n    admin: {context: 1}\n  b: *both\n';
+    for (const cluster of read(text).clusters.values())
+      expect(cluster).toMatchObject({ fields: { line: 3, column: 22 } });
+  });
+
+  it.each(['4', '0.5', '500m', '"8Gi"', '1e3', '100k', '"0"'])('takes the quantity %s', (text) => {
+    expect(() => read(`defaults: {resource_quota: {hard: {cpu: ${text}}}}`)).not.toThrow();
   });
 
   it('keeps the fault of one cluster beside the others', () => {
     const { clusters } = read('clusters: {prod: {alow_cidrs: []}, test: {subject_prefix: "x:"}}');
     expect(clusters.get('prod')).toMatchObject({
       code: 'berth-yml-invalid',
-      message: `${file}: clusters.prod.alow_cidrs is unknown: is allow_cidrs meant?`,
-      fields: { cluster: 'prod', file },
+      message: `${file}:1:19: clusters.prod.alow_cidrs is unknown: is allow_cidrs meant?`,
+      fields: { cluster: 'prod', file, line: 1, column: 19 },
     });
     expect(clusters.get('test')).toEqual({ subject_prefix: 'x:' });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { brokenProfile, parseProfile } from '../../../src/config/profile-parse.ts';
 import type { Profile } from '../../../src/config/profile.ts';
-import { parseYaml } from '../../../src/config/yaml-document.ts';
+import { parseYaml, readYaml } from '../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../src/errors.ts';
 
 const file = '/etc/berth/profiles/p.yml';
@@ -122,6 +122,24 @@ describe('an image', () => {
 
 describe('a profile is refused, with what to do,', () => {
   it.each([
+    ['image: a\nlimits:\n  cpus: all\n', '3:9: limits.cpus must be a number of CPUs'],
+    ['image: a\nlimits:\n  cpu: 4\n', '3:3: limits.cpu is unknown: is cpus meant?'],
+    ['image: a\nmounts:\n  - source: $HOME\n  - source: $HME\n', '4:13: mounts.1.source '],
+    ['# no image\npull: never\n', '2:1: image is missing'],
+    ['image: a\nlinger: true\n', '2:9: linger needs lifetime: user'],
+    ['image: a\nmounts:\n  - source: /a\n  - source: /a\n', '4:5: mounts.1 has the target'],
+    ['image: a\nenvironment:\n  set:\n    A-B: x\n', '4:10: environment.set."A-B" is no'],
+    ['image: a\nnetwork: none\nx11: true\n', '3:6: x11 needs network: host'],
+    ['image: a\non_failure:\n  action: fallback\n', '3:11: on_failure.action fallback needs'],
+  ])('at the place of the mistake: %j', (text, message) => {
+    const { value, place } = readYaml(text, file, 'core');
+    const error = refusal(() => parseProfile(value, 'p', file, place));
+    expect(error.message).toContain(`${file}:${message}`);
+    const [line, column] = message.split(':').map(Number);
+    expect(error.fields).toEqual({ file, profile: 'p', line, column });
+  });
+
+  it.each([
     ['imag: x', 'imag is unknown: is image meant?'],
     ['mounts: [{source: /a, readonly: true}]', 'mounts.0.readonly is unknown: is read_only meant?'],
     ['limits: {memroy: 8G}', 'limits.memroy is unknown: is memory meant?'],
@@ -132,8 +150,16 @@ describe('a profile is refused, with what to do,', () => {
     ],
     ['pull: newer', 'pull must be one of never, missing, always'],
     ['lifetime: session', 'lifetime must be connection, user, or a time such as 8h'],
-    ['deadline: 10', 'deadline must be text'],
-    ['limits: {memory: 8}', 'limits.memory must be text'],
+    ['deadline: 10', 'deadline must be a time such as 500ms, 10s or 5m'],
+    ['deadline: 2h', 'deadline must be a time from 100ms to 1h'],
+    ['lifetime: user\ngrace: 999h', 'grace must be a time from 0s to 720h'],
+    ['lifetime: 9000h', 'lifetime must be a time from 1ms to 8760h'],
+    ['lifetime: 8', 'lifetime must be connection, user, or a time such as 8h, 8760h at most'],
+    ['limits: {memory: 9999999T}', 'limits.memory must be 1024T or less'],
+    ['limits: {pids: 99999999}', 'limits.pids must be 4194304 or less'],
+    ['pod: {extended: {nvidia.com/gpu: 9999999}}', 'must be 1000000 or less'],
+    ['pod: {tolerations: [{seconds: 99999999}]}', 'must be a year, 31536000, or less'],
+    ['limits: {memory: 8}', 'limits.memory must be a size such as 512M or 8G'],
     ['limits: {memory: 8GG}', 'limits.memory must be a size such as 512M or 8G'],
     ['limits: {memory: 0G}', 'limits.memory must be a size'],
     ['limits: {cpus: "4"}', 'limits.cpus must be a number of CPUs'],
@@ -213,8 +239,8 @@ describe('a profile is refused, with what to do,', () => {
     ['grace: 5m', 'grace needs lifetime: user'],
     ['{lifetime: 8h, grace: 5m}', 'grace needs lifetime: user'],
     ['linger: true', 'linger needs lifetime: user'],
-    ['lifetime: 0h', 'lifetime must be longer than 0'],
-    ['deadline: 0s', 'deadline must be longer than 0'],
+    ['lifetime: 0h', 'lifetime must be a time from 1ms'],
+    ['deadline: 0s', 'deadline must be a time from 100ms'],
     ['on_failure: {action: fallback}', 'fallback needs on_failure.image'],
     ['on_failure: {action: fallback, image: a}', 'on_failure.image is the image that failed'],
     ['on_failure: {action: refuse, image: b}', 'on_failure.image needs action: fallback'],

@@ -11,7 +11,12 @@ const answering = (status: number, message = ''): ApiClient => ({
 const hook = 'system:serviceaccount:ondemand:berth-hook';
 
 it.each([
-  ['the guard is not installed', hook, 'v1.36.3', /^kubectl apply -f etc\/kubernetes\/guard.yaml$/],
+  [
+    'the guard is not installed',
+    hook,
+    'v1.36.3',
+    /^kubectl apply -f \S+\/share\/etc\/kubernetes\/guard.yaml$/,
+  ],
   ['the cluster knows no such policies', hook, 'v1.29.9', /^Upgrade to Kubernetes 1\.30/],
   ['the guard does not watch the account', 'site-admin', 'v1.36.3', /berth token setup/],
 ])('a write in kube-system that is let in is a failure: %s', async (_, identity, version, next) => {

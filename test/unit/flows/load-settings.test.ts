@@ -44,6 +44,22 @@ const load = (options: LoadOptions = { cache: 'off' }): Promise<LoadedSettings> 
 const names = ({ settings }: LoadedSettings): string[] => settings.clusters.map(({ name }) => name);
 
 describe('the configuration of a site', () => {
+  it('says at which line and column a mistake is, of the site and of one cluster', async () => {
+    put('berth.yml', `state_dir: ${at('state')}\ndeadline: 30\n`);
+    await expect(load()).rejects.toThrow(
+      `${at('berth.yml')}:2:11: deadline must be a time such as`,
+    );
+    put(
+      'berth.yml',
+      `state_dir: ${at('state')}\nclusters:\n  prod: {job_pod_reaper: 7}\n  prd: {}\n`,
+    );
+    const { broken } = await load();
+    expect(broken.map(({ error }) => error.message)).toEqual([
+      `${at('berth.yml')}:3:26: clusters.prod.job_pod_reaper must be true or false`,
+      expect.stringContaining(`${at('berth.yml')}:4:3: clusters.prd is no Kubernetes cluster`),
+    ]);
+  });
+
   it('is read from OnDemand’s files and berth.yml', async () => {
     const loaded = await load();
     expect(names(loaded)).toEqual(['prod']);

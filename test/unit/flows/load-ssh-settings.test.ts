@@ -61,6 +61,24 @@ const image = async (build?: string): Promise<string | undefined> =>
 
 // Whatever counts must be root's.
 describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
+  it('say at which line and column of which file a mistake is', async () => {
+    const { broken } = await loadSshSettings(files());
+    const where = `${at('profiles/gpu.yml')}:1:1: `;
+    expect(broken.get('gpu')?.error.message).toContain(`${where}imag is unknown`);
+    expect(broken.get('gone')?.error.message).toBe(
+      `${at('ssh.yml')}:2:37: rules.1.profile: there is no profile gone`,
+    );
+    for (const [text, place] of [
+      ['rules:\n  - profile: login\n    ports: [99999]\n', '3:13: rules.0.ports.0 must be a port'],
+      ['rules: []\notherwise: host-shell\n', '2:12: otherwise: host-shell needs'],
+      ['storage: /var/lib/berth-ssh\nstorag: /x\n', '2:1: storag is unknown'],
+      ['rules: []\n---\nstorage: /x\n', '2:1: broken YAML: a second document'],
+    ] as const) {
+      put('ssh.yml', text);
+      await expect(loadSshSettings(files())).rejects.toThrow(`${at('ssh.yml')}:${place}`);
+    }
+  });
+
   it('are the rules, and the profiles of the folder; a broken one costs only itself', async () => {
     put('profiles/broken.yml', 'image: [\n');
     put('profiles/Bad Name.yml', 'image: a\n');

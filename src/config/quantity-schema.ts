@@ -1,0 +1,10 @@
+import * as z from 'zod/mini';
+import { billionths } from './quantity.ts';
+
+export type Quantity = string | number;
+
+/** Of a resource, so never less than none. */
+export const quantity = z.custom<Quantity>(
+  (value) => (billionths(value) ?? -1n) >= 0n,
+  'must be a quantity such as 4, 500m or 8Gi',
+);

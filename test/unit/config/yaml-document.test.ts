@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { parseYaml } from '../../../src/config/yaml-document.ts';
+
+const file = '/etc/berth/berth.yml';
+
+describe('a YAML file of ours that cannot be read', () => {
+  it.each([
+    ['defaults:\n  subject_prefix: oidc:\n', '2:19', 'a value with a colon must be in quotes'],
+    ['a: {subject_prefix: oidc:}\n', '1:21', 'a value with a colon must be in quotes'],
+    ['a: 1\n---\nb: 2\n', '2:1', 'a second document begins here'],
+    ['---\na: 1\n...\nb: 2\n', '4:1', 'a second document begins here'],
+    ['a: 1\na: 2\n', '2:1', 'this key is there twice'],
+    ['a:\n\tb: 1\n', '2:1', 'a tab indents this line'],
+    ['a:\n  b: 1\n c: 2\n', '3:1', 'the indentation does not fit'],
+    ['a: "x\n', '2:1', 'a closing quote, a bracket, a comma or a colon is missing'],
+    ['a: [x\n', '2:1', 'the indentation does not fit, or a closing bracket is missing'],
+    ['a: @x\n', '1:4', 'a value that begins with this sign must be in quotes'],
+    ['a: "\\d"\n', '1:5', 'a backslash in double quotes'],
+    ['a: *b\n', '1:1', 'aliases that cannot be resolved'],
+  ])('%j: at %s, %s', (text, place, message) => {
+    const [line, column] = place.split(':').map(Number);
+    expect(() => parseYaml(text, file, 'core')).toThrow(
+      expect.objectContaining({
+        code: 'config-broken-yaml',
+        message: expect.stringContaining(`${file}:${place}: broken YAML: ${message}`) as string,
+        fields: { file, line, column },
+      }) as Error,
+    );
+  });
+
+  it('says how a prefix with a colon is written', () => {
+    expect(() => parseYaml('subject_prefix: oidc:', file, 'core')).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining("'oidc:'") as string }) as Error,
+    );
+  });
+
+  it.each(['psych', 'kubectl'] as const)(
+    'has its first document only, as others read theirs: %s',
+    (dialect) => {
+      expect(parseYaml('a: 1\n---\nb: 2\n', file, dialect)).toEqual({ a: 1 });
+    },
+  );
+
+  it('may begin with a marker, and end with one', () => {
+    expect(parseYaml('---\na: 1\n...\n', file, 'core')).toEqual({ a: 1 });
+  });
+});
