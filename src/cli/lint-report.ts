@@ -24,11 +24,11 @@ function section(
   { colour }: Style,
 ): string | undefined {
   if (findings.length === 0) return undefined;
-  const lines = findings.flatMap(({ severity, code, message, closedBy }) => {
+  const lines = findings.flatMap(({ severity, code, message, closedBy, place }) => {
     const mark = severity.padEnd(8);
     const shownMark = colour ? `\u001b[${colours[severity]}m${mark}\u001b[0m` : mark;
     return [
-      `  ${shownMark} ${code}: ${shown(message)}`,
+      `  ${shownMark} ${code}: ${shown(place === undefined ? message : `${message} (${place})`)}`,
       `${' '.repeat(11)}closed by: ${shown(closedBy)}`,
     ];
   });
@@ -50,13 +50,13 @@ function together(samples: readonly LintedSample[]): Crowd[] {
       const [first] = ofUser;
       const more = (first?.alike ?? 0) > 0 ? ` and ${first?.alike ?? 0} alike` : '';
       const name = first?.known === false ? 'anybody else' : `${user}${more}`;
-      return ofUser.length === all.length ? name : `${name} (${ofUser.map(place).join('; ')})`;
+      return ofUser.length === all.length ? name : `${name} (${ofUser.map(cameFrom).join('; ')})`;
     });
     return { who: who.join(', '), findings: alike[0]?.findings ?? [] };
   });
 }
 
-function place({ endpoint }: LintedSample): string {
+function cameFrom({ endpoint }: LintedSample): string {
   const { address, localAddress, localPort, host } = endpoint;
   return `from ${address} ${host} to ${localAddress} port ${localPort}`;
 }

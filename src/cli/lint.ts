@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path';
+import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import { BerthError } from '../errors.ts';
 import { checkPort } from './port.ts';
@@ -61,10 +61,10 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
       default: '/etc/berth/ssh.yml',
       describe: 'For the network of the profiles',
     })
-    .option('pam', { ...file, describe: "sshd's PAM file, where it is not in /etc/pam.d" })
+    .option('pam', { ...file, describe: "A file in the place of sshd's own in /etc/pam.d" })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'The sshd that is asked' })
     .option('output', outputOption)
-    .check((args) => checkPlaces(args))
+    .check((args) => checkEndpoints(args))
     .example('berth lint sshd', 'After each change of sshd_config, before sshd is reloaded')
     .example('berth lint sshd --user alice --port 2222', 'What is open for alice at that port')
     .example('berth lint sshd --config /etc/ssh/sshd_config.new', 'Before it is put in its place')
@@ -73,10 +73,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     );
 }
 
-function checkPlaces(args: Record<string, unknown>): true {
-  for (const name of ['config', 'login', 'settings', 'pam', 'sshd'])
-    if (typeof args[name] === 'string' && !isAbsolute(args[name]))
-      throw usage(`--${name} ${args[name]}: an absolute path is wanted`);
+function checkEndpoints(args: Record<string, unknown>): true {
   for (const port of (args.port ?? []) as readonly number[]) checkPort(port);
   for (const address of (args.address ?? []) as readonly string[])
     if (!/^[0-9A-Fa-f:.]+$/.test(address))
@@ -101,8 +98,11 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
     () => 'asking sshd',
     () =>
       lintSshd({
-        ...{ config, sshd, login, settings },
-        ...(pam === undefined ? {} : { pam }),
+        config: resolve(config),
+        sshd: resolve(sshd),
+        login: resolve(login),
+        settings: resolve(settings),
+        ...(pam === undefined ? {} : { pam: resolve(pam) }),
         users: args.user ?? [],
         groups: args.group ?? [],
         addresses: args.address ?? [],

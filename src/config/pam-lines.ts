@@ -1,68 +1,91 @@
-import type { SshdFinding } from './sshd-finding.ts';
-import { installedPath } from '../installed-path.ts';
+import { type PamControl, parsePamControl } from './pam-control.ts';
 
-/** A line of pam.d(5), after its includes were put in their place. */
-export interface PamLine {
+export interface PamPlace {
   readonly file: string;
   readonly line: number;
-  /** `auth`, `account`, `password` or `session`, without the `-` of an optional module. */
-  readonly type: string;
-  readonly module: string;
-  readonly args: readonly string[];
 }
 
-export type PamEntry = PamLine | { readonly include: string };
+/** A line of pam.d(5) that runs a module, after its includes were put in their place. */
+export interface PamLine extends PamPlace {
+  /** `auth`, `account`, `password` or `session`, without the `-` of an optional module. */
+  readonly type: string;
+  readonly control: PamControl;
+  /** Begins with `-`: the module may be missing. */
+  readonly optional: boolean;
+  readonly module: string;
+  readonly args: readonly string[];
+  /** How many substacks it is in. */
+  readonly level: number;
+}
+
+export interface PamInclude extends PamPlace {
+  readonly include: string;
+  /** Only lines of this type are taken; all with `@include`. */
+  readonly type?: string;
+  /** What ends a substack does not end the stack around it. */
+  readonly substack: boolean;
+}
+
+/** A line that PAM cannot take as it was meant. */
+export interface PamFault extends PamPlace {
+  readonly text: string;
+  readonly fault: string;
+}
+
+export type PamEntry = Omit<PamLine, 'level'> | PamInclude | PamFault;
+
+const types: readonly string[] = ['auth', 'account', 'password', 'session'];
 
 /** Reads a file of /etc/pam.d: `@include FILE`, `type include FILE` and module lines. */
 export function parsePam(text: string, file: string): PamEntry[] {
-  const lines = text.replaceAll('\\\n', ' \n').split('\n');
-  return lines.flatMap((raw, index): PamEntry[] => {
-    const bare = raw.replace(/#.*$/, '').trim();
-    const included = /^@include\s+(\S+)$/.exec(bare)?.[1];
-    if (included !== undefined) return [{ include: included }];
-    const [, type, control, module, rest = ''] =
-      /^-?(auth|account|password|session)\s+(\[[^\]]*\]|\S+)\s+(\S+)\s*(.*)$/i.exec(bare) ?? [];
-    if (type === undefined || control === undefined || module === undefined) return [];
-    if (control === 'include' || control === 'substack') return [{ include: module }];
-    const args = rest.split(/\s+/).filter((word) => word !== '');
-    return [{ file, line: index + 1, type: type.toLowerCase(), module, args }];
+  return joinedLines(text).flatMap(({ line, text: whole }): PamEntry[] => {
+    const bare = whole.replace(/#.*$/, '').trim();
+    if (bare === '') return [];
+    return [{ file, line, ...entryOf(bare) }];
   });
 }
 
-/** What sshd's PAM stack leaves open, or leaves behind. */
-export function pamFindings(lines: readonly PamLine[], file: string): SshdFinding[] {
-  const findings: SshdFinding[] = [];
-  const userFiles = lines.find(
-    ({ module, args }) => /(?:^|\/)pam_env\.so$/.test(module) && args.includes('user_readenv=1'),
+/** A backslash at its end goes on in the next line; the first one's number is that of all. */
+function joinedLines(text: string): { readonly line: number; readonly text: string }[] {
+  const lines: { line: number; text: string }[] = [];
+  let open: { line: number; text: string } | undefined;
+  for (const [index, raw] of text.split('\n').entries()) {
+    const current = open ?? { line: index + 1, text: '' };
+    const goesOn = raw.endsWith('\\');
+    current.text += goesOn ? `${raw.slice(0, -1)} ` : raw;
+    if (open === undefined) lines.push(current);
+    open = goesOn ? current : undefined;
+  }
+  return lines;
+}
+
+type Entry<One> = One extends PamPlace ? Omit<One, keyof PamPlace> : never;
+
+function entryOf(bare: string): Entry<PamEntry> {
+  const fault = (why: string) => ({ text: bare, fault: why });
+  const [first = '', ...rest] = wordsOf(bare);
+  if (first === '@include') {
+    const [include] = rest;
+    return include === undefined ? fault('it names no file') : { include, substack: false };
+  }
+  const [control, module, ...args] = rest;
+  const optional = first.startsWith('-');
+  const type = (optional ? first.slice(1) : first).toLowerCase();
+  if (!types.includes(type)) return fault(`PAM knows no type ${first}, only ${types.join(', ')}`);
+  if (control === undefined || module === undefined)
+    return fault('it wants a type, a control and a module');
+  const word = control.toLowerCase();
+  if (word === 'include' || word === 'substack')
+    return { include: module, type, substack: word === 'substack' };
+  const parsed = parsePamControl(control);
+  if (parsed === undefined)
+    return fault(`PAM does not know the control ${control}, and takes the line as failed`);
+  return { type, control: parsed, optional, module, args };
+}
+
+/** Separated by blanks; `[…]` is one word, with blanks in it. A control keeps its brackets. */
+function wordsOf(bare: string): string[] {
+  return [...bare.matchAll(/\[(?:[^\]\\]|\\.)*\]|\S+/g)].map(([word], index) =>
+    index > 1 ? word.replace(/^\[([\s\S]*)\]$/, '$1').replaceAll('\\]', ']') : word,
   );
-  if (userFiles !== undefined)
-    findings.push({
-      code: 'pam-user-environment',
-      severity: 'door',
-      message: `~/.pam_environment sets LD_PRELOAD, NODE_OPTIONS or BASH_ENV on the host, for root too where pam_exec runs: ${userFiles.file}:${userFiles.line} has user_readenv=1`,
-      closedBy: `user_readenv=0 in line ${userFiles.line} of ${userFiles.file}`,
-    });
-  const sessions = lines.filter(({ type }) => type === 'session');
-  const ours = sessions.findIndex(
-    ({ module, args }) =>
-      /(?:^|\/)pam_exec\.so$/.test(module) && args.some((word) => /^\/.*\/pam-session$/.test(word)),
-  );
-  if (ours === -1)
-    findings.push({
-      code: 'pam-session-missing',
-      severity: 'weakness',
-      message: `nothing in ${file} ends what a connection started`,
-      closedBy: `the lines of ${installedPath('share/etc/pam.d/berth-session')} at its end`,
-    });
-  const late = sessions
-    .slice(ours + 1)
-    .find(({ module }) => ours !== -1 && /(?:^|\/)pam_(?:systemd|loginuid)\.so$/.test(module));
-  if (late !== undefined)
-    findings.push({
-      code: 'pam-session-early',
-      severity: 'weakness',
-      message: `${late.module} comes after pam-session, which needs what it makes`,
-      closedBy: `pam-session at the end of ${file}`,
-    });
-  return findings;
 }

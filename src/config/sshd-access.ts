@@ -1,6 +1,7 @@
 import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 import { groupsMatch, type SshdConnection } from './sshd-match.ts';
 import type { SshdOptions } from './sshd-options.ts';
+import { keysCommands } from './sshd-paths.ts';
 import { matchesPattern } from './sshd-patterns.ts';
 import { sessionStart } from './sshd-session-start.ts';
 
@@ -53,14 +54,7 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
       message: 'accounts without a password are open to everybody',
       closedBy: 'PermitEmptyPasswords no',
     });
-  const keysUser = options.authorizedKeysCommandUser;
-  if (options.authorizedKeysCommand !== undefined && keysUser === 'root')
-    findings.push({
-      code: 'keys-command-as-root',
-      severity: 'weakness',
-      message: `${options.authorizedKeysCommand} runs as root with what a stranger sends`,
-      closedBy: 'AuthorizedKeysCommandUser with an account of its own',
-    });
+  findings.push(...keyFindings(options, sample));
   if (!options.usePam)
     findings.push({
       code: 'pam-off',
@@ -81,6 +75,53 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
       severity: 'advice',
       message: `MaxSessions ${options.maxSessions}: ControlMaster and VS Code open more at once`,
       closedBy: 'MaxSessions 10',
+    });
+  return findings;
+}
+
+/** What says which keys and certificates are an account's. */
+function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample): SshdFinding[] {
+  const findings: SshdFinding[] = [];
+  for (const { keyword, program, user } of keysCommands(options)) {
+    const check = paths.get(program);
+    if (check?.unsafe !== undefined)
+      findings.push({
+        code: 'keys-command-refused',
+        severity: 'advice',
+        message: `sshd does not run ${keyword} ${program}, so nobody comes in by it: ${check.unsafe}`,
+        closedBy: `chown root:root and chmod go-w, for ${program} and each folder above it`,
+      });
+    else if (check?.open !== undefined)
+      findings.push({
+        code: 'program-writable',
+        severity: 'door',
+        message: `${keyword} says whose keys are good, and ${check.open.message}`,
+        closedBy: check.open.closedBy,
+      });
+    if (user === 'root' && check?.unsafe === undefined)
+      findings.push({
+        code: 'keys-command-as-root',
+        severity: 'weakness',
+        message: `${keyword} ${program} runs as root with what a stranger sends`,
+        closedBy: `${keyword}User with an account of its own`,
+      });
+  }
+  const authority = options.pubkeyAuthentication ? options.trustedUserCaKeys : undefined;
+  const open = paths.get(authority ?? '')?.open;
+  if (authority !== undefined && open !== undefined)
+    findings.push({
+      code: 'ca-keys-writable',
+      severity: 'door',
+      message: `who writes TrustedUserCAKeys signs certificates for every account, and ${open.message}`,
+      closedBy: open.closedBy,
+    });
+  const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
+  if (options.pubkeyAuthentication && shared.length > 0)
+    findings.push({
+      code: 'authorized-keys-shared',
+      severity: 'weakness',
+      message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same for all`,
+      closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
     });
   return findings;
 }

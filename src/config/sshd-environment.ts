@@ -1,9 +1,10 @@
-import type { SshdFinding, SshdSeverity } from './sshd-finding.ts';
+import type { SshdFinding, SshdSample, SshdSeverity } from './sshd-finding.ts';
 import type { SshdOptions } from './sshd-options.ts';
-import { matchesPatternList, patternsMeet } from './sshd-patterns.ts';
+import { pathsOfValue } from './sshd-paths.ts';
+import { matchesPattern, matchesPatternList, patternsMeet } from './sshd-patterns.ts';
 
-/** Names that load code into a process of the host, by the program that obeys. */
-const loaders: readonly string[] = [
+/** Names by which the loader, a shell or Node runs other code, by the program that obeys. */
+const codeLoaders: readonly string[] = [
   // ld.so, gconv and malloc of glibc; OpenSSL's configuration names modules.
   ...[
     'LD_*',
@@ -16,6 +17,11 @@ const loaders: readonly string[] = [
   // Shells, before the forced command.
   ...['BASH_ENV', 'BASH_FUNC_*', 'ENV', 'SHELLOPTS', 'BASHOPTS', 'PS4', 'ZDOTDIR', 'FPATH'],
   'NODE_*',
+];
+
+/** Names that load code into a process of the host, where a user can set them. */
+const loaders: readonly string[] = [
+  ...codeLoaders,
   // Podman and what it starts.
   ...['CONTAINER_*', 'CONTAINERS_*', 'STORAGE_*', 'XDG_*', 'PATH', 'DBUS_SESSION_BUS_ADDRESS'],
 ];
@@ -27,9 +33,12 @@ const misleaders: readonly string[] = [
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'],
 ];
 
-/** What the client or a file of the home puts into the environment of the host's programs. */
-export function environmentFindings(options: SshdOptions): SshdFinding[] {
-  const findings: SshdFinding[] = [];
+/** What sshd, the client or a file of the home puts into the environment of the host's programs. */
+export function environmentFindings(
+  options: SshdOptions,
+  { paths }: Pick<SshdSample, 'paths'>,
+): SshdFinding[] {
+  const findings = options.setEnv.flatMap((assignment) => setEnvFindings(assignment, paths));
   const accepted = reachOf((name) =>
     options.acceptEnv.filter((pattern) => patternsMeet(pattern, name)),
   );
@@ -54,6 +63,25 @@ export function environmentFindings(options: SshdOptions): SshdFinding[] {
       closedBy: 'PermitUserEnvironment no',
     });
   return findings;
+}
+
+/** The site's own variable: it opens the host where it leads to what a user can write. */
+function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFinding[] {
+  const [name = ''] = assignment.split('=');
+  if (!codeLoaders.some((pattern) => matchesPattern(name, pattern))) return [];
+  const open = pathsOfValue(assignment).flatMap((path) => paths.get(path)?.open ?? []);
+  const [place] = open;
+  return [
+    {
+      code: 'set-env',
+      severity: place === undefined ? 'weakness' : 'door',
+      message:
+        place === undefined
+          ? `SetEnv ${assignment} steers the login and the shell before it, on the host: whatever it names runs there`
+          : `SetEnv ${assignment} makes the host's programs of each session load code that users write: ${place.message}`,
+      closedBy: `sshd_config without SetEnv ${name}; what sessions want of it goes into the profile's environment`,
+    },
+  ];
 }
 
 interface Reach {

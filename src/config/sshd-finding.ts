@@ -14,6 +14,8 @@ export interface SshdFinding {
   readonly message: string;
   /** The directive, line or command that closes it. */
   readonly closedBy: string;
+  /** `FILE:LINE` of the directive; absent where it is a default of sshd's, or of no directive. */
+  readonly place?: string;
 }
 
 /** What the rules know about the account of a sample, and about this host. */
@@ -26,6 +28,20 @@ export interface SshdSample {
   readonly login: LoginProgram;
   /** Whether the sessions' network is the host's own. */
   readonly sessionNetwork: 'host' | 'other' | 'unknown';
+  /** Of each path that the options and passwd name. */
+  readonly paths: ReadonlyMap<string, PathCheck>;
+  /** Those of AuthorizedKeysFile that are the same for several accounts. */
+  readonly sharedKeyFiles: ReadonlySet<string>;
+}
+
+/** What is known of a file that sshd's configuration or passwd names. */
+export interface PathCheck {
+  /** After symbolic links. */
+  readonly real: string;
+  /** How others than root can put another file in its place. */
+  readonly open?: { readonly message: string; readonly closedBy: string };
+  /** Why sshd would refuse to run it for AuthorizedKeysCommand. */
+  readonly unsafe?: string;
 }
 
 export interface LoginProgram {
@@ -47,6 +63,7 @@ export type SshdFindingCode =
   | 'forced-command-internal-sftp'
   | 'shell-reads-home'
   | 'shell-unknown'
+  | 'shell-writable'
   | 'sftp-on-host'
   | 'sftp-by-key-option'
   | 'no-sftp-subsystem'
@@ -62,11 +79,15 @@ export type SshdFindingCode =
   // What comes into the environment.
   | 'accept-env'
   | 'permit-user-environment'
+  | 'set-env'
   // Who comes in.
   | 'root-login'
   | 'strict-modes-off'
   | 'empty-passwords'
   | 'keys-command-as-root'
+  | 'keys-command-refused'
+  | 'authorized-keys-shared'
+  | 'ca-keys-writable'
   | 'pam-off'
   | 'client-alive-off'
   | 'max-sessions-low'
@@ -80,11 +101,14 @@ export type SshdFindingCode =
   | 'program-writable'
   | 'pam-unreadable'
   | 'pam-session-missing'
+  | 'pam-session-unreached'
   | 'pam-session-early'
+  | 'pam-line-mistyped'
   | 'pam-user-environment'
   // The Match blocks.
   | 'match-overridden'
-  | 'match-not-probed';
+  | 'match-not-probed'
+  | 'connections-left-out';
 
 const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
 

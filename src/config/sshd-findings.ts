@@ -14,7 +14,7 @@ export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFind
   return bySeverity([
     ...sessionStartFindings(options, sample),
     ...subsystemFindings(options, sample),
-    ...environmentFindings(options),
+    ...environmentFindings(options, sample),
     ...forwardFindings(options, sample),
     ...accessFindings(options, sample),
   ]);

@@ -58,5 +58,13 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       message: "the user's X11 display is open to the network, guarded by its cookie only",
       closedBy: 'X11UseLocalhost yes',
     });
+  const xauth = options.x11Forwarding ? sample.paths.get(options.xauthLocation ?? '') : undefined;
+  if (xauth?.open !== undefined)
+    findings.push({
+      code: 'program-writable',
+      severity: 'door',
+      message: `sshd runs xauth on the host for each X11 session, and ${xauth.open.message}`,
+      closedBy: xauth.open.closedBy,
+    });
   return findings;
 }

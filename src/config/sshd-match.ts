@@ -80,7 +80,10 @@ export function groupsMatch(groups: readonly string[], list: string): boolean {
  *
  * @returns Nothing where it asks what cannot be known here (`version`, `rdomain`, `invalid-user`).
  */
-export function takesBlock(block: MatchBlock, connection: SshdConnection): boolean | undefined {
+export function takesBlock(
+  block: Pick<MatchBlock, 'criteria'>,
+  connection: SshdConnection,
+): boolean | undefined {
   if (!fitsAccount(block, connection)) return false;
   let unknown = false;
   for (const { name, argument } of block.criteria) {

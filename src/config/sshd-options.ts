@@ -1,5 +1,6 @@
 /** What decides, of the options that sshd(8) would use for one connection. */
 export interface SshdOptions {
+  /** That sshd listens on: ListenAddress may say others than Port. */
   readonly ports: readonly number[];
   /** Absent where nothing is forced. */
   readonly forceCommand?: string;
@@ -7,6 +8,8 @@ export interface SshdOptions {
   readonly subsystems: readonly Subsystem[];
   /** Patterns of environment names; one entry each. */
   readonly acceptEnv: readonly string[];
+  /** `NAME=VALUE` each. */
+  readonly setEnv: readonly string[];
   /** `none`, `all`, or a pattern list of names (since OpenSSH 7.8). */
   readonly permitUserEnvironment: string;
   readonly allowTcpForwarding: ForwardDirection;
@@ -35,6 +38,8 @@ export interface SshdOptions {
   readonly authorizedKeysCommand?: string;
   readonly authorizedKeysCommandUser?: string;
   readonly authorizedPrincipalsFile?: string;
+  readonly authorizedPrincipalsCommand?: string;
+  readonly authorizedPrincipalsCommandUser?: string;
   readonly trustedUserCaKeys?: string;
   readonly clientAliveInterval: number;
   readonly clientAliveCountMax: number;
@@ -53,14 +58,25 @@ export interface Subsystem {
 
 export type ForwardDirection = 'no' | 'local' | 'remote' | 'all';
 
+/** A line of sshd_config(5), its words without their quotes. */
+export interface WrittenLine {
+  /** In lower case. */
+  readonly keyword: string;
+  readonly words: readonly string[];
+}
+
 /**
  * Reads what `sshd -T` printed: one option per line, a keyword and its value, lists either as
  * repeated lines or on one. The keywords' case does not count: older versions print lower case, the
  * newest does not. What a version does not print is what that version always did.
  *
+ * @param written the configuration: sshd prints paths with blanks in them without their quotes
  * @returns Nothing where the text is no such output.
  */
-export function parseSshdOptions(text: string): SshdOptions | undefined {
+export function parseSshdOptions(
+  text: string,
+  written: readonly WrittenLine[] = [],
+): SshdOptions | undefined {
   const lines = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [, keyword, value] = /^([A-Za-z][A-Za-z0-9]*)(?:[ \t]+(.*?))?[ \t\r]*$/.exec(line) ?? [];
@@ -77,7 +93,7 @@ export function parseSshdOptions(text: string): SshdOptions | undefined {
   const words = (keyword: string) => all(keyword).flatMap((value) => listOf(value));
   const root = first('permitrootlogin') ?? 'yes';
   return {
-    ports: all('port').map(Number),
+    ports: listeningPorts(all('listenaddress'), all('port')),
     ...optional('forceCommand', first('forcecommand')),
     ...optional('chrootDirectory', first('chrootdirectory')),
     subsystems: all('subsystem').map((value) => {
@@ -85,6 +101,7 @@ export function parseSshdOptions(text: string): SshdOptions | undefined {
       return { name, command };
     }),
     acceptEnv: words('acceptenv'),
+    setEnv: all('setenv'),
     permitUserEnvironment: userEnvironment(first('permituserenvironment')),
     allowTcpForwarding: direction(first('allowtcpforwarding')),
     allowStreamLocalForwarding: direction(first('allowstreamlocalforwarding')),
@@ -104,10 +121,12 @@ export function parseSshdOptions(text: string): SshdOptions | undefined {
     strictModes: flag('strictmodes', true),
     permitEmptyPasswords: flag('permitemptypasswords', false),
     pubkeyAuthentication: flag('pubkeyauthentication', true),
-    authorizedKeysFiles: words('authorizedkeysfile').filter((path) => !isNone(path)),
+    authorizedKeysFiles: keysFiles(first('authorizedkeysfile') ?? '', written),
     ...optional('authorizedKeysCommand', first('authorizedkeyscommand')),
     ...optional('authorizedKeysCommandUser', first('authorizedkeyscommanduser')),
     ...optional('authorizedPrincipalsFile', first('authorizedprincipalsfile')),
+    ...optional('authorizedPrincipalsCommand', first('authorizedprincipalscommand')),
+    ...optional('authorizedPrincipalsCommandUser', first('authorizedprincipalscommanduser')),
     ...optional('trustedUserCaKeys', first('trustedusercakeys')),
     clientAliveInterval: Number(first('clientaliveinterval') ?? 0),
     clientAliveCountMax: Number(first('clientalivecountmax') ?? 3),
@@ -117,6 +136,19 @@ export function parseSshdOptions(text: string): SshdOptions | undefined {
     allowGroups: words('allowgroups'),
     denyGroups: words('denygroups'),
   };
+}
+
+/** `[::]:22`, `192.0.2.1:2222 rdomain name`; sshd prints one for each port where nothing is said. */
+function listeningPorts(addresses: readonly string[], ports: readonly string[]): number[] {
+  const bound = addresses.flatMap((address) => /:(\d+)(?:\s|$)/.exec(address)?.[1] ?? []);
+  return [...new Set((bound.length > 0 ? bound : ports).map(Number))];
+}
+
+function keysFiles(printed: string, written: readonly WrittenLine[]): readonly string[] {
+  const line = written.find(
+    ({ keyword, words }) => keyword === 'authorizedkeysfile' && words.join(' ') === printed,
+  );
+  return (line?.words ?? listOf(printed)).filter((path) => !isNone(path));
 }
 
 function listOf(value: string): string[] {

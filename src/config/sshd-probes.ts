@@ -26,17 +26,17 @@ export interface Representative extends ProbeAccount {
  * One account of each kind: those with the same shell that fit the same Match blocks and are let in
  * alike have the same doors.
  *
- * @param refusedBy why sshd's global options do not let an account in
+ * @param access what differs between accounts that are not let in alike
  */
 export function representatives(
   accounts: readonly ProbeAccount[],
   blocks: readonly MatchBlock[],
-  refusedBy: (account: ProbeAccount) => string | undefined,
+  access: (account: ProbeAccount) => string,
 ): Representative[] {
   const kinds = new Map<string, { first: ProbeAccount; alike: number }>();
   for (const account of accounts) {
     const fitting = fittingBlocks(account, blocks).join(' ');
-    const kind = `${fitting}\n${account.shell ?? ''}\n${account.uid === 0}\n${refusedBy(account) ?? ''}`;
+    const kind = `${fitting}\n${account.shell ?? ''}\n${account.uid === 0}\n${access(account)}`;
     const before = kinds.get(kind);
     if (before === undefined) kinds.set(kind, { first: account, alike: 0 });
     else before.alike += 1;
@@ -55,10 +55,33 @@ export function fittingBlocks(
   });
 }
 
-/** The base, and for each Match block that asks for another address, port or host one that enters it. */
-export function endpoints(blocks: readonly MatchBlock[], base: SshdEndpoint): SshdEndpoint[] {
+/**
+ * The base, and for each Match block that asks for another address, port or host one that enters it.
+ *
+ * @param ports that somebody listens on: to others nobody comes
+ */
+export function endpoints(
+  blocks: readonly MatchBlock[],
+  base: SshdEndpoint,
+  ports: ReadonlySet<number>,
+): SshdEndpoint[] {
   const all = [base, ...blocks.map((block) => endpointInto(block, base))];
-  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
+  const reachable = all.filter(({ localPort }) => ports.has(localPort));
+  return [...new Map(reachable.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+/** Connections of which no other one enters the same Match blocks as the same account. */
+export function distinctConnections<Probe extends { readonly connection: SshdConnection }>(
+  probes: readonly Probe[],
+  blocks: readonly MatchBlock[],
+): Probe[] {
+  const kinds = new Map<string, Probe>();
+  for (const probe of probes) {
+    const taken = blocks.map((block) => takesBlock(block, probe.connection) ?? 'unknown');
+    const kind = `${probe.connection.user} ${taken.join(' ')}`;
+    if (!kinds.has(kind)) kinds.set(kind, probe);
+  }
+  return [...kinds.values()];
 }
 
 /** A connection that was tried, with the forced command that sshd then used. */
@@ -73,14 +96,23 @@ export interface MatchFinding extends SshdFinding {
   readonly line: number;
 }
 
-/** Match blocks whose ForceCommand never counts, and those that no connection entered. */
+/**
+ * Match blocks whose ForceCommand never counts, and those that no connection entered.
+ *
+ * @param leftOut connections that were not tried; the blocks that they enter are not named one by one
+ * @param ports that somebody listens on: a block for another one is of no consequence
+ */
 export function matchFindings(
   blocks: readonly MatchBlock[],
   tried: readonly TriedConnection[],
+  leftOut: readonly SshdConnection[],
+  ports: ReadonlySet<number>,
 ): MatchFinding[] {
-  return blocks.flatMap((block): MatchFinding[] => {
+  const reachable = blocks.filter((block) => isReachable(block, ports));
+  return reachable.flatMap((block): MatchFinding[] => {
     const place = { file: block.file, line: block.line };
     const entered = tried.filter(({ connection }) => takesBlock(block, connection) === true);
+    if (entered.length === 0 && leftOut.some((one) => takesBlock(block, one) === true)) return [];
     if (entered.length === 0)
       return [
         {
@@ -106,4 +138,10 @@ export function matchFindings(
       },
     ];
   });
+}
+
+function isReachable({ criteria }: MatchBlock, ports: ReadonlySet<number>): boolean {
+  return criteria.every(
+    ({ name, argument }) => name !== 'localport' || ports.has(Number(argument)),
+  );
 }

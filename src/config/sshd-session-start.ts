@@ -1,3 +1,4 @@
+import { forcedProgram, shellCommand } from './shell-words.ts';
 import type { LoginProgram, SshdFinding, SshdSample } from './sshd-finding.ts';
 import type { SshdOptions } from './sshd-options.ts';
 
@@ -36,11 +37,6 @@ export function sessionStart(
   };
 }
 
-/** The first word of a forced command, behind the shell's `exec`. */
-function forcedProgram(command: string): string | undefined {
-  return /^\s*(?:exec\s+)?(\S+)/.exec(command)?.[1];
-}
-
 function isLogin(program: string, { path, aliases }: LoginProgram): boolean {
   return program === path || aliases.includes(program);
 }
@@ -51,6 +47,16 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
   const { shell, login } = sample;
   const start = sessionStart(options, sample);
   const closing = `ForceCommand ${login.path}`;
+  const replaced = shell === undefined ? undefined : sample.paths.get(shell)?.open;
+  if (shell !== undefined && replaced !== undefined)
+    return [
+      {
+        code: 'shell-writable',
+        severity: 'door',
+        message: `the shell of passwd runs whatever sshd starts, and ${replaced.message}`,
+        closedBy: `usermod --shell ${login.path} USER`,
+      },
+    ];
   if (shell !== undefined && closedShells.test(shell)) return [];
   if (forceCommand === undefined) {
     if (start.loginShell) return [];
@@ -89,7 +95,8 @@ function forcedCommandFaults(
   if (loginShell) return forcedAndShell(command, shell ?? login.path);
   const program = forcedProgram(command) ?? '';
   const closedBy = `ForceCommand ${login.path} [--profile NAME]`;
-  const rest = command.replace(/^\s*(?:exec\s+)?\S+/, '');
+  const { words, startsAnother, interpreted } = shellCommand(command);
+  const options = words.slice(words.indexOf(program) + 1);
   if (/\$\{?SSH_ORIGINAL_COMMAND|\$\(|`|\beval\b/.test(command))
     return [
       {
@@ -117,30 +124,32 @@ function forcedCommandFaults(
         closedBy,
       },
     ];
-  if (/%[a-zA-Z]/.test(rest))
+  if (startsAnother || interpreted)
+    return [
+      {
+        code: 'forced-command-metacharacters',
+        severity: startsAnother ? 'door' : 'weakness',
+        message: startsAnother
+          ? `the user's shell runs another command of ForceCommand on the host, where the user makes the login end as it wants: ${command}`
+          : `the user's shell interprets what stands in ForceCommand after the login: ${command}`,
+        closedBy,
+      },
+    ];
+  if (options.some((word) => /%[a-zA-Z]/.test(word)))
     return [
       {
         code: 'forced-command-token',
         severity: 'weakness',
-        message: `sshd replaces no % in ForceCommand:${rest} reaches the login as it stands`,
+        message: `sshd replaces no % in ForceCommand: ${options.join(' ')} reaches the login as it stands`,
         closedBy,
       },
     ];
-  if (/[^\w\s@%+=:,./-]/.test(rest))
-    return [
-      {
-        code: 'forced-command-metacharacters',
-        severity: 'weakness',
-        message: `the user's shell interprets what stands in ForceCommand after the login:${rest}`,
-        closedBy,
-      },
-    ];
-  if (!/^(?:\s+--(?:profile|config)\s+\S+)*\s*$/.test(rest))
+  if (!/^(?: --(?:profile|config) \S+)*$/.test(options.map((word) => ` ${word}`).join('')))
     return [
       {
         code: 'forced-command-words',
         severity: 'weakness',
-        message: `the login knows no such words:${rest}`,
+        message: `the login knows no such words: ${options.join(' ')}`,
         closedBy,
       },
     ];

@@ -1,3 +1,4 @@
+import { isNamed, type NamedAccounts } from '../config/sshd-directives.ts';
 import type { ProbeAccount } from '../config/sshd-probes.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
@@ -9,50 +10,65 @@ export interface AccountQuery {
   readonly groups: readonly string[];
   /** Groups whose members are asked for by name: a directory is seldom enumerated. */
   readonly mentioned: readonly string[];
+  /** Whom sshd's configuration names, enumerated or not, and of the system or not. */
+  readonly named: NamedAccounts;
 }
 
-/** Accounts of the system itself: they have no keys and no passwords, except for root. */
+/** Accounts of the system itself: they have no keys and no passwords, except for root and whom a site names. */
 const firstUser = 1000;
 const nobody = 65_534;
 
 /**
- * Root and all people that NSS enumerates or that are members of the mentioned groups; or only those
- * who are named.
+ * Root, all people that NSS enumerates or that are members of the mentioned groups, and whoever the
+ * configuration names; or only those of the query's users and groups.
  *
  * @throws `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
  */
 export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]> {
-  const { users, groups, mentioned } = query;
+  const { users, groups, mentioned, named } = query;
   for (const name of users) checkUserName(name);
   const [passwd, group] = await Promise.all([entries('passwd', []), entries('group', [])]);
   const asked = [...new Set([...groups, ...mentioned])];
   if (asked.length > 0) group.push(...(await entries('group', asked)));
   const database = new GroupDatabase(group);
 
-  const named = groups.flatMap((name) => {
+  const members = groups.flatMap((name) => {
     const [member] = [...database.membersOf(name), ...primaryMembers(passwd, database, name)];
     if (member === undefined) throw groupEmpty(name);
     return member;
   });
-  const wanted = [...new Set([...users, ...named])];
+  const wanted = [...new Set([...users, ...members])];
   if (wanted.length > 0) {
     const found = await entries('passwd', wanted);
     const missing = wanted.find((name) => !found.some(([one]) => one === name));
     if (missing !== undefined) throw userUnknown(missing);
-    return Promise.all(
-      found.map(async (line) => ({
-        ...account(line, []),
-        groups: await groupNames(line[0] ?? ''),
-      })),
-    );
+    return Promise.all(found.map(withGroups));
   }
   const known = new Set(passwd.map(([name]) => name));
   const others = mentioned.flatMap((name) => database.membersOf(name).filter((m) => !known.has(m)));
   if (others.length > 0) passwd.push(...(await entries('passwd', [...new Set(others)])));
-  return passwd
-    .map((line) => account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')))
-    .filter(({ uid }) => uid === 0 || (uid >= firstUser && uid !== nobody))
-    .filter(({ name }) => /^[\w@.-]+$/.test(name));
+  // Neither in the enumeration nor in a group: their groups may not be either.
+  const byName = named.users.filter(
+    (name) => namePattern.test(name) && !passwd.some(([one]) => one === name),
+  );
+  const found = byName.length === 0 ? [] : await entries('passwd', byName);
+  const enumerated = passwd.map((line) =>
+    account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')),
+  );
+  return [...enumerated, ...(await Promise.all(found.map(withGroups)))]
+    .filter((one) => isPerson(one) || one.uid === 0 || isNamed(one, named))
+    .filter(({ name }) => namePattern.test(name));
+}
+
+/** What is no pattern, and can be given to sshd in a test. */
+const namePattern = /^[\w@.-]+$/;
+
+function isPerson({ uid }: ProbeAccount): boolean {
+  return uid >= firstUser && uid !== nobody;
+}
+
+async function withGroups(line: Entry): Promise<ProbeAccount> {
+  return { ...account(line, []), groups: await groupNames(line[0] ?? '') };
 }
 
 type Entry = readonly string[];

@@ -1,23 +1,29 @@
-import { constants } from 'node:fs';
-import { access, readFile, realpath, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { type PamEntry, type PamLine, parsePam, pamFindings } from '../config/pam-lines.ts';
+import { glob, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/profile.ts';
-import type { LoginProgram, SshdFinding, SshdSample } from '../config/sshd-finding.ts';
-import type { SshdOptions } from '../config/sshd-options.ts';
+import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from '../config/sshd-finding.ts';
 import { unheardKeys, unheardText } from '../config/unheard-keys.ts';
-import { BerthError, isErrno } from '../errors.ts';
-import { loadSshSettings } from './load-ssh-settings.ts';
+import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
+import { loadSshSettings } from './load-ssh-settings.ts';
+import { writableFindings } from './lint-writable.ts';
 
-/** Berth's login with every name that leads to it. */
-export async function loginProgram(path: string): Promise<LoginProgram> {
+/**
+ * Berth's login with every name that leads to it.
+ *
+ * @param named what ForceCommand and passwd name: links to the login are among it
+ */
+export async function loginProgram(
+  path: string,
+  named: ReadonlyMap<string, PathCheck>,
+): Promise<LoginProgram> {
   const real = await realpath(path).catch(() => path);
-  return { path, aliases: real === path ? [] : [real] };
+  const links = [...named].filter(([, check]) => check.real === real).map(([link]) => link);
+  return { path, aliases: [...new Set([real, ...links])].filter((one) => one !== path) };
 }
 
-/** The login, what runs it, and every folder above: whoever may write there is every user. */
-export async function loginFindings({ path }: LoginProgram): Promise<SshdFinding[]> {
+/** The login, what leads to it, what runs it, and every folder above: whoever may write there is every user. */
+export async function loginFindings({ path, aliases }: LoginProgram): Promise<SshdFinding[]> {
   const closedBy = `the file of the installation, root's and mode 0755`;
   let head: string;
   try {
@@ -43,84 +49,42 @@ export async function loginFindings({ path }: LoginProgram): Promise<SshdFinding
     });
   // `#!/usr/bin/env -S NODE OPTIONS`, or the program itself.
   const [, interpreter, command] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\/\S+))?/.exec(head) ?? [];
-  for (const program of [path, interpreter, command])
+  for (const program of [path, ...aliases, interpreter, command])
     if (program !== undefined)
       findings.push(...(await writableFindings(program, 'login-writable')));
   return findings;
 }
 
-/** `door` where somebody else than root can put another file in this one's place. */
-export async function writableFindings(
-  path: string,
-  code: SshdFinding['code'],
-): Promise<SshdFinding[]> {
-  for (const place of [path, await realpath(path).catch(() => path)])
-    for (let part = place; ; part = dirname(part)) {
-      const status = await stat(part).catch(() => undefined);
-      // A folder such as /tmp keeps root's files from others by its sticky bit.
-      const sticky = part !== place && ((status?.mode ?? 0) & 0o1000) !== 0;
-      if (status !== undefined && (status.uid !== 0 || (!sticky && (status.mode & 0o022) !== 0)))
-        return [
-          {
-            code,
-            severity: 'door',
-            message: `others than root can replace ${place}: ${part} is of UID ${status.uid}, mode ${(status.mode & 0o7777).toString(8).padStart(4, '0')}`,
-            closedBy: `chown root:root ${part}; chmod go-w ${part}`,
-          },
-        ];
-      if (part === dirname(part)) break;
+/**
+ * Folders in which somebody else than root can put a file that an Include takes: one that matches the pattern,
+ * and each that is on the way to such a file.
+ *
+ * @param pattern of Include, absolute
+ */
+export async function includeFindings(pattern: string): Promise<SshdFinding[]> {
+  for (let level = pattern; level !== dirname(level); level = dirname(level)) {
+    const [above, name] = [dirname(level), basename(level)];
+    for (const folder of wildcard.test(above) ? await matching(above) : [above]) {
+      const file = join(folder, wildcard.test(name) ? anyName : name);
+      const [finding] = await writableFindings(file, 'sshd-config-writable');
+      if (finding === undefined) continue;
+      const why = finding.message.replace(/^.*?: /, '');
+      return [
+        { ...finding, message: `others than root can add a file to Include ${pattern}: ${why}` },
+      ];
     }
+  }
   return [];
 }
 
-/** Programs that sshd itself runs as root or for each user. */
-export async function programFindings(options: SshdOptions): Promise<SshdFinding[]> {
-  const { authorizedKeysCommand, x11Forwarding, xauthLocation } = options;
-  const programs = [
-    authorizedKeysCommand?.split(' ')[0],
-    x11Forwarding ? xauthLocation : undefined,
-  ];
-  const findings: SshdFinding[] = [];
-  for (const program of programs)
-    if (program !== undefined && (await isThere(program)))
-      findings.push(...(await writableFindings(program, 'program-writable')));
-  return findings;
-}
+const wildcard = /[*?[]/;
+/** A file that is not there, and that a wildcard would take. */
+const anyName = 'berth-lint-any';
 
-async function isThere(path: string): Promise<boolean> {
-  return access(path, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** sshd's PAM stack, with what it includes. */
-export async function pamFileFindings(file: string): Promise<SshdFinding[]> {
-  const lines: PamLine[] = [];
-  const seen = new Set<string>();
-  try {
-    await read(file);
-  } catch (error) {
-    if (!isErrno(error)) throw error;
-    return [
-      {
-        code: 'pam-unreadable',
-        severity: 'weakness',
-        message: `${String(error.path)} cannot be read (${String(error.code)}): what PAM does at login is not known`,
-        closedBy: 'the file of the distribution in its place',
-      },
-    ];
-  }
-  return [...pamFindings(lines, file), ...(await writableFindings(file, 'program-writable'))];
-
-  async function read(path: string): Promise<void> {
-    if (seen.has(path)) return;
-    seen.add(path);
-    const parsed: PamEntry[] = parsePam(await readFile(path, 'utf8'), path);
-    for (const entry of parsed)
-      if ('include' in entry) await read(join(dirname(file), entry.include));
-      else lines.push(entry);
-  }
+async function matching(pattern: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const path of glob(pattern)) found.push(path);
+  return found.sort();
 }
 
 export interface SettingsView {

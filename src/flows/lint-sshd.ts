@@ -1,41 +1,36 @@
 import { refusal } from '../config/sshd-access.ts';
-import { bySeverity, type SshdFinding, type SshdSample } from '../config/sshd-finding.ts';
+import { placeOf, type SshdDirective } from '../config/sshd-directives.ts';
+import {
+  bySeverity,
+  type PathCheck,
+  type SshdFinding,
+  type SshdSample,
+} from '../config/sshd-finding.ts';
 import { sshdFindings } from '../config/sshd-findings.ts';
-import type { MatchBlock, SshdConnection, SshdEndpoint } from '../config/sshd-match.ts';
+import { sharedKeyFiles } from '../config/sshd-key-files.ts';
+import type { SshdEndpoint } from '../config/sshd-match.ts';
 import type { SshdOptions } from '../config/sshd-options.ts';
-import {
-  endpoints,
-  fittingBlocks,
-  type MatchFinding,
-  matchFindings,
-  type ProbeAccount,
-  type Representative,
-  representatives,
-} from '../config/sshd-probes.ts';
+import { decidingPaths } from '../config/sshd-paths.ts';
+import { type MatchFinding, matchFindings } from '../config/sshd-probes.ts';
 import { assertRoot } from '../system/as-user.ts';
-import { lintAccounts } from './lint-accounts.ts';
 import {
-  loginFindings,
-  loginProgram,
-  pamFileFindings,
-  programFindings,
-  settingsView,
-  writableFindings,
-} from './lint-host.ts';
-import { effectiveOptions, readMatchBlocks, type SshdProgram } from './sshd-effective.ts';
+  anybody,
+  chooseConnections,
+  type ChosenConnection,
+  type ConnectionWishes,
+} from './lint-connections.ts';
+import { includeFindings, loginFindings, loginProgram, settingsView } from './lint-host.ts';
+import { pamFileFindings } from './lint-pam.ts';
+import { portsInUse } from './lint-ports.ts';
+import { checkPath, writableFindings } from './lint-writable.ts';
+import { effectiveOptions, readSshdConfig, type SshdProgram } from './sshd-effective.ts';
 
-export interface LintSshdInput extends SshdProgram {
-  readonly users: readonly string[];
-  readonly groups: readonly string[];
-  /** Addresses that clients come from. */
-  readonly addresses: readonly string[];
-  /** Ports of sshd's side. */
-  readonly ports: readonly number[];
+export interface LintSshdInput extends SshdProgram, ConnectionWishes {
   /** Where Berth's login is installed. */
   readonly login: string;
   /** `ssh.yml`, for the profiles' networks. */
   readonly settings: string;
-  /** sshd's PAM stack. */
+  /** A file in the place of sshd's PAM stack. */
   readonly pam?: string;
 }
 
@@ -62,13 +57,6 @@ export interface SshdLint {
   readonly leftOut: number;
 }
 
-/** A documentation address (RFC 5737), which no site's Match means. */
-const anywhere: Omit<SshdEndpoint, 'localPort'> = {
-  host: 'client.invalid',
-  address: '192.0.2.77',
-  localAddress: '192.0.2.1',
-};
-const stranger: ProbeAccount = { name: 'berth-lint-anybody', uid: 1000, groups: [] };
 const mostSamples = 400;
 const atOnce = 4;
 
@@ -81,50 +69,41 @@ const atOnce = 4;
  */
 export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   assertRoot();
-  const { blocks, files } = await readMatchBlocks(input.config);
+  const config = await readSshdConfig(input.config);
+  const { blocks, directives, files, includes } = config;
   // Of a connection, as sshd refuses a test that leaves open what a Match asks for.
-  const base = await effectiveOptions(input, {
-    ...anywhere,
-    localPort: 22,
-    user: stranger.name,
-    groups: [],
-  });
-  const login = await loginProgram(input.login);
+  const base = await effectiveOptions(input, anybody, directives);
   const settings = await settingsView(input.settings);
-  const whole = await chooseConnections(input, base, blocks);
+  const ports = new Set([...base.ports, ...input.ports, ...(await portsInUse())]);
+  const whole = await chooseConnections(input, base, config, ports);
   const chosen = whole.slice(0, mostSamples);
-  const tried = await eachOf(chosen, async ({ account, connection }) => {
-    const options = await effectiveOptions(input, connection);
-    return { account, connection, options };
+  const leftOut = whole.slice(mostSamples);
+  const tried = await eachOf(chosen, async ({ account, connection }): Promise<Tried> => {
+    const options = await effectiveOptions(input, connection, directives);
+    const refusedBy = refusal(options, connection, account.uid === 0);
+    return { account, connection, options, ...(refusedBy === undefined ? {} : { refusedBy }) };
   });
-  const samples = tried.map(({ account, connection, options }): LintedSample => {
-    const isRoot = account.uid === 0;
-    const refusedBy = refusal(options, connection, isRoot);
-    const { user, host: name, address, localAddress, localPort } = connection;
-    const endpoint = { host: name, address, localAddress, localPort };
-    const sample: SshdSample = {
-      user,
-      isRoot,
-      ...(account.shell === undefined ? {} : { shell: account.shell }),
-      login,
-      sessionNetwork: settings.sessionNetwork,
-    };
-    return {
-      user,
-      known: account.shell !== undefined,
-      alike: account.alike,
-      endpoint,
-      ...(refusedBy === undefined ? {} : { refusedBy }),
-      findings: refusedBy === undefined ? sshdFindings(options, sample) : [],
-    };
-  });
-  const pam = input.pam ?? `/etc/pam.d/${base.pamServiceName}`;
+  const paths = await checkedPaths(tried);
+  const login = await loginProgram(input.login, paths);
+  const common = { login, paths, sessionNetwork: settings.sessionNetwork };
+  const letIn = tried
+    .filter(({ refusedBy }) => refusedBy === undefined)
+    .map(({ account, options }) => ({ user: account.name, alike: account.alike, options }));
+  // Where only some are looked at, or a directory is not enumerated, there are others.
+  const others = input.users.length + input.groups.length > 0 || !refusal(base, anybody, false);
+  const shared = sharedKeyFiles(
+    others ? [...letIn, { user: anybody.user, alike: 1, options: base }] : letIn,
+  );
+  const samples = tried.map((one) =>
+    linted(one, { ...common, sharedKeyFiles: shared }, directives),
+  );
   const host = [
     ...(await loginFindings(login)),
     ...settings.findings,
     ...(await eachOf(files, (file) => writableFindings(file, 'sshd-config-writable'))).flat(),
-    ...(await programFindings(base)),
-    ...(base.usePam ? await pamFileFindings(pam) : []),
+    ...(await eachOf(includes, includeFindings)).flat(),
+    ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
+    ...leftOutFindings(leftOut, whole.length),
   ];
   return {
     samples,
@@ -135,66 +114,64 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
         connection,
         ...(forceCommand === undefined ? {} : { forceCommand }),
       })),
+      leftOut.map(({ connection }) => connection),
+      ports,
     ),
-    leftOut: whole.length - chosen.length,
+    leftOut: leftOut.length,
   };
 }
 
-interface Chosen {
-  readonly account: Representative;
-  readonly connection: SshdConnection;
+interface Tried extends ChosenConnection {
+  readonly options: SshdOptions;
+  readonly refusedBy?: string;
 }
 
-async function chooseConnections(
-  input: LintSshdInput,
-  base: SshdOptions,
-  blocks: readonly MatchBlock[],
-): Promise<Chosen[]> {
-  const { users, groups, addresses, ports } = input;
-  const mentioned = [
-    ...base.allowGroups,
-    ...blocks
-      .flatMap(({ criteria }) => criteria.filter(({ name }) => name === 'group'))
-      .flatMap(({ argument }) => argument.split(',')),
-  ].filter((name) => /^[\w@.-]+$/.test(name));
-  const known = await lintAccounts({ users, groups, mentioned: [...new Set(mentioned)] });
-  const all = users.length + groups.length > 0 ? known : withStranger(known, blocks);
-  const kinds = representatives(all, blocks, (account) =>
-    refusal(base, { user: account.name, groups: account.groups }, account.uid === 0),
-  );
-  const first: SshdEndpoint = { ...anywhere, localPort: base.ports[0] ?? 22 };
-  const wanted = endpoints(blocks, first).flatMap((one) =>
-    (addresses.length > 0 ? addresses : [one.address]).flatMap((address) =>
-      (ports.length > 0 ? ports : [one.localPort]).map((localPort) => ({
-        ...one,
-        address,
-        localPort,
-      })),
-    ),
-  );
-  const places = [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
-  return kinds.flatMap((account) =>
-    places.map((place) => ({
-      account,
-      connection: { ...place, user: account.name, groups: account.groups },
-    })),
+/** Every path that decides for one of them, each looked at once. */
+async function checkedPaths(tried: readonly Tried[]): Promise<Map<string, PathCheck>> {
+  const paths = tried.flatMap(({ account, options }) => decidingPaths(options, account.shell));
+  return new Map(
+    await eachOf([...new Set(paths)], async (path) => [path, await checkPath(path)] as const),
   );
 }
 
-/**
- * A directory service is seldom enumerated: where the command is forced by Match, there must be
- * somebody whom no block knows. Where passwd's shell does it, nothing can be said of strangers.
- */
-function withStranger(
-  known: readonly ProbeAccount[],
-  blocks: readonly MatchBlock[],
-): readonly ProbeAccount[] {
-  const forced = blocks.some(({ forceCommand }) => forceCommand !== undefined);
-  const ofNobody = fittingBlocks(stranger, blocks).join(' ');
-  const there = known.some(
-    (account) => account.uid !== 0 && fittingBlocks(account, blocks).join(' ') === ofNobody,
-  );
-  return forced && !there ? [...known, stranger] : known;
+function linted(
+  { account, connection, options, refusedBy }: Tried,
+  common: Omit<SshdSample, 'user' | 'isRoot' | 'shell'>,
+  directives: readonly SshdDirective[],
+): LintedSample {
+  const { user, host, address, localAddress, localPort } = connection;
+  const sample: SshdSample = {
+    ...common,
+    user,
+    isRoot: account.uid === 0,
+    ...(account.shell === undefined ? {} : { shell: account.shell }),
+  };
+  const findings = refusedBy === undefined ? sshdFindings(options, sample) : [];
+  return {
+    user,
+    known: account.shell !== undefined,
+    alike: account.alike,
+    endpoint: { host, address, localAddress, localPort },
+    ...(refusedBy === undefined ? {} : { refusedBy }),
+    findings: findings.map((finding) => {
+      const place = placeOf(finding.code, connection, directives);
+      return place === undefined ? finding : { ...finding, place };
+    }),
+  };
+}
+
+function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): SshdFinding[] {
+  const [first] = leftOut;
+  if (first === undefined) return [];
+  const { user, address, localPort } = first.connection;
+  return [
+    {
+      code: 'connections-left-out',
+      severity: 'advice',
+      message: `${leftOut.length} of ${whole} connections that Match tells apart were not tried, the first of them ${user} from ${address} to port ${localPort}: what is open for them is not known`,
+      closedBy: 'berth lint sshd --user NAME --address ADDRESS, for each that matters',
+    },
+  ];
 }
 
 /** In order, some at once; the first error counts. */

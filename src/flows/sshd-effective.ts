@@ -1,7 +1,8 @@
 import { glob, readFile } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { configError } from '../config/config-error.ts';
-import { parseSshdConfigLines, type SshdConfigLine } from '../config/sshd-config-file.ts';
+import { parseSshdConfigLines } from '../config/sshd-config-file.ts';
+import type { SshdDirective } from '../config/sshd-directives.ts';
 import { type MatchBlock, matchCriteria, type SshdConnection } from '../config/sshd-match.ts';
 import { parseSshdOptions, type SshdOptions } from '../config/sshd-options.ts';
 import { BerthError, isErrno } from '../errors.ts';
@@ -20,16 +21,18 @@ const patience = 20_000;
  * What sshd itself says of its configuration: `sshd -T`, as root, for it reads the host keys, and
  * with nothing of our environment.
  *
+ * @param directives of that configuration
  * @throws `sshd-missing`, `sshd-refused`, `sshd-output`
  */
 export async function effectiveOptions(
   { sshd, config }: SshdProgram,
   connection: SshdConnection,
+  directives: readonly SshdDirective[],
 ): Promise<SshdOptions> {
   const { user, host, address, localAddress, localPort } = connection;
   const test = `user=${user},host=${host},addr=${address},laddr=${localAddress},lport=${localPort}`;
   const args = ['-T', '-f', config, '-C', test];
-  const options = parseSshdOptions(await run(sshd, args, config));
+  const options = parseSshdOptions(await run(sshd, args, config), directives);
   if (options !== undefined) return options;
   throw new BerthError(`${sshd} -T printed no options`, {
     code: 'sshd-output',
@@ -68,24 +71,30 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
 
 export interface SshdConfigFiles {
   readonly blocks: readonly MatchBlock[];
+  /** In the order in which sshd reads them. */
+  readonly directives: readonly SshdDirective[];
   /** Every file that was read. */
   readonly files: readonly string[];
+  /** The patterns of Include, absolute. */
+  readonly includes: readonly string[];
 }
 
 /** As sshd has it. */
 const deepestInclude = 16;
 
 /**
- * The Match blocks of a configuration, with Include followed as sshd does: relative to /etc/ssh, in
+ * The Match blocks and directives of a configuration, with Include followed as sshd does: relative to /etc/ssh, in
  * the order of glob(3). A Match ends with its file; one that includes a file also asks for itself.
  *
  * @throws `config-missing`, `config-unreadable`
  */
-export async function readMatchBlocks(config: string): Promise<SshdConfigFiles> {
+export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
   const blocks: MatchBlock[] = [];
+  const directives: SshdDirective[] = [];
   const files: string[] = [];
+  const includes: string[] = [];
   await readOne(config, [], 0);
-  return { blocks, files };
+  return { blocks, directives, files, includes };
 
   async function readOne(
     file: string,
@@ -99,22 +108,29 @@ export async function readMatchBlocks(config: string): Promise<SshdConfigFiles> 
         const criteria = [...outer, ...matchCriteria(line)];
         current = { file, line: line.line, text: line.rest, criteria };
         blocks.push(current);
-      } else if (line.keyword === 'forcecommand' && current !== undefined) {
+        continue;
+      }
+      const { keyword, words } = line;
+      const { criteria = outer } = current ?? {};
+      directives.push({ file, line: line.line, keyword, words, criteria });
+      if (keyword === 'forcecommand' && current !== undefined) {
         const { forceCommand = line.rest, ...block } = current;
         const changed: MatchBlock = { ...block, forceCommand };
         blocks[blocks.indexOf(current)] = changed;
         current = changed;
-      } else if (line.keyword === 'include' && depth < deepestInclude)
-        for (const included of await includedFiles(line))
-          await readOne(included, current?.criteria ?? outer, depth + 1);
+      } else if (keyword === 'include' && depth < deepestInclude) {
+        const patterns = words.map((word) => (isAbsolute(word) ? word : `/etc/ssh/${word}`));
+        includes.push(...patterns);
+        for (const included of await includedFiles(patterns))
+          await readOne(included, criteria, depth + 1);
+      }
     }
   }
 }
 
-async function includedFiles({ words }: SshdConfigLine): Promise<string[]> {
+async function includedFiles(patterns: readonly string[]): Promise<string[]> {
   const found: string[] = [];
-  for (const word of words) {
-    const pattern = isAbsolute(word) ? word : `/etc/ssh/${word}`;
+  for (const pattern of patterns) {
     const files: string[] = [];
     for await (const file of glob(pattern)) files.push(file);
     found.push(...files.sort());

@@ -10,9 +10,13 @@ import { installed } from '../site/portal.ts';
 export interface LintUser {
   readonly name: string;
   readonly uid: number;
+  /** `LOGIN` stands for the login, `HOME` for the home. */
   readonly shell: string;
   readonly groups?: readonly string[];
 }
+
+/** A user without a UID gets one of a person's. */
+type NewUser = Omit<LintUser, 'uid'> & { readonly uid?: number };
 
 export interface LintAnswer {
   readonly exitCode: number | undefined;
@@ -40,6 +44,7 @@ interface Reported {
   readonly severity: SshdSeverity;
   readonly message: string;
   readonly closedBy: string;
+  readonly place?: string;
 }
 
 /**
@@ -55,7 +60,7 @@ export class LintHost {
     this.users = users;
   }
 
-  static async make(users: readonly Omit<LintUser, 'uid'>[]): Promise<LintHost> {
+  static async make(users: readonly NewUser[]): Promise<LintHost> {
     await ensurePackages(['openssh-server', 'openssh-client', 'openssh-sftp-server', 'xauth']);
     const folder = await mkdtemp(join(tmpdir(), 'berth-lint-'));
     await chmod(folder, 0o755);
@@ -63,20 +68,46 @@ export class LintHost {
     const host = new LintHost(
       folder,
       users.map((user, index) => ({
-        ...user,
         uid: 47_001 + index,
-        shell: user.shell.replace('LOGIN', login),
+        ...user,
+        shell: user.shell.replace('LOGIN', login).replace('HOME', join(folder, 'home', user.name)),
       })),
     );
     await host.writeEtc();
     await host.write('login', standIn, 0o755);
     await host.write('ssh.yml', `profiles_dir: ${join(folder, 'profiles')}\n`);
     await host.write('profiles/normal.yml', 'image: registry.invalid/site:1\nnetwork: host\n');
-    await host.write('etc/pam.d/sshd', pam(''));
+    await host.write('hooks/pam-session', hookStandIn(folder), 0o755);
+    await host.write('etc/pam.d/sshd', host.pam(''));
     await mkdir(join(folder, 'keys'));
     for (const key of ['host_key', ...users.map(({ name }) => `keys/${name}`)])
       await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, key)]);
     return host;
+  }
+
+  /** A line of PAM that runs pam-session at open and at close. */
+  get sessionLine(): string {
+    return `session optional pam_exec.so quiet ${this.path('hooks/pam-session')}`;
+  }
+
+  /** A PAM stack as Berth wants it; `more` comes last. */
+  pam(more: string, session = this.sessionLine): string {
+    return [
+      'auth required pam_permit.so',
+      'account required pam_permit.so',
+      'session required pam_permit.so',
+      session,
+      more,
+      '',
+    ].join('\n');
+  }
+
+  /** When pam-session ran since the last time: `open_session`, `close_session`. */
+  async hookRuns(): Promise<string[]> {
+    const path = this.path('hook.log');
+    const text = await readFile(path, 'utf8').catch(() => '');
+    await rm(path, { force: true });
+    return text.split('\n').filter((line) => line !== '');
   }
 
   path(name: string): string {
@@ -148,7 +179,10 @@ export class LintHost {
     const file = await this.write('sshd_config', config);
     const given = ['--config', file, '--login', this.path('login')];
     given.push('--settings', this.path('ssh.yml'), '-o', 'json');
-    return this.berth('lint', 'sshd', ...given, ...args);
+    const answer = await this.berth('lint', 'sshd', ...given, ...args);
+    // A linter that could not look found nothing, either.
+    if (answer.report === undefined) throw new Error(`berth lint sshd: ${answer.stderr}`);
+    return answer;
   }
 
   async berth(...args: string[]): Promise<LintAnswer> {
@@ -156,6 +190,7 @@ export class LintHost {
     const { exitCode, stdout, stderr } = await execa(command, words, {
       reject: false,
       input: '',
+      cwd: this.folder,
       // What an admin may have: none of it may reach sshd or change what is found.
       env: { BASH_ENV: '/nonexistent', LC_ALL: 'C.UTF-8' },
     });
@@ -241,16 +276,5 @@ printf 'INSIDE args=%s original=%s\\n' "$*" "$SSH_ORIGINAL_COMMAND"
 exit 3
 `;
 
-/** As Berth wants it; `more` comes last. */
-export function pam(more: string, session = sessionLine): string {
-  return [
-    'auth required pam_permit.so',
-    'account required pam_permit.so',
-    'session required pam_permit.so',
-    session,
-    more,
-    '',
-  ].join('\n');
-}
-
-export const sessionLine = 'session optional pam_exec.so quiet /usr/lib/berth/hooks/pam-session';
+/** Says when PAM ran it. */
+const hookStandIn = (folder: string) => `#!/bin/sh\necho "$PAM_TYPE" >> ${folder}/hook.log\n`;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { execa, type Options } from 'execa';
 import { freePorts } from '../site/ports.ts';
@@ -78,6 +78,15 @@ export class LintSshd {
       { reject: false, input: '', timeout: 20_000, ...options },
     );
     return { exitCode, stdout: String(stdout), stderr: String(stderr) };
+  }
+
+  /** Once every connection is over: PAM closes a session after its client is gone. */
+  async idle(): Promise<void> {
+    const file = `/proc/${this.process.pid}/task/${this.process.pid}/children`;
+    await waitFor(
+      { what: 'the end of all connections', timeoutMs: 20_000, everyMs: 20 },
+      async () => ((await readFile(file, 'utf8')).trim() === '' ? true : undefined),
+    );
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,7 @@
 import { chmod, chown, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { LintHost, pam, sessionLine } from './lint-host.ts';
+import { LintHost } from './lint-host.ts';
+import { accessMistakes } from './access-mistakes.ts';
 import { mistakes } from './mistakes.ts';
 
 let forced: LintHost;
@@ -44,19 +45,22 @@ describe('the examples of etc/sshd', () => {
 });
 
 describe('one mistake in forced-command.conf is found by its code', () => {
-  it.each(mistakes)('$what: $code', async ({ seed, code, severity = 'door', args, also = [] }) => {
-    const text = seed(
-      (await forced.example('forced-command')).replaceAll(
-        forced.path('login'),
-        '/usr/lib/berth/shell/login',
-      ),
-    );
-    const answer = await forced.lint(forced.withLogin(text), ...(args ?? []));
-    expect(answer.stderr).toBe('');
-    expect(answer.exitCode).toBe(1);
-    expect(answer.codes).toEqual([...new Set([code, ...also])].sort());
-    expect(answer.severities[code]).toBe(severity);
-  });
+  it.each([...mistakes, ...accessMistakes])(
+    '$what: $code',
+    async ({ seed, code, severity = 'door', args, also = [] }) => {
+      const text = seed(
+        (await forced.example('forced-command')).replaceAll(
+          forced.path('login'),
+          '/usr/lib/berth/shell/login',
+        ),
+      );
+      const answer = await forced.lint(forced.withLogin(text), ...(args ?? []));
+      expect(answer.stderr).toBe('');
+      expect(answer.exitCode).toBe(1);
+      expect(answer.codes).toEqual([...new Set([code, ...also])].sort());
+      expect(answer.severities[code]).toBe(severity);
+    },
+  );
 });
 
 describe('one mistake in login-shell.conf', () => {
@@ -66,8 +70,11 @@ describe('one mistake in login-shell.conf', () => {
     const answer = await shell.lint(withoutForce(await shell.example('login-shell')));
     expect(answer.severities).toEqual({ 'sftp-by-key-option': 'door' });
     const keys = `AuthorizedKeysFile /etc/ssh/authorized_keys/%u\n`;
-    const kept = await shell.lint(keys + withoutForce(await shell.example('login-shell')));
-    expect(kept.codes).toEqual([]);
+    const quoted = `AuthorizedKeysFile "/etc/ssh/authorized keys/%u"\n`;
+    for (const line of [keys, quoted]) {
+      const kept = await shell.lint(line + withoutForce(await shell.example('login-shell')));
+      expect(kept.codes).toEqual([]);
+    }
   });
 
   it('internal-sftp asks no login shell', async () => {
@@ -193,18 +200,22 @@ describe('one mistake on the host', () => {
       await forced.write('etc/pam.d/sshd', text);
       return (await forced.lint(example)).severities;
     };
-    expect(await codes(pam('', ''))).toEqual({ 'pam-session-missing': 'weakness' });
-    expect(await codes(pam('session required pam_env.so user_readenv=1'))).toEqual({
+    expect(await codes(forced.pam('', ''))).toEqual({ 'pam-session-missing': 'weakness' });
+    expect(await codes(forced.pam('session required pam_env.so user_readenv=1'))).toEqual({
       'pam-user-environment': 'door',
     });
     await forced.write('etc/pam.d/common', 'auth required pam_env.so user_readenv=1\n');
-    expect(await codes(pam('@include common'))).toEqual({ 'pam-user-environment': 'door' });
-    expect(await codes(pam('auth include common'))).toEqual({ 'pam-user-environment': 'door' });
-    expect(await codes(pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
-    expect(await codes(pam(`# ${sessionLine}`, ''))).toEqual({ 'pam-session-missing': 'weakness' });
-    expect(await codes(pam('session optional pam_systemd.so'))).toEqual({
+    expect(await codes(forced.pam('@include common'))).toEqual({ 'pam-user-environment': 'door' });
+    expect(await codes(forced.pam('auth include common'))).toEqual({
+      'pam-user-environment': 'door',
+    });
+    expect(await codes(forced.pam('@include nowhere'))).toEqual({ 'pam-unreadable': 'weakness' });
+    expect(await codes(forced.pam(`# ${forced.sessionLine}`, ''))).toEqual({
+      'pam-session-missing': 'weakness',
+    });
+    expect(await codes(forced.pam('session optional pam_loginuid.so'))).toEqual({
       'pam-session-early': 'weakness',
     });
-    expect(await codes(pam(''))).toEqual({});
+    expect(await codes(forced.pam(''))).toEqual({});
   });
 });

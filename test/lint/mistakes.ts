@@ -1,24 +1,5 @@
-import { expect } from 'vitest';
 import type { SshdFindingCode } from '../../src/config/sshd-finding.ts';
-
-/** Puts a line before the example's own: of a keyword the first value counts. */
-const before = (line: string) => (text: string) => `${line}\n${text}`;
-const instead = (old: string, fresh: string) => (text: string) => {
-  expect(text).toContain(old);
-  return text.replace(old, fresh);
-};
-/** Into the section of a Match, at the end. */
-const after = (lines: string) => (text: string) => `${text}\n${lines}\n`;
-
-export interface Mistake {
-  readonly what: string;
-  readonly seed: (text: string) => string;
-  readonly code: SshdFindingCode;
-  readonly severity?: 'door' | 'weakness' | 'advice';
-  readonly args?: readonly string[];
-  /** Others that come with it. */
-  readonly also?: readonly SshdFindingCode[];
-}
+import { after, before, instead, type Mistake } from './mistake.ts';
 
 /** One mistake at a time in forced-command.conf. */
 export const mistakes: readonly Mistake[] = [
@@ -29,24 +10,28 @@ export const mistakes: readonly Mistake[] = [
   },
   {
     what: 'another Match takes the forced command away again',
-    seed: instead(
-      'Match Group berth-gpu',
-      'Match User ann\n  ForceCommand none\nMatch Group berth-gpu',
-    ),
+    seed: after('Match User ann\n  ForceCommand none'),
     code: 'no-forced-command',
   },
   {
     what: 'the Match for fewer people comes last',
-    seed: instead(
-      'Match Group berth-gpu',
-      'Match Group berth\n  ForceCommand /usr/lib/berth/shell/login\nMatch Group berth-gpu',
+    seed: after(
+      'Match Group berth\n  ForceCommand /usr/lib/berth/shell/login\n' +
+        'Match Group berth-gpu\n  ForceCommand /usr/lib/berth/shell/login --profile gpu',
     ),
     code: 'match-overridden',
     severity: 'weakness',
   },
   {
     what: 'a port without the forced command',
-    seed: after('Match LocalPort 2222\n  ForceCommand none'),
+    seed: (text) =>
+      after('Match LocalPort 2222\n  ForceCommand none')(before('Port 22\nPort 2222')(text)),
+    code: 'no-forced-command',
+  },
+  {
+    what: 'a port of ListenAddress without the forced command',
+    seed: (text) =>
+      after('Match LocalPort 2222\n  ForceCommand none')(before('ListenAddress [::]:2222')(text)),
     code: 'no-forced-command',
   },
   {
@@ -73,8 +58,18 @@ export const mistakes: readonly Mistake[] = [
     what: 'another command after the login',
     seed: before('ForceCommand /usr/lib/berth/shell/login || /bin/sh'),
     code: 'forced-command-metacharacters',
-    severity: 'weakness',
   },
+  ...['; /bin/sh', '| tee -a log', '&& sh', '--profile a;sh', '& sh'].map((rest): Mistake => ({
+    what: `${rest} after the login`,
+    seed: before(`ForceCommand /usr/lib/berth/shell/login ${rest}`),
+    code: 'forced-command-metacharacters',
+  })),
+  ...['--profile $PROFILE', '--profile *', '> log', '--profile "$HOME"'].map((rest): Mistake => ({
+    what: `${rest} after the login`,
+    seed: before(`ForceCommand /usr/lib/berth/shell/login ${rest}`),
+    code: 'forced-command-metacharacters',
+    severity: 'weakness',
+  })),
   {
     what: 'a token that sshd does not replace',
     seed: before('ForceCommand /usr/lib/berth/shell/login --profile %u'),
@@ -97,8 +92,6 @@ export const mistakes: readonly Mistake[] = [
     seed: before('ForceCommand internal-sftp\nChrootDirectory %h'),
     code: 'forced-command-internal-sftp',
     severity: 'weakness',
-    // Of gus, who has the login.
-    also: ['chroot-directory'],
   },
   {
     what: 'a jail',
@@ -117,7 +110,6 @@ export const mistakes: readonly Mistake[] = [
     code: code as SshdFindingCode,
     severity: severity as 'door' | 'weakness',
     args: ['--user', user ?? ''],
-    also: ['match-not-probed'],
   })),
   {
     what: 'no forced command where sshd itself serves sftp',
@@ -125,18 +117,13 @@ export const mistakes: readonly Mistake[] = [
       instead(
         'Subsystem sftp /usr/lib/openssh/sftp-server',
         'Subsystem sftp internal-sftp',
-      )(text)
-        .replace(/^Match Group.*$/m, '')
-        .replaceAll(/^\s*ForceCommand .*$/gm, ''),
+      )(text).replace(/^ForceCommand .*$/m, ''),
     code: 'sftp-on-host',
     also: ['no-forced-command'],
   },
   {
     what: '~/.ssh/rc where nothing is forced',
-    seed: (text) =>
-      before('PermitUserRC yes')(text)
-        .replace(/^Match Group.*$/m, '')
-        .replaceAll(/^\s*ForceCommand .*$/gm, ''),
+    seed: (text) => before('PermitUserRC yes')(text).replace(/^ForceCommand .*$/m, ''),
     code: 'user-rc',
     also: ['no-forced-command'],
   },
@@ -167,6 +154,22 @@ export const mistakes: readonly Mistake[] = [
     code: 'accept-env',
     severity: 'weakness',
   })),
+  ...[
+    'LD_PRELOAD=/usr/lib/site.so',
+    'LD_LIBRARY_PATH=/usr/lib',
+    'NODE_OPTIONS=--max-old-space-size=64',
+    'BASH_ENV=/etc/profile',
+  ].map((assignment): Mistake => ({
+    what: `SetEnv ${assignment}`,
+    seed: before(`SetEnv ${assignment}`),
+    code: 'set-env',
+    severity: 'weakness',
+  })),
+  {
+    what: 'SetEnv of what users can write',
+    seed: before('SetEnv NODE_OPTIONS=--require=/tmp/site.cjs'),
+    code: 'set-env',
+  },
   {
     what: '~/.ssh/environment',
     seed: before('PermitUserEnvironment yes'),
@@ -205,61 +208,5 @@ export const mistakes: readonly Mistake[] = [
     seed: before('X11UseLocalhost no'),
     code: 'x11-listens-everywhere',
     severity: 'weakness',
-  },
-  {
-    what: 'root with a password',
-    seed: (text) => before('PermitRootLogin yes')(text).replace('AllowGroups berth', ''),
-    code: 'root-login',
-    severity: 'weakness',
-    args: ['--user', 'root'],
-    also: ['shell-reads-home', 'match-not-probed'],
-  },
-  {
-    what: 'homes that others write',
-    seed: before('StrictModes no'),
-    code: 'strict-modes-off',
-    severity: 'weakness',
-  },
-  {
-    what: 'empty passwords',
-    seed: before('PermitEmptyPasswords yes'),
-    code: 'empty-passwords',
-    severity: 'weakness',
-  },
-  {
-    what: 'keys looked up by root',
-    seed: before('AuthorizedKeysCommand /usr/bin/true\nAuthorizedKeysCommandUser root'),
-    code: 'keys-command-as-root',
-    severity: 'weakness',
-  },
-  {
-    what: 'no PAM',
-    seed: before('UsePAM no'),
-    code: 'pam-off',
-    severity: 'weakness',
-  },
-  {
-    what: 'no terminal',
-    seed: before('PermitTTY no'),
-    code: 'no-tty',
-    severity: 'advice',
-  },
-  {
-    what: 'vanished clients stay',
-    seed: before('ClientAliveInterval 0'),
-    code: 'client-alive-off',
-    severity: 'advice',
-  },
-  {
-    what: 'one session per connection',
-    seed: before('MaxSessions 1'),
-    code: 'max-sessions-low',
-    severity: 'advice',
-  },
-  {
-    what: 'a Match that nobody enters',
-    seed: after('Match Group no-such-group\n  X11Forwarding no'),
-    code: 'match-not-probed',
-    severity: 'advice',
   },
 ];

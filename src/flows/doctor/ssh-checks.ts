@@ -5,7 +5,7 @@ import { sessionBackends } from '../../config/session-backends.ts';
 import { unheardKeys, unheardText } from '../../config/unheard-keys.ts';
 import type { User } from '../../identity/user.ts';
 import { checkImages } from '../images-check.ts';
-import { pamFileFindings } from '../lint-host.ts';
+import { pamFileFindings } from '../lint-pam.ts';
 import { loadSshSettings } from '../load-ssh-settings.ts';
 import { planSubids, type SubidPlan } from '../subid-plan.ts';
 import {
@@ -41,8 +41,6 @@ export interface SshCheckInput {
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
 }
-
-const pamFile = '/etc/pam.d/sshd';
 
 /** True where this host takes SSH users into containers. */
 export function isSshHost(configFile: string): boolean {
@@ -177,15 +175,15 @@ function configFinding({ profiles }: SshSettings): Finding {
 }
 
 async function pamFinding(): Promise<Finding> {
-  const [first, ...more] = await pamFileFindings(pamFile);
+  const [first, ...more] = await pamFileFindings('sshd');
   if (first === undefined) return ok('the session stack of sshd ends what a connection started');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
 
 async function pamMakesFolders(): Promise<boolean> {
-  const lacks = ['pam-session-missing', 'pam-unreadable'];
-  return !(await pamFileFindings(pamFile)).some(({ code }) => lacks.includes(code));
+  const lacks = ['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'];
+  return !(await pamFileFindings('sshd')).some(({ code }) => lacks.includes(code));
 }
 
 function imageChecks(settings: SshSettings): CheckResult[] {

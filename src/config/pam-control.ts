@@ -1,0 +1,57 @@
+/** What PAM does next; a number jumps over as many lines. */
+export type PamAction = 'ignore' | 'bad' | 'die' | 'ok' | 'done' | 'reset' | number;
+
+/** The control of a line of pam.conf(5), for what a module may say. */
+export interface PamControl {
+  readonly success: PamAction;
+  /** For any failure. */
+  readonly failure: PamAction;
+  /** Where the module is not there. */
+  readonly missing: PamAction;
+}
+
+const keywords: Readonly<Record<string, PamControl>> = {
+  required: { success: 'ok', failure: 'bad', missing: 'bad' },
+  requisite: { success: 'ok', failure: 'die', missing: 'die' },
+  sufficient: { success: 'done', failure: 'ignore', missing: 'ignore' },
+  optional: { success: 'ok', failure: 'ignore', missing: 'ignore' },
+};
+
+const values = new Set(
+  [
+    'success open_err symbol_err service_err system_err buf_err perm_denied auth_err cred_insufficient',
+    'authinfo_unavail user_unknown maxtries new_authtok_reqd acct_expired session_err cred_unavail',
+    'cred_expired cred_err no_module_data conv_err authtok_err authtok_recover_err authtok_lock_busy',
+    'authtok_disable_aging try_again ignore abort authtok_expired module_unknown bad_item conv_again',
+    'incomplete default',
+  ].flatMap((line) => line.split(' ')),
+);
+
+const actions: readonly string[] = ['ignore', 'bad', 'die', 'ok', 'done', 'reset'];
+
+/**
+ * `required`, `[success=1 default=ignore]`, …
+ *
+ * @returns Nothing where PAM would say "bad control": it takes the line as failed.
+ */
+export function parsePamControl(text: string): PamControl | undefined {
+  const [, list] = /^\[([\s\S]*)\]$/.exec(text) ?? [];
+  if (list === undefined) return keywords[text.toLowerCase()];
+  const said = new Map<string, PamAction>();
+  // Blanks around the `=` are allowed.
+  const pairs = list
+    .trim()
+    .replaceAll(/\s*=\s*/g, '=')
+    .split(/\s+/);
+  for (const pair of pairs) {
+    const [value = '', action = ''] = pair.split('=');
+    if (!values.has(value) || !(actions.includes(action) || /^\d+$/.test(action))) return undefined;
+    said.set(value, /^\d+$/.test(action) ? Number(action) : (action as PamAction));
+  }
+  const otherwise = said.get('default') ?? 'bad';
+  return {
+    success: said.get('success') ?? otherwise,
+    failure: otherwise,
+    missing: said.get('module_unknown') ?? otherwise,
+  };
+}

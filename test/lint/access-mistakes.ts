@@ -1,0 +1,118 @@
+import { after, before, type Mistake } from './mistake.ts';
+
+/** One mistake at a time in forced-command.conf: who comes in, by what, and what stays behind. */
+export const accessMistakes: readonly Mistake[] = [
+  {
+    what: 'root with a password',
+    seed: (text) => before('PermitRootLogin yes')(text).replace('AllowGroups berth', ''),
+    code: 'root-login',
+    severity: 'weakness',
+    args: ['--user', 'root'],
+    also: ['shell-reads-home'],
+  },
+  {
+    what: 'homes that others write',
+    seed: before('StrictModes no'),
+    code: 'strict-modes-off',
+    severity: 'weakness',
+  },
+  {
+    what: 'empty passwords',
+    seed: before('PermitEmptyPasswords yes'),
+    code: 'empty-passwords',
+    severity: 'weakness',
+  },
+  {
+    what: 'keys looked up by root',
+    seed: before('AuthorizedKeysCommand /usr/bin/true\nAuthorizedKeysCommandUser root'),
+    code: 'keys-command-as-root',
+    severity: 'weakness',
+  },
+  {
+    what: 'principals looked up by root',
+    seed: before(
+      'TrustedUserCAKeys /etc/ssh/ca.pub\n' +
+        'AuthorizedPrincipalsCommand /usr/bin/true\nAuthorizedPrincipalsCommandUser root',
+    ),
+    code: 'keys-command-as-root',
+    severity: 'weakness',
+  },
+  {
+    what: 'a TrustedUserCAKeys that anybody can make',
+    seed: before('TrustedUserCAKeys /tmp/berth-lint-nobody-made-it.pub'),
+    code: 'ca-keys-writable',
+  },
+  {
+    what: 'an AuthorizedKeysFile that is the same for all',
+    seed: before('AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys'),
+    code: 'authorized-keys-shared',
+    severity: 'weakness',
+  },
+  {
+    what: 'an AuthorizedKeysFile that is the same for all, of one who is named',
+    seed: before('AuthorizedKeysFile /etc/ssh/100%%u'),
+    code: 'authorized-keys-shared',
+    severity: 'weakness',
+    args: ['--user', 'ann'],
+  },
+  {
+    what: 'xauth in a folder that anybody can write',
+    seed: before('XAuthLocation /tmp/berth-lint-nobody-made-it/xauth'),
+    code: 'program-writable',
+  },
+  {
+    what: 'an Include of what anybody can make',
+    seed: before('Include /tmp/berth-lint-nobody-made-it*.conf'),
+    code: 'sshd-config-writable',
+  },
+  {
+    what: 'a keys command that sshd refuses to run',
+    seed: before(
+      'AuthorizedKeysCommand /tmp/berth-lint-nobody-made-it %u\nAuthorizedKeysCommandUser nobody',
+    ),
+    code: 'keys-command-refused',
+    severity: 'advice',
+  },
+  {
+    what: 'more addresses than are tried',
+    seed: after(
+      Array.from(
+        { length: 300 },
+        (_, index) =>
+          `Match Address 10.${Math.floor(index / 100)}.${index % 100}.1\n  X11Forwarding no`,
+      ).join('\n'),
+    ),
+    code: 'connections-left-out',
+    severity: 'advice',
+  },
+  {
+    what: 'no PAM',
+    seed: before('UsePAM no'),
+    code: 'pam-off',
+    severity: 'weakness',
+  },
+  {
+    what: 'no terminal',
+    seed: before('PermitTTY no'),
+    code: 'no-tty',
+    severity: 'advice',
+  },
+  {
+    what: 'vanished clients stay',
+    seed: before('ClientAliveInterval 0'),
+    code: 'client-alive-off',
+    severity: 'advice',
+  },
+  {
+    what: 'one session per connection',
+    seed: before('MaxSessions 1'),
+    code: 'max-sessions-low',
+    severity: 'advice',
+  },
+  {
+    what: 'a Match that nobody enters',
+    seed: after('Match Group no-such-group\n  X11Forwarding no'),
+    code: 'match-not-probed',
+    severity: 'advice',
+  },
+];

@@ -1,0 +1,192 @@
+import { chmod, chown, copyFile, mkdir, symlink } from 'node:fs/promises';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { LintHost } from './lint-host.ts';
+import { LintSshd } from './lint-sshd.ts';
+
+/* Files that sshd trusts: where a user can write one, a real sshd shows what that opens. */
+let host: LintHost;
+let running: LintSshd | undefined;
+
+beforeAll(async () => {
+  host = await LintHost.make([
+    { name: 'ann', shell: '/bin/sh', groups: ['berth'] },
+    { name: 'bob', shell: '/bin/sh', groups: ['berth'] },
+    { name: 'own', shell: 'HOME/bin/sh', groups: ['late'] },
+  ]);
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  await host.cleanHomes();
+});
+afterAll(() => host.remove());
+
+async function serve(config: string): Promise<LintSshd> {
+  await running?.stop();
+  running = await LintSshd.start(host, config);
+  return running;
+}
+
+const withLines = async (lines: string) => `${lines}\n${await host.example('forced-command')}`;
+const inside = { exitCode: 3, stdout: 'INSIDE args= original=true' };
+
+/** As this user, on this host. */
+async function as(user: string, script: string): Promise<void> {
+  const uid = String(host.userOf(user).uid);
+  const { command, words } = host.inside([
+    ...['setpriv', '--reuid', uid, '--regid', uid, '--clear-groups', 'sh', '-ec', script],
+  ]);
+  await execa(command, words);
+}
+
+describe('TrustedUserCAKeys', () => {
+  it.each([
+    ['writable by all', 0, 0o666],
+    ["a user's own", 47_001, 0o644],
+  ])('%s: its writer signs for everybody', async (_, uid, mode) => {
+    const trusted = await host.write('etc/ssh/ca.pub', '');
+    const config = await withLines('TrustedUserCAKeys /etc/ssh/ca.pub');
+    expect((await host.lint(config)).severities).toEqual({});
+    await chmod(trusted, mode);
+    await chown(trusted, uid, 0);
+    const answer = await host.lint(config);
+    expect(answer.severities).toEqual({ 'ca-keys-writable': 'door' });
+    const places = answer.report?.samples.flatMap(({ findings }) => findings);
+    expect(places?.[0]?.place).toBe(`${host.path('sshd_config')}:1`);
+
+    const home = host.homeOf('ann');
+    await copyFile(host.path('keys/ann.pub'), `${home}/id.pub`);
+    await as(
+      'ann',
+      `ssh-keygen -q -t ed25519 -N '' -f ${home}/ca; cat ${home}/ca.pub > /etc/ssh/ca.pub;` +
+        `ssh-keygen -q -s ${home}/ca -I ann -n bob ${home}/id.pub`,
+    );
+    const sshd = await serve(config);
+    const identity = ['-i', host.path('keys/ann'), '-o', `CertificateFile=${home}/id-cert.pub`];
+    expect(await sshd.ssh('bob', [...identity, '--', 'true'])).toMatchObject(inside);
+    await chown(trusted, 0, 0);
+  });
+});
+
+describe('AuthorizedKeysCommand', () => {
+  const program = '/etc/ssh/keys/command';
+  const config = (path = program) =>
+    withLines(`AuthorizedKeysCommand ${path} %u\nAuthorizedKeysCommandUser nobody`);
+
+  beforeAll(async () => {
+    const script = `#!/bin/sh\ncat ${host.path('keys')}/$1.pub\n`;
+    await host.write('etc/ssh/keys/command', script, 0o755);
+  });
+
+  it("is root's: nothing is open", async () => {
+    expect((await host.lint(await config())).severities).toEqual({});
+    expect(await (await serve(await config())).ssh('ann', ['true'])).toMatchObject(inside);
+  });
+
+  it('others can write it: sshd does not run it, so that is no door', async () => {
+    await chmod(host.path('etc/ssh/keys/command'), 0o777);
+    const answer = await host.lint(await config());
+    const { exitCode } = await (await serve(await config())).ssh('ann', ['true']);
+    await chmod(host.path('etc/ssh/keys/command'), 0o755);
+    expect(answer.severities).toEqual({ 'keys-command-refused': 'advice' });
+    expect(exitCode).toBe(255);
+  });
+
+  it('others can replace a link to it: sshd runs what it leads to', async () => {
+    await mkdir(host.path('etc/ssh/open'));
+    await symlink(program, host.path('etc/ssh/open/command'));
+    await chmod(host.path('etc/ssh/open'), 0o777);
+    const linked = await config('/etc/ssh/open/command');
+    expect((await host.lint(linked)).severities).toEqual({ 'program-writable': 'door' });
+    expect(await (await serve(linked)).ssh('ann', ['true'])).toMatchObject(inside);
+  });
+});
+
+describe('AuthorizedKeysFile', () => {
+  it('the same for all: a key in it is for every account', async () => {
+    await copyFile(host.path('keys/ann.pub'), host.path('etc/ssh/shared'));
+    const config = await withLines('AuthorizedKeysFile /etc/ssh/shared');
+    expect((await host.lint(config)).severities).toEqual({ 'authorized-keys-shared': 'weakness' });
+    const asAnn = ['-i', host.path('keys/ann'), '--', 'true'];
+    expect(await (await serve(config)).ssh('bob', asAnn)).toMatchObject(inside);
+  });
+
+  it("of each account's own, or of one account: nothing is open", async () => {
+    const own = await withLines(
+      'AuthorizedKeysFile /etc/ssh/authorized_keys/%u .ssh/keys %h/.keys',
+    );
+    const quoted = await withLines('AuthorizedKeysFile "/etc/ssh/authorized keys/%u" .ssh/keys');
+    const ofOne = `${await withLines('')}Match User ann\n  AuthorizedKeysFile /etc/ssh/ann\n`;
+    const onlyOne = await withLines('AllowUsers ann\nAuthorizedKeysFile /etc/ssh/ann');
+    for (const config of [own, quoted, ofOne, onlyOne])
+      expect((await host.lint(config)).severities).toEqual({});
+  });
+});
+
+describe('Include', () => {
+  it("of a user's folder, before anything is there", async () => {
+    await host.allowKey('ann');
+    const config = await withLines(`Include ${host.path('home')}/*/sshd.d/*.conf`);
+    const answer = await host.lint(config);
+    expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
+    const folder = `${host.homeOf('ann')}/sshd.d`;
+    const lines = 'Match User ann\\n  ForceCommand none\\n';
+    await as('ann', `mkdir ${folder}; printf '${lines}' > ${folder}/mine.conf`);
+    expect((await (await serve(config)).ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
+  });
+
+  it("of root's folders: nothing is open, whatever is there", async () => {
+    await host.write('etc/ssh/sshd_config.d/10.conf', 'X11Forwarding no\n');
+    const config = await withLines('Include sshd_config.d/*.conf "/etc/ssh/more.d/*.conf"');
+    expect((await host.lint(config)).severities).toEqual({});
+  });
+});
+
+describe('the shell of passwd', () => {
+  it("is the user's own file, by whatever name: it runs in the place of the forced command", async () => {
+    await host.allowKey('own');
+    const config = (await withLines('')).replace('AllowGroups berth', 'AllowGroups late');
+    // Not there yet, it is as open.
+    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
+    await host.writeInHome('own', 'bin/sh', '#!/bin/sh\necho HOST\n', 0o755);
+    expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
+    expect((await (await serve(config)).ssh('own', ['true'])).stdout).toBe('HOST');
+  });
+});
+
+describe('the login by another name', () => {
+  it("a link of root's is the login", async () => {
+    await mkdir(host.path('bin'), { recursive: true });
+    await symlink('../login', host.path('bin/berth'));
+    await host.allowKey('ann');
+    const config = (await withLines('')).replaceAll(host.path('login'), host.path('bin/berth'));
+    expect((await host.lint(config)).severities).toEqual({});
+    expect(await (await serve(config)).ssh('ann', ['true'])).toMatchObject(inside);
+  });
+
+  it('a link that a user can replace is a door', async () => {
+    const link = `${host.homeOf('ann')}/login`;
+    await symlink(host.path('login'), link);
+    const config = (await withLines('')).replaceAll(host.path('login'), link);
+    expect((await host.lint(config)).severities).toEqual({ 'login-writable': 'door' });
+  });
+
+  it('in quotes is the login', async () => {
+    await host.allowKey('ann');
+    const login = host.path('login');
+    const text = await withLines('');
+    for (const quoted of [`"${login}"`, `'${login}'`, `"${login}" --profile "normal"`]) {
+      const config = text.replace(`ForceCommand ${login}`, `ForceCommand ${quoted}`);
+      expect((await host.lint(config)).severities).toEqual({});
+      const { stdout } = await (await serve(config)).ssh('ann', ['true']);
+      expect(stdout).toMatch(/^INSIDE /);
+    }
+  });
+
+  it('in a folder whose name has a blank is the login', async () => {
+    const login = await host.write('my berth/login', '#!/bin/sh\necho INSIDE\n', 0o755);
+    const config = (await withLines('')).replace(host.path('login'), `"${login}"`);
+    expect((await host.lint(config, '--login', login)).severities).toEqual({});
+  });
+});
