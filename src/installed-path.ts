@@ -10,7 +10,7 @@ const prefix = typeof BERTH_PREFIX === 'undefined' ? '/usr/lib/berth' : BERTH_PR
  * @param path below the prefix
  */
 export function installedPath(
-  path: `${'hooks' | 'shell' | 'share/etc' | 'share/docs'}/${string}`,
+  path: 'files' | `${'hooks' | 'shell' | 'share/etc' | 'share/docs'}/${string}`,
 ): string {
   return `${prefix}/${path}`;
 }

@@ -135,7 +135,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
         .option('to', {
           type: 'string',
           requiresArg: true,
-          default: '/usr/lib/berth/files',
+          default: terminal.filesFolder,
           describe: 'Mounted at /run/berth/files in each session',
         })
         .epilogue(

@@ -67,7 +67,7 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
     if (kinds.get(code) !== 'door') kinds.set(code, severity);
   const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
   const users = new Set(samples.map(({ user }) => user)).size;
-  const line = `${count('door')} doors, ${count('weakness')} weaknesses, ${count('advice')} advices; ${users} kinds of users, ${samples.length} connections tried`;
+  const line = `doors: ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; kinds of users: ${users}, connections tried: ${samples.length}`;
   return leftOut === 0 ? line : `${line}, ${leftOut} left out: name --user, --address or --port`;
 }
 

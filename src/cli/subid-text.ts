@@ -92,7 +92,9 @@ function doneText(plan: SubidPlan): string {
   });
   const { folders } = plan;
   if (folders !== undefined)
-    lines.push(`${shown(folders.storage)}/users: ${folders.make.length} folders made`);
+    lines.push(
+      `${shown(folders.storage)}/users: ${folders.make.length} ${folders.make.length === 1 ? 'folder' : 'folders'} made`,
+    );
   return lines.map((line) => `${line}\n`).join('');
 }
 

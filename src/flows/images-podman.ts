@@ -60,7 +60,7 @@ const known: readonly Known[] = [
     pattern: /does not match any of the supported image formats/i,
     code: 'archive-unreadable',
     exit: 'unavailable',
-    hint: 'An archive is what `podman save`, `docker save` or `skopeo copy` makes; is it whole?',
+    hint: 'An archive is what `podman save`, `docker save` or `skopeo copy` makes; is it whole? Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev.',
   },
   {
     pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,
@@ -85,7 +85,7 @@ const known: readonly Known[] = [
       /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
     code: 'registry-unreachable',
     exit: 'temporary',
-    hint: 'Sessions go on with what is in the store. Try again when the registry answers.',
+    hint: 'Sessions go on with what is in the store. Try again when the registry answers, or bring the image as a file: berth images pull --from-archive FILE.',
   },
   {
     pattern: /short-name|unqualified-search/i,
@@ -132,7 +132,16 @@ function podmanError(
 
 /** Podman retries and says so each time; the last word is why it gave up. */
 function lastError(stderr: string): string | undefined {
-  const lines = stderr.split('\n').filter((line) => line.startsWith('Error: '));
-  const last = lines.at(-1)?.slice('Error: '.length);
-  return last === undefined ? undefined : escapeControl(last).slice(0, 600);
+  const at = `\n${stderr}`.lastIndexOf('\nError: ');
+  if (at < 0) return undefined;
+  // Behind a line that ends in a colon podman lists what went wrong with each format.
+  const [first = '', ...more] = stderr
+    .slice(at + 'Error: '.length)
+    .trim()
+    .split('\n');
+  const listed = more
+    .map((line) => /^ \* (.*)/.exec(line)?.[1])
+    .filter((line) => line !== undefined);
+  const last = first.endsWith(':') ? [first, ...listed].join(' ') : first;
+  return escapeControl(last).slice(0, 1_000);
 }

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../config/profile.ts';
 import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { transferProgram } from '../session/pod-files.ts';
+import { transferProgram } from '../session/bundled-files.ts';
 import { groupsText, podContainer, podName, podObject } from '../session/pod-object.ts';
 import { podSession } from '../session/pod-exec.ts';
 import type { SessionHost } from '../session/session-host.ts';

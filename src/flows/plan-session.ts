@@ -110,7 +110,7 @@ function planned(
   const warm = warmContainer(host, name);
   const container: SessionContainer = warm ?? {
     ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' },
-    ...{ shell: profile.shell ?? host.user.shell, cwd: host.user.home },
+    ...{ shell: profile.shell ?? shellInside(host.user), cwd: host.user.home },
     bundledFiles: mounts.some(({ source }) => source === filesFolder),
   };
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
@@ -128,6 +128,10 @@ function planned(
     environment: session.env,
   };
 }
+
+/** As a start finds it in most images; Berth's own login is in none. */
+const shellInside = ({ shell }: SessionHost['user']): string =>
+  shell.endsWith('/shell/login') ? '/bin/bash' : shell;
 
 /** What is in the file is told apart: it is not read out of a plan. */
 function withoutFile({ file, args, env }: ProgramCall): ProgramCall {

@@ -1,5 +1,6 @@
 import type { Profile } from '../config/profile.ts';
-import { broughtLast, podSftpWords, transferProgram } from './pod-files.ts';
+import { transferProgram } from './bundled-files.ts';
+import { broughtLast, podSftpWords } from './pod-files.ts';
 import { withEndMark } from './relay/end-mark.ts';
 import type { Opening } from './relay/opening.ts';
 import { sessionEnvironment } from './session-environment.ts';

@@ -1,4 +1,5 @@
 import type { Profile } from '../config/profile.ts';
+import { filesInside, transferProgram } from './bundled-files.ts';
 import { processText, runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
 import { sessionEnvironment } from './session-environment.ts';
 import type { GivenCall, SessionHost } from './session-host.ts';
@@ -28,17 +29,22 @@ export interface SessionInput {
   readonly umask?: number;
 }
 
+/** Where an image says nothing. */
+const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 /** What runs in the container, with which environment, and where. */
 export function containerSession(
   host: SessionHost,
   container: SessionContainer,
   { request, profile, env, umask }: SessionInput,
 ): ExecSession {
+  const inside = sessionEnvironment(container, env, { profile, host });
+  const isScp = container.bundledFiles && transferProgram(request) === 'scp';
   return {
     words: sessionWords(request, container, umask),
     tty: request.tty,
     cwd: container.cwd,
-    env: sessionEnvironment(container, env, { profile, host }),
+    env: isScp ? { ...inside, PATH: `${inside.PATH ?? usualPath}:${filesInside}` } : inside,
   };
 }
 

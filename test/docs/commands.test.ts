@@ -22,7 +22,7 @@ const ways: readonly Way[] = [
   // test/ssh/readme.test.ts types them on a login node.
   {
     command:
-      /^(?:apt-get install|printf|cp -p|sed -i|grep -q|groupadd|usermod|systemctl daemon-reload|\S+\/berth (?:images|subid|lint|plan --ssh))(?: |$)/,
+      /^(?:apt-get|ln|printf|cp -pn|sed -i|grep -q|groupadd|usermod|systemctl daemon-reload|berth (?:images|subid|lint|doctor|plan))(?: |$)/,
     prove: isOfLoginNode,
   },
   {

@@ -15,10 +15,11 @@ const commands = codeBlocks('README.md')
 
 /** What the test machine has already, or what only a booted systemd and a registry can do. */
 const elsewhere: readonly RegExp[] = [
-  /^apt-get install /,
+  /^apt-get /,
+  /^ln -sf /,
   /^npm /,
   // test/images pulls from a real registry; here the shared store is there.
-  /\/berth images pull$/,
+  /^berth images (?:pull|files)$/,
   // test/cli/units.test.ts has systemd look at them.
   /^systemctl /,
   /etc\/systemd\//,
@@ -38,7 +39,9 @@ describe('the five minutes of the README', () => {
 
   /** A line of the README, in the checkout; Berth is installed where the tests have it. */
   const typed = (line: string) => {
-    const there = line.replaceAll('/usr/lib/berth', installed);
+    const there = line
+      .replaceAll('/usr/lib/berth', installed)
+      .replace(/^berth /, `${installed}/berth `);
     const adapted = there.includes('lint sshd')
       ? `${there} --login ${installed}/shell/login`
       : there;

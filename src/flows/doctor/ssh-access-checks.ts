@@ -62,16 +62,28 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
   const groups = groupNamesOf(name);
   const ports = [undefined, ...settings.rules.flatMap((rule) => rule.ports ?? [])];
   const choices = ports.map((port) => chooseProfile(settings, { user: name, groups, port }));
-  const [first] = choices;
-  const found = choices.find(({ kind }) => kind === 'profile') ?? choices[0];
-  if (first === undefined || found === undefined) throw new Error('one port at least is tried');
+  const found = choices.find(({ kind }) => kind !== 'refuse') ?? choices[0];
+  if (found === undefined) throw new Error('one port at least is tried');
   if (found.kind === 'profile')
     return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
   if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
+  if (found.code !== 'profile-none')
+    return failed(`${name} is refused: ${found.reason}`, 'See what ssh-profile says above.');
   return failed(
-    `${name} is refused: ${first.reason}`,
+    `${name} is refused: ${found.reason}`,
     `Add a rule for the user to ssh.yml, or put the user into a group of one: ${installedPath('share/docs/ssh-profiles.md')}.`,
   );
+}
+
+/** Programs for images that have no sftp-server or scp of their own. */
+export async function transferFilesFinding(): Promise<Finding> {
+  const folder = installedPath('files');
+  return (await there(stat(folder))) === undefined
+    ? warning(
+        `${folder} is not there: scp and sftp fail where an image has no sftp-server`,
+        'berth images files',
+      )
+    : ok('scp and sftp work in images without an sftp-server');
 }
 
 /**

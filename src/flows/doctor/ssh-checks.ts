@@ -26,7 +26,12 @@ import {
   runtimeFinding,
 } from './ssh-host-checks.ts';
 import { checkPods } from './pod-checks.ts';
-import { mountsFinding, rulesFinding, userProfileFinding } from './ssh-access-checks.ts';
+import {
+  mountsFinding,
+  rulesFinding,
+  transferFilesFinding,
+  userProfileFinding,
+} from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
 import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -106,6 +111,7 @@ export async function checkPodman(
     run('cgroups', () => cgroupFinding(podman)),
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
     run('devices', () => devicesFinding(settings)),
+    run('transfer-files', transferFilesFinding),
     run('ssh-mounts', () => mountsFinding(settings, user)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
@@ -175,15 +181,19 @@ function configFinding({ profiles }: SshSettings): Finding {
 }
 
 async function pamFinding(): Promise<Finding> {
-  const [first, ...more] = await pamFileFindings('sshd');
+  const found = await pamFileFindings('sshd');
+  // Without our lines a login may have no runtime directory: that comes before what they guard.
+  const [first, ...more] = [...found].sort((one, other) => lacksOurs(other) - lacksOurs(one));
   if (first === undefined) return ok('the session stack of sshd ends what a connection started');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
 
+const lacksOurs = ({ code }: { readonly code: string }): number =>
+  Number(['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'].includes(code));
+
 async function pamMakesFolders(): Promise<boolean> {
-  const lacks = ['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'];
-  return !(await pamFileFindings('sshd')).some(({ code }) => lacks.includes(code));
+  return (await pamFileFindings('sshd')).every((finding) => lacksOurs(finding) === 0);
 }
 
 function imageChecks(settings: SshSettings): CheckResult[] {

@@ -87,8 +87,8 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
       'Boot with systemd.unified_cgroup_hierarchy=1; without it users have no limits and crun starts nothing.',
     );
   if (cgroupManager === 'systemd' && (await there(stat('/run/systemd/system'))) === undefined)
-    return failed(
-      'ssh.yml wants cgroups of systemd, which does not run here',
+    return warning(
+      'ssh.yml wants cgroups of systemd, which does not run here: limits of profiles are not kept',
       'Say `cgroup_manager: cgroupfs` under podman in ssh.yml.',
     );
   return ok(`cgroups of version 2, by ${cgroupManager}`);
