@@ -56,6 +56,7 @@ const credentials = z.strictObject({
   audience: z.optional(text),
   exchange: z.optional(z.boolean()),
   exchange_scope: z.optional(text),
+  own_refresh_token: z.optional(z.boolean()),
   username_claim: z.optional(text),
   clock_skew: z.optional(durationBetween('0s', '10m')),
   token: z.optional(z.enum(['id', 'access'])),

@@ -16,7 +16,7 @@ const defaultServiceAccount = 'berth-user';
  * How users of this cluster prove who they are. Without a `mode`, `auth: oidc` of OnDemand means the
  * portal's tokens, and for `managed` and `gke` somebody else writes the kubeconfig.
  *
- * @throws BerthError `credentials-incomplete` with `cluster`; what reading the client secret gave
+ * @throws BerthError `credentials-incomplete`, `credentials-contradict` with `cluster`; what reading the client secret gave
  */
 export function credentialSettings(
   definition: ClusterDefinition,
@@ -59,6 +59,15 @@ function oidcSettings(
   const clientSecret = secret(options, clientId, parts);
   const audience = options.audience ?? clientId;
   const exchange = options.exchange ?? audience !== clientId;
+  const ownRefreshToken = options.own_refresh_token ?? false;
+  if (ownRefreshToken && (!exchange || clientSecret === undefined))
+    throw configError(
+      'credentials-contradict',
+      parts.berthFile,
+      'credentials.own_refresh_token is what a token exchange gives, to a client with a secret',
+      'Set credentials.exchange and the secret of the client, or remove own_refresh_token.',
+      { cluster: name },
+    );
   return {
     mode: 'oidc',
     issuer: issuerOption(options) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL'),
@@ -68,6 +77,7 @@ function oidcSettings(
     audience,
     exchange,
     ...(options.exchange_scope === undefined ? {} : { exchangeScope: options.exchange_scope }),
+    ...(ownRefreshToken ? { ownRefreshToken } : {}),
     usernameClaim: options.username_claim ?? 'preferred_username',
     clockSkewSeconds: Math.round((options.clock_skew ?? 60_000) / 1000),
     // What can be exchanged is an access token; what the API server takes as it is, an ID token.

@@ -1,6 +1,11 @@
-import { requestTokens, type TokenEndpoint, type TokenEndpointEdges } from './token-endpoint.ts';
+import {
+  requestTokens,
+  type TokenEndpoint,
+  type TokenEndpointEdges,
+  type TokenSet,
+} from './token-endpoint.ts';
 
-const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
+const tokenType = (name: string): string => `urn:ietf:params:oauth:token-type:${name}`;
 
 export interface ExchangeRequest {
   /** The portal's access token. */
@@ -8,6 +13,8 @@ export interface ExchangeRequest {
   readonly audience: string;
   /** Where the audience hangs on an optional client scope. */
   readonly scope?: string;
+  /** Asks for a refresh token, too, which is not the portal's. */
+  readonly ownRefreshToken?: boolean;
 }
 
 /**
@@ -15,25 +22,24 @@ export interface ExchangeRequest {
  * Keycloak's standard token exchange (V2), where the client that asks must be confidential and in
  * the audience of the token it hands in. What comes back is to be verified like any other token.
  *
- * @returns The access token for `audience`.
+ * @returns The access token for `audience`; with a refresh token where one was asked for.
  * @throws {BerthError} what `requestTokens` throws; `issuer-refused` when the exchange is not allowed.
  */
-export async function exchangeToken(
+export function exchangeToken(
   endpoint: TokenEndpoint,
-  request: ExchangeRequest,
+  { subjectToken, audience, scope, ownRefreshToken = false }: ExchangeRequest,
   edges: TokenEndpointEdges,
-): Promise<string> {
-  const tokens = await requestTokens(
+): Promise<TokenSet> {
+  return requestTokens(
     endpoint,
     {
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-      subject_token: request.subjectToken,
-      subject_token_type: accessTokenType,
-      requested_token_type: accessTokenType,
-      audience: request.audience,
-      ...(request.scope !== undefined && { scope: request.scope }),
+      subject_token: subjectToken,
+      subject_token_type: tokenType('access_token'),
+      requested_token_type: tokenType(ownRefreshToken ? 'refresh_token' : 'access_token'),
+      audience,
+      ...(scope !== undefined && { scope }),
     },
     edges,
   );
-  return tokens.accessToken;
 }

@@ -26,6 +26,8 @@ export interface ObtainContext {
 export interface ObtainedToken {
   readonly token: string;
   readonly claims: TokenClaims;
+  /** Where the exchange was asked for one: what renews this credential, and nothing of the portal's. */
+  readonly ownRefreshToken?: string;
 }
 
 export interface PortalTokens {
@@ -52,11 +54,21 @@ export async function obtainToken(
   }
   const subjectToken = chooseToken(tokens, 'access');
   await issuer.verify(subjectToken, expectation(context, { kind: 'access', anyParty: true }));
-  const { exchangeScope: scope } = settings;
-  const request = { subjectToken, audience, ...(scope !== undefined && { scope }) };
-  const token = await exchangeToken(endpointOf(context), request, context);
+  const { exchangeScope: scope, ownRefreshToken = false } = settings;
+  const request = {
+    subjectToken,
+    audience,
+    ...(scope !== undefined && { scope }),
+    ownRefreshToken,
+  };
+  const answer = await exchangeToken(endpointOf(context), request, context);
+  const token = answer.accessToken;
   const claims = await issuer.verify(token, expectation(context, { kind: 'access', audience }));
-  return { token, claims };
+  return {
+    token,
+    claims,
+    ...(ownRefreshToken && answer.refreshToken && { ownRefreshToken: answer.refreshToken }),
+  };
 }
 
 /**
@@ -73,6 +85,19 @@ export async function obtainByRefresh(
   const tokens = await refreshTokens(endpointOf(context), refreshToken, context);
   if (tokens.refreshToken !== refreshToken) await keep(tokens.refreshToken);
   return { ...(await obtainToken(context, tokens)), refreshToken: tokens.refreshToken };
+}
+
+/**
+ * The same for a refresh token that an exchange gave: what it renews is the cluster's credential already.
+ *
+ * @throws {BerthError} what `obtainByRefresh` throws.
+ */
+export function obtainByOwnRefresh(
+  context: ObtainContext,
+  ...rest: [refreshToken: string, keep: (refreshToken: string) => void | Promise<void>]
+): Promise<ObtainedToken & { readonly refreshToken: string }> {
+  const settings = { ...context.settings, exchange: false, token: 'access' } as const;
+  return obtainByRefresh({ ...context, settings }, ...rest);
 }
 
 function endpointOf({ issuer, settings, ca }: ObtainContext): TokenEndpoint {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
-import { credentialFiles } from './refresh-heirs.ts';
+import { credentialFiles, renewalLock } from './refresh-heirs.ts';
 
 /**
  * What root keeps of a user's credential for a cluster, where the user may not have all of it: the
@@ -19,7 +19,9 @@ export interface StoredCredential {
   readonly expiry: number;
   /** Absent for what needs none: a ServiceAccount's token, a login without refresh tokens. */
   readonly refreshToken?: string;
-  /** SHA-256 of the portal's refresh token that this one descends from. */
+  /** True where an exchange gave the refresh token: it is this cluster's alone, not the portal's. */
+  readonly own?: boolean;
+  /** SHA-256 of the portal's refresh token that this one descends from; of its own first one where `own`. */
   readonly origin?: string;
   /** How many renewals it is away from that one, see `Heir`. */
   readonly turn?: number;
@@ -37,6 +39,14 @@ export function storePath(stateDir: string, uid: number, cluster: string): strin
     });
   }
   return join(credentialsFolder(stateDir, uid), `${cluster}.json`);
+}
+
+/** The lock of who renews it: one for all clusters that renew with what came of the same refresh token. */
+export function storeLock(
+  path: string,
+  { own, origin }: Pick<StoredCredential, 'own' | 'origin'>,
+): string {
+  return renewalLock(path, own === true ? undefined : origin);
 }
 
 /** The folder of a user's credentials. */

@@ -12,7 +12,7 @@ export interface TokenExpectation extends ClaimsExpectation {
   readonly keys: readonly SigningKey[];
 }
 
-/** Environment strings end at 128 KiB on Linux; a token of half that is no token. */
+/** Bytes. Linux takes no string of the environment beyond 128 KiB; a token of half that is no token. */
 const maximumLength = 64 * 1024;
 
 /**
@@ -30,10 +30,10 @@ const maximumLength = 64 * 1024;
  */
 export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaims {
   if (jwt.length > maximumLength) {
-    throw new BerthError(`the token is ${jwt.length} characters long`, {
+    throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
       code: 'token-too-large',
       exit: 'permission',
-      hint: `A token of more than ${maximumLength} characters is refused: look at what the identity provider puts into it.`,
+      hint: 'Let the identity provider put fewer claims into it, such as only the groups that the cluster needs.',
     });
   }
   const parts = jwt.split('.');

@@ -81,7 +81,7 @@ async function prepareOidc(
   deps: CredentialDeps,
 ): Promise<PreparedCredentials> {
   const login = await verifiedLogin(user, settings, tokens, deps);
-  const { token, expiry, refreshToken, origin } = login;
+  const { token, expiry, refreshToken, origin, own } = login;
   const turn = login.turn === undefined ? {} : { turn: login.turn };
   const confidential = settings.clientSecret !== undefined;
   const common = {
@@ -111,6 +111,7 @@ async function prepareOidc(
         token,
         expiry,
         refreshToken,
+        ...(own === true && { own }),
         origin,
         ...turn,
       },

@@ -1,12 +1,14 @@
 import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
-import { obtainByRefresh } from '../credentials/obtain-token.ts';
-import { newestHeir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
+import { obtainByOwnRefresh, obtainByRefresh } from '../credentials/obtain-token.ts';
+import { restartWebServer } from '../credentials/portal-advice.ts';
+import { newestHeir, siblings } from '../credentials/refresh-heirs.ts';
 import { renewOnce } from '../credentials/renew-once.ts';
 import {
   forgetFormer,
   readStored,
   type StoredCredential,
+  storeLock,
   storePath,
 } from '../credentials/root-store.ts';
 import type { Issuer } from '../credentials/signing-keys.ts';
@@ -67,7 +69,7 @@ export async function refreshForUser(
   const { token, expiry } = await renewOnce(
     {
       path,
-      lock: renewalLock(path, stored.origin),
+      lock: storeLock(path, stored),
       now: deps.now,
       read: () => readStored(path),
       isFresh: (credential) => isFresh(credential, deps.now()),
@@ -108,7 +110,8 @@ async function renew(
     timeoutMs,
     ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
   };
-  const renewed = await obtainByRefresh(context, heir.refreshToken, (refreshToken) =>
+  const obtain = current.own === true ? obtainByOwnRefresh : obtainByRefresh;
+  const renewed = await obtain(context, heir.refreshToken, (refreshToken) =>
     writeAtomically(path, JSON.stringify({ ...current, refreshToken, turn }), { mode: 0o600 }),
   );
   return {
@@ -132,6 +135,6 @@ function missing(cluster: string): BerthError {
   return new BerthError(`there is no login of this user for the cluster ${cluster}`, {
     code: 'credential-missing',
     exit: 'permission',
-    hint: 'Log in to the portal: that makes one.',
+    hint: `${restartWebServer}: that makes one.`,
   });
 }

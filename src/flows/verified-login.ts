@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { OidcSettings } from '../config/settings.ts';
 import { type CredentialCache, isFresh } from '../credentials/credential-cache.ts';
-import { type ObtainContext, obtainByRefresh, obtainToken } from '../credentials/obtain-token.ts';
+import {
+  type ObtainContext,
+  obtainByOwnRefresh,
+  obtainByRefresh,
+  type ObtainedToken,
+  obtainToken,
+} from '../credentials/obtain-token.ts';
 import { type Heir, newestHeir } from '../credentials/refresh-heirs.ts';
 import type { StoredCredential } from '../credentials/root-store.ts';
 import type { Issuer } from '../credentials/signing-keys.ts';
@@ -32,7 +38,7 @@ export interface VerifyDeps {
    * Is given what must be kept if the hook dies in the next moment: the refresh token that replaced
    * the one that was used.
    */
-  readonly keep?: (next: Heir) => void | Promise<void>;
+  readonly keep?: (next: Heir & { readonly own?: boolean }) => void | Promise<void>;
   /** False where no refresh token may be used yet: then `refresh-needed` is thrown instead. */
   readonly mayRefresh?: boolean;
   /** Seconds since the epoch. */
@@ -49,6 +55,8 @@ export interface VerifiedLogin {
   readonly refreshToken?: string;
   readonly origin?: string;
   readonly turn?: number;
+  /** See `StoredCredential`. */
+  readonly own?: boolean;
 }
 
 /**
@@ -84,6 +92,7 @@ export async function verifiedLogin(
     ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
     ...(deps.signal && { signal: deps.signal }),
   };
+  if (settings.ownRefreshToken === true) return ownLogin(context, given, deps);
   // An exchange costs a round trip: not for a session whose last one still holds.
   if (settings.exchange && known !== undefined && isFresh(known, deps.now() + longEnoughSeconds)) {
     return { token: known.token, expiry: known.expiry, ...rest };
@@ -92,8 +101,7 @@ export async function verifiedLogin(
     const { token, claims } = await obtainToken(context, given);
     return { token, expiry: claims.expiry, ...rest };
   } catch (error) {
-    const over = error instanceof BerthError && error.code === 'token-expired';
-    if (!over || heir === undefined) throw error;
+    if (!hasCode(error, 'token-expired') || heir === undefined) throw error;
   }
   // What the portal gave has ended; what was had with its refresh token since then may not have.
   if (known !== undefined && isFresh(known, deps.now())) {
@@ -110,6 +118,55 @@ export async function verifiedLogin(
     refreshToken: renewed.refreshToken,
     ...next,
   };
+}
+
+/**
+ * With a refresh token that is not the portal's: each of the two may renew, and end, without the other. The
+ * portal's is used only where its access token has ended and there is none of ours that is still good.
+ */
+async function ownLogin(
+  context: ObtainContext,
+  given: LoginTokens,
+  { stored, now, keep }: VerifyDeps,
+): Promise<VerifiedLogin> {
+  try {
+    return ownResult(await obtainToken(context, given));
+  } catch (error) {
+    if (!hasCode(error, 'token-expired')) throw error;
+    const { own, refreshToken, origin } = stored ?? {};
+    if (own === true && refreshToken !== undefined && origin !== undefined) {
+      const { token = '', expiry = 0, turn = 0 } = stored ?? {};
+      if (isFresh({ expiry }, now())) return { token, expiry, refreshToken, origin, turn, own };
+      const next = { origin, turn: turn + 1, own };
+      try {
+        const renewed = await obtainByOwnRefresh(context, refreshToken, (newest) =>
+          keep?.({ ...next, refreshToken: newest }),
+        );
+        const { claims, ...credential } = renewed;
+        return { ...next, ...credential, expiry: claims.expiry };
+      } catch (refused) {
+        if (!hasCode(refused, 'refresh-token-refused')) throw refused;
+      }
+    }
+    if (given.refreshToken === undefined) throw error;
+    return ownResult(await obtainByRefresh(context, given.refreshToken, () => undefined));
+  }
+}
+
+function ownResult({ token, claims, ownRefreshToken }: ObtainedToken): VerifiedLogin {
+  const { expiry } = claims;
+  if (ownRefreshToken === undefined) return { token, expiry };
+  return {
+    token,
+    expiry,
+    refreshToken: ownRefreshToken,
+    origin: originOf(ownRefreshToken),
+    own: true,
+  };
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof BerthError && error.code === code;
 }
 
 const longEnoughSeconds = 120;

@@ -9,7 +9,12 @@ import {
 } from '../credentials/credential-cache.ts';
 import { assertHome } from '../credentials/kubeconfig-source.ts';
 import { type Heir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
-import { readStored, type StoredCredential, storePath } from '../credentials/root-store.ts';
+import {
+  readStored,
+  type StoredCredential,
+  storeLock,
+  storePath,
+} from '../credentials/root-store.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
@@ -60,10 +65,7 @@ export async function writeCredentials(
       if (!(thrown instanceof BerthError) || thrown.code !== 'refresh-needed') throw thrown;
     }
   }
-  const { refreshToken = '' } = tokens;
-  const spends = cluster.credentials.mode !== 'service-account' && refreshToken !== '';
-  const origin = spends ? originOf(refreshToken) : undefined;
-  const lockFile = renewalLock(store, origin);
+  const lockFile = storeLock(store, spentAtLogin(cluster, tokens));
   return await oneByOne(lockFile, async () => {
     const lock = await asRoot(() =>
       takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
@@ -79,6 +81,16 @@ export async function writeCredentials(
       await asRoot(() => lock?.release());
     }
   });
+}
+
+/** Which refresh token a login may use up. */
+function spentAtLogin(
+  { credentials }: ClusterSettings,
+  { refreshToken = '' }: LoginTokens,
+): Pick<StoredCredential, 'own' | 'origin'> {
+  if (credentials.mode === 'oidc' && credentials.ownRefreshToken === true) return { own: true };
+  const spends = credentials.mode !== 'service-account' && refreshToken !== '';
+  return spends ? { origin: originOf(refreshToken) } : {};
 }
 
 /** By lock: the last work of this process that wants it. */

@@ -123,6 +123,36 @@ describe("the provider's new signing keys", () => {
   });
 });
 
+describe('a token with many groups', () => {
+  const groups = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `group-of-a-large-site-${index + 1_000_000}`);
+
+  it('of 45 KB does its work, from the environment to the API server', async () => {
+    const { kubectl } = await come('md-many');
+    provider.behaviour.claims = { memberships: groups(1_050) };
+    const tokens = await provider.login('md-many');
+    expect(String(tokens.idToken).length).toBeGreaterThan(45_000);
+
+    expect((await portal.prePun('md-many', tokens)).exitCode).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-many');
+  });
+
+  it('of more than 64 KiB is refused with its size, the limit, and what to do', async () => {
+    await come('md-toomany');
+    provider.behaviour.claims = { memberships: groups(2_000) };
+    const { idToken } = await provider.login('md-toomany');
+
+    const { stderr } = await portal.prePun('md-toomany', { idToken });
+
+    const [error] = errorLines(stderr);
+    expect(error).toMatchObject({
+      code: 'token-too-large',
+      msg: `the token has ${String(idToken).length} bytes, 65536 is the limit`,
+    });
+    expect(error?.hint).toContain('only the groups that the cluster needs');
+  });
+});
+
 describe('tokens of another user', () => {
   it.each([
     ['of somebody else', 'md-mallory', 'md-vic1'],

@@ -73,8 +73,7 @@ export class Realm {
     if (made.status === 201) return;
     if (made.status !== 409) throw new TokenRefused(made.status, made.text);
     const id = await this.#userId(name);
-    const changed = await this.#admin('PUT', `/users/${id}`, user);
-    if (changed.status !== 204) throw new TokenRefused(changed.status, changed.text);
+    await this.#change('PUT', `/users/${id}`, user);
   }
 
   /** Logs a user in with the password, as a client with direct access grants. */
@@ -110,6 +109,23 @@ export class Realm {
       audience,
       scope,
     });
+  }
+
+  /** Ends each session of a user, as a logout in the browser does; offline ones stay. */
+  async logout(name: string): Promise<void> {
+    const { text } = await this.#admin('GET', `/users/${await this.#userId(name)}/sessions`);
+    for (const { id } of JSON.parse(text) as readonly { id: string }[])
+      await this.#change('DELETE', `/sessions/${id}`);
+  }
+
+  /** "Revoke Refresh Token" of the whole realm: on, as the site starts. To be set back. */
+  async rotateRefreshTokens(revokeRefreshToken: boolean): Promise<void> {
+    await this.#change('PUT', '', { revokeRefreshToken });
+  }
+
+  async #change(method: string, path: string, body?: unknown): Promise<void> {
+    const { status, text } = await this.#admin(method, path, body);
+    if (status !== 204) throw new TokenRefused(status, text);
   }
 
   async #token(id: ClientId, fields: Readonly<Record<string, string>>): Promise<Tokens> {

@@ -121,6 +121,21 @@ describe('the settings of a site', () => {
     });
   });
 
+  it('want an exchange and a secret for a refresh token that the exchange gives', () => {
+    const of = (more: string): string =>
+      `{defaults: {credentials: {own_refresh_token: true, ${more}}}}`;
+    const open = hook.replace(/CLIENT_SECRET=.*/, '');
+    expect(only({ berth: of('audience: k8s') }).credentials).toMatchObject({
+      exchange: true,
+      ownRefreshToken: true,
+    });
+    for (const input of [
+      { berth: of('exchange: false') },
+      { hookEnv: open, berth: of('audience: k8s') },
+    ])
+      expect(site(input).broken).toMatchObject([{ error: { code: 'credentials-contradict' } }]);
+  });
+
   it('let null take away what hook.env or the defaults gave', () => {
     const hookEnv = `${hook}IMAGE_PULL_SECRET=a\nREGISTRY_DOCKER_CONFIG_JSON=/a.json`;
     expect(only({ hookEnv }).pullSecret).toEqual({ name: 'a', dockerConfigFile: '/a.json' });
