@@ -89,7 +89,8 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         code: 'keys-command-refused',
         severity: 'advice',
         message: `sshd does not run ${keyword} ${program}, so nobody comes in by it: ${check.unsafe}`,
-        closedBy: `chown root:root and chmod go-w, for ${program} and each folder above it`,
+        closedBy: `a program of root's at ${program}, mode 0755, in folders that only root writes`,
+        directive: keyword,
       });
     else if (check?.open !== undefined)
       findings.push({
@@ -97,6 +98,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         severity: 'door',
         message: `${keyword} says whose keys are good, and ${check.open.message}`,
         closedBy: check.open.closedBy,
+        directive: keyword,
       });
     if (user === 'root' && check?.unsafe === undefined)
       findings.push({
@@ -104,6 +106,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         severity: 'weakness',
         message: `${keyword} ${program} runs as root with what a stranger sends`,
         closedBy: `${keyword}User with an account of its own`,
+        directive: `${keyword}User`,
       });
   }
   const authority = options.pubkeyAuthentication ? options.trustedUserCaKeys : undefined;

@@ -1,4 +1,4 @@
-import type { SshdFindingCode } from './sshd-finding.ts';
+import type { SshdFinding, SshdFindingCode } from './sshd-finding.ts';
 import { groupsMatch, type MatchBlock, type SshdConnection, takesBlock } from './sshd-match.ts';
 import { matchesPattern } from './sshd-patterns.ts';
 
@@ -47,11 +47,11 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
  * @returns Nothing where it is a default of sshd's, or no directive is at fault.
  */
 export function placeOf(
-  code: SshdFindingCode,
+  { code, directive }: Pick<SshdFinding, 'code' | 'directive'>,
   connection: SshdConnection,
   directives: readonly SshdDirective[],
 ): string | undefined {
-  const wanted = keywords[code];
+  const wanted = directive?.toLowerCase() ?? keywords[code];
   const found = directives.find(
     (one) => one.keyword === wanted && takesBlock(one, connection) === true,
   );

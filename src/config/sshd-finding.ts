@@ -14,6 +14,8 @@ export interface SshdFinding {
   readonly message: string;
   /** The directive, line or command that closes it. */
   readonly closedBy: string;
+  /** The keyword that it is about, where its code is not about one alone. */
+  readonly directive?: string;
   /** `FILE:LINE` of the directive; absent where it is a default of sshd's, or of no directive. */
   readonly place?: string;
 }

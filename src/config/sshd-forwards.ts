@@ -65,6 +65,7 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       severity: 'door',
       message: `sshd runs xauth on the host for each X11 session, and ${xauth.open.message}`,
       closedBy: xauth.open.closedBy,
+      directive: 'XAuthLocation',
     });
   return findings;
 }

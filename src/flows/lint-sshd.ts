@@ -154,7 +154,7 @@ function linted(
     endpoint: { host, address, localAddress, localPort },
     ...(refusedBy === undefined ? {} : { refusedBy }),
     findings: findings.map((finding) => {
-      const place = placeOf(finding.code, connection, directives);
+      const place = placeOf(finding, connection, directives);
       return place === undefined ? finding : { ...finding, place };
     }),
   };

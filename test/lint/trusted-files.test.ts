@@ -90,6 +90,8 @@ describe('AuthorizedKeysCommand', () => {
     const { exitCode } = await (await serve(await config())).ssh('ann', ['true']);
     await chmod(host.path('etc/ssh/keys/command'), 0o755);
     expect(answer.severities).toEqual({ 'keys-command-refused': 'advice' });
+    const [finding] = answer.report?.samples.flatMap(({ findings }) => findings) ?? [];
+    expect(finding?.place).toBe(`${host.path('sshd_config')}:1`);
     expect(exitCode).toBe(255);
   });
 
