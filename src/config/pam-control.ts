@@ -10,12 +10,12 @@ export interface PamControl {
   readonly missing: PamAction;
 }
 
-const keywords: Readonly<Record<string, PamControl>> = {
-  required: { success: 'ok', failure: 'bad', missing: 'bad' },
-  requisite: { success: 'ok', failure: 'die', missing: 'die' },
-  sufficient: { success: 'done', failure: 'ignore', missing: 'ignore' },
-  optional: { success: 'ok', failure: 'ignore', missing: 'ignore' },
-};
+const keywords = new Map<string, PamControl>([
+  ['required', { success: 'ok', failure: 'bad', missing: 'bad' }],
+  ['requisite', { success: 'ok', failure: 'die', missing: 'die' }],
+  ['sufficient', { success: 'done', failure: 'ignore', missing: 'ignore' }],
+  ['optional', { success: 'ok', failure: 'ignore', missing: 'ignore' }],
+]);
 
 const values = new Set(
   [
@@ -36,7 +36,7 @@ const actions: readonly string[] = ['ignore', 'bad', 'die', 'ok', 'done', 'reset
  */
 export function parsePamControl(text: string): PamControl | undefined {
   const [, list] = /^\[([\s\S]*)\]$/.exec(text) ?? [];
-  if (list === undefined) return keywords[text.toLowerCase()];
+  if (list === undefined) return keywords.get(text.toLowerCase());
   const said = new Map<string, PamAction>();
   // Blanks around the `=` are allowed.
   const pairs = list

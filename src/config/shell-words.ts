@@ -26,7 +26,7 @@ export function shellCommand(text: string): ShellCommand {
     const { space, single, double, escaped, operator, plain, other } = groups;
     if (other === '#' && word === undefined) break;
     startsAnother ||= operator !== undefined;
-    interpreted ||= other !== undefined || /[$`]/.test(double ?? '');
+    interpreted ||= other !== undefined || /(?<!\\)[$`]/.test(double ?? '');
     if (space !== undefined || operator !== undefined) {
       if (word !== undefined) words.push(word);
       word = undefined;
