@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { realpathSync, writeSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { asBerthError } from '../src/errors.ts';
@@ -24,7 +24,8 @@ async function main(own: OwnWords, log: Logger): Promise<void> {
   const { args, env } = withRawBytes(own);
   const itself = process.argv[1] ?? '/';
   const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
-  const filesFolder = join(dirname(dirname(itself)), 'files');
+  // sshd_config and passwd may name a link to it.
+  const filesFolder = join(dirname(dirname(realpathSync(itself))), 'files');
   const opened = await openSession({ request, env, filesFolder, itself, log });
   if ('exitCode' in opened) leave(opened.exitCode);
   else become(opened);
