@@ -8,8 +8,9 @@ import { portalTokens } from './portal-tokens.ts';
 export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;
 
 /**
- * One run of a hook, from its words and environment to its exit code: the log goes to standard
- * error, which nginx_stage hands to syslog where the hook fails.
+ * One run of a hook, from its words and environment to its exit code. The log goes to standard error, of
+ * which nginx_stage makes one line of syslog where the hook fails. Where it succeeds nginx_stage drops it,
+ * so what is more than information is written to syslog here.
  *
  * @param read Makes a request of the arguments; what it throws is an error of usage.
  */
@@ -18,7 +19,12 @@ export async function runHook(
   env: Record<string, string | undefined>,
 ): Promise<number> {
   leanStart(env);
-  const log = logfmtLogger(stderrSink());
+  const write = stderrSink();
+  const noted: string[] = [];
+  const log = logfmtLogger((line) => {
+    write(line);
+    if (!line.startsWith('level=info')) noted.push(line);
+  });
   try {
     const failed = await login({
       ...hookRequest(read),
@@ -26,12 +32,20 @@ export async function runHook(
       log,
       now: () => Date.now() / 1000,
     });
-    return failed?.exitCode ?? 0;
+    if (failed !== undefined) return failed.exitCode;
+    if (noted.length > 0) await noteInSyslog(noted);
+    return 0;
   } catch (thrown) {
     const error = asBerthError(thrown, 'the hook');
     log.error(error);
     return error.exitCode;
   }
+}
+
+/** Loaded where there is something to say: a login that is well pays nothing for it. */
+async function noteInSyslog(lines: readonly string[]): Promise<void> {
+  const { syslog } = await import('../system/syslog.ts');
+  for (const line of lines) await syslog(line);
 }
 
 /** What `read` makes of the arguments; whatever it throws becomes an error of usage. */

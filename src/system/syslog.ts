@@ -2,9 +2,13 @@ import { accessSync, constants } from 'node:fs';
 
 const logger = '/usr/bin/logger';
 
+/** Of a line; a longer argument than Linux takes would be an error of execve. Characters. */
+const longest = 8192;
+
 /** Facility authpriv: who was here when is for root's eyes, as sshd's own lines are. */
 const words = (line: string): string[] => [
-  ...['-S', '8192', '-t', 'berth', '-p', `authpriv.${priorityOf(line)}`, '--', line],
+  ...['-S', String(longest), '-t', 'berth', '-p', `authpriv.${priorityOf(line)}`],
+  ...['--', line.slice(0, longest)],
 ];
 
 /**

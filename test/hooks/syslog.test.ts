@@ -1,0 +1,72 @@
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { warningCodes } from '../faults/log-lines.ts';
+import { publicFolder } from '../site/folders.ts';
+import { LiveCluster } from '../site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../site/newcomers.ts';
+import { ensurePackages } from '../site/packages.ts';
+import { type HookResult, Portal, type PortalTokens } from '../site/portal.ts';
+import { openSite, type Site } from '../site/site.ts';
+
+let site: Site;
+let portal: Portal;
+let newcomers: Newcomers;
+let eve: Newcomer;
+let folder: string;
+
+beforeAll(async () => {
+  await ensurePackages(['rsyslog']);
+  site = await openSite();
+  newcomers = new Newcomers(new LiveCluster(site));
+  eve = await newcomers.come('sy-eve');
+  await site.keycloak.addUser(eve.name);
+  portal = await Portal.make(site);
+  folder = await mkdtemp(join(publicFolder, 'syslog-'));
+  const script = new URL('syslog.sh', import.meta.url).pathname;
+  const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', 'bash', script, folder];
+  portal.enter = (argv) => [...alone, ...argv];
+});
+afterAll(async () => {
+  await newcomers.leave();
+  await portal.remove();
+  await rm(folder, { recursive: true });
+});
+
+/** A login, and what is in syslog after it. */
+async function login(
+  user: string,
+  tokens: PortalTokens,
+): Promise<HookResult & { readonly lines: readonly string[] }> {
+  const result = await portal.prePun(user, tokens);
+  const lines = (await readFile(join(folder, 'log'), 'utf8')).split('\n');
+  return { ...result, lines: lines.filter((line) => line.includes(' berth: ')) };
+}
+
+describe('what nginx_stage drops of a login that succeeds', () => {
+  it('is in syslog, if it is more than information, without a token', async () => {
+    const { idToken } = await portal.login(eve.name);
+    const { exitCode, stderr, lines } = await login(eve.name, { idToken });
+    expect(exitCode, stderr).toBe(0);
+    expect(warningCodes(stderr)).toEqual(['refresh-token-missing']);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      / berth: level=warning msg="there is no refresh token: .* user=sy-eve cluster=prod .*code=refresh-token-missing$/,
+    );
+    expect(lines[0]).not.toContain(String(idToken).split('.')[2]);
+  });
+
+  it('is nothing where all is well', async () => {
+    const { exitCode, lines } = await login(eve.name, await portal.login(eve.name));
+    expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [] });
+  });
+
+  it('of one that fails nginx_stage itself makes a line of syslog', async () => {
+    await chmod(portal.files.hookEnv, 0o644);
+    const { exitCode, stderr, lines } = await login('sy-nobody', {});
+    await chmod(portal.files.hookEnv, 0o600);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('level=error');
+    expect(lines).toEqual([]);
+  });
+});
