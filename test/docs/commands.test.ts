@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, readFile, rm, writeFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureAccount } from '../site/accounts.ts';
@@ -65,6 +65,39 @@ describe.each(withCommands)('the commands in %s', (page) => {
 });
 
 describe('the lines for ood_portal.yml', () => {
+  /** What `berth doctor` says of the portal with these lines, by the check's id. */
+  const judged = async (lines: string): Promise<Record<string, string>> => {
+    const file = host.path('/etc/ood/config/ood_portal.yml');
+    const site = 'oidc_uri: /oidc\noidc_client_id: ondemand\nrnode_uri: /rnode\n';
+    const hook = host.path('/usr/lib/berth/hooks/pre-pun');
+    await writeFile(file, site + lines.replace(/^(pun_pre_hook_root_cmd:).*/m, `$1 ${hook}`));
+    const { stdout } = await host.run('/usr/lib/berth/berth doctor -o json || true');
+    await rm(file);
+    const { checks } = JSON.parse(stdout) as { checks: { id: string; status: string }[] };
+    return Object.fromEntries(
+      checks.filter(({ id }) => id.startsWith('portal-')).map(({ id, status }) => [id, status]),
+    );
+  };
+
+  it('are what doctor wants, and without the last two it fails', async () => {
+    const [{ text = '' } = {}] = codeBlocks('README.md').filter((block) =>
+      block.text.includes('ood_portal.yml'),
+    );
+    expect(await judged(text)).toEqual({
+      'portal-hook': 'ok',
+      'portal-tokens': 'ok',
+      'portal-session-cookie': 'ok',
+      'portal-exports': 'ok',
+      'portal-refresh': 'ok',
+    });
+    expect(
+      await judged(text.replace(/.*(OIDCPassClaimsAs|OIDCStripCookies).*/g, '')),
+    ).toMatchObject({
+      'portal-tokens': 'failed',
+      'portal-session-cookie': 'failed',
+    });
+  });
+
   it('name a hook that is installed, and does its work with what they hand over', async () => {
     const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
     const portalYml = parse(block?.text ?? '') as Record<string, string>;
