@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -132,7 +133,8 @@ async function expire(file: string): Promise<void> {
 
 /** The user's own kubectl, with the user entry that the hook writes. */
 async function whoami(prepared: PreparedCredentials): Promise<string> {
-  const file = join(folder, 'kubeconfig');
+  // Twenty at once must not read what another one is writing.
+  const file = join(folder, `kubeconfig-${randomUUID()}`);
   const kubeconfig = {
     apiVersion: 'v1',
     kind: 'Config',
