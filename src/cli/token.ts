@@ -7,6 +7,8 @@ import { outputOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
 import { fail, type Terminal } from './terminal.ts';
 import { outcomeText, outcomesJson } from './token-outcome.ts';
+import type { ClusterSettings } from '../config/settings.ts';
+import type { TokenSource } from '../flows/setup-token.ts';
 import type { RotateDeps, RotateTarget, ServiceAccountName } from '../flows/rotate-token.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -107,7 +109,7 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
           type: 'string',
           requiresArg: true,
           describe:
-            'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input]',
+            "Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; else, for a cluster of Cluster API's, the management cluster's secret]",
         })
         .option('context', {
           type: 'string',
@@ -133,7 +135,7 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
 async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
   const { rotateTokens } = await import('../flows/rotate-token.ts');
   const deps = await rotateDeps(args, terminal);
-  const { targets, broken } = await rotateTargets(args);
+  const { targets, broken } = await rotateTargets(args, deps);
   const names = targets.map(({ cluster }) => cluster).join(', ');
   const outcomes = await withProgress(
     terminal,
@@ -157,7 +159,10 @@ async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
   }
 }
 
-async function rotateTargets(args: RotateArguments): Promise<{
+async function rotateTargets(
+  args: RotateArguments,
+  deps: RotateDeps,
+): Promise<{
   readonly targets: readonly RotateTarget[];
   readonly broken: readonly { readonly cluster: string; readonly error: BerthError }[];
 }> {
@@ -171,13 +176,18 @@ async function rotateTargets(args: RotateArguments): Promise<{
     };
   }
   const { contextChoice } = await import('../flows/admin-access.ts');
+  const { setupToken } = await import('../flows/setup-token.ts');
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   const count = loaded.settings.clusters.length;
-  const targets = clusters.map(({ name, admin, server }) => ({
-    cluster: name,
-    choice: contextChoice(admin, server.endpoint, count),
-  }));
+  const targets = clusters.map((cluster): RotateTarget => {
+    const { name, admin } = cluster;
+    const target = { cluster: name, choice: contextChoice(cluster, count) };
+    if (admin.kind === 'kubeconfig') return target;
+    const { kind, management } = admin;
+    const input = { cluster, clusterCount: count, source: { kind, management } };
+    return { ...target, setUp: (account) => setupToken({ ...input, account }, deps) };
+  });
   return { targets, broken };
 }
 
@@ -204,7 +214,7 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
           clusterCount: loaded.settings.clusters.length,
           source:
             from === undefined
-              ? { kind: 'token', token: tokenFromStandardInput(terminal) }
+              ? (tokenFromStandardInput(terminal) ?? sourceOf(cluster))
               : { kind: 'admin', file: from, ...(context === undefined ? {} : { context }) },
           account: deps.serviceAccount ?? { namespace: 'ondemand', name: 'berth-hook' },
         },
@@ -214,9 +224,14 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
   report([{ rotated }], args, terminal);
 }
 
-function tokenFromStandardInput(terminal: Terminal): string {
+function tokenFromStandardInput(terminal: Terminal): TokenSource | undefined {
   const token = terminal.stdinIsTTY ? '' : readFileSync(0, 'utf8').trim();
-  if (token !== '') return token;
+  return token === '' ? undefined : { kind: 'token', token };
+}
+
+/** Where nobody said where the token comes from. */
+function sourceOf({ admin }: ClusterSettings): TokenSource {
+  if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
   throw new BerthError('neither --from nor a token on standard input', {
     code: 'usage',
     exit: 'usage',

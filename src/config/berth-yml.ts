@@ -136,7 +136,6 @@ export function parseBerthYml(
   const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, siteSchema, []));
   const { clusters, ...site } = parsed.data;
-  checkAdmin(site.defaults, source, ['defaults']);
   const entries = Object.entries(clusters ?? {}).map(
     ([name, entry]) => [name, clusterOptions(name, entry, source)] as const,
   );
@@ -154,26 +153,7 @@ function clusterOptions(name: string, entry: unknown, source: Source): ClusterOp
     const problems = schemaProblems(parsed.error, clusterSchema, ['clusters', name]);
     return invalid(source, problems, name);
   }
-  try {
-    checkAdmin(parsed.data, source, ['clusters', name], name);
-  } catch (error) {
-    return error as BerthError;
-  }
   return parsed.data;
-}
-
-function checkAdmin(
-  options: ClusterOptions | undefined,
-  source: Source,
-  at: readonly string[],
-  cluster?: string,
-): void {
-  const chosen = options?.admin;
-  if (chosen?.cluster_api === undefined) return;
-  if (chosen.kubeconfig === undefined && chosen.context === undefined) return;
-  const path = [...at, 'admin'];
-  const text = `${path.join('.')}: kubeconfig and context belong into cluster_api, or stand without it`;
-  throw invalid(source, [{ path, text }], cluster);
 }
 
 function invalid(source: Source, problems: readonly Complaint[], cluster?: string): BerthError {

@@ -67,17 +67,27 @@ export interface SshSessionsOfCluster {
   readonly secret: string;
 }
 
-/** Where root's credentials for a cluster come from. */
+/** Where the hook's own token for a cluster is: a kubeconfig on this host. */
 export type AdminCredentials =
   | { readonly kind: 'kubeconfig'; readonly file: string; readonly context?: string }
   | {
-      /** The `CLUSTER-kubeconfig` secret that Cluster API keeps in a management cluster. */
       readonly kind: 'cluster-api';
       readonly file: string;
+      /** `berth-hook@CLUSTER` where absent. */
       readonly context?: string;
-      readonly namespace: string;
-      readonly cluster: string;
+      readonly management: ManagementCluster;
     };
+
+/**
+ * Where Cluster API keeps an admin's kubeconfig of the cluster, in the secret `CLUSTER-kubeconfig`:
+ * for making the hook's token, and not for logins.
+ */
+export interface ManagementCluster {
+  readonly file: string;
+  readonly context?: string;
+  readonly namespace: string;
+  readonly cluster: string;
+}
 
 export interface PullSecretSettings {
   readonly name: string;

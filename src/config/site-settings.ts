@@ -104,23 +104,37 @@ function clusterSettings(
   };
 }
 
-/** A cluster that names its context only keeps the site's file; what names a file is a whole. */
+/** A cluster that says less keeps the site's file; a context is of the file beside it, and of one cluster. */
 function mergedAdmin(
   site: ClusterOptions['admin'],
   own: ClusterOptions['admin'],
 ): ClusterOptions['admin'] {
   if (site === undefined || own === undefined) return own ?? site;
-  const whole = own.kubeconfig ?? own.cluster_api ?? site.cluster_api;
-  return whole === undefined ? { ...site, ...own } : own;
+  if (own.kubeconfig !== undefined) return own;
+  if (own.cluster_api === undefined) return { ...site, ...own };
+  return { kubeconfig: site.kubeconfig, ...own };
 }
 
-function adminCredentials(admin: ClusterOptions['admin']): AdminCredentials {
-  const source = admin?.cluster_api ?? admin;
-  const file = source?.kubeconfig ?? builtIn.adminKubeconfig;
-  const where = source?.context === undefined ? { file } : { file, context: source.context };
-  if (admin?.cluster_api === undefined) return { kind: 'kubeconfig', ...where };
-  const { namespace, cluster } = admin.cluster_api;
-  return { kind: 'cluster-api', ...where, namespace, cluster };
+function adminCredentials({
+  cluster_api: api,
+  ...own
+}: ClusterOptions['admin'] = {}): AdminCredentials {
+  const where = fileAndContext(own);
+  if (api === undefined) return { kind: 'kubeconfig', ...where };
+  const { namespace, cluster } = api;
+  return {
+    kind: 'cluster-api',
+    ...where,
+    management: { ...fileAndContext(api), namespace, cluster },
+  };
+}
+
+function fileAndContext(options: {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}): { readonly file: string; readonly context?: string } {
+  const file = options.kubeconfig ?? builtIn.adminKubeconfig;
+  return options.context === undefined ? { file } : { file, context: options.context };
 }
 
 /** OnDemand's dashboard reads `clusters.d` only: where `hook.env` says something else, both lose. */

@@ -1,13 +1,11 @@
 import { dirname, resolve } from 'node:path';
-import type { AdminCredentials, ClusterSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
-import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { asOurselves } from '../system/as-user.ts';
 import { readConfigFile } from '../system/config-files.ts';
-import { parseKubeconfigYaml, readAdminKubeconfig } from './admin-kubeconfig-file.ts';
+import { readAdminKubeconfig } from './admin-kubeconfig-file.ts';
 
 export interface AccessDeps {
   /** Root's folder for what a login need not work out again. */
@@ -39,91 +37,69 @@ export function readingOnce(): (file: string) => string {
 }
 
 /**
- * Root's way into a cluster: from a kubeconfig on this host, or from the `CLUSTER-kubeconfig` secret
- * that Cluster API keeps in a management cluster. Takes our own turn (`asOurselves`) for the file
- * alone, so call it outside of one: a management cluster that is slow must not keep the user's files waiting.
+ * The hook's way into a cluster: its own token, in a kubeconfig on this host. Takes our own turn
+ * (`asOurselves`), so call it outside of one.
+ *
+ * @throws {BerthError} `admin-token-missing`, and what `apiServerFrom` and reading the file throw
  */
-export async function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
-  return reachCluster(cluster, await asOurselves(() => localAccess(cluster, deps)), deps);
+export function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+  return asOurselves(() => localAccess(cluster, deps));
 }
 
-/** What root's kubeconfig on this host leads to: the cluster, or the one that manages it. */
-export function localAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
-  return fromKubeconfigFile(cluster.admin, cluster.server.endpoint, deps);
+/** The same for who has our own turn already. */
+export async function localAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+  try {
+    return await fromKubeconfigFile(cluster, deps);
+  } catch (thrown) {
+    throw cluster.admin.kind === 'cluster-api'
+      ? withoutToken(thrown, cluster.name, cluster.admin.file)
+      : thrown;
+  }
 }
 
-/** The cluster itself, asked for in its management cluster where it is kept there. */
-export async function reachCluster(
-  cluster: ClusterSettings,
-  local: ApiServer,
-  deps: AccessDeps,
-): Promise<ApiServer> {
-  return cluster.admin.kind === 'kubeconfig'
-    ? local
-    : fromClusterApi(cluster.admin, cluster, local, deps);
+/** The name of the entries that `berth token setup` makes in root's kubeconfig. */
+export function hookEntry({ name }: Pick<ClusterSettings, 'name'>): string {
+  return `berth-hook@${name}`;
 }
 
-/** What to look for in root's kubeconfig; `berth token rotate` writes into the entry it finds. */
+/**
+ * What to look for in root's kubeconfig; `berth token rotate` writes into the entry it finds. For a
+ * cluster of Cluster API that is what `berth token setup` made, and nothing else that leads there: an
+ * admin of the fleet may well have a cluster-admin's entry in the same file.
+ */
 export function contextChoice(
-  admin: AdminCredentials,
-  endpoint: string,
+  cluster: Pick<ClusterSettings, 'name' | 'admin' | 'server'>,
   clusterCount: number,
 ): ContextChoice {
+  const { admin, server } = cluster;
+  const context = admin.context ?? (admin.kind === 'cluster-api' ? hookEntry(cluster) : undefined);
   return {
     file: admin.file,
-    endpoint,
-    onlyCluster: clusterCount === 1 || admin.kind === 'cluster-api',
-    ...(admin.context === undefined ? {} : { context: admin.context }),
+    endpoint: server.endpoint,
+    onlyCluster: clusterCount === 1,
+    ...(context === undefined ? {} : { context }),
   };
 }
 
-async function fromKubeconfigFile(
-  admin: AdminCredentials,
-  endpoint: string,
-  deps: AccessDeps,
-): Promise<ApiServer> {
-  const choice = contextChoice(admin, endpoint, deps.clusterCount);
-  const reading = deps.documents?.get(admin.file) ?? readAdminKubeconfig(admin.file, deps);
-  deps.documents?.set(admin.file, reading);
+async function fromKubeconfigFile(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+  const { file } = cluster.admin;
+  const reading = deps.documents?.get(file) ?? readAdminKubeconfig(file, deps);
+  deps.documents?.set(file, reading);
   const document = await reading;
   const { read = readTrusted } = deps;
-  return apiServerFrom(document, choice, (path) => read(resolve(dirname(admin.file), path)));
+  const choice = contextChoice(cluster, deps.clusterCount);
+  return apiServerFrom(document, choice, (path) => read(resolve(dirname(file), path)));
 }
 
-async function fromClusterApi(
-  admin: Extract<AdminCredentials, { kind: 'cluster-api' }>,
-  cluster: ClusterSettings,
-  management: ApiServer,
-  deps: AccessDeps,
-): Promise<ApiServer> {
-  const secret = `${admin.namespace}/${admin.cluster}-kubeconfig`;
-  const kubeconfig = await readKubeconfigSecret(apiClient(management, deps.deadline), admin);
-  const choice = { file: `secret ${secret}`, endpoint: cluster.server.endpoint, onlyCluster: true };
-  return apiServerFrom(await parseKubeconfigYaml(kubeconfig, choice.file), choice, (path) => {
-    throw new BerthError(`secret ${secret}: it refers to the file ${path}`, {
-      code: 'admin-kubeconfig-unsupported',
-      exit: 'config',
-      hint: 'A kubeconfig kept by Cluster API holds its certificates inline.',
-    });
+/** Of Cluster API's clusters: what else is in the file counts for nothing. */
+export function withoutToken(thrown: unknown, name: string, file: string): unknown {
+  const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
+  if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
+  return new BerthError(`${file} has no token of the hook's for cluster ${name}`, {
+    code: 'admin-token-missing',
+    exit: 'config',
+    hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,
+    fields: { file, cluster: name },
+    cause: thrown,
   });
-}
-
-/** Cluster API's contract: key `value` of the secret `CLUSTER-kubeconfig`. */
-async function readKubeconfigSecret(
-  client: ApiClient,
-  admin: Extract<AdminCredentials, { kind: 'cluster-api' }>,
-): Promise<string> {
-  try {
-    const name = `${admin.cluster}-kubeconfig`;
-    const answer = await client.send({
-      method: 'GET',
-      path: `/api/v1/namespaces/${encodeURIComponent(admin.namespace)}/secrets/${encodeURIComponent(name)}`,
-    });
-    if (answer.status !== 200)
-      throw apiError(`reading secret ${admin.namespace}/${name} of the management cluster`, answer);
-    const { value } = answer.body.data as { value?: string };
-    return Buffer.from(value ?? '', 'base64').toString();
-  } finally {
-    client.close();
-  }
 }

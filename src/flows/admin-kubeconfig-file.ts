@@ -38,7 +38,7 @@ export async function readAdminKubeconfig(
 }
 
 /** @throws {BerthError} `admin-kubeconfig-invalid` */
-export async function parseKubeconfigYaml(text: string, file: string): Promise<unknown> {
+async function parseKubeconfigYaml(text: string, file: string): Promise<unknown> {
   const { parseYaml } = await import('../config/yaml-document.ts');
   try {
     return parseYaml(text, file, 'kubectl');

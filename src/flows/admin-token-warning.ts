@@ -1,5 +1,6 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import type { Logger } from '../log.ts';
+import { setupCommand } from './setup-command.ts';
 import { tokenState } from './token-state.ts';
 
 /**
@@ -11,10 +12,11 @@ import { tokenState } from './token-state.ts';
  */
 export function warnOfTokenEnd(
   token: string | undefined,
-  { name, admin }: Pick<ClusterSettings, 'name' | 'admin'>,
+  cluster: Pick<ClusterSettings, 'name' | 'admin'>,
   now: number,
   log: Logger,
 ): void {
+  const { name, admin } = cluster;
   const { state, expires = 0 } = tokenState(token, now);
   if (state !== 'expired' && state !== 'soon') return;
   const when = `${new Date(expires * 1000).toISOString().slice(0, 19)}Z`;
@@ -29,6 +31,6 @@ export function warnOfTokenEnd(
     log.warning(`the hook's token in ${admin.file} ended at ${when}`, {
       cluster: name,
       code: 'admin-token-expired',
-      hint: `berth token rotate cannot renew it any more. Run: berth token setup --cluster ${name} --from ADMIN_KUBECONFIG; and: ${enable}`,
+      hint: `berth token rotate cannot renew it any more. Run: ${setupCommand(cluster)}; and: ${enable}`,
     });
 }

@@ -4,7 +4,7 @@ import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asOurselves } from '../system/as-user.ts';
 import type { Logger } from '../log.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { localAccess, reachCluster, readTrusted, type AccessDeps } from './admin-access.ts';
+import { localAccess, readTrusted, type AccessDeps } from './admin-access.ts';
 import { warnOfTokenEnd } from './admin-token-warning.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
 import { eachCluster, type ClusterOutcome } from './each-cluster.ts';
@@ -36,15 +36,15 @@ export function bootstrapUser({
 }: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
   return eachCluster(clusters, deadline, async (cluster) => {
     // Root's files in one go: who the process is changes as seldom as can be.
-    const { local, ...files } = await asOurselves(async () => ({
-      local: await localAccess(cluster, access),
+    const { server, ...files } = await asOurselves(async () => ({
+      server: await localAccess(cluster, access),
       ...dockerConfig(cluster, access.read),
     }));
-    warnOfTokenEnd(local.token, cluster, now, log);
+    warnOfTokenEnd(server.token, cluster, now, log);
     return bootstrapCluster({
       user,
       cluster,
-      server: await reachCluster(cluster, local, access),
+      server,
       now,
       expectNew: !known.includes(cluster.name),
       deadline: deadline.signal,

@@ -13,7 +13,7 @@ import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { serviceAccountOf, whoAmI } from '../reconcile/self-review.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { readTrusted } from './admin-access.ts';
+import { readTrusted, withoutToken } from './admin-access.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -27,6 +27,8 @@ export interface RotateTarget {
   /** OnDemand's name of the cluster, or the file where no configuration names one. */
   readonly cluster: string;
   readonly choice: ContextChoice;
+  /** Makes a new token where the present one cannot renew itself any more. */
+  readonly setUp?: (account: ServiceAccountName) => Promise<RotatedToken>;
 }
 
 export interface RotateDeps {
@@ -73,7 +75,7 @@ export async function rotateTokens(
     targets.map(async (target): Promise<RotateOutcome> => {
       const { cluster } = target;
       try {
-        const entry = findEntry(target);
+        const entry = entryOf(target);
         const key = `${target.choice.file}\0${entry.user}`;
         const first = byEntry.get(key) ?? entry;
         byEntry.set(key, first);
@@ -86,6 +88,15 @@ export async function rotateTokens(
       }
     }),
   );
+}
+
+function entryOf(target: RotateTarget): Entry {
+  try {
+    return findEntry(target);
+  } catch (thrown) {
+    if (target.setUp === undefined) throw thrown;
+    throw withoutToken(thrown, target.cluster, target.choice.file);
+  }
 }
 
 /**
@@ -129,7 +140,9 @@ async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken
       lifetimeSeconds: deps.lifetimeSeconds,
     });
   } catch (thrown) {
-    throw explained(thrown, target.cluster);
+    const error = explained(thrown, target.cluster);
+    if (target.setUp === undefined) throw error;
+    return await target.setUp(account);
   } finally {
     client.close();
   }

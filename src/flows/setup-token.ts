@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { ClusterSettings, JsonObject } from '../config/settings.ts';
+import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig-edit.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig-lock.ts';
@@ -11,7 +11,8 @@ import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { contextChoice, readTrusted } from './admin-access.ts';
+import { contextChoice, hookEntry, readTrusted } from './admin-access.ts';
+import { asClusterAdmin } from './management-cluster.ts';
 import {
   checkToken,
   type RotateDeps,
@@ -31,6 +32,8 @@ export interface SetupInput {
 export type TokenSource =
   /** From the API server, with a kubeconfig of an admin who may create tokens for the account. */
   | { readonly kind: 'admin'; readonly file: string; readonly context?: string }
+  /** The same, with the kubeconfig that Cluster API keeps in the management cluster. */
+  | { readonly kind: 'cluster-api'; readonly management: ManagementCluster }
   /** From `kubectl create token`, for an admin whose credentials only kubectl can use. */
   | { readonly kind: 'token'; readonly token: string };
 
@@ -45,12 +48,11 @@ interface FirstToken {
  * Makes root's kubeconfig for the hook: takes the first token of the hook's ServiceAccount, tries it at the address that OnDemand has for the cluster, and writes
  * it as entries `berth-hook@CLUSTER`. What else is in the file stays.
  *
- * @throws {BerthError} `token-cluster-api`, `admin-kubeconfig-context` where the hook would choose
- *   another context, and what `apiServerFrom`, `requestToken`, `checkToken` and the writing throw
+ * @throws {BerthError} `admin-kubeconfig-context` where the hook would choose another context, and what
+ *   `asClusterAdmin`, `apiServerFrom`, `requestToken`, `checkToken` and the writing throw
  */
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
   const { cluster, account } = input;
-  if (cluster.admin.kind === 'cluster-api') throw keptByClusterApi(cluster.name);
   const first = await firstToken(input, deps);
   const admin = first.server;
   const written = serverEntry(cluster, admin);
@@ -68,7 +70,7 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
   );
   await writeEntries(input, written.entry, first.token, deps);
   const { file } = cluster.admin;
-  const user = entryName(cluster);
+  const user = hookEntry(cluster);
   const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;
   return { cluster: cluster.name, file, user, account, expires };
 }
@@ -78,7 +80,10 @@ async function firstToken(
   { deadline, lifetimeSeconds }: RotateDeps,
 ): Promise<FirstToken> {
   if (source.kind === 'token') return { token: source.token, server: {} };
-  const server = adminServer(cluster, source);
+  const server =
+    source.kind === 'admin'
+      ? adminServer(cluster, source)
+      : await asClusterAdmin(source.management, cluster.server.endpoint, deadline.signal);
   const client = apiClient(server, deadline.signal);
   try {
     const { token, expiry } = await requestToken(client, {
@@ -87,6 +92,8 @@ async function firstToken(
       lifetimeSeconds,
     });
     return { token, expires: expiry, server };
+  } catch (thrown) {
+    throw source.kind === 'cluster-api' ? withoutAccount(thrown, source.management) : thrown;
   } finally {
     client.close();
   }
@@ -141,7 +148,7 @@ async function writeEntries(
   const { admin } = cluster;
   await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
   const file = realFile(admin.file);
-  const name = entryName(cluster);
+  const name = hookEntry(cluster);
   const context = admin.context ?? name;
   await withKubeconfigLock(file, deps, async () => {
     const old = readIfThere(file);
@@ -152,20 +159,17 @@ async function writeEntries(
           cluster: { name, value: server },
           user: { name, value: { token } },
           context: { name: context, value: { cluster: name, user: name } },
-          currentContextIfUnset: context,
+          // The management cluster may be the current one of the same file, and is not to lose that.
+          ...(admin.kind === 'kubeconfig' ? { currentContextIfUnset: context } : {}),
         },
       ],
       file,
     );
-    const choice = contextChoice(admin, cluster.server.endpoint, clusterCount);
+    const choice = contextChoice(cluster, clusterCount);
     const chosen = chosenEntries(parseKubeconfig(text, file).values, choice);
     if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
     await writeAtomically(file, text, { mode: 0o600 });
   });
-}
-
-function entryName(cluster: ClusterSettings): string {
-  return `berth-hook@${cluster.name}`;
 }
 
 function realFile(path: string): string {
@@ -212,10 +216,15 @@ function onlyForKubectl(thrown: unknown, file: string, cluster: string): unknown
   });
 }
 
-function keptByClusterApi(cluster: string): BerthError {
-  return new BerthError(`the credentials of cluster ${cluster} are kept by Cluster API`, {
-    code: 'token-cluster-api',
-    exit: 'config',
-    hint: 'Nothing is to be set up for it: the secret CLUSTER-kubeconfig of the management cluster is read at each login.',
+/** The account is made by who has the cluster-admin's kubeconfig, which Cluster API keeps. */
+function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementCluster): unknown {
+  if (!(thrown instanceof BerthError) || thrown.fields.status !== 404) return thrown;
+  const { message, code, exit, fields } = thrown;
+  return new BerthError(message, {
+    code,
+    exit,
+    hint: `Install the hook's account on the cluster: umask 077; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k etc/kubernetes; rm ${cluster}.kubeconfig`,
+    fields,
+    cause: thrown,
   });
 }

@@ -1,10 +1,10 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { errorLines } from '../faults/log-lines.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers } from '../site/newcomers.ts';
-import { hookKubeconfig, Portal } from '../site/portal.ts';
+import { hookKubeconfig, type HookResult, Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 
 let site: Site;
@@ -14,6 +14,10 @@ let portal: Portal;
 
 /** The namespace of the management cluster, where Cluster API keeps its secrets. */
 const fleet = 'berth-test-fleet';
+const secret = 'research-kubeconfig';
+
+/** Root's own file: the way to the management cluster is its current context, as with clusterctl. */
+let management: string;
 
 beforeAll(async () => {
   site = await openSite();
@@ -23,14 +27,15 @@ beforeAll(async () => {
   newcomers.remember(fleet);
   await cluster.kubectl(['create', 'namespace', fleet]);
   portal = await Portal.make(site, { clusters: { research: { auth: { type: 'managed' } } } });
-  const management = join(portal.folder, 'management');
-  await writeFile(management, await managementKubeconfig(), { mode: 0o600 });
-  const cluster_api = { kubeconfig: management, namespace: fleet, cluster: 'research' };
-  // `defaults.admin` of a portal would stand beside it.
-  await portal.writeBerth({
-    defaults: { admin: undefined },
-    clusters: { research: { admin: { cluster_api } } },
-  });
+  management = await managementKubeconfig();
+  const { kubeconfig } = portal.files;
+  const cluster_api = { kubeconfig, namespace: fleet, cluster: 'research' };
+  await portal.writeBerth({ clusters: { research: { admin: { cluster_api } } } });
+});
+
+beforeEach(async () => {
+  await writeFile(portal.files.kubeconfig, management, { mode: 0o600 });
+  await keepSecret();
 });
 
 afterAll(async () => {
@@ -44,7 +49,7 @@ async function managementKubeconfig(): Promise<string> {
   await cluster.kubectl(['create', 'serviceaccount', 'reader', '-n', fleet]);
   await cluster.kubectl([
     ...['create', 'role', 'reader', '-n', fleet, '--verb=get', '--resource=secrets'],
-    '--resource-name=research-kubeconfig',
+    `--resource-name=${secret}`,
   ]);
   await cluster.kubectl([
     ...['create', 'rolebinding', 'reader', '-n', fleet, '--role=reader'],
@@ -61,56 +66,135 @@ function withToken(kubeconfig: string, token: string): string {
   });
 }
 
-/** As Cluster API writes it: certificates inline. */
-async function rotate(kubeconfig: string): Promise<void> {
-  const inline = {
-    ...(parse(kubeconfig) as object),
-    clusters: [
-      {
-        name: 'c',
-        cluster: {
-          server: site.server,
-          'certificate-authority-data': Buffer.from(site.ca.pem).toString('base64'),
-        },
-      },
-    ],
-  };
+/** As Cluster API writes it: a cluster-admin, certificates inline. */
+async function keepSecret(): Promise<void> {
   await cluster.kubectl(
     ['apply', '-f', '-'],
     stringify({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 'research-kubeconfig', namespace: fleet },
+      metadata: { name: secret, namespace: fleet },
       type: 'cluster.x-k8s.io/secret',
-      stringData: { value: stringify(inline) },
+      stringData: { value: await readFile(site.adminKubeconfig, 'utf8') },
     }),
   );
 }
 
-describe("a cluster's kubeconfig that Cluster API keeps in the management cluster", () => {
-  it('is what the hook takes, and each login takes the present one', async () => {
+const withoutSecret = (): Promise<unknown> =>
+  cluster.kubectl(['delete', 'secret', secret, '-n', fleet]);
+
+const setUp = (...more: string[]): Promise<HookResult> =>
+  portal.berth('token', 'setup', '--cluster', 'research', ...more);
+
+interface RootsFile {
+  readonly 'current-context': string;
+  readonly contexts: readonly { readonly name: string }[];
+  readonly users: readonly { readonly name: string; readonly user: { readonly token: string } }[];
+}
+
+async function rootsFile(): Promise<RootsFile> {
+  return parse(await readFile(portal.files.kubeconfig, 'utf8')) as RootsFile;
+}
+
+async function tokenOfHook(): Promise<string> {
+  const { users } = await rootsFile();
+  return users.find(({ name }) => name === 'berth-hook@research')?.user.token ?? '';
+}
+
+describe('a cluster that Cluster API made', () => {
+  it("is not entered without the hook's own token: login and plan say how to make it", async () => {
     const { name, namespace } = await newcomers.come('capi-ann');
-    await rotate(await hookKubeconfig(site));
-    expect((await portal.prePun(name)).stderr).toContain('msg="namespace created"');
-    expect(await cluster.get('rolebinding', `${name}-ood-user`, namespace)).toBeDefined();
-
-    await rotate(withToken(await hookKubeconfig(site), 'no-longer-good'));
-    const expired = await portal.prePun(name);
-    expect(expired.exitCode).toBe(78);
-    expect(expired.stderr).toMatch(/code=api-unauthorized .*cluster=research/);
-
-    await rotate(await hookKubeconfig(site));
-    expect((await portal.prePun(name)).stderr).toContain('msg="namespace kept"');
-  });
-
-  it('is missed by its name when it is not there', async () => {
-    const { name } = await newcomers.come('capi-bea');
-    await cluster.delete('secret', 'research-kubeconfig', fleet);
 
     const { exitCode, stderr } = await portal.prePun(name);
 
+    expect(exitCode).toBe(78);
+    expect(errorLines(stderr)).toMatchObject([
+      { code: 'admin-token-missing', cluster: 'research' },
+    ]);
+    expect(stderr).toMatch(/hint="Run: berth token setup --cluster research;/);
+    expect(await cluster.get('namespace', namespace)).toBeUndefined();
+    const plan = await portal.berth('plan', '--user', name);
+    expect(plan.stdout + plan.stderr).toContain('berth token setup --cluster research');
+  });
+
+  it("gives the hook's token by the management cluster's secret, and logins go by that alone", async ({
+    skip,
+  }) => {
+    const reason = site.skipped('audit');
+    skip(reason !== undefined, reason);
+    const { name, namespace } = await newcomers.come('capi-bea');
+
+    const setup = await setUp();
+    expect(setup.exitCode, setup.stderr).toBe(0);
+    expect(setup.stdout).toContain('user berth-hook@research');
+    const mark = await site.audit.mark();
+    const login = await portal.prePun(name);
+
+    expect(login.exitCode, login.stderr).toBe(0);
+    expect(login.stderr).toContain('msg="namespace created"');
+    const events = await site.audit.since(mark);
+    const where = new Set(
+      events
+        .filter(({ objectRef }) => [objectRef?.namespace, objectRef?.name].includes(namespace))
+        .map(({ user }) => user.username)
+        .filter((username) => !username.startsWith('system:serviceaccount:kube-system:')),
+    );
+    expect([...where]).toEqual(['system:serviceaccount:ondemand:berth-hook']);
+    expect(events.filter(({ objectRef }) => objectRef?.name === secret)).toEqual([]);
+    await withoutSecret();
+    expect((await portal.prePun(name)).stderr).toContain('msg="namespace kept"');
+    // The way to the management cluster is as it was, and still the file's current context.
+    const { contexts, ...kept } = await rootsFile();
+    expect(kept['current-context']).toBe('c');
+    expect(contexts.map((context) => context.name)).toEqual(['c', 'berth-hook@research']);
+  });
+
+  it('has its token renewed by the token itself, without the secret', async () => {
+    expect(await setUp()).toMatchObject({ exitCode: 0 });
+    const before = await tokenOfHook();
+    await withoutSecret();
+
+    const { exitCode, stderr } = await portal.berth('token', 'rotate');
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(await tokenOfHook()).not.toBe(before);
+  });
+
+  it('has its token made anew by the secret where it cannot renew itself any more', async () => {
+    const { name } = await newcomers.come('capi-cid');
+    expect(await setUp()).toMatchObject({ exitCode: 0 });
+    const file = await readFile(portal.files.kubeconfig, 'utf8');
+    const [head = '', claims = ''] = (await tokenOfHook()).split('.');
+    const dead = file.replace(await tokenOfHook(), `${head}.${claims}.c2ln`);
+    await writeFile(portal.files.kubeconfig, dead, { mode: 0o600 });
+    expect(errorLines((await portal.prePun(name)).stderr)).toMatchObject([
+      { code: 'api-unauthorized' },
+    ]);
+
+    const { exitCode, stdout, stderr } = await portal.berth('token', 'rotate');
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('research: ondemand/berth-hook has a new token');
+    expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('without a token of the hook has none made by the timer: whose it would be is not said', async () => {
+    const { exitCode, stderr } = await portal.berth('token', 'rotate');
+    expect(exitCode).toBe(78);
+    expect(stderr).toContain('[admin-token-missing]');
+    expect(stderr).toContain('next: Run: berth token setup --cluster research');
+  });
+
+  it('says what is missing where there is no secret, or no account of the hook', async () => {
+    const missing = await setUp('--service-account', 'ondemand/not-there');
+    expect(missing.exitCode).toBe(69);
+    expect(missing.stderr).toContain('apply -k etc/kubernetes');
+    expect(missing.stderr).toContain(`-n ${fleet} get secret ${secret}`);
+    await withoutSecret();
+    const { exitCode, stderr } = await setUp();
     expect(exitCode).toBeGreaterThan(1);
-    expect(stderr).toContain(`${fleet}/research-kubeconfig`);
-    expect(stderr).toMatch(/cluster=research .*hint="/);
+    expect(stderr).toContain(`secret ${fleet}/${secret}`);
+    expect(stderr).toContain('next: ');
+    expect(await readFile(portal.files.kubeconfig, 'utf8')).toBe(management);
   });
 });

@@ -1,5 +1,6 @@
 import type { ClusterSettings } from '../../config/settings.ts';
 import type { ApiServer } from '../../reconcile/api-server.ts';
+import { setupCommand } from '../setup-command.ts';
 import { tokenState } from '../token-state.ts';
 import { failed, type Finding, ok, warning } from './check.ts';
 
@@ -13,7 +14,7 @@ export function adminTokenFinding(
   if (server.token === undefined) {
     return warning(
       `${admin.file} proves itself with a client certificate, which cannot be taken back`,
-      `Give the hook a token of its own: berth token setup --cluster ${name} --from ${admin.file}`,
+      `Give the hook a token of its own: ${setupCommand(cluster, admin.file)}`,
     );
   }
   const { state, expires } = tokenState(server.token, now);
@@ -27,12 +28,12 @@ export function adminTokenFinding(
     case 'expired':
       return failed(
         `the token expired at ${when}Z`,
-        `It cannot renew itself any more. Run: berth token setup --cluster ${name} --from ADMIN_KUBECONFIG; and: systemctl enable --now berth-token-rotate.timer`,
+        `It cannot renew itself any more. Run: ${setupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
       );
     case 'unknown':
       return warning(
         'the token does not say when it expires: it may be good for ever',
-        `Replace it by a short-lived one: berth token setup --cluster ${name} --from ${admin.file}`,
+        `Replace it by a short-lived one: ${setupCommand(cluster, admin.file)}`,
       );
   }
 }

@@ -113,10 +113,6 @@ describe('berth.yml', () => {
       'defaults: {admin: {cluster_api: {namespace: a}}}',
       'defaults.admin.cluster_api.cluster is missing',
     ],
-    [
-      'defaults: {admin: {kubeconfig: /a, cluster_api: {namespace: a, cluster: b}}}',
-      'defaults.admin: kubeconfig and context belong into cluster_api',
-    ],
     ['- a\n- b', 'the file must be a mapping'],
   ])('refuses %j: %s', (text, message) => {
     const error = refusal(text);

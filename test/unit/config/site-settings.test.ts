@@ -196,12 +196,16 @@ describe('the settings of a site', () => {
     ['{kubeconfig: /own}', { kind: 'kubeconfig', file: '/own' }],
     [
       '{cluster_api: {namespace: n, cluster: x}}',
-      { kind: 'cluster-api', file: '/root/.kube/config' },
+      {
+        kind: 'cluster-api',
+        file: '/site',
+        management: { file: '/root/.kube/config', namespace: 'n', cluster: 'x' },
+      },
     ],
   ])("a cluster's admin %s stands beside the site's file, or in its place", (own, admin) => {
     const defaults = 'defaults: {admin: {kubeconfig: /site, context: site}}';
     expect(only({ berth: `{${defaults}, clusters: {prod: {admin: ${own}}}}` }).admin).toEqual(
-      expect.objectContaining(admin),
+      admin,
     );
   });
 
@@ -210,7 +214,11 @@ describe('the settings of a site', () => {
 defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: prod}}, credentials: {mode: service-account, lifetime: 1h}}
 `;
     expect(only({ berth })).toMatchObject({
-      admin: { kind: 'cluster-api', file: '/m', namespace: 'clusters', cluster: 'prod' },
+      admin: {
+        kind: 'cluster-api',
+        file: '/root/.kube/config',
+        management: { file: '/m', namespace: 'clusters', cluster: 'prod' },
+      },
       credentials: { mode: 'service-account', name: 'berth-user', lifetimeSeconds: 3600 },
     });
     expect(only({ berth: 'defaults: {credentials: {mode: legacy}}' }).credentials).toMatchObject({
