@@ -29,6 +29,8 @@ const ways: readonly Way[] = [
     command: /^install -D -m 0644 (?:-t \/etc\/\S+ )?etc\/(?:security|sshd|berth)\/\S+/,
     prove: isOfLoginNode,
   },
+  // test/hooks/cluster-api.test.ts runs them as one script.
+  { command: /^umask 077$|\bresearch(?:-kubeconfig|\.kubeconfig)?\b/, prove: isOfFleet },
   { command: /^npm ci$/, prove: () => ends(0, 'npm ci --dry-run') },
   // A test does not run all tests, nor the demo, which fails where a step of it does; .ci/checks does.
   {
@@ -152,6 +154,12 @@ function isOfLoginNode(command: string): Promise<void> {
     .split('\n## ')
     .find((part) => part.startsWith('Install it on a login node'));
   expect(section).toContain(command);
+  return Promise.resolve();
+}
+
+function isOfFleet(command: string): Promise<void> {
+  const [script] = codeBlocks('docs/configuration.md').filter(({ text }) => text.includes('umask'));
+  expect(script?.text.split('\n')).toContain(command);
   return Promise.resolve();
 }
 

@@ -1,10 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { codeBlocks } from '../docs/markdown.ts';
 import { errorLines } from '../faults/log-lines.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers } from '../site/newcomers.ts';
-import { hookKubeconfig, type HookResult, Portal } from '../site/portal.ts';
+import { hookKubeconfig, type HookResult, installed, Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 
 let site: Site;
@@ -147,6 +149,29 @@ describe('a cluster that Cluster API made', () => {
     const { contexts, ...kept } = await rootsFile();
     expect(kept['current-context']).toBe('c');
     expect(contexts.map((context) => context.name)).toEqual(['c', 'berth-hook@research']);
+  });
+
+  it('is set up by the commands of the documentation, as they stand there', async () => {
+    const { name } = await newcomers.come('capi-doc');
+    const [block] = codeBlocks('docs/configuration.md').filter(({ text }) =>
+      text.includes('umask'),
+    );
+    const script = (block?.text ?? '')
+      .replaceAll('-n clusters', `--kubeconfig ${portal.files.kubeconfig} -n ${fleet}`)
+      .replaceAll(/^kubectl\b/gm, site.kubectlPath)
+      .replaceAll('etc/kubernetes', new URL('../../etc/kubernetes', import.meta.url).pathname)
+      .replaceAll('/usr/lib/berth', installed)
+      .replaceAll(/(token setup .*)/g, `$1 --config ${portal.files.berth}`);
+
+    const run = await execa('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: portal.folder,
+      stdin: 'ignore',
+      reject: false,
+    });
+
+    expect(run.exitCode, run.stderr).toBe(0);
+    expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
+    expect(await readdir(portal.folder)).not.toContain('research.kubeconfig');
   });
 
   it('has its token renewed by the token itself, without the secret', async () => {
