@@ -1,13 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import type { CommandModule } from 'yargs';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { isErrno } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
+import { filledInSince, guardedSince, minorVersion } from '../flows/doctor/kube-version.ts';
 import type { Terminal } from './terminal.ts';
+import { installedPath } from '../installed-path.ts';
 
 const parametersFile = '/etc/berth/admission.yml';
 
+/** What its adapter cannot write the mutating policy fills in elsewhere. */
+const strictNote = `berth: pods of OnDemand's adapter do not say supplementalGroupsPolicy: Strict, and are refused; ${installedPath('share/docs/admission.md')} (Before 1.36) says what to choose\n`;
+
 interface PoliciesArguments {
   readonly engine: string;
+  readonly kubernetes?: string | undefined;
   readonly parameters?: string | undefined;
   readonly output: string;
 }
@@ -26,6 +32,11 @@ export function renderPoliciesCommand(
           default: 'kubernetes',
           describe: 'Who enforces them',
         })
+        .option('kubernetes', {
+          type: 'string',
+          requiresArg: true,
+          describe: `The oldest version that gets them; before 1.${filledInSince} nothing is filled in`,
+        })
         .option('parameters', {
           type: 'string',
           requiresArg: true,
@@ -33,21 +44,45 @@ export function renderPoliciesCommand(
         })
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
         .example('berth render policies | kubectl apply -f -', 'Install or change them')
+        .example('berth render policies --kubernetes 1.34', 'For a cluster before 1.36')
         .example('berth render policies --engine kyverno', 'For a site that has Kyverno'),
     handler: (args) => render(args, terminal),
   };
 }
 
 async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
+  const nothingFilledIn = lacksDefaults(args);
   const parameters = await readParameters(args.parameters);
   const { siteAdmission } = await import('../desired/admission/admission-settings.ts');
   const { admissionManifests } = await import('../desired/admission/render-admission.ts');
   const { renderJson, renderManifests } = await import('./render-objects.ts');
   const engine = args.engine === 'kyverno' ? 'kyverno' : 'kubernetes';
-  const manifests = admissionManifests(engine, siteAdmission(parameters));
+  const manifests = admissionManifests(engine, siteAdmission(parameters, { nothingFilledIn }));
+  if (nothingFilledIn && parameters.supplementalGroupsPolicy === 'Strict')
+    terminal.stderr.write(strictNote);
   terminal.stdout.write(
     args.output === 'json' ? renderJson(manifests) : renderManifests(manifests),
   );
+}
+
+/** @throws BerthError `usage` where the version is none, or has no admission policies at all */
+function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
+  if (kubernetes === undefined) return false;
+  const minor = minorVersion(kubernetes);
+  const problem =
+    minor === undefined
+      ? `--kubernetes ${kubernetes} is no version of Kubernetes`
+      : minor < guardedSince
+        ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
+        : engine === 'kyverno'
+          ? '--kubernetes says nothing to Kyverno, which fills in itself on every version'
+          : undefined;
+  if (problem !== undefined)
+    throw new BerthError(problem, {
+      ...{ code: 'usage', exit: 'usage' },
+      hint: `A version such as 1.34, of 1.${guardedSince} or later; or --engine kyverno without it.`,
+    });
+  return minor !== undefined && minor < filledInSince;
 }
 
 /** The site's file; what is built in where nobody named one and there is none. */

@@ -53,6 +53,7 @@ export const podSchema = z.strictObject({
   pull_secret: z.optional(name),
   priority_class: z.optional(name),
   runtime_class: z.optional(name),
+  supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
   forwards: z.optional(z.boolean()),
 });
 
@@ -70,6 +71,8 @@ export interface PodFields {
   readonly pullSecret?: string;
   readonly priorityClass?: string;
   readonly runtimeClass?: string;
+  /** `Merge` lets the image's own /etc/group give groups: only where nodes do not know `Strict`. */
+  readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
   /** sshd's forwards lead into the pod, where its image has Python. */
   readonly forwards: boolean;
 }
@@ -86,6 +89,7 @@ export function podFields(document: z.output<typeof podSchema> = {}): PodFields 
     tolerations: document.tolerations ?? [],
     extended: document.extended ?? {},
     forwards: document.forwards ?? true,
+    supplementalGroupsPolicy: document.supplemental_groups_policy ?? 'Strict',
     volumes: Object.fromEntries(
       Object.entries(document.volumes ?? {}).map(([target, { read_only, ...source }]) => [
         target,

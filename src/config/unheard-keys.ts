@@ -50,6 +50,7 @@ function ofPods({ pod }: Profile): string[] {
     ...(pod.pullSecret === undefined ? [] : ['pod.pull_secret']),
     ...(pod.priorityClass === undefined ? [] : ['pod.priority_class']),
     ...(pod.runtimeClass === undefined ? [] : ['pod.runtime_class']),
+    ...(pod.supplementalGroupsPolicy === 'Strict' ? [] : ['pod.supplemental_groups_policy']),
   ];
 }
 

@@ -20,6 +20,7 @@ import {
   type ServiceAccountName,
 } from './rotate-token.ts';
 import { tokenState } from './token-state.ts';
+import { installedPath } from '../installed-path.ts';
 
 export interface SetupInput {
   readonly cluster: ClusterSettings;
@@ -223,7 +224,7 @@ function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementClust
   return new BerthError(message, {
     code,
     exit,
-    hint: `Install the hook's account on the cluster: umask 077; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k etc/kubernetes; rm ${cluster}.kubeconfig`,
+    hint: `Install the hook's account on the cluster: umask 077; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
     fields,
     cause: thrown,
   });

@@ -126,6 +126,9 @@ export function podObject(input: PodInput): PodObject {
         runAsGroup: user.gid,
         fsGroup: user.gid,
         supplementalGroups: supplementalGroups(user),
+        ...(pod.supplementalGroupsPolicy === 'Strict'
+          ? { supplementalGroupsPolicy: 'Strict' }
+          : {}),
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       },

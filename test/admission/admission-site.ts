@@ -10,7 +10,10 @@ import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
+import { fillsIn } from '../site/kubernetes/versions.ts';
 import { nowhere, person, siteParameters } from './person.ts';
+import { saidInFull } from './said-in-full.ts';
+import { everything, namespace } from './user-namespace.ts';
 
 /** An answer of the API server: its status and what it said. */
 export interface Verdict {
@@ -54,10 +57,12 @@ export class AdmissionSite {
    * Installs them all, with a namespace of a user who may do there what RBAC can give.
    *
    * @param parameters What the site allows.
+   * @param nothingFilledIn As for a cluster without MutatingAdmissionPolicy, which this one may be.
    */
   static async install(
     site: Site,
     parameters: AdmissionParameters = siteParameters,
+    nothingFilledIn = !fillsIn(site.record.kubernetesMinor),
   ): Promise<AdmissionSite> {
     const run = `adm-${randomUUID().slice(0, 8)}`;
     const settings: AdmissionSettings = {
@@ -65,6 +70,7 @@ export class AdmissionSite {
       label: { key: 'berth.dev/admission-test', value: run },
       parameters: { ...parameters, stampers: [`${run}-site:berth-hook`] },
       within: run,
+      nothingFilledIn,
     };
     const pair = await site.certificates.client(`${run}-user`);
     const user = {
@@ -107,15 +113,25 @@ export class AdmissionSite {
     const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
     const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
     await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
-      const { metadata } = (await this.create(person.pod())).body as Partial<Manifest>;
-      const filled = metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
-      return filled && (await this.request('PATCH', home, stolen)).status === 403
+      return (await this.#podsLookedAt()) &&
+        (await this.request('PATCH', home, stolen)).status === 403
         ? true
         : undefined;
     });
   }
 
-  /** One request as the user. */
+  /** Whether a pod that says nothing is filled in, or refused where nothing is. */
+  async #podsLookedAt(): Promise<boolean> {
+    const { status, body } = await this.asItIs(person.pod());
+    if (this.settings.nothingFilledIn === true) return status === 403;
+    const { metadata } = body as Partial<Manifest>;
+    return metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
+  }
+
+  /**
+   * One request as the user. Pods of tests leave open what is filled in; where nothing is they are sent
+   * saying it, and so break the rule that they are about.
+   */
   async request(
     method: string,
     path: string,
@@ -127,8 +143,25 @@ export class AdmissionSite {
       ca: this.#site.ca.pem,
       client: this.#user,
       headers: { 'content-type': contentType },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: JSON.stringify(this.#full(body)) }),
     });
+    return verdict(answer);
+  }
+
+  #full(body: object): object {
+    return this.settings.nothingFilledIn === true ? saidInFull(body) : body;
+  }
+
+  /** A dry run of a creation as the user, of the very object, on any cluster. */
+  async asItIs(object: Manifest): Promise<Verdict> {
+    const answer = await send(
+      `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`,
+      {
+        ...{ method: 'POST', ca: this.#site.ca.pem, client: this.#user },
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(object),
+      },
+    );
     return verdict(answer);
   }
 
@@ -288,38 +321,9 @@ export class AdmissionSite {
   }
 }
 
-/** All that a namespace can give: the policies have to hold whoever has every right in it. */
-function everything(namespace: string, user: string): Manifest[] {
-  const rbac = 'rbac.authorization.k8s.io';
-  const metadata = { name: 'everything', namespace };
-  return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata,
-      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
-      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
-    },
-  ];
-}
-
 function verdict({ status, text }: Response): Verdict {
   const body = JSON.parse(text) as Record<string, unknown>;
   return { status, body, message: typeof body.message === 'string' ? body.message : '' };
-}
-
-function namespace(
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-  annotations: Readonly<Record<string, string>> = {},
-): Manifest {
-  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } };
 }
 
 function collection({ apiVersion, kind }: Manifest, namespace: string): string {

@@ -68,7 +68,7 @@ async function finding(): Promise<Finding> {
     AbortSignal.timeout(20_000),
   );
   try {
-    return await admissionFinding(client, admission.settings);
+    return await admissionFinding(client, 'v1.36.3', admission.settings);
   } finally {
     client.close();
   }

@@ -82,7 +82,7 @@ describe('the lines for ood_portal.yml', () => {
   };
 
   it('are what doctor wants, and without the last two it fails', async () => {
-    const [{ text = '' } = {}] = codeBlocks('README.md').filter((block) =>
+    const [{ text } = { text: '' }] = codeBlocks('README.md').filter((block) =>
       block.text.includes('ood_portal.yml'),
     );
     expect(await judged(text)).toEqual({

@@ -11,6 +11,8 @@ export interface GoBuild<Names extends string> {
   readonly name: string;
   /** Folder of the module. */
   readonly module: string;
+  /** Folder in it of another go.mod and go.sum to build by than the module's own. */
+  readonly versions?: string;
   /** Sources in the module besides go.mod and go.sum. */
   readonly sources?: readonly string[];
   /** The package of each program. */
@@ -59,19 +61,24 @@ export async function requiredVersion(module: string, path: string): Promise<str
 
 async function buildInto<Names extends string>(
   folder: string,
-  { module, programs, flags, env, patch, name: build }: GoBuild<Names>,
+  { module, versions, programs, flags, env, patch, name: build }: GoBuild<Names>,
   names: readonly Names[],
 ): Promise<void> {
   const unfinished = `${folder}.${randomUUID()}`;
   await mkdir(unfinished, { recursive: true });
   try {
     const patched = patch === undefined ? [] : await writePatched(unfinished, module, patch);
+    const modfile = versions === undefined ? [] : [`-modfile=${join(module, versions, 'go.mod')}`];
     for (const name of names)
       await step(`building ${name} of ${build} from Go modules: minutes, once`, () =>
-        execa('go', ['build', ...flags, ...patched, '-o', join(unfinished, name), programs[name]], {
-          cwd: module,
-          env: { CGO_ENABLED: '0', GOFLAGS: '-mod=mod', ...env },
-        }),
+        execa(
+          'go',
+          ['build', ...flags, ...patched, ...modfile, '-o', join(unfinished, name), programs[name]],
+          {
+            cwd: module,
+            env: { CGO_ENABLED: '0', GOFLAGS: '-mod=mod', ...env },
+          },
+        ),
       );
     for (const rest of ['patched', 'go.mod', 'go.sum'])
       await rm(join(unfinished, rest), { recursive: true, force: true });
@@ -113,13 +120,13 @@ async function writePatched(
 }
 
 async function key(wanted: GoBuild<string>): Promise<string> {
-  const { module, sources = [], patch } = wanted;
+  const { module, versions = '', sources = [], patch } = wanted;
   const patches = patch === undefined ? [] : [patch];
   const hash = createHash('sha256').update(
     JSON.stringify([wanted.flags, wanted.programs, ...patches]),
   );
-  for (const file of ['go.mod', 'go.sum', ...sources])
-    hash.update(await readFile(join(module, file)));
+  const files = [...['go.mod', 'go.sum'].map((file) => join(versions, file)), ...sources];
+  for (const file of files) hash.update(await readFile(join(module, file)));
   return hash.digest('hex').slice(0, 12);
 }
 

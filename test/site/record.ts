@@ -2,6 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { siteFolder } from './folders.ts';
 import type { ControlPlane } from './kubernetes/control-plane.ts';
+import type { KubernetesMinor } from './kubernetes/versions.ts';
 import type { StartedProcess } from './processes.ts';
 
 /** What `site.json` holds: a running site, for tests and for people. */
@@ -17,6 +18,8 @@ export interface SiteRecord {
   readonly serverCertificate: { readonly cert: string; readonly key: string };
   /** The real kubectl; anybody can run it. */
   readonly kubectl: string;
+  /** Of the binaries, kubectl and kubelet among them. */
+  readonly kubernetesMinor: KubernetesMinor;
   /** The local cluster; absent when an existing one is used. */
   readonly kubernetes?: ControlPlane;
   readonly keycloak: { readonly issuer: string };

@@ -10,6 +10,7 @@ import {
   serviceAddress,
   startControlPlane,
 } from './kubernetes/control-plane.ts';
+import { newestMinor, wantedMinor } from './kubernetes/versions.ts';
 import { stopNode } from './node/stop.ts';
 import { keycloakInstallation } from './keycloak/install.ts';
 import { Realm } from './keycloak/realm.ts';
@@ -29,7 +30,7 @@ import {
 import { waitFor } from './wait.ts';
 
 /** Raised when a running site of an older harness must not be reused. */
-const recordVersion = '3';
+const recordVersion = '4';
 
 /** Users that the realm has from the start; the password is `NAME-password`. */
 const initialUsers = ['alice', 'bob', 'carol'] as const;
@@ -88,6 +89,8 @@ async function complaintAbout(
 ): Promise<string | undefined> {
   if (record.version !== recordVersion) return 'it is of another version of the harness';
   if (cluster && record.kubernetes === undefined) return 'it has no cluster';
+  const { kubernetesMinor: minor } = record;
+  if ((wantedMinor() ?? minor) !== minor) return `it has Kubernetes ${minor}`;
   for (const started of record.processes) {
     if (!(await isRunning(started))) return `${started.name} does not run`;
   }
@@ -103,7 +106,8 @@ async function complaintAbout(
 
 async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   await ensureTools();
-  const binaries = await kubernetesBinaries();
+  const kubernetesMinor = wantedMinor() ?? newestMinor;
+  const binaries = await kubernetesBinaries(kubernetesMinor);
   const installation = await keycloakInstallation();
 
   await mkdir(siteFolder, { recursive: true, mode: 0o700 });
@@ -157,6 +161,7 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
     ...shared,
     certificates,
     serverCertificate,
+    kubernetesMinor,
     ...(kubernetes === undefined ? {} : { kubernetes }),
     keycloak,
     provider,

@@ -18,11 +18,14 @@ export interface AdmissionSettings {
    * on with what it last saw (kubernetes/kubernetes#130887).
    */
   readonly parameters: AdmissionParameters;
+  /** The cluster serves no MutatingAdmissionPolicy: a pod says all of it itself, and messages say what. */
+  readonly nothingFilledIn?: boolean;
 }
 
 /** The policies of a site. */
 export function siteAdmission(
   parameters: AdmissionParameters = parseAdmissionParameters({}, 'built in'),
+  { nothingFilledIn = false }: Pick<AdmissionSettings, 'nothingFilledIn'> = {},
 ): AdmissionSettings {
-  return { prefix: 'berth-', label: namespaceLabel, parameters };
+  return { prefix: 'berth-', label: namespaceLabel, parameters, nothingFilledIn };
 }

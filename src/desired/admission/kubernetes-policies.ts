@@ -13,14 +13,14 @@ export function ask({ parameters }: AdmissionSettings): string {
 }
 
 /**
- * The policies in Kubernetes' own form, each with its binding: ValidatingAdmissionPolicy (1.30) and
- * MutatingAdmissionPolicy (1.36).
+ * The policies in Kubernetes' own form, each with its binding: ValidatingAdmissionPolicy (1.30) and, where
+ * the cluster serves it, MutatingAdmissionPolicy (1.36).
  */
 export function kubernetesPolicies(settings: AdmissionSettings): Manifest[] {
+  const defaults =
+    settings.nothingFilledIn === true ? [] : [podDefaults(settings.parameters), debugDefaults()];
   return [
-    ...[podDefaults(settings.parameters), debugDefaults()].flatMap((defaults) =>
-      mutating(defaults, settings),
-    ),
+    ...defaults.flatMap((each) => mutating(each, settings)),
     ...admissionPolicies(settings).flatMap((policy) => validating(policy, settings)),
   ];
 }
@@ -40,7 +40,7 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest[] {
         validations: [
           {
             expression: allHold(policy.rules),
-            messageExpression: `${firstBroken(policy.rules)} + ${ask(settings)}`,
+            messageExpression: `${firstBroken(policy.rules)}${policy.advice === undefined ? '' : ` + ${policy.advice}`} + ${ask(settings)}`,
             reason: 'Forbidden',
           },
         ],

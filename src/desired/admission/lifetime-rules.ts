@@ -19,12 +19,15 @@ export const lifetimeVariables: readonly Variable[] = [
   },
 ];
 
+const key = `metadata.annotations[${lifetimeAnnotation}]`;
+const missing = (maxLifetime: string): string =>
+  quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
+
 /**
  * A pod says by its annotation when it is over, and that is not later than the site allows. A deadline alone
  * would end its processes, and only where a node ever started them.
  */
 export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
-  const key = `metadata.annotations[${lifetimeAnnotation}]`;
   const max = `duration('${maxLifetime}')`;
   return [
     {
@@ -33,11 +36,21 @@ export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
     },
     {
       holds: `variables.unchanged || variables.lifetime != ''`,
-      message: quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`),
+      message: missing(maxLifetime),
     },
     {
       holds: `variables.unchanged || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
       message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
+    },
+  ];
+}
+
+/** A template whose pods nothing will give a lifetime. What it says is looked at in the pods. */
+export function templateLifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
+  return [
+    {
+      holds: `variables.annotations[?'${lifetimeAnnotation}'].orValue('') != ''`,
+      message: missing(maxLifetime),
     },
   ];
 }

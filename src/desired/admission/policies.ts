@@ -5,7 +5,7 @@ import { componentByName, mayInSystem } from './component.ts';
 import { deletionRules, deletions, deletionVariables, graceRules } from './grace-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
-import { lifetimeRules, lifetimeVariables } from './lifetime-rules.ts';
+import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
 import { specVariables } from './pod-variables.ts';
@@ -15,6 +15,7 @@ import { probeNamespace } from './probe.ts';
 import { resourceRules } from './resource-rules.ts';
 import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
+import { writeAll } from './write-all.ts';
 
 /** Every way to write what a pod runs. */
 const podSpecs: readonly Matched[] = [
@@ -124,8 +125,11 @@ const bindingVariables: readonly Variable[] = [
  * costs more than the rules do.
  */
 export function admissionPolicies(settings: AdmissionSettings): Policy[] {
-  const { label, parameters, within } = settings;
+  const { label, parameters, within, nothingFilledIn = false } = settings;
   const pod = specVariables('pod');
+  const advice = nothingFilledIn ? { advice: writeAll(parameters) } : {};
+  // What no defaults fill in later is missing in the template already.
+  const template = nothingFilledIn ? 'pod' : 'template';
   return [
     {
       name: 'pod-spec',
@@ -154,6 +158,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
           message,
         })),
       ],
+      ...advice,
     },
     {
       name: 'pod-metadata',
@@ -202,14 +207,16 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...annotationVariables('template', parameters),
       ],
       rules: [
-        ...identityRules('template', parameters),
-        ...privilegeRules('template'),
+        ...identityRules(template, parameters),
+        ...privilegeRules(template),
         ...volumeRules(parameters),
         ...imageRules(parameters),
         ...graceRules(parameters),
         ...placementRules('template', parameters),
         ...annotationRules(),
+        ...(nothingFilledIn ? templateLifetimeRules(parameters) : []),
       ],
+      ...advice,
     },
     {
       name: 'services',

@@ -45,12 +45,14 @@ export interface Policy {
   readonly conditions: readonly Variable[];
   readonly variables: readonly Variable[];
   readonly rules: readonly Rule[];
+  /** CEL, a string: said behind the message of a broken rule. */
+  readonly advice?: string;
 }
 
 /**
  * A pod holds what the API server, its plugins and our own defaults have filled in: nothing may be
  * missing. A template that pods are made of later may leave out what will be filled in then, but may
- * not say anything else.
+ * not say anything else; where our defaults are not there it is held like a pod to what they fill in.
  */
 export type Form = 'pod' | 'template';
 

@@ -22,6 +22,10 @@ const deviceVariables = [
   ...['CONFIG', 'MONITOR'].map((what) => `NVIDIA_MIG_${what}_DEVICES`),
 ];
 
+/** Each container may say it for itself, as OnDemand's adapter does; which it says is a rule of its own. */
+const eachSeccomp =
+  "variables.containers.all(c, c.?securityContext.?seccompProfile.hasValue()) ? 'RuntimeDefault' : ''";
+
 /** Nothing of the host, and no way to more rights than the user has. */
 export function privilegeRules(form: Form): Rule[] {
   const own = (field: string): string => `c.?securityContext.?${field}`;
@@ -64,7 +68,7 @@ export function privilegeRules(form: Form): Rule[] {
     ),
     ofPod(
       'securityContext.seccompProfile.type',
-      `${pod('seccompProfile')}.?type.orValue(${absent(form, "''", "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
+      `${pod('seccompProfile')}.?type.orValue(${absent(form, eachSeccomp, "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
       confined,
     ),
     ofContainers(

@@ -8,9 +8,8 @@ import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { mayI } from '../../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped } from './check.ts';
+import { filledInSince, minorVersion } from './kube-version.ts';
 import { installedPath } from '../../installed-path.ts';
-
-const install = `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -82,13 +81,19 @@ const hostile: readonly Tried[] = [
  * Whether the cluster itself refuses pods that run as somebody else: server-side dry runs in the probe
  * namespace, which change nothing. The answer names the policy; another one's refusal is none of ours.
  *
+ * @param version The cluster's, as `v1.36.3`
  * @param settings Of the policies that are looked for, where they are not the site's own.
  */
 export async function admissionFinding(
   client: ApiClient,
+  version: string,
   settings: Pick<AdmissionSettings, 'prefix'> = siteAdmission(),
 ): Promise<Finding> {
   const namespace = probeNamespace(settings);
+  const served = await servesDefaults(client);
+  const install = served
+    ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
+    : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await mayI(client, right)))
@@ -109,11 +114,32 @@ export async function admissionFinding(
     verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
   );
   if (open.size === 0)
-    return ok(`pods that are not their user's are refused (${verdicts.length} ways tried)`);
+    return ok(
+      `pods that are not their user's are refused (${verdicts.length} ways tried)${served ? '' : `; Kubernetes ${version} has no MutatingAdmissionPolicy and fills in nothing: pods say all of it themselves (${installedPath('share/docs/admission.md')})`}`,
+    );
   return failed(
     `nothing refuses what these policies are for: ${[...open].join(', ')}`,
     `Install them again: ${install}; and see that their bindings say Deny.`,
   );
+}
+
+/** Whether the API server has what the policies fill in with. A site may keep what there is from the hook. */
+async function servesDefaults(client: ApiClient): Promise<boolean> {
+  const answer = await client.send({
+    method: 'GET',
+    path: '/apis/admissionregistration.k8s.io/v1',
+  });
+  if (answer.status !== 200) return true;
+  const { resources: kinds } = answer.body;
+  return (
+    Array.isArray(kinds) &&
+    kinds.some((kind: { readonly name?: unknown }) => kind.name === 'mutatingadmissionpolicies')
+  );
+}
+
+/** A minor version for which the policies are rendered without defaults; a site may turn them off later, too. */
+function withoutDefaults(version: string): number {
+  return Math.min(minorVersion(version) ?? Infinity, filledInSince - 1);
 }
 
 /** What came of an object; a refusal counts only by this policy, of Kubernetes' own or of Kyverno. */

@@ -159,7 +159,7 @@ async function reachable(
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
       ask('cluster-roles', (client) => rolesFinding(client, objects)),
       ask('guard', (client) => guardFinding(client, identity, version)),
-      ask('admission', (client) => admissionFinding(client)),
+      ask('admission', (client) => admissionFinding(client, version)),
       ...(input.cluster.sshSessions === undefined
         ? []
         : [

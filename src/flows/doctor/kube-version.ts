@@ -1,7 +1,9 @@
 /** ValidatingAdmissionPolicy is GA in Kubernetes 1.30. */
 export const guardedSince = 30;
+/** MutatingAdmissionPolicy is GA in Kubernetes 1.36, and served by none before that unless it is told to. */
+export const filledInSince = 36;
 
-/** `v1.36.3` as 36; nothing for another major version. */
+/** `v1.36.3` as 36, and `1.36`; nothing for another major version. */
 export function minorVersion(version: string): number | undefined {
   const minor = /^v?1\.(\d+)/.exec(version)?.[1];
   return minor === undefined ? undefined : Number(minor);

@@ -114,7 +114,14 @@ const plainProfile: Profile = {
   failure: { action: 'refuse', groups: [] },
   deadlineMs: 30_000,
   podman: { devices: [], capabilities: { add: [], drop: [] } },
-  pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {}, forwards: true },
+  pod: {
+    nodeSelector: {},
+    tolerations: [],
+    extended: {},
+    volumes: {},
+    forwards: true,
+    supplementalGroupsPolicy: 'Strict',
+  },
 };
 
 /** OpenSSH's client, as a measured process. */

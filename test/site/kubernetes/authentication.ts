@@ -19,7 +19,8 @@ export async function writeAuthenticationConfiguration(
 ): Promise<void> {
   const certificateAuthority = await readFile(ca, 'utf8');
   const configuration = {
-    apiVersion: 'apiserver.config.k8s.io/v1',
+    // Known to all that we start; v1 is since 1.34.
+    apiVersion: 'apiserver.config.k8s.io/v1beta1',
     kind: 'AuthenticationConfiguration',
     jwt: issuers.map((url) => ({
       issuer: { url, audiences: [clusterAudience], certificateAuthority },

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { goPrograms, requiredVersion } from '../go-build.ts';
+import { type KubernetesMinor, newestMinor } from './versions.ts';
 
 /** Paths of the two binaries that every site shares. */
 export interface KubernetesBinaries {
@@ -12,13 +14,15 @@ const module = new URL('.', import.meta.url).pathname;
 
 /**
  * The binaries of the module in this folder: from the cache, or built from the Go module proxy, which
- * takes about five minutes on two cores.
+ * takes about five minutes on two cores. Older versions have a go.mod and go.sum of their own beside it.
  */
-export async function kubernetesBinaries(): Promise<KubernetesBinaries> {
-  const version = await requiredVersion(module, 'k8s.io/kubernetes');
+export async function kubernetesBinaries(minor: KubernetesMinor): Promise<KubernetesBinaries> {
+  const versions = minor === newestMinor ? undefined : minor;
+  const version = await requiredVersion(join(module, versions ?? '.'), 'k8s.io/kubernetes');
   return goPrograms({
     name: `kubernetes-${version}`,
     module,
+    ...(versions === undefined ? {} : { versions }),
     sources: ['main.go'],
     programs: { kubernetes: '.', kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
     flags: ['-trimpath', '-ldflags', linkerFlags(version)],

@@ -33,7 +33,10 @@ export async function startNode(site: Site): Promise<NodeRecord> {
   }
   await stopNode();
   await ensurePackages(packages);
-  const [binaries, { kubernetes }] = [await nodeBinaries(), await kubernetesBinaries()];
+  const [binaries, { kubernetes }] = [
+    await nodeBinaries(),
+    await kubernetesBinaries(site.record.kubernetesMinor),
+  ];
   return step('the node', () => start(site, binaries, kubernetes));
 }
 

@@ -35,7 +35,14 @@ describe('a profile', () => {
       failure: { action: 'refuse', groups: [] },
       deadlineMs: 30_000,
       podman: { devices: [], capabilities: { add: [], drop: [] } },
-      pod: { nodeSelector: {}, tolerations: [], extended: {}, volumes: {}, forwards: true },
+      pod: {
+        nodeSelector: {},
+        tolerations: [],
+        extended: {},
+        volumes: {},
+        forwards: true,
+        supplementalGroupsPolicy: 'Strict',
+      },
     });
   });
 

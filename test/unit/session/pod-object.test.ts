@@ -56,7 +56,11 @@ describe('a pod', () => {
     expect(spec().securityContext).toEqual({
       ...{ runAsUser: 5501, runAsGroup: 5502, fsGroup: 5502, supplementalGroups: [7001] },
       ...{ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      // What the image's /etc/group says is nothing to it.
+      supplementalGroupsPolicy: 'Strict',
     });
+    const merged = spec({ pod: { supplemental_groups_policy: 'Merge' } }).securityContext;
+    expect(merged).not.toHaveProperty('supplementalGroupsPolicy');
     expect(spec().containers[0].securityContext).toEqual({
       allowPrivilegeEscalation: false,
       capabilities: { drop: ['ALL'] },

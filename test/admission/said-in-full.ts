@@ -1,0 +1,80 @@
+import { person } from './person.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const fieldsOf = (value: unknown): Fields => (value ?? {}) as Fields;
+const lists = ['containers', 'initContainers', 'ephemeralContainers'] as const;
+
+/**
+ * What a user writes where nothing is filled in: a pod, a workload or a patch with ephemeral containers,
+ * with all that the mutating policies would add to it. What it says itself stays.
+ */
+export function saidInFull(object: object): object {
+  const { kind, spec, template, ...rest } = object as Fields;
+  const own = fieldsOf(spec);
+  if (kind === 'Pod') return { ...rest, kind, ...podInFull(object as Fields) };
+  if (kind === 'PodTemplate') return { ...rest, kind, template: podInFull(fieldsOf(template)) };
+  if (kind === 'CronJob') {
+    const job = fieldsOf(own.jobTemplate);
+    return { ...rest, kind, spec: { ...own, jobTemplate: { ...job, ...saidInFull(job) } } };
+  }
+  if (own.template !== undefined)
+    return { ...object, spec: { ...own, template: podInFull(fieldsOf(own.template)) } };
+  if (own.ephemeralContainers !== undefined) return { ...object, spec: containersInFull(own) };
+  return object;
+}
+
+function podInFull(pod: Fields): Fields {
+  const metadata = fieldsOf(pod.metadata);
+  const spec = fieldsOf(pod.spec);
+  const deadline = spec.activeDeadlineSeconds;
+  const lifetime = typeof deadline === 'number' ? `${deadline}s` : '1h';
+  const annotations = { 'pod.kubernetes.io/lifetime': lifetime, ...fieldsOf(metadata.annotations) };
+  const securityContext = {
+    ...{ runAsUser: person.uid, runAsGroup: person.gid, runAsNonRoot: true },
+    ...{ supplementalGroups: person.groups, supplementalGroupsPolicy: 'Strict' },
+    seccompProfile: { type: 'RuntimeDefault' },
+    ...fieldsOf(spec.securityContext),
+  };
+  return {
+    ...pod,
+    metadata: { ...metadata, annotations },
+    spec: { ...containersInFull(spec), securityContext },
+  };
+}
+
+function containersInFull(spec: Fields): Fields {
+  const full = lists.flatMap((list) => {
+    const containers = spec[list] as readonly Fields[] | undefined;
+    return containers === undefined
+      ? []
+      : [[list, containers.map((each) => containerInFull(each, list))] as const];
+  });
+  return { ...spec, ...Object.fromEntries(full) };
+}
+
+function containerInFull(container: Fields, list: (typeof lists)[number]): Fields {
+  const context = fieldsOf(container.securityContext);
+  const capabilities = fieldsOf(context.capabilities);
+  const drop = (capabilities.drop ?? []) as readonly string[];
+  const added = (capabilities.add ?? []) as readonly string[];
+  // The API server refuses these together in words of its own.
+  const mayEscalate =
+    context.privileged === true || added.some((each) => each.endsWith('SYS_ADMIN'));
+  const securityContext = {
+    ...(mayEscalate ? {} : { allowPrivilegeEscalation: false }),
+    ...context,
+    capabilities: { ...capabilities, drop: drop.includes('ALL') ? drop : [...drop, 'ALL'] },
+  };
+  if (list === 'ephemeralContainers') return { ...container, securityContext };
+  const { requests, limits } = fieldsOf(container.resources) as Record<string, Fields | undefined>;
+  const least = { cpu: '500m', memory: '256Mi' };
+  return {
+    ...container,
+    securityContext,
+    resources: {
+      requests: { ...least, ...limits, ...requests },
+      limits: { ...least, ...requests, ...limits },
+    },
+  };
+}

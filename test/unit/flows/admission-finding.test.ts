@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { admissionFinding } from '../../../src/flows/doctor/admission-check.ts';
+import type { Finding } from '../../../src/flows/doctor/check.ts';
+import type { ApiClient, ApiResponse } from '../../../src/reconcile/api-client.ts';
+
+/** A cluster whose policies are in force, or whose hook has no right to try them. */
+function cluster({ kinds, allowed = true }: { kinds: string[]; allowed?: boolean }): ApiClient {
+  const forbidden = (policies: string): ApiResponse => ({
+    ...{ status: 403, body: { message: `ValidatingAdmissionPolicy '${policies}' denied request` } },
+  });
+  return {
+    send: ({ path }) => {
+      if (path === '/apis/admissionregistration.k8s.io/v1')
+        return Promise.resolve({
+          status: 200,
+          body: { resources: kinds.map((name) => ({ name })) },
+        });
+      if (path.endsWith('/selfsubjectaccessreviews'))
+        return Promise.resolve({ status: 201, body: { status: { allowed } } });
+      return Promise.resolve(
+        forbidden('berth-pod-spec berth-pod-metadata berth-services berth-admission-probe'),
+      );
+    },
+    close: () => undefined,
+  };
+}
+
+const validating = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+const both = [...validating, 'mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'];
+const find = (version: string, kinds: string[], allowed = true): Promise<Finding> =>
+  admissionFinding(cluster({ kinds, allowed }), version);
+
+describe('admission policies on a cluster without MutatingAdmissionPolicy', () => {
+  it('are well, and what is done without is said', async () => {
+    const { status, message } = await find('v1.34.4', validating);
+
+    expect(status).toBe('ok');
+    expect(message).toContain('Kubernetes v1.34.4 has no MutatingAdmissionPolicy');
+  });
+
+  it('are installed by what is rendered for its version', async () => {
+    const { status, message } = await find('v1.34.4', validating, false);
+
+    expect(status).toBe('skipped');
+    expect(message).toContain('berth render policies --kubernetes 1.34 | kubectl apply -f -');
+  });
+
+  it('are rendered without it where a later version has it turned off', async () => {
+    expect((await find('v1.36.3', validating, false)).message).toContain('--kubernetes 1.35 |');
+  });
+});
+
+describe('admission policies on a cluster that has it', () => {
+  it('are as they were', async () => {
+    expect(await find('v1.36.3', both)).toEqual({
+      ...{ status: 'ok', message: "pods that are not their user's are refused (7 ways tried)" },
+    });
+    expect((await find('v1.36.3', both, false)).message).toContain(
+      'kubectl apply -k etc/kubernetes/admission',
+    );
+  });
+});
