@@ -144,6 +144,30 @@ describe('berth render', () => {
     );
   });
 
+  it('leaves what fills in out of the policies for a cluster that cannot, and says what that means', async () => {
+    const file = join(portal.folder, 'admission.yml');
+    const policies = async (text: string, ...args: string[]) => {
+      await writeFile(file, text);
+      return portal.run('berth', ['render', 'policies', '--parameters', file, ...args]);
+    };
+
+    for (const version of ['1.34', 'v1.35.4']) {
+      const old = await policies('{}', '--kubernetes', version);
+      expect(old.stdout).not.toContain('kind: Mutating');
+      expect(old.stdout).toContain('kind: ValidatingAdmissionPolicyBinding');
+      expect(old.stderr).toContain(
+        "OnDemand's adapter do not say supplementalGroupsPolicy: Strict",
+      );
+    }
+    const merge = 'supplemental_groups_policy: Merge';
+    expect((await policies(merge, '--kubernetes', '1.33')).stderr).toBe('');
+    for (const args of [[], ['--kubernetes', '1.36']]) {
+      const { stdout, stderr } = await policies('{}', ...args);
+      expect(stdout).toContain('kind: MutatingAdmissionPolicyBinding');
+      expect(stderr).toBe('');
+    }
+  });
+
   it.each([
     [['--user', 'nobody-of-that-name'], 67, 'user-unknown'],
     [['--user', '../etc', '--uid', '1', '--gid', '1'], 64, 'user-name-invalid'],

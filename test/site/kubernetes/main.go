@@ -25,7 +25,15 @@ var commands = map[string]func() *cobra.Command{
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubelet":                 func() *cobra.Command { return newKubelet(kubelet.NewKubeletCommand) },
+}
+
+// Before 1.34 it takes no context.
+func newKubelet(command any) *cobra.Command {
+	if before, is := command.(func() *cobra.Command); is {
+		return before()
+	}
+	return command.(func(context.Context) *cobra.Command)(context.Background())
 }
 
 func main() {

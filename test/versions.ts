@@ -1,0 +1,37 @@
+/**
+ * `npm run test:versions [-- 1.33 1.34]`: each version of Kubernetes before the newest, with the tests that
+ * between them make every kind of request: logins, plan, doctor, admission, a session in a pod, reaping, LDAP.
+ * Ends the site afterwards, so that the next tests have the newest.
+ */
+import '../scripts/check-node.ts';
+import { execa } from 'execa';
+import { kubernetesMinors, newestMinor, wantedMinor } from './site/kubernetes/versions.ts';
+import { say } from './site/progress.ts';
+import { stopSite } from './site/start.ts';
+
+const files = [
+  ...['hooks/first-login', 'hooks/later-login', 'hooks/plan', 'hooks/guard'],
+  ...['admission/doctor', 'admission/hostile-pods', 'admission/hostile-requests'],
+  ...['admission/manifests', 'admission/without-defaults'],
+  ...['cli/doctor-user', 'pod/session', 'cluster-reap/reap', 'ldap/sync'],
+].map((name) => `test/${name}.test.ts`);
+
+const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
+const asked = process.argv.slice(2).map((minor) => wantedMinor(minor));
+const minors = asked.length > 0 ? asked : kubernetesMinors.filter((each) => each !== newestMinor);
+
+const failed: string[] = [];
+try {
+  for (const minor of minors) {
+    say(`Kubernetes ${minor}`);
+    const { exitCode } = await execa(vitest, ['run', ...files], {
+      ...{ stdio: 'inherit', reject: false },
+      env: { BERTH_TEST_KUBERNETES: minor, BERTH_SOAK: '' },
+    });
+    if (exitCode !== 0) failed.push(minor ?? '');
+  }
+} finally {
+  await stopSite();
+}
+say(failed.length === 0 ? `all well with ${minors.join(', ')}` : `FAILED: ${failed.join(', ')}`);
+process.exitCode = failed.length === 0 ? 0 : 1;
