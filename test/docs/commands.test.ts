@@ -82,9 +82,8 @@ describe('the lines for ood_portal.yml', () => {
   };
 
   it('are what doctor wants, and without the last two it fails', async () => {
-    const [{ text } = { text: '' }] = codeBlocks('README.md').filter((block) =>
-      block.text.includes('ood_portal.yml'),
-    );
+    const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
+    const text = block?.text ?? '';
     expect(await judged(text)).toEqual({
       'portal-hook': 'ok',
       'portal-tokens': 'ok',
