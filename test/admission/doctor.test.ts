@@ -6,11 +6,13 @@ import { admissionFinding } from '../../src/flows/doctor/admission-check.ts';
 import type { Finding } from '../../src/flows/doctor/check.ts';
 import { apiClient } from '../../src/reconcile/api-client.ts';
 import { send } from '../site/https.ts';
+import { fillsIn } from '../site/kubernetes/versions.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';
 import { service } from './hostile-services.ts';
 import { person } from './person.ts';
+import { saidInFull } from './said-in-full.ts';
 
 let site: Site;
 let admission: AdmissionSite;
@@ -68,7 +70,7 @@ async function finding(): Promise<Finding> {
     AbortSignal.timeout(20_000),
   );
   try {
-    return await admissionFinding(client, 'v1.36.3', admission.settings);
+    return await admissionFinding(client, `v${site.record.kubernetesMinor}.0`, admission.settings);
   } finally {
     client.close();
   }
@@ -97,13 +99,26 @@ async function stamp(value: string): Promise<number> {
   return status;
 }
 
+/** A pod that only the quota refuses, whether anything is filled in or not. */
+const nobodysPod = saidInFull({
+  ...person.pod(),
+  spec: {
+    ...person.pod().spec,
+    securityContext: { runAsUser: 65_534, runAsGroup: 65_534, supplementalGroups: [65_534] },
+  },
+}) as Manifest;
+
 describe('berth doctor, in the right of the hook', () => {
   it('says which right it lacks where the policies did not bring it', async () => {
     const { status, message } = await finding();
 
     expect(status).toBe('skipped');
     expect(message).toContain(`we may not create pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/);
+    expect(message).toMatch(
+      fillsIn(site.record.kubernetesMinor)
+        ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
+        : /berth render policies --kubernetes 1\.\d+ \| kubectl apply -f -/,
+    );
   });
 
   it('finds that they hold, and which one is gone', async () => {
@@ -121,7 +136,7 @@ describe('berth doctor, in the right of the hook', () => {
   });
 
   it.each<[string, Manifest]>([
-    ['pod', person.pod()],
+    ['pod', nobodysPod],
     ['Service', service({})],
   ])('may make no %s there that stays', async (_, object) => {
     const resource = `${object.kind.toLowerCase()}s`;

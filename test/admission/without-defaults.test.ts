@@ -98,7 +98,10 @@ describe('where nothing is filled in', () => {
     const plain = person.pod('plain');
     const { status, message } = await strict.asItIs(plain);
     expect(status).toBe(403);
-    expect(message).toContain('denied request: spec.securityContext.runAsUser must be 5001');
+    // Which of the two policies is the first is the API server's matter.
+    expect(message).toMatch(
+      /denied request: (spec\.securityContext\.runAsUser must be 5001|metadata\.annotations\[pod\.kubernetes\.io\/lifetime\] must say)/,
+    );
     expect(message).toContain(whole);
 
     const full = await strict.asItIs(saidInFull(plain) as Manifest);

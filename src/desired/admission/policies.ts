@@ -8,7 +8,7 @@ import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
-import { specVariables } from './pod-variables.ts';
+import { identity, specVariables } from './pod-variables.ts';
 import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
 import { privilegeRules } from './privilege.ts';
 import { probeNamespace } from './probe.ts';
@@ -166,8 +166,15 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       matched: podMetadata,
       ofUsers: true,
       conditions: [newMetadata],
-      variables: [...pod, ...lifetimeVariables, ...annotationVariables('pod', parameters)],
+      variables: [
+        ...pod,
+        ...(nothingFilledIn ? identity : []),
+        ...lifetimeVariables,
+        ...annotationVariables('pod', parameters),
+      ],
       rules: [...lifetimeRules(parameters), ...annotationRules()],
+      // Which policy is the first to be asked is not ours to say.
+      ...advice,
     },
     {
       name: 'pod-binding',

@@ -36,7 +36,7 @@ describe('policies for a cluster without MutatingAdmissionPolicy', () => {
   });
 
   it('say to whom wrote nothing all that would have been filled in', () => {
-    for (const name of ['berth-pod-spec', 'berth-pod-templates']) {
+    for (const name of ['berth-pod-spec', 'berth-pod-metadata', 'berth-pod-templates']) {
       const { messageExpression } = policy(rendered(true), name);
 
       for (const field of [
