@@ -56,7 +56,7 @@ describe('admission policies on a cluster that has it', () => {
       ...{ status: 'ok', message: "pods that are not their user's are refused (7 ways tried)" },
     });
     expect((await find('v1.36.3', both, false)).message).toContain(
-      'kubectl apply -k etc/kubernetes/admission',
+      'kubectl apply -k /usr/lib/berth/share/etc/kubernetes/admission',
     );
   });
 });

@@ -1,0 +1,64 @@
+import { globSync, readFileSync } from 'node:fs';
+import ts from 'typescript';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+export interface Text {
+  /** FILE:LINE. */
+  readonly at: string;
+  readonly text: string;
+}
+
+export interface HintTexts {
+  /** What people are told to do: all in a `hint`, `next` or `closedBy`, and in the arguments of a finding. */
+  readonly hints: readonly Text[];
+  /** Paths that `installedPath` is asked for. */
+  readonly installed: readonly Text[];
+}
+
+/** The texts in the sources, pieces of templates each by itself. */
+export function hintTexts(): HintTexts {
+  const hints: Text[] = [];
+  const installed: Text[] = [];
+  for (const file of globSync('src/**/*.ts', { cwd: root }).sort()) {
+    const source = ts.createSourceFile(
+      file,
+      readFileSync(root + file, 'utf8'),
+      ts.ScriptTarget.Latest,
+      true,
+    );
+    const visit = (node: ts.Node, inHint: boolean): void => {
+      const within = inHint || isHint(node);
+      if (isText(node)) {
+        const line = source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
+        const text = { at: `${file}:${line}`, text: node.text };
+        if (isInstalledPath(node.parent)) installed.push(text);
+        else if (within) hints.push(text);
+      }
+      ts.forEachChild(node, (child) => visit(child, within));
+    };
+    visit(source, false);
+  }
+  return { hints, installed };
+}
+
+function isText(node: ts.Node): node is ts.LiteralLikeNode {
+  return (
+    ts.isStringLiteralLike(node) ||
+    ts.isTemplateHead(node) ||
+    ts.isTemplateMiddle(node) ||
+    ts.isTemplateTail(node)
+  );
+}
+
+function isHint(node: ts.Node): boolean {
+  const named = /^(?:hint|next|closedBy|install|advice)\w*$/i;
+  if (ts.isPropertyAssignment(node) || ts.isVariableDeclaration(node))
+    return named.test(node.name.getText());
+  return ts.isCallExpression(node) && /^(?:failed|warning|configError)$/.test(calledBy(node));
+}
+
+const calledBy = ({ expression }: ts.CallExpression): string => expression.getText();
+
+const isInstalledPath = (node: ts.Node): boolean =>
+  ts.isCallExpression(node) && calledBy(node) === 'installedPath';

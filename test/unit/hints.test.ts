@@ -1,0 +1,101 @@
+import { existsSync, globSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
+import { ldapSchema } from '../../src/config/ldap-options.ts';
+import { profileSchema } from '../../src/config/profile-schema.ts';
+import { sshSchema } from '../../src/config/ssh-settings.ts';
+import { hintTexts, type Text } from './hint-texts.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const { hints, installed } = hintTexts();
+
+/** Paths of all keys, as `credentials.ca_file`; NAME and [] stand for what the site names. */
+function keysOf(schema: z.ZodType, path: readonly string[] = []): string[] {
+  return pathsOf(z.toJSONSchema(schema, { unrepresentable: 'any', io: 'input' }), path);
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+function pathsOf(schema: JsonSchema, path: readonly string[]): string[] {
+  const {
+    properties = {},
+    additionalProperties,
+    items,
+    anyOf = [],
+    allOf = [],
+    oneOf = [],
+  } = schema;
+  const inner: [string[], unknown][] = [
+    ...Object.entries(properties).map(([name, value]): [string[], unknown] => [[name], value]),
+    [['NAME'], additionalProperties],
+    [[], items],
+    ...[...anyOf, ...allOf, ...oneOf].map((value): [string[], unknown] => [[], value]),
+  ];
+  return inner.flatMap(([names, value]) => {
+    if (typeof value !== 'object' || value === null) return [];
+    const here = [...path, ...names];
+    return [here.join('.'), ...pathsOf(value as JsonSchema, here)];
+  });
+}
+
+const keys = [
+  ...keysOf(siteSchema as never),
+  ...keysOf(clusterSchema as never, ['clusters', 'NAME']),
+  ...keysOf(sshSchema as never),
+  ...keysOf(profileSchema as never),
+  ...keysOf(ldapSchema as never, ['ldap']),
+];
+const isKey = (word: string): boolean =>
+  keys.some((key) => key === word || key.endsWith(`.${word}`));
+
+/** What others have: OnDemand's, the provider's, PAM's, systemd's and the kernel's own names. */
+const others = [
+  /^v2\.job\.(?:server\.(?:endpoint|cert_authority_file)|auth\.type|adapter|config_file|namespace_prefix)$|^namespace_prefix$/,
+  /^(?:pun_pre_hook_exports|pun_pre_hook_root_cmd|oidc_settings|oidc_scope|update_ood_portal)$/,
+  /^(?:mod_auth_openidc|grant_types_supported|jwks_uri|access_token|user_map)$/i,
+  /^(?:pam_exec|pam_systemd|pam_mkhomedir|pam_env|user_readenv|pids\.max)$/,
+  /^systemd\.unified_cgroup_hierarchy$/,
+  /^(?:sshd_config|size\.prtotal|s_client|force_mask|metadata\.finalizers|e\.g)$/,
+  /^(?:app\.kubernetes|v5\.channel\.k8s\.io|kube_pod_container_info)$/,
+];
+/** Files of this suite, of OnDemand, and of the host. */
+const files =
+  /^(?:berth|ssh|admission|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm)\.conf$|^pam_systemd\.so$|^site\.tar$/;
+
+describe('what people are told to do', () => {
+  it('is found in the sources', () => {
+    expect(hints.length).toBeGreaterThan(250);
+    expect(installed.length).toBeGreaterThan(30);
+    expect(isKey('credentials.ca_file')).toBe(true);
+    expect(isKey('podman.mount_program')).toBe(true);
+    expect(isKey('oidc.caFile')).toBe(false);
+  });
+
+  it('names files of an installation by where they are, and only such that are there', () => {
+    const relative = /(?<![\w/.$}-])(?:etc|docs|hooks|shell|dist|share)\/[\w.@*/-]+/;
+    expect(hints.filter(({ text }) => relative.test(text)).map(said)).toEqual([]);
+
+    // `berth images files` makes that folder.
+    const shipped = installed.filter(({ text }) => text !== 'files');
+    const missing = shipped.filter(({ text }) => {
+      const from = text.replace(/^share\//, '').replace(/^(hooks|shell)\/(.*)$/, '$1/$2.ts');
+      return globSync(from, { cwd: root }).length === 0 && !existsSync(root + from);
+    });
+    expect(missing.map(said)).toEqual([]);
+  });
+
+  it('names keys that some file of ours has', () => {
+    const dotted = /(?<![\w/.@:<-])(?:[a-z]\w*(?:\.[A-Za-z]\w*)+|[a-z]+_[a-z_]*[a-z])(?![\w/-])/g;
+    const unknown = hints.flatMap(({ at, text }) =>
+      [...text.matchAll(dotted)]
+        .map(([word]) => word)
+        .filter((word) => !isKey(word) && !files.test(word))
+        .filter((word) => !others.some((pattern) => pattern.test(word)))
+        .map((word) => `${at}: ${word}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+});
+
+const said = ({ at, text }: Text): string => `${at}: ${text}`;
