@@ -221,7 +221,7 @@ describe('berth subid apply', () => {
     await chown(join(storage, 'users/1000'), 1234, 1234);
     await chown(join(storage, 'users/1001'), 0, 0);
     const mended = await etc.subid('apply', ...args);
-    expect(mended.stdout).toContain('1 folders made');
+    expect(mended.stdout).toContain('1 folder made');
     expect(mended.stderr).toContain('users/1000 is left as it is: it is of UID 1234');
     expect(await of('1000')).toMatchObject({ uid: 1234 });
     expect(await of('1001')).toMatchObject({ uid: 1001 });
