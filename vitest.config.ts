@@ -15,10 +15,12 @@ const unit = below('unit/');
 const ssh = below('ssh/', 'images/', 'lint/', 'cli/subid');
 /** What ends the API server: nothing else can use the site meanwhile. */
 const outages = all.filter((file) => says(file, /\/api-server-outage\.ts'/));
+/** What takes the guard of the cluster away, or counts on it. */
+const guarded = all.filter((file) => says(file, /stolen-token\.ts'|'guard'/));
 /** What uses the cluster only by the objects of its own accounts: others can use it too. */
 const accounts = without(
   below('cli/', 'credentials/', 'faults/', 'hooks/', 'identity/', 'ldap/', 'system/'),
-  ...[ssh, outages],
+  ...[ssh, outages, guarded],
 );
 const site = without(all, unit, ssh, outages, accounts);
 

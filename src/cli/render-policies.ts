@@ -11,6 +11,10 @@ const parametersFile = '/etc/berth/admission.yml';
 /** What its adapter cannot write the mutating policy fills in elsewhere. */
 const strictNote = `berth: pods of OnDemand's adapter do not say supplementalGroupsPolicy: Strict, and are refused; ${installedPath('share/docs/admission.md')} (Before 1.36) says what to choose\n`;
 
+/** Who brings the image writes its /etc/group. */
+const mergeNote =
+  'berth: supplemental_groups_policy: Merge with every image allowed: an image can give its user any group; name the images in admission.yml (images)\n';
+
 interface PoliciesArguments {
   readonly engine: string;
   readonly kubernetes?: string | undefined;
@@ -60,6 +64,8 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
   const manifests = admissionManifests(engine, siteAdmission(parameters, { nothingFilledIn }));
   if (nothingFilledIn && parameters.supplementalGroupsPolicy === 'Strict')
     terminal.stderr.write(strictNote);
+  if (parameters.supplementalGroupsPolicy === 'Merge' && parameters.images.includes('*'))
+    terminal.stderr.write(mergeNote);
   terminal.stdout.write(
     args.output === 'json' ? renderJson(manifests) : renderManifests(manifests),
   );

@@ -84,11 +84,13 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
   const findings: SshdFinding[] = [];
   for (const { keyword, program, user } of keysCommands(options)) {
     const check = paths.get(program);
-    if (check?.unsafe !== undefined)
+    // Who can put a link to a program of root's there has sshd run that.
+    const refused = check?.unsafe !== undefined && check.linkable !== true;
+    if (refused)
       findings.push({
         code: 'keys-command-refused',
         severity: 'advice',
-        message: `sshd does not run ${keyword} ${program}, so nobody comes in by it: ${check.unsafe}`,
+        message: `sshd does not run ${keyword} ${program}, so nobody comes in by it: ${check.unsafe ?? ''}`,
         closedBy: `a program of root's at ${program}, mode 0755, in folders that only root writes`,
         directive: keyword,
       });
@@ -100,7 +102,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         closedBy: check.open.closedBy,
         directive: keyword,
       });
-    if (user === 'root' && check?.unsafe === undefined)
+    if (user === 'root' && !refused)
       findings.push({
         code: 'keys-command-as-root',
         severity: 'weakness',

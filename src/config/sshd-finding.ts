@@ -42,6 +42,8 @@ export interface PathCheck {
   readonly real: string;
   /** How others than root can put another file in its place. */
   readonly open?: { readonly message: string; readonly closedBy: string };
+  /** With `open`: true where they can also put a symbolic link there. */
+  readonly linkable?: boolean;
   /** Why sshd would refuse to run it for AuthorizedKeysCommand. */
   readonly unsafe?: string;
 }

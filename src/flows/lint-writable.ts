@@ -2,6 +2,7 @@ import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathCheck, SshdFinding } from '../config/sshd-finding.ts';
+import { isErrno } from '../errors.ts';
 
 /** As the kernel has it. */
 const mostLinks = 40;
@@ -21,7 +22,10 @@ async function replaceableBy(path: string): Promise<PathCheck['open']> {
   for (let name = left.shift(); name !== undefined; name = left.shift()) {
     if (name === '.') continue;
     const next = join(folder.path, name);
-    const status = await lstat(next).catch(() => undefined);
+    const status = await lstat(next).catch((error: unknown) => {
+      if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
+      throw error;
+    });
     // A folder such as /tmp keeps what is root's from others by its sticky bit; what is not there it does not.
     if (status === undefined) return isShared(folder.status) ? opened(path, folder) : undefined;
     if (status.isSymbolicLink()) {
@@ -71,16 +75,25 @@ export async function writableFindings(
 
 /** Whether others can replace it, where it leads, and whether sshd would run it as a command of its own. */
 export async function checkPath(path: string): Promise<PathCheck> {
-  const [open, unsafe, real] = await Promise.all([
+  const [open, linkable, unsafe, real] = await Promise.all([
     replaceableBy(path),
+    isLinkable(path),
     unsafeForSshd(path),
     realpath(path).catch(() => path),
   ]);
   return {
     real,
-    ...(open === undefined ? {} : { open }),
+    ...(open === undefined ? {} : { open, linkable }),
     ...(unsafe === undefined ? {} : { unsafe }),
   };
+}
+
+/** Whether others can put a link in its place: of a file that only its own mode opens, its folder is root's. */
+async function isLinkable(path: string): Promise<boolean> {
+  const folder = dirname(path);
+  if ((await replaceableBy(folder)) !== undefined) return true;
+  const status = await stat(folder).catch(() => undefined);
+  return status === undefined || isShared(status);
 }
 
 /** `safe_path` of OpenSSH's misc.c: it looks at the real file and its folders, and knows no sticky bit. */

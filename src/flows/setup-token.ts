@@ -224,7 +224,7 @@ function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementClust
   return new BerthError(message, {
     code,
     exit,
-    hint: `Install the hook's account on the cluster: umask 077; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
+    hint: `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
     fields,
     cause: thrown,
   });

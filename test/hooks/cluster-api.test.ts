@@ -213,7 +213,7 @@ describe('a cluster that Cluster API made', () => {
   it('says what is missing where there is no secret, or no account of the hook', async () => {
     const missing = await setUp('--service-account', 'ondemand/not-there');
     expect(missing.exitCode).toBe(69);
-    expect(missing.stderr).toContain('apply -k etc/kubernetes');
+    expect(missing.stderr).toMatch(/apply -k \S+\/share\/etc\/kubernetes;/);
     expect(missing.stderr).toContain(`-n ${fleet} get secret ${secret}`);
     await withoutSecret();
     const { exitCode, stderr } = await setUp();

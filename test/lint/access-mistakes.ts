@@ -68,7 +68,7 @@ export const accessMistakes: readonly Mistake[] = [
   {
     what: 'a keys command that sshd refuses to run',
     seed: before(
-      'AuthorizedKeysCommand /tmp/berth-lint-nobody-made-it %u\nAuthorizedKeysCommandUser nobody',
+      'AuthorizedKeysCommand /usr/local/sbin/berth-lint-nobody-made-it %u\nAuthorizedKeysCommandUser nobody',
     ),
     code: 'keys-command-refused',
     severity: 'advice',

@@ -1,4 +1,4 @@
-import { chmod, chown, copyFile, mkdir, symlink } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, rm, symlink } from 'node:fs/promises';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LintHost } from './lint-host.ts';
@@ -93,6 +93,22 @@ describe('AuthorizedKeysCommand', () => {
     const [finding] = answer.report?.samples.flatMap(({ findings }) => findings) ?? [];
     expect(finding?.place).toBe(`${host.path('sshd_config')}:1`);
     expect(exitCode).toBe(255);
+  });
+
+  it('others can put a link to a program of root in its place: that is a door', async () => {
+    await mkdir(host.path('etc/ssh/shared'));
+    await chmod(host.path('etc/ssh/shared'), 0o777);
+    await host.write('etc/ssh/shared/command', '#!/bin/sh\n', 0o777);
+    const refused = await host.lint(await config('/etc/ssh/shared/command'));
+    // sshd looks only at what the link leads to.
+    const echo =
+      'AuthorizedKeysCommand /etc/ssh/shared/link %t %k\nAuthorizedKeysCommandUser nobody';
+    await symlink('/usr/bin/echo', host.path('etc/ssh/shared/link'));
+    const login = await (await serve(await withLines(echo))).ssh('ann', ['true']);
+    await rm(host.path('etc/ssh/shared'), { recursive: true });
+
+    expect(refused.severities).toEqual({ 'program-writable': 'door' });
+    expect(login).toMatchObject(inside);
   });
 
   it('others can replace a link to it: sshd runs what it leads to', async () => {

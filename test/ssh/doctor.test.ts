@@ -98,11 +98,6 @@ describe('berth doctor on a login node', () => {
       ['ssh-mounts failed'],
     ],
     [
-      'a profile mounts what is not there for this user',
-      edit('/etc/berth/profiles/base.yml', 's,^mounts:,&\\n  - source: /nowhere/$USER,'),
-      ['ssh-mounts failed'],
-    ],
-    [
       'the init program is not there',
       edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
       ['podman-runtime failed'],

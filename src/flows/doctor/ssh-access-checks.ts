@@ -6,8 +6,6 @@ import type { User } from '../../identity/user.ts';
 import { profileMounts } from '../../session/profile-mounts.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { readyMounts } from '../ready-mounts.ts';
-import { findRunFolder, runFoldersOf } from '../run-folder.ts';
 import { failed, type Finding, ok, warning } from './check.ts';
 import { there } from './ssh-host-checks.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -87,15 +85,10 @@ export async function transferFilesFinding(): Promise<Finding> {
 }
 
 /**
- * Whether all is there that profiles mount.
- *
- * @param user without one, sources that hang on the user are not looked at
+ * Whether all is there that profiles mount. Sources that hang on the user are not looked at: what lies there is
+ * the user's, who could have root wait for it.
  */
-export async function mountsFinding(
-  { profiles, rules, storage }: SshSettings,
-  user: User | undefined,
-): Promise<Finding> {
-  const groups = user === undefined ? [] : groupNamesOf(user.name);
+export async function mountsFinding({ profiles, rules }: SshSettings): Promise<Finding> {
   for (const profile of profiles.values()) {
     if (!sessionBackends(profile, rules).has('podman')) continue;
     for (const { source, missing } of profileMounts(profile))
@@ -104,11 +97,6 @@ export async function mountsFinding(
           `profile ${profile.name} mounts ${source}, which is not there: its sessions do not start`,
           'Mount the file system on this host, or set `missing: skip` for this mount in the profile.',
         );
-    if (user === undefined) continue;
-    const isTheirs = profile.groups?.some((group) => groups.includes(group)) ?? true;
-    const runFolder = findRunFolder(user) ?? runFoldersOf(user)[1];
-    // The bundled programs are Berth's own, and not looked at here.
-    if (isTheirs) readyMounts(profile, { user, storage, runFolder }, '');
   }
   return ok('all that profiles mount is there');
 }

@@ -112,7 +112,7 @@ export async function checkPodman(
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
     run('devices', () => devicesFinding(settings)),
     run('transfer-files', transferFilesFinding),
-    run('ssh-mounts', () => mountsFinding(settings, user)),
+    run('ssh-mounts', () => mountsFinding(settings)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
     ...(user === undefined ? [] : userChecks(user, settings, subids, run)),

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../../config/profile.ts';
 import { isErrno } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
+import { writableFindings } from '../lint-writable.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
@@ -13,6 +14,8 @@ export async function podmanFinding(
   { podman }: PodmanPaths,
   signal: AbortSignal,
 ): Promise<Finding> {
+  const [open] = await writableFindings(podman, 'program-writable');
+  if (open !== undefined) return failed(open.message, open.closedBy);
   const text = await output(podman, ['--version'], signal);
   if (text === undefined) return failed(`${podman} is not there`, 'Install podman.');
   const [, version = '', major = '', minor = ''] = /version ((\d+)\.(\d+)\S*)/.exec(text) ?? [];
@@ -38,10 +41,10 @@ export async function runtimeFinding(
     if (status === undefined) return failed(`${path} is not there`, next);
     if (!status.isFile() || (status.mode & 0o001) === 0)
       return failed(`users cannot run ${path}`, `chmod 755 ${path}`);
-    if (status.uid !== 0 || (status.mode & 0o022) !== 0)
-      return failed(`others than root can write ${path}`, `chown root ${path}; chmod 755 ${path}`);
+    const [open] = await writableFindings(path, 'program-writable');
+    if (open !== undefined) return failed(open.message, open.closedBy);
   }
-  // Asked last: only what is root's is run.
+  // Asked last: root runs only what nobody else can replace.
   const version = /^\S+/.exec((await output(runtime, ['--version'], signal)) ?? '')?.[0];
   return version === 'crun' || version === 'runc'
     ? ok(programs.map((path) => basename(path)).join(', '))
