@@ -160,7 +160,11 @@ describe('berth render', () => {
       );
     }
     const merge = 'supplemental_groups_policy: Merge';
-    expect((await policies(merge, '--kubernetes', '1.33')).stderr).toBe('');
+    // Who brings the image writes its /etc/group: then the images must be the site's.
+    const warned = await policies(merge, '--kubernetes', '1.33');
+    expect(warned.stderr).toContain('name the images in admission.yml');
+    const images = `${merge}\nimages: [registry.example.org/site/*]`;
+    expect((await policies(images, '--kubernetes', '1.33')).stderr).toBe('');
     for (const args of [[], ['--kubernetes', '1.36']]) {
       const { stdout, stderr } = await policies('{}', ...args);
       expect(stdout).toContain('kind: MutatingAdmissionPolicyBinding');
