@@ -26,7 +26,7 @@ describe('a directory that does not answer', () => {
       sshYml: { rules: [{ groups: ['project', 'physics'], profile: 'base' }] },
     });
     const { exitCode, stderr } = await host.inside([
-      ...[`${installed}/berth`, 'subid', 'apply', 'lena', 'directory-local'],
+      ...[`${installed}/berth`, 'subid', 'apply', '--base', '524288', 'lena', 'directory-local'],
     ]);
     if (exitCode !== 0) throw new Error(stderr);
     master = join(host.folder, 'master');
