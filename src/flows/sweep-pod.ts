@@ -147,14 +147,15 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
  * one moment then, and who belongs to an open connection goes on at once.
  */
 async function endUnseen(sweeper: Sweeper): Promise<void> {
-  const { dialogue, looking, table, look, open } = sweeper;
+  const { dialogue, looking, table, open } = sweeper;
   const before = await table();
   const none = strangers(sessionProcesses(before, looking), open).length === 0;
   if (none && (await nobodyCame(dialogue, before))) return;
   await dialogue.ask('freeze');
-  const all = await look();
-  await signalAll(sweeper, 'SIGKILL', strangers(all, open));
+  const all = await table();
+  await signalAll(sweeper, 'SIGKILL', strangers(sessionProcesses(all, looking), open));
   const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
+  // All of the container, since all were stopped: another sweep's shell too, which holds whom it stopped itself.
   // Children first: whoever waits for one never sees that it was stopped. Also who does not look stopped: on
   // a busy node a process may not yet have met its signal.
   const going = all.filter((one) => !stopped.has(keyOf(one)));

@@ -164,6 +164,7 @@ describe('a relay that is killed with -9', () => {
     const { stdout } = await kubectl(user, 'exec', pod, '--', ...ps);
     expect(stdout).toMatch(/^T\S* +sh -c kill -STOP/m);
     expect(stdout).toMatch(/^S\S* +cat$/m);
+    expect(stdout).toMatch(/^S\S* +sleep infinity$/m);
     await other.cut();
     await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
   });
