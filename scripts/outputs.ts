@@ -45,7 +45,7 @@ async function installShared(folder: string, out: string): Promise<void> {
   const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
     const from = join(parentPath, name);
-    await install(join(out, 'share', relative(root, from)), await readFile(from), 0o644);
+    await installCopy(join(out, 'share', relative(root, from)), from, 0o644);
   }
 }
 

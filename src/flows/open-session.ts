@@ -6,6 +6,7 @@ import { BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { ownUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
+import { isLoginShell } from '../session/login-shell.ts';
 import { containerName } from '../session/container-run.ts';
 import { containerSession, sessionCall } from '../session/session-call.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
@@ -156,7 +157,7 @@ function hostShell(
   { command }: SessionRequest,
   env: OpenInput['env'],
 ): ProgramCall {
-  const file = shell === '' || shell.endsWith('/shell/login') ? '/bin/bash' : shell;
+  const file = shell === '' || isLoginShell(shell) ? '/bin/bash' : shell;
   const kept = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);
   return {
     file,

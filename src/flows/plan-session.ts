@@ -2,6 +2,7 @@ import { chooseProfile } from '../config/choose-profile.ts';
 import { lookupUser } from '../identity/nss.ts';
 import { containerName, containerRun, type ReadyMount } from '../session/container-run.ts';
 import { containerSession, sessionCall, type SessionContainer } from '../session/session-call.ts';
+import { isLoginShell } from '../session/login-shell.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
 import { groupNamesOf } from '../system/group-names.ts';
@@ -131,7 +132,7 @@ function planned(
 
 /** As a start finds it in most images; Berth's own login is in none. */
 const shellInside = ({ shell }: SessionHost['user']): string =>
-  shell.endsWith('/shell/login') ? '/bin/bash' : shell;
+  isLoginShell(shell) ? '/bin/bash' : shell;
 
 /** What is in the file is told apart: it is not read out of a plan. */
 function withoutFile({ file, args, env }: ProgramCall): ProgramCall {

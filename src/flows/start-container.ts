@@ -15,6 +15,7 @@ import {
 import { podmanCall } from '../session/podman-call.ts';
 import { userFolder, type ProgramCall, type SessionHost } from '../session/session-host.ts';
 import { filesInside } from '../session/bundled-files.ts';
+import { isLoginShell } from '../session/login-shell.ts';
 import { terminalBy } from '../session/terminal-by.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { groupLines } from '../system/group-names.ts';
@@ -198,7 +199,7 @@ async function prepareInside(
 ): Promise<string> {
   const { user } = host;
   const { groups } = container;
-  const shells = [user.shell, '/bin/bash'].filter((shell) => !shell.endsWith('/shell/login'));
+  const shells = [user.shell, '/bin/bash'].filter((shell) => !isLoginShell(shell));
   const call = inFilesOf(host, container.pid, [
     ...['/bin/sh', '-c', preparation, 'sh'],
     ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],

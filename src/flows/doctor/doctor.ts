@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../../config/settings.ts';
 import type { LoadedSettings } from '../../config/site-parts.ts';
-import type { OidcSettings } from '../../config/settings.ts';
 import { BerthError } from '../../errors.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
@@ -18,7 +17,7 @@ import {
 } from './check.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
-import { checkIssuer } from './issuer-checks.ts';
+import { checkIssuer, oidcOf } from './issuer-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
@@ -189,9 +188,4 @@ async function checkOne(
     oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
   ]);
   return results.flat();
-}
-
-function oidcOf({ credentials }: ClusterSettings): OidcSettings | undefined {
-  if (credentials.mode === 'oidc') return credentials;
-  return credentials.mode === 'legacy' ? credentials.oidc : undefined;
 }

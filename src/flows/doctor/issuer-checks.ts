@@ -1,4 +1,4 @@
-import type { OidcSettings } from '../../config/settings.ts';
+import type { ClusterSettings, OidcSettings } from '../../config/settings.ts';
 import { fetchIssuer, type IssuerDocuments } from '../../credentials/issuer-discovery.ts';
 import { refreshTokens } from '../../credentials/refresh.ts';
 import { BerthError } from '../../errors.ts';
@@ -147,4 +147,10 @@ async function exchangeFinding(
   return Array.isArray(grants)
     ? ok('the issuer offers token exchange')
     : skipped('the issuer does not say which grants it offers');
+}
+
+/** What a cluster's credentials want of an identity provider, if anything. */
+export function oidcOf({ credentials }: ClusterSettings): OidcSettings | undefined {
+  if (credentials.mode === 'oidc') return credentials;
+  return credentials.mode === 'legacy' ? credentials.oidc : undefined;
 }

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/settings.ts';
+import type { SiteSettings } from '../../config/settings.ts';
 import { type PortalConfig, portalFromApache, portalFromYaml } from '../../config/portal-config.ts';
 import { parseYaml } from '../../config/yaml-document.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import { readTrusted } from '../admin-access.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
+import { oidcOf } from './issuer-checks.ts';
 import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
 
 /** What OnDemand's generator writes (on Debian, elsewhere), and before it the module's own file. */
@@ -48,7 +49,7 @@ export async function checkPortal(
   };
   const hook = await runCheck({ id: 'portal-hook', run }, timeoutMs);
   const portal = sources.apache ?? sources.yml;
-  const clusters = settings.clusters.flatMap(oidcOf);
+  const clusters = settings.clusters.flatMap((cluster) => oidcOf(cluster) ?? []);
   if (portal === undefined || clusters.length === 0) return [hook];
   if (!portal.openidc) {
     const why = 'the portal does not log users in by mod_auth_openidc';
@@ -118,9 +119,4 @@ function readIfThere(file: string): string | undefined {
     if (error instanceof BerthError && error.code === 'config-missing') return undefined;
     throw error;
   }
-}
-
-function oidcOf({ credentials }: ClusterSettings): OidcSettings[] {
-  if (credentials.mode === 'oidc') return [credentials];
-  return credentials.mode === 'legacy' ? [credentials.oidc] : [];
 }

@@ -31,6 +31,7 @@ export async function rightsFinding(
   );
 }
 
+const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Of the account of a login node, and of the role that it gives to the users' sessions. */
 const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
 export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
@@ -47,7 +48,7 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
           ) && credentials.mode === 'service-account'
         ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
         : '';
-  return `Apply the current ${installedPath('share/etc/kubernetes')}: kubectl apply -k ${installedPath('share/etc/kubernetes')}.${other}`;
+  return `Apply the current ${installedPath('share/etc/kubernetes')}: ${install}.${other}`;
 }
 
 /** What a stolen token must not be able to do. */
@@ -80,7 +81,7 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
   const held = await filter(excessive, (right) => mayI(client, right));
   if (held.length === 0) return ok('the credentials can do no more than the hook needs');
   const text = `${identity} may do more than the hook needs: ${held.map(rightText).join('; ')}`;
-  const own = `Give the hook its own account: kubectl apply -k ${installedPath('share/etc/kubernetes')}, berth token setup.`;
+  const own = `Give the hook its own account: ${install}, berth token setup.`;
   return warning(
     text,
     held.length === excessive.length
@@ -112,10 +113,10 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
     return failed(
       `there is no ClusterRole ${absent.join(', ')}: bindings to it give nobody anything`,
       absent.includes(clusterRoles.jobPodReaper)
-        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: kubectl apply -k ${installedPath('share/etc/kubernetes')}`
+        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: ${install}`
         : absent.includes(clusterRoles.session)
           ? installSessions
-          : `kubectl apply -k ${installedPath('share/etc/kubernetes')}`,
+          : install,
     );
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);
