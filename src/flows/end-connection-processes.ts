@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../errors.ts';
+import { parentsFirst } from '../session/parents-first.ts';
 import { endProcesses, escalation, signalProcess, type Ended } from '../system/end-processes.ts';
 import { Freezer } from '../system/freezer.ts';
-import { isRunning, type ProcessId } from '../system/processes.ts';
+import { isRunning, isStill, type ProcessId } from '../system/processes.ts';
 import { aloneForUser } from './alone-for-user.ts';
 import {
   hangsUp,
@@ -81,7 +82,8 @@ export async function endConnectionProcesses(
     );
   }
   const processes = rounds.reduce((sum, { ended }) => sum + ended, 0);
-  const left = own().filter(ends).length;
+  // What stopped them was of the connection, too, and may need a moment to end.
+  const { left } = await endProcesses(() => own().filter(ends), [['SIGKILL', 2_000]]);
   if (left > 0) failed.push(processesLeft(wanted.id, left));
   return { processes, failed };
 }
@@ -148,6 +150,8 @@ async function endUnseen(
     if (!seen && (await freezer.lastPid()) === last) return nothing;
     const targets: BerthProcess[] = [];
     try {
+      await freezer.hold();
+      await stopParents(before.filter((one) => !one.stopped && !which(one)));
       await freezer.freeze();
       targets.push(...look().filter(which));
       for (const one of targets) signalProcess(one, 'SIGKILL');
@@ -172,6 +176,18 @@ const nothing: Ended = { ended: 0, left: 0 };
 async function isOver(first: BerthProcess): Promise<boolean> {
   for (let look = 0; look < 20 && isRunning(first); look += 1) await sleep(100);
   return !isRunning(first);
+}
+
+/** How long a busy host may need until who was stopped has seen its signal. Milliseconds. */
+const stopMs = 1_000;
+
+/** See `parentsFirst`. */
+async function stopParents(all: readonly BerthProcess[]): Promise<void> {
+  const end = performance.now() + stopMs;
+  for (const layer of parentsFirst(all)) {
+    for (const one of layer) signalProcess(one, 'SIGSTOP');
+    while (!layer.every(isStill) && performance.now() < end) await sleep(1);
+  }
 }
 
 /** Children first: whoever waits for one never sees that it was stopped. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../errors.ts';
+import { parentsFirst } from '../session/parents-first.ts';
 import { podContainer } from '../session/pod-object.ts';
 import {
   belongsTo,
@@ -99,6 +100,12 @@ function strangers(all: readonly PodProcess[], open: PodSweep['open']): PodProce
   return all.filter((one) => !belongs(one));
 }
 
+/** Of connections that are open. */
+function others(all: readonly PodProcess[], looking: number, open: PodSweep['open']): PodProcess[] {
+  const belongs = belongsTo(open(), all);
+  return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
+}
+
 async function signalAll(
   { dialogue, seen }: Sweeper,
   signal: NodeJS.Signals,
@@ -151,6 +158,8 @@ async function endUnseen(sweeper: Sweeper): Promise<void> {
   const before = await table();
   const none = strangers(sessionProcesses(before, looking), open).length === 0;
   if (none && (await nobodyCame(dialogue, before))) return;
+  for (const layer of parentsFirst(others(before, looking, open)))
+    await dialogue.ask(`hold ${layer.map(({ pid }) => pid).join(' ')}`);
   await dialogue.ask('freeze');
   const all = await table();
   await signalAll(sweeper, 'SIGKILL', strangers(sessionProcesses(all, looking), open));

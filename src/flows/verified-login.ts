@@ -121,8 +121,8 @@ export async function verifiedLogin(
 }
 
 /**
- * With a refresh token that is not the portal's: each of the two may renew, and end, without the other. The
- * portal's is used only where its access token has ended and there is none of ours that is still good.
+ * With a refresh token that is not the portal's: each of the two may renew, and end, without the other. So
+ * the portal's is never used: where it is single-use, the portal's session would end with it.
  */
 async function ownLogin(
   context: ObtainContext,
@@ -133,23 +133,15 @@ async function ownLogin(
     return ownResult(await obtainToken(context, given));
   } catch (error) {
     if (!hasCode(error, 'token-expired')) throw error;
-    const { own, refreshToken, origin } = stored ?? {};
-    if (own === true && refreshToken !== undefined && origin !== undefined) {
-      const { token = '', expiry = 0, turn = 0 } = stored ?? {};
-      if (isFresh({ expiry }, now())) return { token, expiry, refreshToken, origin, turn, own };
-      const next = { origin, turn: turn + 1, own };
-      try {
-        const renewed = await obtainByOwnRefresh(context, refreshToken, (newest) =>
-          keep?.({ ...next, refreshToken: newest }),
-        );
-        const { claims, ...credential } = renewed;
-        return { ...next, ...credential, expiry: claims.expiry };
-      } catch (refused) {
-        if (!hasCode(refused, 'refresh-token-refused')) throw refused;
-      }
-    }
-    if (given.refreshToken === undefined) throw error;
-    return ownResult(await obtainByRefresh(context, given.refreshToken, () => undefined));
+    const { own, refreshToken, origin, token = '', expiry = 0, turn = 0 } = stored ?? {};
+    if (own !== true || refreshToken === undefined || origin === undefined) throw error;
+    if (isFresh({ expiry }, now())) return { token, expiry, refreshToken, origin, turn, own };
+    const next = { origin, turn: turn + 1, own };
+    const renewed = await obtainByOwnRefresh(context, refreshToken, (newest) =>
+      keep?.({ ...next, refreshToken: newest }),
+    );
+    const { claims, ...credential } = renewed;
+    return { ...next, ...credential, expiry: claims.expiry };
   }
 }
 

@@ -11,6 +11,7 @@ import { factsFunction } from './pod-proc.ts';
  * - `look`: before and after the PIDs, each with its start, the last PID that was given in the pod; all are
  *   looked at twice, since fork(2) takes the PID before the child is seen
  * - `kill -SIGNAL PID…`
+ * - `hold PID…`: stops these, and says so when they are
  * - `freeze`, and then `thaw` (all) or `thawed` (each was let go on): see `freezeFunctions`
  */
 export function sweepWords(): string[] {
@@ -42,6 +43,16 @@ row() {
   read -r up _ </proc/uptime
   echo "$pid $parent $session $state $start $((${'${up%.*}${up#*.}'} - start)) $mark"
 }
+still() {
+  n=0
+  for pid in $rest; do
+    while [ $n -lt 100 ] && facts "$pid"; do
+      case $state in [Tt]) break ;; esac
+      n=$((n + 1))
+      sleep 0.01
+    done
+  done
+}
 name() { echo "$pid $start"; }
 echo $$
 while read -r word rest; do
@@ -49,6 +60,7 @@ while read -r word rest; do
     table) each row ;;
     look) last; echo "$last"; each name; each name; last; echo "$last" ;;
     kill) kill $rest 2>/dev/null ;;
+    hold) hold; kill -s STOP $rest 2>/dev/null; still ;;
     freeze | thaw | thawed) $word ;;
   esac
   echo .

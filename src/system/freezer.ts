@@ -85,6 +85,11 @@ export class Freezer {
     return this.#ask('last');
   }
 
+  /** From here on all go on at the end of the freezer, also whom the caller stops itself. @throws as `lastPid` */
+  async hold(): Promise<void> {
+    await this.#ask('hold');
+  }
+
   /** They go on by themselves after some seconds, whatever becomes of us. @throws as `lastPid` */
   async freeze(): Promise<void> {
     await this.#ask('freeze');
@@ -133,6 +138,6 @@ const stdio: ['pipe', 'pipe', 'ignore'] = ['pipe', 'pipe', 'ignore'];
 const script = String.raw`${freezeFunctions}
 while read -r word; do
   last=
-  case $word in last | freeze | thaw | thawed) $word ;; esac
+  case $word in last | hold | freeze | thaw | thawed) $word ;; esac
   printf '%s\n' "$last"
 done`;

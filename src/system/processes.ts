@@ -29,6 +29,16 @@ export function isRunning({ pid, start }: ProcessId): boolean {
   return startOf(pid) === start;
 }
 
+/** Whether it is stopped by a signal or a debugger, or is no more. */
+export function isStill({ pid, start }: ProcessId): boolean {
+  const fields = statFields(pid);
+  return fields === undefined || fields[19] !== start || isEnded(fields) || isStoppedState(fields);
+}
+
+function isStoppedState([state]: readonly string[]): boolean {
+  return state === 'T' || state === 't';
+}
+
 /** The PID of the parent; nothing for a process that is gone. */
 export function parentOf(pid: number): number | undefined {
   const fields = statFields(pid);
@@ -71,7 +81,7 @@ function factsOf(pid: number, uid: number, status: string): ProcessFacts | undef
     start: fields[19] ?? '',
     parent: Number(fields[1]),
     leader: Number(fields[3]),
-    stopped: fields[0] === 'T' || fields[0] === 't',
+    stopped: isStoppedState(fields),
     uid,
     session: sessionOf(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),

@@ -52,6 +52,8 @@ describe('what an API server says to the relay', { timeout: 60_000 }, () => {
       const status = await readFile(`/proc/${relay.child.pid ?? 0}/status`, 'utf8').catch(() => '');
       peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
     };
+    // Also before: it may end at the first bytes, and the kernel says nothing of one that has ended.
+    await look();
     const timer = setInterval(() => void look(), 20);
     await work();
     await look();
