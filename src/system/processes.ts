@@ -32,7 +32,7 @@ export function isRunning({ pid, start }: ProcessId): boolean {
 /** Whether it is stopped by a signal or a debugger, or is no more. */
 export function isStill({ pid, start }: ProcessId): boolean {
   const fields = statFields(pid);
-  return fields === undefined || fields[19] !== start || isEnded(fields) || isStoppedState(fields);
+  return fields?.[19] !== start || isEnded(fields) || isStoppedState(fields);
 }
 
 function isStoppedState([state]: readonly string[]): boolean {
