@@ -5,6 +5,7 @@ import { asBerthError } from '../src/errors.ts';
 import { openSession } from '../src/flows/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/session/session-request.ts';
+import { userAdvice } from '../src/session/user-advice.ts';
 import { become } from '../src/system/become.ts';
 import { leave } from '../src/system/leave.ts';
 import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
@@ -54,6 +55,6 @@ main({ args: process.argv.slice(2), env: process.env }, log).catch((thrown: unkn
   const error = asBerthError(thrown, 'starting your session');
   log.error(error);
   const said = `${escapeControl(error.message)} [${error.code}, session ${session}]`;
-  writeSync(2, `login: ${said}. ${escapeControl(error.hint)}\n`);
+  writeSync(2, `login: ${said}. ${escapeControl(userAdvice(error))}\n`);
   process.exitCode = noSession;
 });

@@ -29,6 +29,8 @@ export interface ErrorDetails {
   readonly exit: ExitClass;
   /** One line for the admin: what to do next. */
   readonly hint: string;
+  /** True where the hint is for the user who meets the error in a session, too. */
+  readonly forUser?: boolean;
   /** Facts for the log (`cluster`, `file`, `line`); never a secret. */
   readonly fields?: Readonly<Record<string, string | number>>;
   readonly cause?: unknown;
@@ -40,6 +42,7 @@ export class BerthError extends Error {
   readonly code: string;
   readonly exit: ExitClass;
   readonly hint: string;
+  readonly forUser: boolean;
   readonly fields: Readonly<Record<string, string | number>>;
 
   constructor(message: string, details: ErrorDetails) {
@@ -47,6 +50,7 @@ export class BerthError extends Error {
     this.code = details.code;
     this.exit = details.exit;
     this.hint = details.hint;
+    this.forUser = details.forUser ?? false;
     this.fields = details.fields ?? {};
   }
 

@@ -88,7 +88,7 @@ function patch(
 function doneText(plan: SubidPlan): string {
   const lines = fileNames.map((file) => {
     const count = plan.add[file].length;
-    return `${shown(plan.files[file].path)}: ${count === 0 ? 'nothing to add' : `${count} lines added`}`;
+    return `${shown(plan.files[file].path)}: ${count === 0 ? 'complete, not changed' : `${count} lines added`}`;
   });
   const { folders } = plan;
   if (folders !== undefined)

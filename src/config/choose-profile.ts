@@ -1,5 +1,6 @@
 import type { BerthError } from '../errors.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
+import { rulesAudience } from './rule-audience.ts';
 
 /** Who comes, and at which door. */
 export interface ProfileRequest {
@@ -46,8 +47,9 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
     const choice = choiceOf(settings, rule.profile, request, because);
     if (choice !== undefined) return onBackend(choice, rule);
   }
+  const audience = rulesAudience(settings);
   const because =
-    wanted === undefined ? 'no rule fits' : `not in the groups of ${wanted}, and no rule fits`;
+    wanted === undefined ? audience : `not in the groups of ${wanted}, and ${audience}`;
   if (settings.otherwise === 'host-shell') {
     const group = sharedGroup(settings.hostShellGroups, request);
     if (group !== undefined) {

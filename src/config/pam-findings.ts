@@ -8,6 +8,8 @@ export interface PamMissing {
   readonly modules: ReadonlySet<string>;
   /** Of pam_exec; also what root cannot run. */
   readonly programs: ReadonlySet<string>;
+  /** Of pam_env's `conffile=`. */
+  readonly files: ReadonlySet<string>;
 }
 
 /** What sshd's PAM stack leaves open, or leaves behind. */
@@ -58,13 +60,19 @@ const sample = `TYPE CONTROL MODULE, as in ${installedPath('share/etc/pam.d/bert
 /** What is wrong with a line that PAM can read, and what to write. */
 function mistakeOf(
   line: PamLine,
-  { modules, programs }: PamMissing,
+  { modules, programs, files }: PamMissing,
 ): readonly [string, string] | undefined {
   const fails = line.control.missing === 'bad' || line.control.missing === 'die';
   if (modules.has(line.module) && (fails || !line.optional))
     return [
       `there is no module ${line.module}${fails ? ', so nobody gets in' : ''}`,
       `the module's name; where it may be missing, -${line.type} optional ${line.module}`,
+    ];
+  const conffile = environmentFile(line, 'conffile');
+  if (conffile !== undefined && files.has(conffile))
+    return [
+      `there is no ${conffile}, so it sets and unsets nothing`,
+      `the file; ${installedPath('share/etc/security/berth-pam-env.conf')} is Berth's`,
     ];
   const exec = execOf(line);
   if (exec === undefined) return undefined;
@@ -107,6 +115,16 @@ export function execOf({ module, args }: PamLine): PamExec | undefined {
     when: own.findLast((word) => word.startsWith('type='))?.slice('type='.length),
     step: rest.slice(1).findLast((word) => word === 'open' || word === 'close'),
   };
+}
+
+/** The absolute path that a line of pam_env(8) names so. */
+export function environmentFile(
+  { module, args }: PamLine,
+  option: 'conffile' | 'envfile',
+): string | undefined {
+  if (moduleName(module) !== 'pam_env.so') return undefined;
+  const value = args.find((word) => word.startsWith(`${option}=/`));
+  return value?.slice(option.length + 1);
 }
 
 function isHook(program: string): boolean {

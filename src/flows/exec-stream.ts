@@ -289,6 +289,7 @@ function connectionLost(how: string, cause: Error | undefined): BerthError {
     code: 'exec-connection-lost',
     exit: 'temporary',
     hint: 'See whether the pod, its node and the API server still run; how the command ended is not known.',
+    forUser: true,
     cause,
   });
 }

@@ -2,6 +2,7 @@ import { isNamed, type NamedAccounts } from '../config/sshd-directives.ts';
 import type { ProbeAccount } from '../config/sshd-probes.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
+import { getent } from '../system/getent.ts';
 import { runProgram } from '../system/run-program.ts';
 
 export interface AccountQuery {
@@ -27,9 +28,9 @@ const nobody = 65_534;
 export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]> {
   const { users, groups, mentioned, named } = query;
   for (const name of users) checkUserName(name);
-  const [passwd, group] = await Promise.all([entries('passwd', []), entries('group', [])]);
+  const [passwd, group] = await Promise.all([entries('passwd'), entries('group')]);
   const asked = [...new Set([...groups, ...mentioned])];
-  if (asked.length > 0) group.push(...(await entries('group', asked)));
+  group.push(...(await entries('group', asked)));
   const database = new GroupDatabase(group);
 
   const members = groups.flatMap((name) => {
@@ -46,12 +47,12 @@ export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]>
   }
   const known = new Set(passwd.map(([name]) => name));
   const others = mentioned.flatMap((name) => database.membersOf(name).filter((m) => !known.has(m)));
-  if (others.length > 0) passwd.push(...(await entries('passwd', [...new Set(others)])));
+  passwd.push(...(await entries('passwd', [...new Set(others)])));
   // Neither in the enumeration nor in a group: their groups may not be either.
   const byName = named.users.filter(
     (name) => namePattern.test(name) && !passwd.some(([one]) => one === name),
   );
-  const found = byName.length === 0 ? [] : await entries('passwd', byName);
+  const found = await entries('passwd', byName);
   const enumerated = passwd.map((line) =>
     account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')),
   );
@@ -126,21 +127,8 @@ async function groupNames(user: string): Promise<string[]> {
   return stdout.split('\0').filter((name) => name !== '');
 }
 
-/** getent(1); keys that are not there are left out. */
-async function entries(database: string, keys: readonly string[]): Promise<Entry[]> {
-  const words = ['--', database, ...keys];
-  const { error, stdout } = await runProgram('/usr/bin/getent', words, nssOptions);
-  // 2: one or more keys were not found.
-  if (error !== undefined && !(error.code === 2 && keys.length > 0))
-    throw new BerthError(`getent ${database} ended with ${String(error.code)}`, {
-      code: 'nss-failed',
-      exit: 'temporary',
-      hint: 'See whether sssd or LDAP answers: `getent passwd`.',
-    });
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => line.split(':'));
+async function entries(database: string, keys?: readonly string[]): Promise<Entry[]> {
+  return (await getent(database, keys)).map((line) => line.split(':'));
 }
 
 function userUnknown(name: string): BerthError {

@@ -1,4 +1,4 @@
-import { glob, readFile, realpath, stat } from 'node:fs/promises';
+import { glob, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from '../config/sshd-finding.ts';
@@ -6,6 +6,7 @@ import { unheardKeys, unheardText } from '../config/unheard-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
+import { lintedHead } from './linted-text.ts';
 import { writableFindings } from './lint-writable.ts';
 
 /**
@@ -27,8 +28,7 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
   const closedBy = `the file of the installation, root's and mode 0755`;
   let head: string;
   try {
-    if (!(await stat(path)).isFile()) throw new Error('no file');
-    head = (await readFile(path, 'latin1')).slice(0, 256);
+    head = await lintedHead(path);
   } catch {
     return [
       {

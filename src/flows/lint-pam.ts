@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { access, glob, readFile } from 'node:fs/promises';
+import { access, glob } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import { execOf, pamFindings } from '../config/pam-findings.ts';
+import { environmentFile, execOf, pamFindings } from '../config/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from '../config/pam-lines.ts';
 import type { SshdFinding } from '../config/sshd-finding.ts';
-import { isErrno } from '../errors.ts';
+import { BerthError } from '../errors.ts';
+import { lintedText } from './linted-text.ts';
 import { writableFindings } from './lint-writable.ts';
 
 /** Where libpam looks for a service and for what is included, in this order. */
@@ -26,26 +27,33 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
     file = copy ?? (await fileOf(service));
     await read(file, { substack: false }, 0, 0);
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    if (!(error instanceof BerthError)) throw error;
     return [
       {
         code: 'pam-unreadable',
         severity: 'weakness',
-        message: `${String(error.path)} cannot be read (${String(error.code)}): what PAM does at login is not known`,
+        message: `${error.message}: what PAM does at login is not known`,
         closedBy: 'the file of the distribution in its place',
       },
     ];
   }
   const lines = entries.filter((entry): entry is PamLine => 'module' in entry);
   const paths = await namedPaths(lines);
+  const named = (option: 'conffile' | 'envfile'): string[] =>
+    lines.flatMap((line) => environmentFile(line, option) ?? []);
   const trusted = [...files].filter((one) => one !== copy || folders.includes(dirname(one)));
   const writable = [
     ...trusted,
     ...paths.modules.values(),
     ...paths.programs,
-    ...environmentFiles(lines),
+    ...named('conffile'),
+    ...named('envfile'),
   ];
-  const missing = { modules: paths.missingModules, programs: await unusable(paths.programs) };
+  const missing = {
+    modules: paths.missingModules,
+    programs: await unusable(paths.programs, constants.X_OK),
+    files: await unusable(named('conffile'), constants.R_OK),
+  };
   return [
     ...pamFindings(entries, missing, file),
     ...(
@@ -63,7 +71,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   ): Promise<void> {
     files.add(path);
     const inner = level + (substack ? 1 : 0);
-    for (const entry of parsePam(await readFile(path, 'utf8'), path)) {
+    for (const entry of parsePam(await lintedText(path, 'Name it with --pam.'), path)) {
       if ('fault' in entry) {
         // Another type's include takes it as well.
         if (!entries.some((one) => one.file === path && one.line === entry.line))
@@ -120,19 +128,9 @@ async function moduleFolders(): Promise<string[]> {
   return found.sort();
 }
 
-/** Files by which root's line of pam_env makes the environment. */
-function environmentFiles(lines: readonly PamLine[]): string[] {
-  return lines
-    .filter(({ module }) => module.endsWith('pam_env.so'))
-    .flatMap(({ args }) =>
-      args.map((word) => /^(?:conffile|envfile)=(\/.*)$/.exec(word)?.[1] ?? ''),
-    )
-    .filter((path) => path !== '');
-}
-
-async function unusable(programs: readonly string[]): Promise<Set<string>> {
+async function unusable(paths: readonly string[], mode: number): Promise<Set<string>> {
   const missing = new Set<string>();
-  for (const path of programs) if (!(await isUsable(path, constants.X_OK))) missing.add(path);
+  for (const path of paths) if (!(await isUsable(path, mode))) missing.add(path);
   return missing;
 }
 

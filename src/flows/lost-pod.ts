@@ -32,6 +32,7 @@ export async function lostPod(
       code: 'pod-lost',
       exit: 'temporary',
       hint: 'How the command ended is not known. Log in again: it starts anew.',
+      forUser: true,
     });
   } catch {
     // What broke the session is told instead.

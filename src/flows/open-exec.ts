@@ -97,13 +97,14 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
   });
 }
 
-type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
+type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint' | 'forUser'>;
 
 const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'exec-unauthorized',
     exit: 'permission',
     hint: 'The credential of this session is over: log in anew.',
+    forUser: true,
   },
   403: {
     code: 'exec-forbidden',
@@ -114,6 +115,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
     code: 'exec-no-pod',
     exit: 'temporary',
     hint: 'The pod is gone: the next login makes one anew.',
+    forUser: true,
   },
 };
 

@@ -145,7 +145,7 @@ function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): B
   return new BerthError('there is no session for you on this machine', {
     code: 'session-refused',
     exit: 'permission',
-    hint: 'Ask the admins of this machine.',
+    hint: '`berth plan --ssh --user NAME`, run by root, says which rules were tried.',
     fields: { why: code, reason },
     cause: error ?? new Error(reason),
   });

@@ -6,8 +6,8 @@ export interface PlainError extends Omit<Required<ErrorDetails>, 'cause'> {
 }
 
 export function toPlain(error: BerthError): PlainError {
-  const { message, code, exit, hint, fields } = error;
-  return { message, code, exit, hint, fields };
+  const { message, code, exit, hint, forUser, fields } = error;
+  return { message, code, exit, hint, forUser, fields };
 }
 
 export function fromPlain(error: PlainError): BerthError {

@@ -6,11 +6,12 @@ import { isLoginShell } from '../session/login-shell.ts';
 import type { ProgramCall, SessionHost } from '../session/session-host.ts';
 import { sessionRequest } from '../session/session-request.ts';
 import { groupNamesOf } from '../system/group-names.ts';
+import { brieflyAsUser } from './briefly-as-user.ts';
 import type { CheckResult } from './doctor/check.ts';
 import { checkPodman } from './doctor/ssh-checks.ts';
 import { loadSshSettings } from './load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from './plan-pod-session.ts';
-import { readyMounts } from './ready-mounts.ts';
+import { type ReadyMounts, readyMounts } from './ready-mounts.ts';
 import { findRunFolder, runFoldersOf } from './run-folder.ts';
 import { warmContainer } from './warm-container.ts';
 
@@ -95,7 +96,11 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     // Its own mounts are in the plan, or the plan fails by them.
     ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
   );
-  return { ...common, obstacles, session: planned(input, host, profile) };
+  // As the login: what the user put into these paths is followed with the user's rights.
+  const look = (): Promise<ReadyMounts> =>
+    Promise.resolve(readyMounts(profile, host, input.filesFolder));
+  const ready = await (process.getuid?.() === 0 ? brieflyAsUser(user, look) : look());
+  return { ...common, obstacles, session: planned(input, host, profile, ready) };
 }
 
 /** For each thing that the host is asked, in milliseconds. */
@@ -105,8 +110,8 @@ function planned(
   { command, tty, filesFolder }: PlanSessionInput,
   host: SessionHost,
   profile: Parameters<typeof containerRun>[1],
+  { mounts, skipped }: ReadyMounts,
 ): PlannedSession {
-  const { mounts, skipped } = readyMounts(profile, host, filesFolder);
   const name = containerName(profile, host.connection);
   const warm = warmContainer(host, name);
   const container: SessionContainer = warm ?? {

@@ -106,12 +106,14 @@ export function podRefusal(status: number, said: string): BerthError | undefined
       code: 'pod-quota',
       exit: 'temporary',
       hint: 'End another session or job of yours, or ask the admins of the cluster for more.',
+      forUser: true,
     });
   if (/namespaces? "[^"]*" not found|being terminated/.test(said))
     return new BerthError(`your namespace on the cluster is gone: ${plain(said)}`, {
       code: 'pod-namespace-gone',
       exit: 'temporary',
       hint: 'Close all connections and log in again: the first one makes it anew.',
+      forUser: true,
     });
   if ((status === 403 || status === 422) && /admission|denied|policy/i.test(said))
     return new BerthError(`the cluster refuses your session: ${plain(said)}`, {

@@ -73,6 +73,7 @@ function signalled(signal: NodeJS.Signals): BerthError {
     code: 'session-signalled',
     exit: 'temporary',
     hint: 'The client went away, or an admin ended it; how the command ended is not known.',
+    forUser: true,
     fields: { signal },
   });
 }

@@ -146,6 +146,7 @@ function outputClosed(cause: Error): BerthError {
     code: 'exec-output-closed',
     exit: 'io',
     hint: 'The client went away; how the command ended is not known.',
+    forUser: true,
     cause,
   });
 }
@@ -157,6 +158,7 @@ function aborted(reason: unknown): BerthError {
         code: 'exec-aborted',
         exit: 'temporary',
         hint: 'How the command ended is not known.',
+        forUser: true,
         cause: reason,
       });
 }

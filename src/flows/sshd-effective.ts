@@ -1,12 +1,12 @@
-import { glob, readFile } from 'node:fs/promises';
+import { glob } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import { configError } from '../config/config-error.ts';
 import { parseSshdConfigLines } from '../config/sshd-config-file.ts';
 import type { SshdDirective } from '../config/sshd-directives.ts';
 import { type MatchBlock, matchCriteria, type SshdConnection } from '../config/sshd-match.ts';
 import { parseSshdOptions, type SshdOptions } from '../config/sshd-options.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
+import { lintedText } from './linted-text.ts';
 
 export interface SshdProgram {
   /** Absolute path of sshd(8). */
@@ -103,7 +103,7 @@ export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
   ): Promise<void> {
     files.push(file);
     let current: MatchBlock | undefined;
-    for (const line of parseSshdConfigLines(await textOf(file))) {
+    for (const line of parseSshdConfigLines(await lintedText(file, 'Name it with --config.'))) {
       if (line.keyword === 'match') {
         const criteria = [...outer, ...matchCriteria(line)];
         current = { file, line: line.line, text: line.rest, criteria };
@@ -136,20 +136,4 @@ async function includedFiles(patterns: readonly string[]): Promise<string[]> {
     found.push(...files.sort());
   }
   return found;
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    if (!isErrno(cause)) throw cause;
-    if (cause.code === 'ENOENT')
-      throw configError('config-missing', file, 'does not exist', 'Name it with --config.');
-    throw configError(
-      'config-unreadable',
-      file,
-      `cannot be read: ${String(cause.code)}`,
-      'Run it as root.',
-    );
-  }
 }

@@ -4,7 +4,7 @@ import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
 import type { OwnedId } from '../identity/subordinate-faults.ts';
 import type { FileName, SubordinateUser } from '../identity/subordinate-ids.ts';
-import { runProgram } from '../system/run-program.ts';
+import { getent } from '../system/getent.ts';
 
 export interface AccountQuery {
   /** Login names, or lines of passwd(5), which need no lookup; every account where there is none. */
@@ -26,8 +26,6 @@ export interface Accounts {
 
 /** The kernel's overflow UID: nobody. */
 const nobody = 65_534;
-/** On one command line; NSS is asked for each of them in turn. */
-const namesPerCall = 1000;
 
 /**
  * The users who are to have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is
@@ -37,7 +35,7 @@ const namesPerCall = 1000;
  */
 export async function readAccounts(query: AccountQuery): Promise<Accounts> {
   const { wanted, minimumUid, maximumUid } = query;
-  const nss = query.prefix === undefined ? nssOfMachine : nssOfFiles(query.prefix);
+  const nss = query.prefix === undefined ? getent : nssOfFiles(query.prefix);
   const [passwd, group] = await Promise.all([nss('passwd'), nss('group')]);
   const everybody = passwd.map(passwdEntry).filter((entry) => entry !== undefined);
   const chosen = wanted === undefined ? everybody : await named(wanted, nss);
@@ -142,24 +140,6 @@ async function withGroups(
   return users.map((user) => ({ ...user, groups: groups.get(user.name) ?? [] }));
 }
 
-/** getent(1): the keys that are not there are left out. */
-const nssOfMachine: Nss = async (database, keys) => {
-  if (keys === undefined) return getent(database, []);
-  const lines: string[] = [];
-  for (let from = 0; from < keys.length; from += namesPerCall)
-    lines.push(...(await getent(database, keys.slice(from, from + namesPerCall))));
-  return lines;
-};
-
-async function getent(database: string, keys: readonly string[]): Promise<string[]> {
-  const words = ['--', database, ...keys];
-  const { error, stdout } = await runProgram('/usr/bin/getent', words, { maxBuffer: 2 ** 30 });
-  // 2: a key was not found.
-  const answered = error === undefined || (error.code === 2 && keys.length > 0);
-  if (!answered) throw nssFailed(database, error);
-  return nonEmptyLines(stdout);
-}
-
 function nssOfFiles(prefix: string): Nss {
   const read = async (name: string): Promise<string[]> =>
     nonEmptyLines(await readFile(join(prefix, 'etc', name), 'utf8'));
@@ -180,16 +160,6 @@ function nssOfFiles(prefix: string): Nss {
 
 function nonEmptyLines(text: string): string[] {
   return text.split('\n').filter((line) => line !== '');
-}
-
-function nssFailed(database: string, cause: unknown): BerthError {
-  const reason = cause instanceof Error ? cause.message.trim() : String(cause);
-  return new BerthError(`getent ${database}: ${reason}`, {
-    code: 'nss-failed',
-    exit: 'temporary',
-    hint: 'See whether sssd or LDAP answers; with --users-from lines of passwd(5) need no lookup.',
-    cause,
-  });
 }
 
 function unknownUsers(names: readonly string[]): BerthError {

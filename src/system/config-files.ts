@@ -141,7 +141,10 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
         cause,
       );
     }
-    const hint = 'Look at each folder on the way with `namei -l`, and at the disk.';
+    const hint =
+      code === 'EACCES'
+        ? `Look at owners and modes with \`namei -l ${path}\`. Sessions read ssh.yml and its profiles as their user: mode 0644.`
+        : 'Look at each folder on the way with `namei -l`, and at the disk.';
     throw fault('unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);

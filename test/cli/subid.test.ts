@@ -153,7 +153,9 @@ describe('berth subid apply', () => {
   it('touches nothing where nothing is missing', async () => {
     await etc.subid('apply');
     const before = await stat(etc.path('etc/subuid'));
-    expect((await etc.subid('apply')).stdout).toMatch(/subuid: nothing to add\n.*nothing to add/);
+    expect((await etc.subid('apply')).stdout).toMatch(
+      /subuid: complete, not changed\n.*complete, not changed/,
+    );
     expect((await stat(etc.path('etc/subuid'))).ino).toBe(before.ino);
   });
 

@@ -286,7 +286,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     });
     const { status, stderr } = await kubectl(ann());
     provider.intercept = undefined;
-    expect(status).toBe(77);
+    expect(status, stderr).toBe(77);
     expect(stderr).toContain('[refresh-token-refused]');
     expect(stderr).not.toContain(clientSecret);
   });

@@ -137,6 +137,12 @@ const stacks: readonly Stack[] = [
     runs: ['open_session'],
   },
   {
+    what: 'a file of pam_env that is not there, beside',
+    session: `session required pam_env.so readenv=0 conffile=/etc/security/none.conf\n${hook}`,
+    codes: ['pam-line-mistyped'],
+    runs: both,
+  },
+  {
     what: 'no line for the close',
     session: `${exec} type=open_session HOOK open`,
     codes: ['pam-session-missing'],

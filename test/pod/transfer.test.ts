@@ -51,7 +51,7 @@ describe('an image that has no sftp-server and no scp', () => {
     const { exitCode, stderr } = await client('scp', ['-O', there, 'pod-tess@127.0.0.1:none']);
     expect(exitCode).not.toBe(0);
     expect(stderr).toContain('[files-missing, session ');
-    expect(stderr).toContain('berth images files');
+    expect(stderr).toContain('send this line to the admins');
     // sshd shows nothing of what a subsystem says on standard error; syslog has it.
     expect((await sftp('none')).exitCode).not.toBe(0);
   });

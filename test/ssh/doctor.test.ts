@@ -88,6 +88,14 @@ describe('berth doctor on a login node', () => {
       ['ssh-rules failed', 'user-profile failed'],
     ],
     [
+      'an sshd of Berth’s lets the user not in',
+      [
+        `mkdir -p /etc/ssh/berth; echo AllowGroups nobodys >/etc/ssh/berth/login.conf`,
+        'rm -r /etc/ssh/berth',
+      ],
+      ['user-access failed'],
+    ],
+    [
       'a profile is for a group that is not there',
       edit('/etc/berth/profiles/base.yml', '$a groups: [nobodys]'),
       ['ssh-rules failed', 'user-profile failed'],

@@ -1,8 +1,8 @@
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { SiteSettings } from '../../config/settings.ts';
-import { isErrno } from '../../errors.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped, warning } from './check.ts';
+import { there } from './there.ts';
 import { installedPath } from '../../installed-path.ts';
 
 export interface HostInput {
@@ -164,16 +164,6 @@ async function brokerFinding(): Promise<Finding> {
       'Run the portal on a host with systemd, or use a public client.',
     );
   return ok('the units of the broker are installed');
-}
-
-/** Nothing where there is no such file; other errors are the check's failure. */
-async function there<T>(status: Promise<T>): Promise<T | undefined> {
-  try {
-    return await status;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
-  }
 }
 
 function octal(mode: number): string {

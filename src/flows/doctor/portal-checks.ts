@@ -5,6 +5,7 @@ import { type PortalConfig, portalFromApache, portalFromYaml } from '../../confi
 import { parseYaml } from '../../config/yaml-document.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import { readTrusted } from '../admin-access.ts';
+import { writableFindings } from '../lint-writable.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
 import { oidcOf } from './issuer-checks.ts';
 import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
@@ -89,7 +90,12 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
     );
   try {
     const status = await stat(hook);
-    if (status.isFile() && (status.mode & 0o111) !== 0) return ok(`OnDemand runs ${hook}`);
+    if (status.isFile() && (status.mode & 0o111) !== 0) {
+      const [open] = await writableFindings(hook, 'program-writable');
+      return open === undefined
+        ? ok(`OnDemand runs ${hook}`)
+        : failed(`root runs the hook, and ${open.message}`, open.closedBy);
+    }
   } catch (error) {
     if (!isErrno(error)) throw error;
   }

@@ -5,9 +5,9 @@ import { sessionBackends } from '../../config/session-backends.ts';
 import type { User } from '../../identity/user.ts';
 import { profileMounts } from '../../session/profile-mounts.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
-import { runProgram } from '../../system/run-program.ts';
+import { getent } from '../../system/getent.ts';
 import { failed, type Finding, ok, warning } from './check.ts';
-import { there } from './ssh-host-checks.ts';
+import { there } from './there.ts';
 import { installedPath } from '../../installed-path.ts';
 
 /** Whether the rules of ssh.yml let anybody in, and every group and user that they name is there. */
@@ -45,13 +45,8 @@ async function unknown(
   database: 'group' | 'passwd',
   names: ReadonlyMap<string, string>,
 ): Promise<string[]> {
-  if (names.size === 0) return [];
-  const words = ['--', database, ...names.keys()];
-  const { error, stdout } = await runProgram('/usr/bin/getent', words, { env: {} });
-  // 2: a name was not found.
-  if (error !== undefined && error.code !== 2)
-    throw new Error(`getent ${database}: ${error.message.trim()}`, { cause: error });
-  const known = new Set(stdout.split('\n').map((line) => line.split(':')[0]));
+  const lines = await getent(database, [...names.keys()]);
+  const known = new Set(lines.map((line) => line.split(':')[0]));
   return [...names].filter(([name]) => !known.has(name)).map(([name, at]) => `${name} (${at})`);
 }
 

@@ -33,6 +33,7 @@ import {
   userProfileFinding,
 } from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
+import { userAccessFinding } from './ssh-user-access.ts';
 import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../../installed-path.ts';
 
@@ -76,7 +77,12 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const run = runner(timeoutMs);
   const access = await Promise.all([
     run('ssh-rules', () => rulesFinding(known)),
-    ...(user === undefined ? [] : [run('user-profile', () => userProfileFinding(known, user))]),
+    ...(user === undefined
+      ? []
+      : [
+          run('user-access', () => userAccessFinding(user)),
+          run('user-profile', () => userProfileFinding(known, user)),
+        ]),
   ]);
   const pam = await run('pam-session', pamFinding);
   const pods = await checkPods(known, clusters, timeoutMs);

@@ -5,6 +5,7 @@ import { isErrno } from '../../errors.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { writableFindings } from '../lint-writable.ts';
 import { failed, type Finding, ok, skipped, warning } from './check.ts';
+import { there } from './there.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;
@@ -187,14 +188,4 @@ async function output(
   if (error === undefined) return stdout;
   if (isErrno(error, 'ENOENT')) return undefined;
   throw new Error(`${file}: ${error.message.trim()}`, { cause: error });
-}
-
-/** Nothing where there is no such file. */
-export async function there<T>(status: Promise<T>): Promise<T | undefined> {
-  try {
-    return await status;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from './check.ts';
-import { there } from './ssh-host-checks.ts';
+import { there } from './there.ts';
 
 /**
  * f_type of statfs(2): what containers cannot live on. Rootless podman makes files there as IDs that a

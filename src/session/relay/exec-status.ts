@@ -65,6 +65,7 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
       code: 'exec-ended-outside',
       exit: 'temporary',
       hint: 'Its pod was deleted or evicted, or its node is going: kubectl describe pod. How the command ended is not known.',
+      forUser: true,
       fields: { exit: exitCode, missing },
     }),
   );

@@ -50,6 +50,7 @@ function encoded(word: string): string {
     code: 'exec-words',
     exit: 'usage',
     hint: 'Let a shell inside make the bytes: printf with octal escapes.',
+    forUser: true,
   });
 }
 

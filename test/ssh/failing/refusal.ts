@@ -26,6 +26,8 @@ export async function refusal(host: SshHost, user: string): Promise<Refusal> {
   const [, code = '', id = ''] =
     /^login: [^\n]+ \[([a-z-]+), session ([0-9a-f]+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
   expect(code, stderr).not.toBe('');
+  // No user can run what root's hints name.
+  expect(stderr).not.toMatch(/`/);
   let story = '';
   await expect
     .poll(async () => {

@@ -90,7 +90,7 @@ describe('--profile', () => {
     expect(choice(settings, { wanted: 'staff' })).toBe('profile all');
     expect(choice(settings, { wanted: 'staff', groups: [] })).toBe('refuse profile-none');
     expect(chooseProfile(settings, { ...eve, wanted: 'staff', groups: [] }).reason).toBe(
-      'not in the groups of staff, and no rule fits',
+      'not in the groups of staff, and no rule fits: rule 1 is for group users',
     );
   });
 
@@ -104,6 +104,21 @@ describe('whom no rule fits', () => {
   it('is refused', () => {
     expect(choice(site({}, {}))).toBe('refuse profile-none');
     expect(choice(site({ host_shell_groups: ['gpu'] }, {}))).toBe('refuse profile-none');
+  });
+
+  it('is told for whom the rules are, of the first five', () => {
+    const rules = [
+      { profile: 'all', groups: ['users', 'staff'], ports: [2222] },
+      { profile: 'gpu', users: ['ada'] },
+      ...Array.from({ length: 5 }, () => ({ profile: 'all', groups: ['none'] })),
+    ];
+    const settings = site({ rules }, { all: {}, gpu: { groups: ['gpus'] } });
+    expect(chooseProfile(settings, { ...eve, groups: [] }).reason).toBe(
+      'no rule fits: rule 1 is for group users or staff and port 2222, ' +
+        'rule 2 is for user ada and group (of profile gpu) gpus, rule 3 is for group none, ' +
+        'rule 4 is for group none, rule 5 is for group none, and 2 more',
+    );
+    expect(chooseProfile(site({}, {}), eve).reason).toBe('ssh.yml has no rules');
   });
 
   it('gets the host’s shell where the site says so, and the group is named', () => {

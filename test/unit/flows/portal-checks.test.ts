@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -108,6 +108,13 @@ Listen 443
 describe('an ood_portal.yml', () => {
   it('with the lines of the README is fine', async () => {
     expect(complaints(await judge({ yml: {} }))).toEqual([]);
+  });
+
+  it('whose hook others can replace hands them root', async () => {
+    await chmod(join(folder, 'pre-pun'), 0o777);
+    const found = await judge({ yml: {} });
+    expect(complaints(found)).toEqual(['portal-hook failed']);
+    expect(found['portal-hook']?.message).toMatch(/^root runs the hook, and others than root can/);
   });
 
   it('without OIDCPassClaimsAs gives tokens away', async () => {

@@ -1,0 +1,37 @@
+import { BerthError } from '../errors.ts';
+import { runProgram } from './run-program.ts';
+
+/** Keys of one call: the words of a program have a limit (ARG_MAX). */
+const keysPerCall = 1_000;
+
+/** Bytes; a directory with a million users has some 100 MiB of passwd. */
+const longestAnswer = 2 ** 30;
+
+/**
+ * Lines of an NSS database, by getent(1); keys that are not there are left out.
+ *
+ * @param keys Where absent, all that can be enumerated.
+ * @throws {BerthError} `nss-failed`
+ */
+export async function getent(database: string, keys?: readonly string[]): Promise<string[]> {
+  if (keys === undefined) return call(database, []);
+  const lines: string[] = [];
+  for (let from = 0; from < keys.length; from += keysPerCall)
+    lines.push(...(await call(database, keys.slice(from, from + keysPerCall))));
+  return lines;
+}
+
+async function call(database: string, keys: readonly string[]): Promise<string[]> {
+  const words = ['--', database, ...keys];
+  const options = { env: { LC_ALL: 'C' }, maxBuffer: longestAnswer };
+  const { error, stdout } = await runProgram('/usr/bin/getent', words, options);
+  // 2: a key was not found.
+  if (error !== undefined && !(error.code === 2 && keys.length > 0))
+    throw new BerthError(`getent ${database}: ${error.message.trim()}`, {
+      code: 'nss-failed',
+      exit: 'temporary',
+      hint: 'See whether the directory service (sssd, LDAP) answers: `getent passwd`.',
+      cause: error,
+    });
+  return stdout.split('\n').filter((line) => line !== '');
+}
