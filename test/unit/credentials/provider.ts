@@ -47,8 +47,10 @@ export class TestProvider {
       const instead = this.intercept?.(path);
       if (instead === 'hang') return;
       if (instead !== undefined) {
-        response.writeHead(instead.status, { 'content-type': instead.type ?? 'application/json' });
-        response.end(instead.body);
+        const { status, type = 'application/json', body } = instead;
+        response.writeHead(status, { 'content-type': type });
+        // After the request: who closes a connection with something unread in it resets it.
+        request.resume().on('end', () => response.end(body));
         return;
       }
       void this.#provider.callback()(request, response);
