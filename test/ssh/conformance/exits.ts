@@ -38,8 +38,8 @@ export const exits: readonly Case[] = [
   {
     name: 'the shell sees which signal killed its child',
     run: async (client) => {
-      const { exitCode } = await client.ssh(["sh -c 'kill -TERM $$'; exit $?"]);
-      same('exit code', exitCode, 143);
+      const { exitCode, stderr } = await client.ssh(["sh -c 'kill -TERM $$' 2>&1; exit $?"]);
+      same('exit code, and what was said', [exitCode, stderr], [143, '']);
     },
   },
   {
