@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { nearestKey } from '../config/nearest-key.ts';
 import { asBerthError } from '../errors.ts';
 import { findImage, layersOf, splitReference } from '../session/image-index.ts';
 import { type WantedImage, wantedImages } from '../session/image-store.ts';
@@ -56,7 +57,13 @@ function imageFinding(folder: string, image: string): Finding {
   if (found === undefined) {
     const other =
       digest === undefined ? undefined : findImage(index, `${repository}:${tag ?? 'latest'}`);
-    if (other === undefined) return failed('not in the store', pull);
+    if (other === undefined) {
+      const near = nearestKey(
+        image,
+        index.images.flatMap(({ names }) => names),
+      );
+      return failed('not in the store', near === undefined ? pull : `Is ${near} meant? ${pull}`);
+    }
     return failed(`the store has it with another digest, ${[...other.digests].join(' ')}`, pull);
   }
   const [damage, ...more] = imageDamage(folder, index, found);

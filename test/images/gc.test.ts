@@ -140,6 +140,13 @@ describe('berth images gc', () => {
 });
 
 describe('berth images check', () => {
+  it('says which image a misspelt name may mean', async () => {
+    await site.profiles({ base: other.tag.replace(/.(?=:[^/]*$)/, '') });
+    const { stdout } = await site.berth(['check', '-o', 'json']);
+    const { checks } = JSON.parse(stdout) as { checks: { next?: string }[] };
+    expect(checks[0]?.next).toBe(`Is ${other.tag} meant? Run \`berth images pull\`.`);
+  });
+
   it('finds what is missing, has another digest, lost files, or is closed to users', async () => {
     const wrong = `${kept.digest.slice(0, -4)}0000`;
     await site.profiles({

@@ -153,15 +153,18 @@ describe(`${bytes / 1e6} MB`, () => {
 });
 
 describe('a side that is slow', () => {
+  // A busy server may need a second for an answer; what is slow here takes longer than all of them.
+  const heartbeat = { every: 500, missed: 6 };
+
   it('makes the command wait, not the memory grow: 100 MB that nobody reads for a while', async () => {
     const relay = box.begin(sh('head -c 100000000 /dev/zero; exit 4'), { heartbeat });
     // Longer than the pings may be missed: while nothing is read none can be answered.
-    await sleep(3000);
+    await sleep(4000);
     expect(relay.child.exitCode).toBe(null);
     expect(await peak(relay)).toBeLessThan(64);
     let size = 0;
     relay.child.stdout.on('data', (bytes: Buffer) => (size += bytes.length));
-    expect(await relay.ended).toBe(4);
+    expect(await relay.ended, relay.stderr).toBe(4);
     await waitFor({ what: 'all of it', timeoutMs: 10_000 }, () =>
       Promise.resolve(size === 100_000_000 ? true : undefined),
     );
