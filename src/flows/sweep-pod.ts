@@ -4,6 +4,7 @@ import { parentsFirst } from '../session/parents-first.ts';
 import { podContainer } from '../session/pod-object.ts';
 import {
   belongsTo,
+  earlierSweeps,
   hangsUpInPod,
   podProcesses,
   sessionProcesses,
@@ -31,6 +32,9 @@ export interface Swept {
 
 /** Between two looks while something is ending. Milliseconds. */
 const everyMs = 100;
+
+/** How long to wait for other sweeps of the pod; a user may make up one. Milliseconds. */
+const aloneMs = 15_000;
 
 /**
  * Ends in a running pod what is not known to be of an open connection; with `hangUp`, only what a closed
@@ -100,6 +104,21 @@ function strangers(all: readonly PodProcess[], open: PodSweep['open']): PodProce
   return all.filter((one) => !belongs(one));
 }
 
+/**
+ * One sweep stops the processes of a pod at a time, of all login nodes: what another one has stopped would
+ * look as if the user had stopped it, and nobody would let it go on.
+ *
+ * @returns All of the container, as they are then.
+ */
+async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
+  const end = performance.now() + aloneMs;
+  for (;;) {
+    const all = await table();
+    if (earlierSweeps(all, looking).length === 0 || performance.now() > end) return all;
+    await sleep(everyMs);
+  }
+}
+
 /** Of connections that are open. */
 function others(all: readonly PodProcess[], looking: number, open: PodSweep['open']): PodProcess[] {
   const belongs = belongsTo(open(), all);
@@ -154,8 +173,8 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
  * one moment then, and who belongs to an open connection goes on at once.
  */
 async function endUnseen(sweeper: Sweeper): Promise<void> {
-  const { dialogue, looking, table, open } = sweeper;
-  const before = await table();
+  const { dialogue, looking, open, table } = sweeper;
+  const before = await untilAlone(sweeper);
   const none = strangers(sessionProcesses(before, looking), open).length === 0;
   if (none && (await nobodyCame(dialogue, before))) return;
   for (const layer of parentsFirst(others(before, looking, open)))

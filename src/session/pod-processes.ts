@@ -10,9 +10,12 @@ export interface PodProcess {
   readonly start: number;
   /** Since then, in clock ticks: hundredths of a second. */
   readonly age: number;
-  /** BERTH_CONNECTION of the environment that it was started with; it may be a lie. */
+  /** BERTH_CONNECTION of the environment that it was started with, or `sweepMark`; it may be a lie. */
   readonly mark: string | undefined;
 }
+
+/** Of a shell that sweeps the pod, of whatever login node. */
+export const sweepMark = 'sweep';
 
 /** @param rows `PID PARENT SESSION STATE START AGE MARK`, `-` for no mark; what is no such row is left out. */
 export function podProcesses(rows: readonly string[]): PodProcess[] {
@@ -31,7 +34,7 @@ export function podProcesses(rows: readonly string[]): PodProcess[] {
 }
 
 /**
- * What sessions have in a pod: all but the container's own first process, and the shell that looks.
+ * What sessions have in a pod: all but the container's own first process, and the shells that look.
  *
  * @param looking PID of that shell.
  */
@@ -41,12 +44,30 @@ export function sessionProcesses(all: readonly PodProcess[], looking: number): P
     .toSorted((a, b) => a.start - b.start || a.pid - b.pid)[0];
   const byPid = new Map(all.map((one) => [one.pid, one]));
   return all.filter(
-    (one) => one !== first && !ancestry(one, byPid).some(({ pid }) => pid === looking),
+    (one) =>
+      one !== first && !ancestry(one, byPid).some((from) => from.pid === looking || isSweep(from)),
   );
 }
 
 /** How long an exec may take until its process wears its mark: it is the container runtime's own before. */
 const beginning = 300;
+
+/** No sweep takes so long. Hundredths of a second. */
+const longestSweep = 6_000;
+
+/** The other sweeps that began before this one, and are still there. */
+export function earlierSweeps(all: readonly PodProcess[], looking: number): PodProcess[] {
+  const own = all.find(({ pid }) => pid === looking);
+  if (own === undefined) return [];
+  return all.filter(
+    (one) =>
+      isSweep(one) && (one.start < own.start || (one.start === own.start && one.pid < own.pid)),
+  );
+}
+
+function isSweep({ mark, parent, age }: PodProcess): boolean {
+  return mark === sweepMark && parent === 0 && age < longestSweep;
+}
 
 /**
  * Whether it is known to be of a connection that is open: by its mark, or because whom it descends from,

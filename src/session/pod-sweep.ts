@@ -1,5 +1,9 @@
 import { freezeFunctions } from '../freeze-functions.ts';
 import { factsFunction } from './pod-proc.ts';
+import { sweepMark } from './pod-processes.ts';
+
+/** The name that the shell gives itself. */
+const sweepName = 'berth-sweep';
 
 /**
  * Words of a shell that looks through a pod's processes and signals them, as it is told by lines on its
@@ -15,7 +19,7 @@ import { factsFunction } from './pod-proc.ts';
  * - `freeze`, and then `thaw` (all) or `thawed` (each was let go on): see `freezeFunctions`
  */
 export function sweepWords(): string[] {
-  return ['/bin/sh', '-c', script, 'sweep'];
+  return ['/bin/sh', '-c', script, sweepName];
 }
 
 /**
@@ -38,6 +42,11 @@ row() {
     *"$nl"BERTH_CONNECTION=?*)
       mark=${'${env#*"$nl"BERTH_CONNECTION=}'} mark=${'${mark%%"$nl"*}'}
       case $mark in *[!0-9.]*) mark=other ;; esac
+      ;;
+    *)
+      [ "$parent" != 0 ] || case $(tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline") in
+        *"$nl"${sweepName}) mark=${sweepMark} ;;
+      esac
       ;;
   esac
   read -r up _ </proc/uptime

@@ -5,6 +5,7 @@ import { installed } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { forkChain } from '../ssh/fork-chain.ts';
+import { times } from '../soak.ts';
 import { leftOver, nothingLeft } from '../ssh/left-over.ts';
 import { LiveSession } from '../ssh/live-session.ts';
 import { startPodHost, type PodHost } from './pod-host.ts';
@@ -94,6 +95,25 @@ describe('a session whose pod is deleted under it', () => {
       expect([again.exitCode, again.stdout.toString()]).toEqual([0, 'anew\n']);
     },
   );
+});
+
+describe('connections to one pod that end at the same time', () => {
+  it('stop nobody for good who is still there', { timeout: 240_000 }, async () => {
+    const user = 'pf-shared';
+    const other = LiveSession.begin(pods.host, user, ['-tt']);
+    other.client.stdin?.write('echo re""ady; cat\n');
+    await other.says('ready');
+    for (let round = 0; round < times(5, 50); round += 1) {
+      const ends = await Promise.all(Array.from({ length: 6 }, () => ssh(user, 'sleep 0.1')));
+      expect(ends.map(({ exitCode }) => exitCode)).toEqual(ends.map(() => 0));
+      other.client.stdin?.write(`round ${round}\n`);
+      // Said by the terminal, and by cat in the foreground.
+      await waitFor({ what: 'cat to answer', timeoutMs: 20_000 }, () =>
+        Promise.resolve(other.said.split(`round ${round}\r\n`).length === 3 ? true : undefined),
+      );
+    }
+    await other.cut();
+  });
 });
 
 describe('a relay that is killed with -9', () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { belongsTo, podProcesses, sessionProcesses } from '../../../src/session/pod-processes.ts';
+import {
+  belongsTo,
+  earlierSweeps,
+  podProcesses,
+  sessionProcesses,
+} from '../../../src/session/pod-processes.ts';
 
 /** PID PARENT SESSION STATE START AGE MARK */
 const rows = [
@@ -21,6 +26,21 @@ const strangers = (open: readonly string[]): number[] => {
   return all.filter((one) => !belongs(one)).map(({ pid }) => pid);
 };
 
+describe('the sweeps before this one', () => {
+  it('are those that are older and still there', () => {
+    const all = podProcesses([
+      '7 0 7 S 100 9000 -',
+      '60 0 60 S 5000 300 sweep',
+      '70 0 70 S 5100 200 sweep',
+      '71 0 71 S 5100 200 sweep',
+      '80 0 80 S 5200 100 sweep',
+      '90 0 90 S 100 9000 sweep',
+    ]);
+    const before = (own: number): number[] => earlierSweeps(all, own).map(({ pid }) => pid);
+    expect([60, 70, 71, 80, 99].map(before)).toEqual([[], [60], [60, 70], [60, 70, 71], []]);
+  });
+});
+
 describe('what of a pod is nobody’s', () => {
   it('wears the mark of no open connection, and descends from none and is in no session of one', () => {
     expect(strangers(['12.34'])).toEqual([22, 23, 30, 40]);
@@ -36,6 +56,17 @@ describe('what of a pod is nobody’s', () => {
     expect(all.filter((one) => !belongsTo(new Set(), all)(one)).map(({ pid }) => pid)).toEqual([
       7, 51,
     ]);
+  });
+
+  it('is not another sweep with what it runs, which a user cannot make up for long', () => {
+    const all = podProcesses([
+      '7 0 7 S 100 9000 -',
+      '60 0 60 S 5000 100 sweep',
+      '61 60 60 S 5001 99 -',
+      '62 0 62 S 100 9000 sweep',
+      '63 1 63 S 5000 100 sweep',
+    ]);
+    expect(sessionProcesses(all, looking).map(({ pid }) => pid)).toEqual([62, 63]);
   });
 
   it('is not made of what the pod says beside its rows', () => {
