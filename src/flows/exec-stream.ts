@@ -40,6 +40,9 @@ const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
 /** A server that has read all standard input answers within this, in milliseconds. */
 const stuckMs = 300;
 
+/** What may be the beginning of a mark waits so long for the rest: both are one write(2). Milliseconds. */
+const heldMs = 50;
+
 /** Of what is sent at once, as much as a slot has. Bytes. */
 const longestMessage = 64 * 1024;
 
@@ -71,6 +74,7 @@ export class ExecStream {
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
   #stuck: NodeJS.Timeout | undefined;
+  #held: NodeJS.Timeout | undefined;
 
   constructor(opened: OpenedExec, sink: ExecSink, options: ExecStreamOptions = {}) {
     this.#opened = opened;
@@ -168,6 +172,15 @@ export class ExecStream {
     const own = (said: Buffer): void => this.#sink.output(channel, said);
     if (this.#marks === undefined) own(bytes);
     else if (this.#marks.pass(channel, bytes, own)) this.#commandEnded();
+    else if (this.#marks.holds) {
+      clearTimeout(this.#held);
+      this.#held = setTimeout(() => this.#release(), heldMs);
+    }
+  }
+
+  #release(): void {
+    clearTimeout(this.#held);
+    this.#marks?.release((channel, bytes) => this.#sink.output(channel, bytes));
   }
 
   /**
@@ -274,7 +287,7 @@ export class ExecStream {
     clearInterval(this.#timer);
     clearTimeout(this.#grace);
     clearTimeout(this.#stuck);
-    this.#marks?.rest((channel, bytes) => this.#sink.output(channel, bytes));
+    this.#release();
     this.#opened.socket.destroy();
     this.#sink.end(outcome);
   }

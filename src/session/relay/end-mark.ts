@@ -37,7 +37,7 @@ export class EndMarks {
   readonly #begin: Buffer;
   readonly tty: boolean;
   readonly #awaited: Set<Channel>;
-  readonly #held = new Map<Channel, Buffer>();
+  readonly #held = new Map<Channel, Held>();
   #code: number | undefined;
 
   constructor(nonce: string, { tty }: { readonly tty: boolean }) {
@@ -56,26 +56,33 @@ export class EndMarks {
     return [...this.#awaited].join(' and ');
   }
 
+  /** Whether something waits that may be the beginning of a mark, and may as well be all that was written. */
+  get holds(): boolean {
+    return [...this.#held.values()].some(
+      ({ bytes, shown }) => bytes.length > shown && bytes.length < this.#begin.length,
+    );
+  }
+
   /**
-   * Hands on what is the command's; what may be the beginning of a mark waits.
+   * Hands on what is the command's; what may be the beginning of a mark waits for the rest, or `release`.
    *
    * @returns Whether `exitCode` is known by this.
    */
   pass(channel: Channel, bytes: Buffer, output: (bytes: Buffer) => void): boolean {
-    const held = this.#held.get(channel);
+    const { bytes: held, shown } = this.#held.get(channel) ?? { bytes: undefined, shown: 0 };
     const data = held === undefined ? bytes : Buffer.concat([held, bytes]);
     this.#held.delete(channel);
     if (!this.#awaited.has(channel)) {
       // A terminal shows its answer too, and is about to close.
-      if (!this.tty) emit(data, output);
+      if (!this.tty) emit(data.subarray(shown), output);
       return false;
     }
     const at = data.indexOf(this.#begin);
     const end = at + this.#begin.length + digits + separator.length;
-    if (at < 0) this.#passUnmarked(channel, data, output);
+    if (at < 0) this.#passUnmarked(channel, data, shown, output);
     else {
-      emit(data.subarray(0, at), output);
-      if (data.length < end) this.#held.set(channel, Buffer.from(data.subarray(at)));
+      emit(data.subarray(shown, at), output);
+      if (data.length < end) this.#hold(channel, data.subarray(at), shown - at);
       else {
         const code = data.toString('latin1', at + this.#begin.length, end - separator.length);
         // Whoever else can write it in the pod is the user, too.
@@ -88,20 +95,40 @@ export class EndMarks {
     return false;
   }
 
-  /** What still waits, when nothing more comes: it was no mark. */
-  rest(output: (channel: Channel, bytes: Buffer) => void): void {
-    for (const [channel, bytes] of this.#held) output(channel, bytes);
-    this.#held.clear();
+  /**
+   * Hands on what waits, when nothing has come for a while: a protocol's last byte may be that of a mark, and
+   * its other end waits for it. If the rest comes nevertheless, it is a mark all the same.
+   */
+  release(output: (channel: Channel, bytes: Buffer) => void): void {
+    for (const [channel, { bytes, shown }] of this.#held) {
+      this.#hold(channel, bytes, bytes.length);
+      emit(bytes.subarray(shown), (rest) => output(channel, rest));
+    }
   }
 
-  #passUnmarked(channel: Channel, data: Buffer, output: (bytes: Buffer) => void): void {
+  #passUnmarked(
+    channel: Channel,
+    data: Buffer,
+    shown: number,
+    output: (bytes: Buffer) => void,
+  ): void {
     const from = Math.max(0, data.length - this.#begin.length + 1);
     let at = data.indexOf(separator, from);
     while (at >= 0 && !data.subarray(at).equals(this.#begin.subarray(0, data.length - at)))
       at = data.indexOf(separator, at + 1);
-    if (at >= 0) this.#held.set(channel, Buffer.from(data.subarray(at)));
-    emit(at < 0 ? data : data.subarray(0, at), output);
+    if (at >= 0) this.#hold(channel, data.subarray(at), shown - at);
+    emit(data.subarray(shown, at < 0 ? undefined : at), output);
   }
+
+  #hold(channel: Channel, bytes: Buffer, shown: number): void {
+    this.#held.set(channel, { bytes: Buffer.from(bytes), shown: Math.max(0, shown) });
+  }
+}
+
+interface Held {
+  readonly bytes: Buffer;
+  /** So many of them were handed on already. */
+  readonly shown: number;
 }
 
 type Channel = 'stdout' | 'stderr';

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Background } from './background.ts';
 import { matches, same, succeeded, type Case } from './case.ts';
 
 /** `ssh host COMMAND`: bytes in, bytes out, in the order and form of a plain sshd. */
@@ -23,6 +24,20 @@ export const commands: readonly Case[] = [
     run: async (client) => {
       const { stdout, stderr } = await client.ssh(['true']);
       same('output', stdout.toString() + stderr, '');
+    },
+  },
+  {
+    name: 'an answer is there at once, whatever byte it ends with: protocols wait for it',
+    run: async (client) => {
+      const session = Background.ssh(client, ['cat']);
+      try {
+        for (let code = 0; code < 128; code += 1) {
+          session.write(String.fromCharCode(code));
+          await session.shows(new RegExp(`^[^]{${code + 1}}$`), 10_000);
+        }
+      } finally {
+        await session.end();
+      }
     },
   },
   {

@@ -14,7 +14,7 @@ function passed(parts: readonly Buffer[], tty = false) {
   const known = parts.map((part) =>
     marks.pass('stdout', part, (bytes) => (text += bytes.toString('latin1'))),
   );
-  marks.rest((_, bytes) => (text += bytes.toString('latin1')));
+  marks.release((_, bytes) => (text += bytes.toString('latin1')));
   return { text, exitCode: marks.exitCode, known: known.filter(Boolean).length };
 }
 
@@ -32,6 +32,51 @@ function run(words: readonly string[], before?: string) {
   marks.pass('stderr', stderr, (bytes) => (said.stderr += bytes.toString()));
   return { ...said, status, exitCode: marks.exitCode };
 }
+
+describe('what may be the beginning of a mark', () => {
+  const told = (marks: EndMarks, part: string): string => {
+    let text = '';
+    marks.pass(
+      'stdout',
+      Buffer.from(part, 'latin1'),
+      (bytes) => (text += bytes.toString('latin1')),
+    );
+    return text;
+  };
+  const released = (marks: EndMarks): string => {
+    let text = '';
+    marks.release((_, bytes) => (text += bytes.toString('latin1')));
+    return text;
+  };
+
+  it('is handed on where nothing more comes: the other end of a protocol waits for it', () => {
+    const marks = new EndMarks(nonce, { tty: false });
+    expect([told(marks, 'ab\u001e'), marks.holds]).toEqual(['ab', true]);
+    expect([released(marks), marks.holds, released(marks)]).toEqual(['\u001e', false, '']);
+    expect([told(marks, 'c\u001e'), released(marks), told(marks, '\u001ed')]).toEqual([
+      ...['c', '\u001e', '\u001ed'],
+    ]);
+    expect(marks.holds).toBe(false);
+  });
+
+  it('is a mark though it was handed on, and none of it comes twice', () => {
+    for (let cut = 1; cut < mark.length; cut += 1) {
+      const marks = new EndMarks(nonce, { tty: true });
+      expect(told(marks, `a${mark.slice(0, cut)}`)).toBe('a');
+      expect(marks.holds).toBe(cut < mark.length - 4);
+      expect(released(marks)).toBe(mark.slice(0, cut));
+      expect(told(marks, mark.slice(cut))).toBe('');
+      expect(marks.exitCode).toBe(7);
+    }
+  });
+
+  it('that others wait for is not taken for what it is not', () => {
+    const marks = new EndMarks(nonce, { tty: true });
+    expect(told(marks, '\u001ebe')).toBe('');
+    expect(released(marks)).toBe('\u001ebe');
+    expect([told(marks, 'r'), released(marks), told(marks, 'x')]).toEqual(['', 'r', 'x']);
+  });
+});
 
 describe('the mark of a command’s end', () => {
   it.each([
