@@ -75,9 +75,12 @@ interface Limits {
  * Core, section 2); whether the provider adds the cluster's audience shows at the first login only.
  */
 function audienceFinding({ audience, clientId, exchange, token }: OidcSettings): Finding {
-  if (exchange) return ok(`the portal's token is exchanged for one of audience ${audience}`);
+  if (exchange)
+    return ok(
+      `the portal's token is to be exchanged for one of audience ${audience}: whether the issuer grants it shows at a login`,
+    );
   return token === 'id' && audience === clientId
-    ? ok(`the portal's ID token is for ${clientId}, as the cluster wants it`)
+    ? ok(`the portal's ID token is for ${clientId}, which is the audience that is configured`)
     : skipped(
         `whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} is good for ${audience} shows at a login: the provider must add that audience`,
       );

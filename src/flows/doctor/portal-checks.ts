@@ -22,6 +22,8 @@ const apacheFiles: readonly ApacheFiles[] = [
   },
 ];
 
+const generator = '/opt/ood/ood-portal-generator/sbin/update_ood_portal';
+
 export interface ApacheFiles {
   readonly module: string;
   readonly portal: string;
@@ -69,7 +71,7 @@ export async function checkPortal(
 function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) => Finding): Finding {
   const [finding, wanted] = [apache, yml].flatMap((one) => (one === undefined ? [] : judge(one)));
   if (finding === undefined || !('next' in finding)) return finding ?? skipped(`no ${file}`);
-  const apply = `run update_ood_portal and restart Apache`;
+  const apply = `run ${generator} and restart Apache`;
   return {
     ...finding,
     next:
@@ -86,7 +88,7 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   if (hook === undefined)
     return failed(
       'OnDemand runs no hook when a user logs in',
-      `Set pun_pre_hook_root_cmd in ${file}, run update_ood_portal and restart Apache.`,
+      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} says it and is not in effect`}: run ${generator} and restart Apache.`,
     );
   try {
     const status = await stat(hook);

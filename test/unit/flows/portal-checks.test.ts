@@ -228,7 +228,18 @@ describe('the configuration that Apache reads', () => {
     expect(found['portal-tokens']?.message).toContain(
       'behind /node gets OIDC_refresh_token, OIDC_id_token of',
     );
-    expect(found['portal-tokens']?.next).toMatch(/is not in effect: run update_ood_portal/);
+    expect(found['portal-tokens']?.next).toMatch(/is not in effect: run \S+\/update_ood_portal /);
+  });
+
+  it('says of a hook that was not applied that it is not in effect', async () => {
+    const without = generated(readme.oidc_settings).replace(/^.*OOD_PUN_PRE_HOOK_ROOT_CMD.*$/m, '');
+    const found = await judge({ yml: {}, apache: without });
+    expect(complaints(found)).toEqual(['portal-hook failed']);
+    expect(found['portal-hook']?.next).toMatch(
+      /ood_portal\.yml says it and is not in effect: run /,
+    );
+    const never = await judge({ apache: without });
+    expect(never['portal-hook']?.next).toMatch(/^Set pun_pre_hook_root_cmd in /);
   });
 
   it('counts with what a location says, and with the file of the module', async () => {
