@@ -238,8 +238,6 @@ describe('the configuration that Apache reads', () => {
     expect(found['portal-hook']?.next).toMatch(
       /ood_portal\.yml says it and is not in effect: run /,
     );
-    const never = await judge({ apache: without });
-    expect(never['portal-hook']?.next).toMatch(/^Set pun_pre_hook_root_cmd in /);
   });
 
   it('counts with what a location says, and with the file of the module', async () => {
