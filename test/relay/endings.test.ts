@@ -157,17 +157,21 @@ describe('a side that is slow', () => {
   const heartbeat = { every: 500, missed: 6 };
 
   it('makes the command wait, not the memory grow: 100 MB that nobody reads for a while', async () => {
-    const relay = box.begin(sh('head -c 100000000 /dev/zero; exit 4'), { heartbeat });
+    // It stays until all is read, as a session does (`withEndMark`): the API server ends a stream whose other
+    // side has gone at the first ping that it cannot hand on, with what is still unread.
+    const command = sh('head -c 100000000 /dev/zero; cat >/dev/null; exit 4');
+    const relay = box.begin(command, { heartbeat });
     // Longer than the pings may be missed: while nothing is read none can be answered.
     await sleep(4000);
     expect(relay.child.exitCode).toBe(null);
     expect(await peak(relay)).toBeLessThan(64);
     let size = 0;
     relay.child.stdout.on('data', (bytes: Buffer) => (size += bytes.length));
-    expect(await relay.ended, relay.stderr).toBe(4);
-    await waitFor({ what: 'all of it', timeoutMs: 10_000 }, () =>
+    await waitFor({ what: 'all of it', timeoutMs: 30_000 }, () =>
       Promise.resolve(size === 100_000_000 ? true : undefined),
     );
+    relay.child.stdin.end();
+    expect(await relay.ended, relay.stderr).toBe(4);
   });
 
   it('makes the writer wait: a command that does not read is not taken for a dead one', async () => {
