@@ -109,13 +109,14 @@ describe("what root does at a user's open and close", () => {
     await closed(async () => {
       const session = await LiveSession.ready(host, 'ada', 'cat');
       const run = `/run/user/${uid}`;
-      await as('ada', `rm -r ${run}/berth; ln -s /root/treasure ${run}/berth`);
+      // In one step: somebody may be writing there.
+      await as('ada', `mv ${run}/berth ${run}/was; ln -s /root/treasure ${run}/berth`);
       await as('ada', `ln -sf /root/treasure/berth-base.json ${run}/libpod/tmp/pause.pid`);
       await session.cut();
     });
     const { stdout } = await host.inside(['cat', '/root/treasure/berth-base.json']);
     expect(stdout.toString()).toBe('kept\n');
-    await as('ada', `rm /run/user/${uid}/berth`);
+    await as('ada', `rm -r /run/user/${uid}/berth /run/user/${uid}/was`);
   });
 
   it('signals nobody whom the user names: pause.pid, a mark, or a note', async () => {
