@@ -1,8 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Profile } from '../config/profile.ts';
 import { isWithin } from '../config/protected-folders.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import { containerRun, passwdEntry, pidFile } from '../session/container-run.ts';
 import {
   inFilesOf,
@@ -180,10 +181,25 @@ async function limitsOf(
   return processLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
 }
 
-/** What `ENV` of the image says, as the container's first process has it. */
+/** How long a busy host may need until a process that was let go runs its program. Milliseconds. */
+const execMs = 5_000;
+
+/**
+ * What `ENV` of the image says, as the container's first process has it. The runtime has let that process go,
+ * and it becomes the container's program a moment later: until then it is the runtime's own, which nobody may
+ * look into (PR_SET_DUMPABLE, proc(5)).
+ */
 async function imageEnvironment(pid: number): Promise<string[]> {
-  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
-  return text.split('\0').filter((pair) => pair !== '');
+  const end = performance.now() + execMs;
+  for (;;) {
+    try {
+      const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+      return text.split('\0').filter((pair) => pair !== '');
+    } catch (error) {
+      if (!isErrno(error, 'EACCES') || performance.now() > end) throw error;
+    }
+    await sleep(5);
+  }
 }
 
 /**
