@@ -1,11 +1,12 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/signing-keys.ts';
 import { asBerthError } from '../src/errors.ts';
 import { mintUserToken } from '../src/flows/mint-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
 import { loadSettings } from '../src/flows/load-settings.ts';
-import { serveBroker } from '../src/flows/serve-broker.ts';
+import { refusal, serveBroker } from '../src/flows/serve-broker.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
 import { stderrSink } from '../src/system/leave.ts';
@@ -55,16 +56,22 @@ async function main(): Promise<number> {
       now,
     },
   );
-  writeSync(1, `${JSON.stringify(answer)}\n`);
+  tell(answer);
   if (error === undefined) return 0;
   log.error(error, { uid });
   return error.exitCode;
+}
+
+function tell(answer: BrokerAnswer): void {
+  writeSync(1, `${JSON.stringify(answer)}\n`);
 }
 
 void main()
   .catch((thrown: unknown) => {
     const error = asBerthError(thrown, 'answering a request');
     log.error(error);
+    // Silence would be taken for the limit of connections.
+    tell(refusal(error));
     return error.exitCode;
   })
   // A client that keeps its end open must not keep this process.

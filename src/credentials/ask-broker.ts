@@ -37,10 +37,12 @@ type AnswerParts = Partial<Extract<BrokerAnswer, { token: string }>> &
 
 const maximumBytes = 128 * 1024;
 const firstPauseMs = 100;
+/** Who waits in line comes about as often as there can be a place: a broker takes some 0.2 s. */
+const longestPauseMs = 1_000;
 
 async function untilServed(path: string, request: string, timeoutMs: number): Promise<string> {
   const end = performance.now() + timeoutMs;
-  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     try {
       return await converse(path, request, end - performance.now());
     } catch (error) {

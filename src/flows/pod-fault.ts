@@ -1,5 +1,6 @@
 import { BerthError, type ExitClass } from '../errors.ts';
 import type { PodFault, PodState } from '../session/pod-state.ts';
+import { type PullFailure, pullFailure } from '../session/pull-failure.ts';
 import { installedPath } from '../installed-path.ts';
 
 interface Words {
@@ -33,48 +34,41 @@ const words: Readonly<Record<PodFault, Words>> = {
   },
 };
 
-/** What containerd and CRI-O say of a pull that failed; the first that fits counts. */
-const pulls: readonly (Words & { readonly code: string; readonly pattern: RegExp })[] = [
-  {
-    pattern: /ErrImageNeverPull/,
+const pulls: Readonly<Record<PullFailure, Words & { readonly code: string }>> = {
+  never: {
     code: 'pod-image-missing',
     message: 'the image of your session is not on its node',
     hint: 'Bring it there, or say `pull: missing` in the profile.',
   },
-  {
-    pattern: /InvalidImageName/,
+  name: {
     code: 'pod-image-name',
     message: 'the image of your session has a name that is none',
     hint: 'Correct `image` in the profile.',
     exit: 'config',
   },
-  {
-    pattern:
-      /connection refused|i\/o timeout|no such host|no route to host|network is unreachable|TLS handshake timeout|connection reset|: EOF|50[0234] /i,
+  unreachable: {
     code: 'pod-registry-unreachable',
     message: 'the image of your session cannot be fetched: its registry does not answer',
     hint: 'See whether the registry runs and the nodes may reach it; the next login tries again.',
     exit: 'temporary',
   },
-  {
-    pattern: /unauthorized|authorization failed|access denied|forbidden|no basic auth/i,
+  denied: {
     code: 'pod-image-denied',
     message:
       'the image of your session cannot be fetched: its registry does not let the cluster have it',
     hint: 'See the pull secret of the namespace (`pull_secret` in the profile, or what the hook makes).',
   },
-  {
-    pattern: /not found|manifest unknown|does not exist/i,
+  missing: {
     code: 'pod-image-missing',
     message: 'the image of your session is not in its registry',
     hint: 'Push it, or correct `image` in the profile.',
   },
-];
+};
 
 /** A pod that will not run, or does no more. */
 export function podFault(code: PodFault, detail: string): BerthError {
-  const known =
-    code === 'pod-image' ? pulls.find(({ pattern }) => pattern.test(detail)) : undefined;
+  const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
+  const known = failure && pulls[failure];
   const { message, hint, exit = 'unavailable' } = known ?? words[code];
   return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, exit, hint });
 }

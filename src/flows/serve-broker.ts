@@ -38,13 +38,13 @@ export async function serveBroker(
     return { answer: { token, expiry }, uid };
   } catch (thrown) {
     const error = asBerthError(thrown, 'renewing a credential');
-    const { code, message, hint, exit } = error;
-    return {
-      answer: { error: { code, message, hint, exit } },
-      error,
-      ...(uid !== undefined && { uid }),
-    };
+    return { answer: refusal(error), error, ...(uid !== undefined && { uid }) };
   }
+}
+
+/** What the client is told of an error. */
+export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer {
+  return { error: { code, message, hint, exit } };
 }
 
 async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {

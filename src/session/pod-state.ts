@@ -1,3 +1,5 @@
+import { failsAgain } from './pull-failure.ts';
+
 /** What of a Pod's status tells how far it is (v1.Pod). */
 export interface PodStatus {
   readonly metadata?: {
@@ -38,6 +40,7 @@ export type PodFault =
 
 /** Reasons of the kubelet after which waiting longer changes nothing (pkg/kubelet/images, container). */
 const hopeless: Readonly<Record<string, PodFault | undefined>> = {
+  ErrImagePull: 'pod-image',
   ImagePullBackOff: 'pod-image',
   ErrImageNeverPull: 'pod-image',
   InvalidImageName: 'pod-image',
@@ -61,7 +64,8 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
   const [container] = containerStatuses;
   if (container?.state?.running !== undefined) return { kind: 'running' };
   const waiting = container?.state?.waiting;
-  const fault = hopeless[waiting?.reason ?? ''];
+  const fetchesAgain = waiting?.reason === 'ErrImagePull' && !failsAgain(waiting.message ?? '');
+  const fault = fetchesAgain ? undefined : hopeless[waiting?.reason ?? ''];
   if (fault !== undefined)
     return {
       kind: 'failed',
@@ -79,8 +83,7 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
     return { kind: 'waiting', text: 'asking for a place on the cluster' };
   return {
     kind: 'waiting',
-    text:
-      waiting?.reason === 'ErrImagePull' ? 'fetching the image once more' : 'starting on its node',
+    text: fetchesAgain ? 'fetching the image once more' : 'starting on its node',
     ...(waiting?.message === undefined ? {} : { detail: waiting.message }),
   };
 }

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
+import type { ClientOptions } from '../host/client.ts';
 import type { SshHost } from '../host/ssh-host.ts';
 
 export interface Refusal {
@@ -16,9 +17,13 @@ export interface Refusal {
  * A login that must fail: nothing on stdout, one line on stderr, 255 as ssh(1) itself has it, and in
  * syslog the whole story by the id that the user was told.
  */
-export async function refusal(host: SshHost, user: string): Promise<Refusal> {
+export async function refusal(
+  host: SshHost,
+  user: string,
+  options: ClientOptions = {},
+): Promise<Refusal> {
   const began = performance.now();
-  const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in']);
+  const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in'], options);
   // sshd's own, where the home is not there.
   const stderr = said.replace(/^Could not chdir to home directory [^\n]+\n/, '');
   const milliseconds = performance.now() - began;

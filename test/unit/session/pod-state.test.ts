@@ -57,6 +57,26 @@ describe('how far a pod is', () => {
     },
   );
 
+  const from = 'failed to pull and unpack image "r:1/x:1": ';
+  it.each([
+    'pull access denied, repository does not exist or may require authorization',
+    'unexpected status from HEAD request to https://r/v2/x: 403 Forbidden',
+    'r:1/x:1: not found',
+  ])('does not wait for the second try of a pull that fails again: %s', (why) => {
+    const now = podState(waiting('ErrImagePull', `${from}${why}`));
+    expect(now).toMatchObject({ kind: 'failed', code: 'pod-image' });
+  });
+
+  it.each([
+    'dial tcp 127.0.0.1:9: connect: connection refused',
+    'unexpected status from GET request to https://r/v2/x: 503 Service Unavailable',
+    'lookup not found.example.org: no such host',
+    'toomanyrequests: You have reached your pull rate limit',
+  ])('waits for the second try of a pull that may go well then: %s', (why) => {
+    const now = podState(waiting('ErrImagePull', `${from}${why}`));
+    expect(now).toMatchObject({ kind: 'waiting', text: 'fetching the image once more' });
+  });
+
   it.each([
     ['Evicted', 'pod-evicted'],
     ['DeadlineExceeded', 'pod-over-time'],
