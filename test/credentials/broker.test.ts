@@ -287,7 +287,9 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     await writeFile(file, `${text}nonsense: true\n`);
     const answer = await say(61_001, '{"cluster":"test"}\n');
     await writeFile(file, text);
-    expect(answer).toMatchObject({ error: { exit: 'config', message: expect.stringContaining('nonsense') as string } });
+    expect(answer).toMatchObject({
+      error: { exit: 'config', message: expect.stringContaining('nonsense') as string },
+    });
   });
 
   it('says in one line that the session is over, and keeps its secrets', async () => {
