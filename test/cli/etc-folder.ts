@@ -94,10 +94,11 @@ export class EtcFolder {
       await mkdir(this.path(name), { recursive: true, mode: 0o700 });
       await chown(this.path(name), uid, uid);
     }
-    const files = ['passwd', 'group', 'subuid', 'subgid'];
+    await mkdir(this.path('work'), { recursive: true });
     const enter = [
       'set -e',
-      ...files.map((file) => `mount --bind "$1/etc/${file}" "/etc/${file}"`),
+      // The whole folder: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
+      'mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/work" /etc',
       'cd /',
       'exec setpriv --reuid "$2" --regid "$2" --init-groups env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$1/home" XDG_RUNTIME_DIR="$1/run" sh -c "$3"',
     ].join('\n');

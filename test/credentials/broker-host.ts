@@ -48,7 +48,10 @@ export class BrokerHost {
     const folder = await mkdtemp(join(tmpdir(), 'berth-host-'));
     await chmod(folder, 0o755);
     await writeUnits(join(folder, 'units'), folder, options);
-    if (options.users) await writePasswd(join(folder, 'passwd'), options.users);
+    if (options.users) {
+      for (const name of ['etc', 'work']) await mkdir(join(folder, name));
+      await writePasswd(join(folder, 'etc/passwd'), options.users);
+    }
     const namespaces = ['--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'];
     const unshare = spawn(
       'setpriv',
@@ -64,7 +67,7 @@ export class BrokerHost {
 
   /** These are the host's own users from now on. */
   async rename(users: Readonly<Record<number, string>>): Promise<void> {
-    await writePasswd(join(this.folder, 'passwd'), users);
+    await writePasswd(join(this.folder, 'etc/passwd'), users);
   }
 
   /** What the hook does at a login (`ensureBroker`). */

@@ -3,7 +3,7 @@
 # /run and cgroups that are not the machine's, and becomes systemd.
 #
 # broker-init.sh FOLDER
-#   FOLDER  holds units/, which are all that this systemd knows, and passwd where the host has users of its own
+#   FOLDER  holds units/, which are all that this systemd knows, and etc/passwd where the host has users of its own
 set -eu
 folder=$1
 
@@ -15,7 +15,8 @@ mount -o remount,bind,ro /proc/sys
 mount -t tmpfs -o mode=0755 tmpfs /run
 mkdir -p /run/systemd/system /run/cgroup
 mount -t tmpfs -o mode=0755 tmpfs /usr/lib/systemd/system-generators
-[ ! -e "$folder/passwd" ] || mount --bind "$folder/passwd" /etc/passwd
+# The whole of /etc: a mount on its passwd alone is gone when useradd renames the machine's own.
+[ ! -e "$folder/etc" ] || mount -t overlay overlay -o "lowerdir=/etc,upperdir=$folder/etc,workdir=$folder/work" /etc
 
 mount -t cgroup2 cgroup2 /run/cgroup
 cgroup=$(mktemp -d /run/cgroup/berth-test-XXXXXX)
