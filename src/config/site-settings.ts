@@ -188,8 +188,8 @@ function entriesWithoutCluster({
     });
 }
 
-function noCluster({ berth, berthFile }: SiteParts): SettingsWarning {
-  const folder = berth.clusters_dir ?? builtIn.clustersDir;
-  const message = `no file in ${folder} has v2.job.adapter kubernetes: there is nothing to do`;
-  return { code: 'no-kubernetes-cluster', message, file: berthFile };
+function noCluster({ berth }: SiteParts): SettingsWarning {
+  const file = berth.clusters_dir ?? builtIn.clustersDir;
+  const message = `no file in ${file} has v2.job.adapter kubernetes: there is nothing to do`;
+  return { code: 'no-kubernetes-cluster', message, file };
 }

@@ -1,5 +1,5 @@
 import { asBerthError, BerthError } from '../errors.ts';
-import { logfmtLogger } from '../log.ts';
+import { logfmtLogger, type Logger } from '../log.ts';
 import { leanStart } from '../system/lean-start.ts';
 import { stderrSink } from '../system/leave.ts';
 import { login, type LoginInput } from './login.ts';
@@ -8,9 +8,9 @@ import { portalTokens } from './portal-tokens.ts';
 export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;
 
 /**
- * One run of a hook, from its words and environment to its exit code. The log goes to standard error, of
- * which nginx_stage makes one line of syslog where the hook fails. Where it succeeds nginx_stage drops it,
- * so what is more than information is written to syslog here.
+ * One run of a hook, from its words and environment to its exit code. The log goes to standard error. Where
+ * the hook succeeds nginx_stage drops it, and where it fails makes one long line of all of it; so what is
+ * more than information is written to syslog here, line by line.
  *
  * @param read Makes a request of the arguments; what it throws is an error of usage.
  */
@@ -25,6 +25,16 @@ export async function runHook(
     write(line);
     if (!line.startsWith('level=info')) noted.push(line);
   });
+  const exitCode = await run(read, env, log);
+  if (noted.length > 0) await noteInSyslog(noted);
+  return exitCode;
+}
+
+async function run(
+  read: () => HookRequest,
+  env: Record<string, string | undefined>,
+  log: Logger,
+): Promise<number> {
   try {
     const failed = await login({
       ...hookRequest(read),
@@ -32,9 +42,7 @@ export async function runHook(
       log,
       now: () => Date.now() / 1000,
     });
-    if (failed !== undefined) return failed.exitCode;
-    if (noted.length > 0) await noteInSyslog(noted);
-    return 0;
+    return failed?.exitCode ?? 0;
   } catch (thrown) {
     const error = asBerthError(thrown, 'the hook');
     log.error(error);

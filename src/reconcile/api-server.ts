@@ -10,3 +10,16 @@ export interface ApiServer {
   readonly token?: string;
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
 }
+
+/** The same server for somebody else. */
+export function withToken(
+  { url, ca, tlsServerName, insecureSkipTlsVerify }: ApiServer,
+  token: string,
+): ApiServer {
+  return {
+    ...{ url, token },
+    ...(ca === undefined ? {} : { ca }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
+  };
+}

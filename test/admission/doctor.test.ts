@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../src/desired/admission/manifest.ts';
 import { probeManifests, probeNamespace } from '../../src/desired/admission/probe.ts';
 import { stampRights } from '../../src/desired/admission/stamp-rights.ts';
@@ -110,11 +110,13 @@ const nobodysPod = saidInFull({
 
 describe('berth doctor, in the right of the hook', () => {
   it('says which right it lacks where the policies did not bring it', async () => {
-    const { status, message } = await finding();
+    const warning = await found('warning');
+    assert(warning.status === 'warning');
+    const { message, next } = warning;
 
-    expect(status).toBe('skipped');
-    expect(message).toContain(`we may not create pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toMatch(
+    expect(message).toContain(`may not try pods in ${probeNamespace(admission.settings)}`);
+    expect(message).toContain('users can start pods as anybody');
+    expect(next).toMatch(
       fillsIn(site.record.kubernetesMinor)
         ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
         : /berth render policies --kubernetes 1\.\d+ \| kubectl apply -f -/,

@@ -14,10 +14,14 @@ export async function doctor(portal: Portal, ...args: string[]): Promise<Report>
   return { exitCode, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
 }
 
-/** What is not well, as `id status`, of one cluster or of all; each says what to do. */
+/**
+ * What is not well, as `id status`, of one cluster or of all; each says what to do. Not that the policies are
+ * not installed: on the site of the tests they have other names (test/admission/doctor.test.ts).
+ */
 export function complaints({ checks }: Report, cluster?: string): string[] {
   return checks
     .filter(({ status }) => status === 'failed' || status === 'warning')
+    .filter(({ id, status }) => !(id === 'admission' && status === 'warning'))
     .filter((one) => cluster === undefined || one.cluster === cluster)
     .map(({ id, status, next }) => {
       expect(next).toMatch(/\w/);

@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
 import { ensureAccount, homeOf } from '../site/accounts.ts';
 import { Portal } from '../site/portal.ts';
 import { openSite, type Site } from '../site/site.ts';
@@ -43,6 +44,61 @@ describe('berth doctor --user', () => {
     if (before === undefined) await rm(file);
     else await writeFile(file, before);
     expect(complaints(report)).toEqual(['user-kubeconfig failed']);
+  });
+
+  describe('the token that the API server sees', () => {
+    const cache = (): string => join(homeOf('alice'), credentialCachePath(site.server));
+    beforeAll(async () => {
+      await rm(cache(), { force: true });
+    });
+    afterAll(async () => {
+      await portal.writeBerth();
+      await rm(cache(), { force: true });
+    });
+
+    it('is not there before a login', async () => {
+      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      expect([status, message]).toEqual(['skipped', expect.stringContaining('no token yet')]);
+    });
+
+    it('is taken for who the RoleBindings are for, and renewed by nobody', async () => {
+      const { exitCode, stderr } = await portal.prePun('alice', await portal.login('alice'));
+      expect(exitCode, stderr).toBe(0);
+      const before = await readFile(cache(), 'utf8');
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual([]);
+      expect(check(report, 'user-token').message).toContain('for oidc:alice');
+      expect(await readFile(cache(), 'utf8')).toBe(before);
+    });
+
+    it('is taken for another name: the prefix is missing here', async () => {
+      await portal.writeBerth({ defaults: { subject_prefix: '' } });
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toContain('user-token failed');
+      const { message, next } = check(report, 'user-token');
+      expect(message).toContain('for oidc:alice, and our RoleBindings are for alice');
+      expect(next).toContain('subject_prefix: "oidc:"');
+      await portal.writeBerth();
+    });
+
+    it('is not accepted', async () => {
+      const text = await readFile(cache(), 'utf8');
+      const { token } = JSON.parse(text) as { token: string };
+      await writeFile(cache(), text.replace(token, `${token.slice(0, -8)}AAAAAAAA`));
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual(['user-token failed']);
+      const { message, next } = check(report, 'user-token');
+      expect(message).toContain('does not accept the token of alice');
+      expect(message).not.toContain(token.slice(0, 40));
+      expect(next).toContain('--oidc-client-id');
+    });
+
+    it('has ended', async () => {
+      const text = await readFile(cache(), 'utf8');
+      await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));
+      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      expect([status, message]).toEqual(['skipped', expect.stringContaining('has ended')]);
+    });
   });
 
   it("a namespace: it is somebody else's", async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warningCodes } from '../faults/log-lines.ts';
@@ -43,7 +43,7 @@ async function login(
   return { ...result, lines: lines.filter((line) => line.includes(' berth: ')) };
 }
 
-describe('what nginx_stage drops of a login that succeeds', () => {
+describe('what nginx_stage drops of a login, or makes one long line of', () => {
   it('is in syslog, if it is more than information, without a token', async () => {
     const { idToken } = await portal.login(eve.name);
     const { exitCode, stderr, lines } = await login(eve.name, { idToken });
@@ -61,12 +61,18 @@ describe('what nginx_stage drops of a login that succeeds', () => {
     expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [] });
   });
 
-  it('of one that fails nginx_stage itself makes a line of syslog', async () => {
-    await chmod(portal.files.hookEnv, 0o644);
-    const { exitCode, stderr, lines } = await login('sy-nobody', {});
-    await chmod(portal.files.hookEnv, 0o600);
+  it('is each line of one that fails', async () => {
+    const broken = join(portal.files.clustersDir, 'broken.yml');
+    await writeFile(broken, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
+    const { idToken } = await portal.login(eve.name);
+    const { exitCode, stderr, lines } = await login(eve.name, { idToken });
+    await rm(broken);
     expect(exitCode).not.toBe(0);
-    expect(stderr).toContain('level=error');
-    expect(lines).toEqual([]);
+    const said = stderr.split('\n').filter((line) => /^level=(?:warning|error)/.test(line));
+    expect(said.map((line) => /code=(\S+)/.exec(line)?.[1]).sort()).toEqual([
+      'cluster-bad-value',
+      'refresh-token-missing',
+    ]);
+    expect(lines.map((line) => line.replace(/^.*? berth: /, '')).sort()).toEqual(said.sort());
   });
 });

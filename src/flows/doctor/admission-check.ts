@@ -7,7 +7,7 @@ import { probeIdentity, probeNamespace } from '../../desired/admission/probe.ts'
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { mayI } from '../../reconcile/self-review.ts';
-import { failed, type Finding, ok, skipped } from './check.ts';
+import { failed, type Finding, ok, warning } from './check.ts';
 import { filledInSince, minorVersion } from './kube-version.ts';
 import { installedPath } from '../../installed-path.ts';
 
@@ -97,8 +97,9 @@ export async function admissionFinding(
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await mayI(client, right)))
-      return skipped(
-        `whether the admission policies hold cannot be tried: we may not create ${resource} in ${namespace}, a right that they bring with them: ${install}`,
+      return warning(
+        `the hook's account may not try ${resource} in ${namespace}, a right that comes with the admission policies: without them users can start pods as anybody, root of the node included`,
+        `Install the policies, or let your own do what ${installedPath('share/docs/admission.md')} says: ${install}`,
       );
   }
   const verdicts = await Promise.all(
@@ -109,7 +110,10 @@ export async function admissionFinding(
   );
   // An admin may create pods anywhere, also where there is no namespace.
   if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
-    return skipped(`the admission policies are not installed (no ${namespace}): ${install}`);
+    return warning(
+      `the admission policies are not installed (no namespace ${namespace}): users can start pods as anybody, root of the node included`,
+      `Install the policies: ${install}`,
+    );
   const open = new Set(
     verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
   );

@@ -21,6 +21,7 @@ import { checkIssuer, oidcOf } from './issuer-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
+import { checkUserTokens } from './user-token.ts';
 
 export interface DoctorInput {
   readonly files: SettingsFiles;
@@ -96,6 +97,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     ...chosen.map((cluster) => checkOne(cluster, settings.clusters.length, input, known, user)),
   ]);
   const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
+  const tokens = user === undefined ? [] : await checkUserTokens(user, settings, chosen, input);
   return [
     node,
     config,
@@ -110,6 +112,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     ...chosen.flatMap(({ name }, index) => [
       ...host.filter(({ cluster }) => cluster === name),
       ...(perCluster[index] ?? []),
+      ...tokens.filter(({ cluster }) => cluster === name),
     ]),
   ];
 }
@@ -150,7 +153,10 @@ function configFinding({ settings, broken }: LoadedSettings, onSshHost: boolean)
 }
 
 function configWarning({ message, file, code }: SettingsWarning): CheckResult {
-  return { id: 'config-warning', ...warning(message, `See ${file} (${code}).`) };
+  return {
+    id: 'config-warning',
+    ...warning(message, `Correct it in ${file}. In syslog it is code=${code}.`),
+  };
 }
 
 async function accountCheck(

@@ -79,7 +79,7 @@ export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSett
   );
   if (missing.length > 0)
     return failed(
-      `pun_pre_hook_exports lacks ${missing.join(', ')}: without it kubectl gets no credential, or none that is renewed`,
+      `pun_pre_hook_exports lacks ${missing.map((name) => name.toUpperCase()).join(', ')}: without it kubectl gets no credential, or none that is renewed`,
       `Write \`pun_pre_hook_exports: ${[...listed.filter((name) => name !== ''), ...missing.map((name) => name.toUpperCase())].join(',')}\`.`,
     );
   const way = lower(portal, 'oidcpassclaimsas')?.split(' ')[0] ?? 'both';
@@ -93,7 +93,7 @@ export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSett
     return !passes(lower(portal, directive));
   });
   return unset === undefined
-    ? ok(`the hook gets ${wanted.join(', ')}`)
+    ? ok(`the hook gets ${wanted.map((name) => name.toUpperCase()).join(', ')}`)
     : failed(
         `mod_auth_openidc does not pass ${unset}, so the hook never gets it`,
         passedBy[unset].next,

@@ -121,7 +121,7 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
   const unseen = named(403);
   if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);
   return skipped(
-    `we may not see whether ClusterRoles ${unseen.join(', ')} are there: kubectl get clusterroles ${unseen.join(' ')}`,
+    `the hook's account may not see whether ClusterRoles ${unseen.join(', ')} are there; as an admin: kubectl get clusterroles ${unseen.join(' ')}`,
   );
 }
 

@@ -163,8 +163,8 @@ describe('an ood_portal.yml', () => {
 
   it.each([
     ['OIDC_ACCESS_TOKEN, OIDC_REFRESH_TOKEN', "' OIDC_REFRESH_TOKEN' is not exported"],
-    ['OIDC_ACCESS_TOKEN', 'lacks OIDC_refresh_token'],
-    ['OIDC_Access_Token,OIDC_refresh_token', 'lacks OIDC_access_token'],
+    ['OIDC_ACCESS_TOKEN', 'lacks OIDC_REFRESH_TOKEN'],
+    ['OIDC_Access_Token,OIDC_refresh_token', 'lacks OIDC_ACCESS_TOKEN'],
   ])('with the exports "%s" is told so', async (exports, message) => {
     const found = await judge({ yml: { pun_pre_hook_exports: exports } });
     expect(complaints(found)).toEqual(['portal-exports failed']);

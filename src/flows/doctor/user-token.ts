@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/settings.ts';
+import { credentialCachePath, readCredentialCache } from '../../credentials/credential-cache.ts';
+import { BerthError } from '../../errors.ts';
+import { subjectOf } from '../../identity/names.ts';
+import type { User } from '../../identity/user.ts';
+import { escapeControl } from '../../log.ts';
+import { apiClient } from '../../reconcile/api-client.ts';
+import { withToken } from '../../reconcile/api-server.ts';
+import { whoAmI } from '../../reconcile/self-review.ts';
+import { asUser } from '../../system/as-user.ts';
+import { adminAccess } from '../admin-access.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
+
+interface Limits {
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * What each API server makes of the token that the user's kubectl would show it: only that tells
+ * whether it trusts the issuer, the audience and the prefix of names that we are configured for.
+ * Needs a login through the portal; renews nothing.
+ */
+export async function checkUserTokens(
+  user: User,
+  { stateDir, clusters }: Pick<SiteSettings, 'stateDir' | 'clusters'>,
+  chosen: readonly ClusterSettings[],
+  { now, timeoutMs }: Limits,
+): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  // One after the other: each is the user meanwhile.
+  for (const cluster of chosen) {
+    const oidc = cluster.credentials;
+    if (oidc.mode !== 'oidc') continue;
+    const run = async (deadline: AbortSignal): Promise<Finding> => {
+      const token = await keptToken(user, cluster, now);
+      if (typeof token !== 'string') return token;
+      const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
+      const client = apiClient(withToken(await adminAccess(cluster, deps), token), deadline);
+      try {
+        return nameFinding(await whoAmI(client), subjectOf(cluster, user.name), user);
+      } catch (error) {
+        if (error instanceof BerthError && error.code === 'api-unauthorized')
+          return unauthorized(user, oidc);
+        throw error;
+      } finally {
+        client.close();
+      }
+    };
+    results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
+  }
+  return results;
+}
+
+async function keptToken(
+  user: User,
+  { server }: ClusterSettings,
+  now: number,
+): Promise<string | Finding> {
+  const path = join(user.home, credentialCachePath(server.endpoint));
+  const cache = await asUser(user, () =>
+    Promise.resolve(readCredentialCache(path, user.uid, server.endpoint)),
+  );
+  if (cache === undefined)
+    return skipped(`${user.name} has no token yet: a login through the portal gives one`);
+  if (cache.expiry <= now)
+    return skipped(`the token of ${user.name} has ended: their next kubectl renews it`);
+  return cache.token;
+}
+
+function nameFinding(found: string, wanted: string, { name }: User): Finding {
+  if (found === wanted) return ok(`the API server takes the token of ${name} for ${wanted}`);
+  const shown = escapeControl(found).slice(0, 200);
+  const prefix = shown.endsWith(name) ? shown.slice(0, -name.length) : undefined;
+  return failed(
+    `the API server takes the token of ${name} for ${shown}, and our RoleBindings are for ${wanted}`,
+    prefix === undefined
+      ? `It takes the name from another claim: compare its --oidc-username-claim with credentials.username_claim in berth.yml.`
+      : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, as the API server’s --oidc-username-prefix has it; the RoleBindings are corrected at the next login.`,
+  );
+}
+
+function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
+  return failed(
+    `the API server does not accept the token of ${name}, of ${issuer} for ${audience}`,
+    'Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. Its log says why, and whether it reaches the issuer.',
+  );
+}
