@@ -6,6 +6,7 @@ import { parseYaml } from '../../config/yaml-document.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import { readTrusted } from '../admin-access.ts';
 import { writableFindings } from '../lint-writable.ts';
+import { sandboxFinding } from './apache-sandbox.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
 import { oidcOf } from './issuer-checks.ts';
 import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
@@ -52,14 +53,20 @@ export async function checkPortal(
   };
   const hook = await runCheck({ id: 'portal-hook', run }, timeoutMs);
   const portal = sources.apache ?? sources.yml;
+  if (portal === undefined) return [hook];
+  const sandbox = await runCheck(
+    { id: 'portal-sandbox', run: () => sandboxFinding(settings) },
+    timeoutMs,
+  );
   const clusters = settings.clusters.flatMap((cluster) => oidcOf(cluster) ?? []);
-  if (portal === undefined || clusters.length === 0) return [hook];
+  if (clusters.length === 0) return [hook, sandbox];
   if (!portal.openidc) {
     const why = 'the portal does not log users in by mod_auth_openidc';
-    return [hook, { id: 'portal-tokens', ...skipped(why) }];
+    return [hook, sandbox, { id: 'portal-tokens', ...skipped(why) }];
   }
   return [
     hook,
+    sandbox,
     { id: 'portal-tokens', ...judged(sources, tokensFinding) },
     { id: 'portal-session-cookie', ...judged(sources, cookieFinding) },
     { id: 'portal-exports', ...judged(sources, (one) => exportsFinding(one, clusters)) },

@@ -1,0 +1,53 @@
+import type { SiteSettings } from '../../config/settings.ts';
+import { BerthError } from '../../errors.ts';
+import { unitProperty } from '../../system/systemd-units.ts';
+import { failed, type Finding, ok, skipped } from './check.ts';
+
+/** What Apache is called: by Debian, and by others. */
+const services = ['apache2.service', 'httpd.service'];
+
+/**
+ * `portal-sandbox`: whether Apache's unit hides files that the hook reads. The hook is a child of Apache's
+ * and sees what Apache sees; Ubuntu 26.04 hides /root from it, and so does OnDemand's drop-in there.
+ */
+export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise<Finding> {
+  try {
+    for (const service of services) {
+      const [inaccessible = '', protectHome = ''] = await Promise.all(
+        ['InaccessiblePaths', 'ProtectHome'].map((name) => unitProperty(service, name)),
+      );
+      const hidden = hiddenPaths(inaccessible, protectHome);
+      const file = filesOf(settings).find((path) => hidden.some((above) => isBelow(path, above)));
+      if (file !== undefined)
+        return failed(
+          `${service} hides ${file} from the hook`,
+          `Keep it elsewhere, such as in /etc/berth, and name it in berth.yml: \`systemctl show --property=InaccessiblePaths,ProtectHome ${service}\` says what is hidden.`,
+        );
+    }
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'systemctl-failed')
+      return skipped('systemd does not say what Apache’s unit hides');
+    throw error;
+  }
+  return ok('Apache’s unit hides no file that the hook reads');
+}
+
+/** What only root may read, and the hook must. */
+function filesOf({ clusters }: Pick<SiteSettings, 'clusters'>): string[] {
+  return clusters.flatMap(({ admin, pullSecret }) => [
+    admin.file,
+    ...(pullSecret === undefined ? [] : [pullSecret.dockerConfigFile]),
+  ]);
+}
+
+/** As systemd.exec(5) has them: `-` before a path that need not be there. */
+function hiddenPaths(inaccessible: string, protectHome: string): string[] {
+  return [
+    ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),
+    ...(protectHome === 'yes' || protectHome === 'tmpfs' ? ['/home', '/root', '/run/user'] : []),
+  ];
+}
+
+function isBelow(path: string, above: string): boolean {
+  return path === above || path.startsWith(`${above.replace(/\/+$/, '')}/`);
+}
