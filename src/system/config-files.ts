@@ -133,13 +133,10 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
     if (!isErrno(cause)) throw cause;
     const { code } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      throw fault(
-        'missing',
-        path,
-        'does not exist',
-        'Create it, or correct the path to it.',
-        cause,
-      );
+      const hint = path.startsWith('/root/')
+        ? 'Create it, or correct the path to it. Where it is there, Apache’s unit may hide it from the hook: `berth doctor` says so.'
+        : 'Create it, or correct the path to it.';
+      throw fault('missing', path, 'does not exist', hint, cause);
     }
     const hint =
       code === 'EACCES'
