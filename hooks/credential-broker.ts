@@ -56,14 +56,17 @@ async function main(): Promise<number> {
       now,
     },
   );
+  if (error !== undefined) log.error(error, { uid });
   tell(answer);
-  if (error === undefined) return 0;
-  log.error(error, { uid });
-  return error.exitCode;
+  return error?.exitCode ?? 0;
 }
 
 function tell(answer: BrokerAnswer): void {
-  writeSync(1, `${JSON.stringify(answer)}\n`);
+  try {
+    writeSync(1, `${JSON.stringify(answer)}\n`);
+  } catch {
+    // The client has gone.
+  }
 }
 
 void main()

@@ -139,11 +139,7 @@ async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promis
   const all = await sweeper.look();
   const theirs = all.filter(({ mark = '' }) => closed.has(mark));
   const [[signal, waitMs] = ['SIGHUP', 0] as const] = escalation;
-  await signalAll(
-    sweeper,
-    signal,
-    theirs.filter((one) => hangsUpInPod(one, all)),
-  );
+  await signalAll(sweeper, signal, theirs.filter(hangsUpInPod(all)));
   if (sweeper.seen.size > 0) await sleep(waitMs);
 }
 

@@ -42,18 +42,15 @@ export function sessionProcesses(all: readonly PodProcess[], looking: number): P
   const first = all
     .filter(({ parent, pid }) => parent === 0 && pid !== looking)
     .toSorted((a, b) => a.start - b.start || a.pid - b.pid)[0];
-  const byPid = new Map(all.map((one) => [one.pid, one]));
-  return all.filter(
-    (one) =>
-      one !== first && !ancestry(one, byPid).some((from) => from.pid === looking || isSweep(from)),
-  );
+  const looks = inLineOf(all, (one) => one.pid === looking || isSweep(one));
+  return all.filter((one) => one !== first && !looks(one));
 }
 
 /** How long an exec may take until its process wears its mark: it is the container runtime's own before. */
 const beginning = 300;
 
-/** No sweep takes so long. Hundredths of a second. */
-const longestSweep = 6_000;
+/** No sweep takes so long; a user may make one up. Hundredths of a second. */
+const longestSweep = 3_000;
 
 /** The other sweeps that began before this one, and are still there. */
 export function earlierSweeps(all: readonly PodProcess[], looking: number): PodProcess[] {
@@ -81,11 +78,10 @@ export function belongsTo(
   const byPid = new Map(all.map((one) => [one.pid, one]));
   const wears = ({ mark, parent, age }: PodProcess): boolean =>
     mark === undefined ? parent === 0 && age < beginning : open.has(mark);
+  const worn = inLineOf(all, wears);
   return (one) => {
     const leader = byPid.get(one.session);
-    return [one, ...(leader === undefined ? [] : [leader])].some((from) =>
-      ancestry(from, byPid).some(wears),
-    );
+    return worn(one) || (leader !== undefined && worn(leader));
   };
 }
 
@@ -93,19 +89,32 @@ export function belongsTo(
  * Whether a closed terminal would have ended it: its session was begun from outside, and not by a daemon
  * inside such as tmux.
  */
-export function hangsUpInPod({ session }: PodProcess, all: readonly PodProcess[]): boolean {
-  const leader = all.find(({ pid }) => pid === session);
-  return leader === undefined || leader.parent <= 1;
+export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => boolean {
+  const byPid = new Map(all.map((one) => [one.pid, one]));
+  return ({ session }) => (byPid.get(session)?.parent ?? 0) <= 1;
 }
 
-/** The process, its parent, and so on; those that are gone have none. */
-function ancestry(one: PodProcess, byPid: ReadonlyMap<number, PodProcess>): PodProcess[] {
-  const found = new Set<PodProcess>();
-  for (
+/**
+ * Whether a process or one that it descends from is such a one. Each is judged once: the pod says who is
+ * whose parent, and may say a chain of all, or a circle.
+ */
+function inLineOf(
+  all: readonly PodProcess[],
+  is: (one: PodProcess) => boolean,
+): (one: PodProcess) => boolean {
+  const byPid = new Map(all.map((one) => [one.pid, one]));
+  const known = new Map<PodProcess, boolean>();
+  return (one) => {
+    const way: PodProcess[] = [];
     let at: PodProcess | undefined = one;
-    at !== undefined && !found.has(at);
-    at = byPid.get(at.parent)
-  )
-    found.add(at);
-  return [...found];
+    while (at !== undefined && !known.has(at)) {
+      known.set(at, is(at));
+      if (known.get(at) === true) break;
+      way.push(at);
+      at = byPid.get(at.parent);
+    }
+    const verdict = at !== undefined && known.get(at) === true;
+    for (const from of way) known.set(from, verdict);
+    return verdict;
+  };
 }

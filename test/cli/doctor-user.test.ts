@@ -93,6 +93,17 @@ describe('berth doctor --user', () => {
       expect(next).toContain('--oidc-client-id');
     });
 
+    it('is not asked about where it is another one, which the user put there', async () => {
+      const text = await readFile(cache(), 'utf8');
+      const { token } = JSON.parse(text) as { token: string };
+      const { stdout } = await site.kubectl('create token default -n default'.split(' '));
+      await writeFile(cache(), text.replace(token, stdout.trim()));
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual([]);
+      expect(check(report, 'user-token').message).toContain('is not of');
+      await writeFile(cache(), text);
+    });
+
     it('has ended', async () => {
       const text = await readFile(cache(), 'utf8');
       await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));

@@ -144,6 +144,25 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     });
   });
 
+  it('notes its refusal of one who does not wait for it', async () => {
+    const program = `const connection = require('node:net').connect(${JSON.stringify(brokerSocket(attacker))});
+      connection.write('{"cluster":"nowhere"}\\n', () => connection.destroy());`;
+    const [file = '', ...words] = host.as(attacker, [process.execPath, '-e', program]);
+    const before = host.log.length;
+    await promisify(execFile)(file, words);
+    await vi.waitFor(() => expect(host.log.slice(before)).toContain('code=credential-missing'), {
+      timeout: 20_000,
+    });
+    await vi.waitFor(
+      async () => {
+        const running = await host.systemctl('list-units', '--no-legend', 'berth-broker@*.service');
+        expect(running).toBe('');
+      },
+      { timeout: 20_000 },
+    );
+    expect(host.log.slice(before).trim().split('\n')).toHaveLength(1);
+  });
+
   it('and all users together have no more memory and tasks than the slice', async () => {
     const limits = ['MemoryMax', 'TasksMax'].map((name) => `--property=${name}`);
     const shown = await host.systemctl('show', ...limits, 'berth-broker.slice');

@@ -1,6 +1,11 @@
 import { join } from 'node:path';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/settings.ts';
-import { credentialCachePath, readCredentialCache } from '../../credentials/credential-cache.ts';
+import {
+  credentialCacheBytes,
+  credentialCachePath,
+  parseCredentialCache,
+} from '../../credentials/credential-cache.ts';
+import { peekClaims } from '../../credentials/token.ts';
 import { BerthError } from '../../errors.ts';
 import { subjectOf } from '../../identity/names.ts';
 import type { User } from '../../identity/user.ts';
@@ -9,6 +14,7 @@ import { apiClient } from '../../reconcile/api-client.ts';
 import { withToken } from '../../reconcile/api-server.ts';
 import { whoAmI } from '../../reconcile/self-review.ts';
 import { asUser } from '../../system/as-user.ts';
+import { readPrivateFileSoon } from '../../system/private-file.ts';
 import { adminAccess } from '../admin-access.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
 
@@ -36,7 +42,7 @@ export async function checkUserTokens(
     const oidc = cluster.credentials;
     if (oidc.mode !== 'oidc') continue;
     const run = async (deadline: AbortSignal): Promise<Finding> => {
-      const token = await keptToken(user, cluster, now);
+      const token = await keptToken(user, cluster, oidc, now);
       if (typeof token !== 'string') return token;
       const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
       const client = apiClient(withToken(await adminAccess(cluster, deps), token), deadline);
@@ -55,20 +61,25 @@ export async function checkUserTokens(
   return results;
 }
 
+/** The file is the user's: its token counts only where it is what the hook would have put there. */
 async function keptToken(
   user: User,
   { server }: ClusterSettings,
+  { issuer, audience }: OidcSettings,
   now: number,
 ): Promise<string | Finding> {
   const path = join(user.home, credentialCachePath(server.endpoint));
-  const cache = await asUser(user, () =>
-    Promise.resolve(readCredentialCache(path, user.uid, server.endpoint)),
-  );
+  const text = await asUser(user, () => readPrivateFileSoon(path, user.uid, credentialCacheBytes));
+  const cache = text === undefined ? undefined : parseCredentialCache(text);
   if (cache === undefined)
     return skipped(`${user.name} has no token yet: a login through the portal gives one`);
   if (cache.expiry <= now)
     return skipped(`the token of ${user.name} has ended: their next kubectl renews it`);
-  return cache.token;
+  const claims = peekClaims(cache.token);
+  if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
+  return skipped(
+    `the token of ${user.name} is not of ${issuer} for ${audience}: a login through the portal gives such a one`,
+  );
 }
 
 function nameFinding(found: string, wanted: string, { name }: User): Finding {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   belongsTo,
   earlierSweeps,
+  hangsUpInPod,
   podProcesses,
   sessionProcesses,
 } from '../../../src/session/pod-processes.ts';
@@ -67,6 +68,22 @@ describe('what of a pod is nobody’s', () => {
       '63 1 63 S 5000 100 sweep',
     ]);
     expect(sessionProcesses(all, looking).map(({ pid }) => pid)).toEqual([62, 63]);
+  });
+
+  it('is found out at once, however long the chain of parents that a pod makes up, or the circle', () => {
+    const pids = Array.from({ length: 46_000 }, (_, index) => index + 2);
+    const chain = podProcesses(pids.map((pid) => `${pid} ${pid - 1} ${pid} S 1 1000 -`).reverse());
+    const circle = podProcesses(pids.map((pid) => `${pid} ${pid + 1} ${pid} S 1 1000 -`));
+    circle.push(...podProcesses(['46002 2 46002 S 1 1000 -']));
+    const began = performance.now();
+    for (const all of [chain, circle]) {
+      expect(sessionProcesses(all, looking).length).toBeLessThan(pids.length + 2);
+      const belongs = belongsTo(new Set(), all);
+      expect(all.filter(belongs)).toEqual([]);
+      expect(all.filter(hangsUpInPod(all)).length).toBeLessThan(2);
+    }
+    // Seconds, where each asks all that are above it: it is root who waits.
+    expect(performance.now() - began).toBeLessThan(2_000);
   });
 
   it('is not made of what the pod says beside its rows', () => {
