@@ -3,7 +3,8 @@ import { access, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:f
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { cacheFolder } from './folders.ts';
-import { step } from './progress.ts';
+import { withLock } from './lock.ts';
+import { say, step } from './progress.ts';
 
 /** Programs that are built together from one Go module of ours, which pins what they are made of. */
 export interface GoBuild<Names extends string> {
@@ -40,7 +41,15 @@ export async function goPrograms<Names extends string>(
 ): Promise<Readonly<Record<Names, string>>> {
   const folder = join(cacheFolder, `${wanted.name}-${await key(wanted)}`);
   const names = Object.keys(wanted.programs) as Names[];
-  if (!(await exists(folder))) await buildInto(folder, wanted, names);
+  // One builds at a time, and who waited finds what was built.
+  if (!(await exists(folder)))
+    await withLock(
+      `${folder}.lock`,
+      () => say(`… another process builds ${wanted.name}`),
+      async () => {
+        if (!(await exists(folder))) await buildInto(folder, wanted, names);
+      },
+    );
   const paths = names.map((name) => [name, join(folder, name)]);
   return Object.fromEntries(paths) as Record<Names, string>;
 }
@@ -72,8 +81,11 @@ async function buildInto<Names extends string>(
     for (const name of names)
       await step(`building ${name} of ${build} from Go modules: minutes, once`, () =>
         execa(
-          'go',
-          ['build', ...flags, ...patched, ...modfile, '-o', join(unfinished, name), programs[name]],
+          'nice',
+          [
+            ...['-n', '19', 'go', 'build', ...flags, ...patched, ...modfile],
+            ...['-o', join(unfinished, name), programs[name]],
+          ],
           {
             cwd: module,
             env: { CGO_ENABLED: '0', GOFLAGS: '-mod=mod', ...env },
@@ -82,9 +94,7 @@ async function buildInto<Names extends string>(
       );
     for (const rest of ['patched', 'go.mod', 'go.sum'])
       await rm(join(unfinished, rest), { recursive: true, force: true });
-    await rename(unfinished, folder).catch(async (error: unknown) => {
-      if (!(await exists(folder))) throw error;
-    });
+    await rename(unfinished, folder);
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }

@@ -10,7 +10,7 @@ const module = new URL('.', import.meta.url).pathname;
 const path = 'github.com/kyverno/kyverno';
 
 /** Kyverno's own command line, from the cache folder or built: minutes, once. */
-async function kyverno(): Promise<string> {
+export async function kyverno(): Promise<string> {
   const version = await requiredVersion(module, path);
   const { kyverno: program } = await goPrograms({
     name: `kyverno-${version}`,

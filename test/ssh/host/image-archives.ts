@@ -1,21 +1,12 @@
 /** The test images' root file systems, built once from Debian's packages and kept in the cache folder. */
 import { createHash } from 'node:crypto';
-import {
-  chmod,
-  copyFile,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { ensureCommand, ensurePackages } from '../../site/packages.ts';
 import { cacheFolder } from '../../site/folders.ts';
-import { step } from '../../site/progress.ts';
+import { withLock } from '../../site/lock.ts';
+import { say, step } from '../../site/progress.ts';
 
 /** What people look for after a login; no shell of theirs and no slurm. */
 const sitePackages = [
@@ -74,14 +65,18 @@ async function packed(root: string, file: string): Promise<void> {
 async function kept(name: string, make: (file: string) => Promise<void>): Promise<string> {
   const file = join(folder, name);
   if (await exists(file)) return file;
-  await mkdir(folder, { recursive: true });
-  for (const stale of (await readdir(folder)).filter((entry) => entry.startsWith(`new-${name}`)))
-    await rm(join(folder, stale));
-  const fresh = join(folder, `new-${name}`);
-  await make(fresh);
-  await rename(fresh, file);
+  // Login nodes and the site's node may both want it at once.
+  await withLock(`${file}.lock`, waiting, async () => {
+    if (await exists(file)) return;
+    const fresh = join(folder, `new-${name}`);
+    await rm(fresh, { force: true });
+    await make(fresh);
+    await rename(fresh, file);
+  });
   return file;
 }
+
+const waiting = (): void => say('… another process packs the test images');
 
 async function exists(file: string): Promise<boolean> {
   return await stat(file).then(

@@ -68,8 +68,8 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
   /** runc 1.1 sets the soft limit of open files while Go raises it, and either may be last (runc#4195). */
   function comparable(output: Buffer): string[] {
     const text = output.toString();
-    const softOfRunc = /^Max open files +(?:512|1024)(?= +1024 )/m;
-    return (runtime === 'runc' ? text.replace(softOfRunc, 'Max open files SOFT') : text).split(
+    const softOfRunc = /^Max open files +(?:512|1024) +(?=1024 )/m;
+    return (runtime === 'runc' ? text.replace(softOfRunc, 'Max open files SOFT ') : text).split(
       '\n',
     );
   }
