@@ -71,7 +71,7 @@ function mistakeOf(
   const conffile = environmentFile(line, 'conffile');
   if (conffile !== undefined && files.has(conffile))
     return [
-      `there is no ${conffile}, so it sets and unsets nothing`,
+      `there is no ${conffile}, so pam_env sets nothing`,
       `the file; ${installedPath('share/etc/security/berth-pam-env.conf')} is Berth's`,
     ];
   const exec = execOf(line);

@@ -190,6 +190,6 @@ function entriesWithoutCluster({
 
 function noCluster({ berth }: SiteParts): SettingsWarning {
   const file = berth.clusters_dir ?? builtIn.clustersDir;
-  const message = `no file in ${file} has v2.job.adapter kubernetes: there is nothing to do`;
+  const message = `no file in ${file} has v2.job.adapter kubernetes: Berth does nothing`;
   return { code: 'no-kubernetes-cluster', message, file };
 }

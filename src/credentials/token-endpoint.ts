@@ -111,7 +111,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 const otherRefusal: Refusal = {
   code: 'issuer-refused',
   exit: 'unavailable',
-  hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it ask for a refresh token (credentials.own_refresh_token), and does the cluster’s audience hang on a client scope that has to be asked for (credentials.exchange_scope)?',
+  hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it ask for a refresh token (credentials.own_refresh_token), and does the cluster’s audience need a client scope that must be requested (credentials.exchange_scope)?',
 };
 
 function oauthError(

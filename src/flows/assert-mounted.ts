@@ -102,7 +102,6 @@ function changed(target: string, profile: string): BerthError {
       code: 'session-mount-changed',
       exit: 'permission',
       hint: 'A symlink in the path of the source may have changed meanwhile. Log in again; if it repeats, check who can write that path.',
-      forUser: true,
       fields: { file: target },
     },
   );

@@ -301,7 +301,7 @@ function connectionLost(how: string, cause: Error | undefined): BerthError {
   return new BerthError(`the connection to the pod broke: ${how}`, {
     code: 'exec-connection-lost',
     exit: 'temporary',
-    hint: 'See whether the pod, its node and the API server still run; how the command ended is not known.',
+    hint: 'Log in again. It is not known how the command ended. Admins: check the pod, its node and the API server.',
     forUser: true,
     cause,
   });

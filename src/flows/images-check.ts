@@ -62,7 +62,10 @@ function imageFinding(folder: string, image: string): Finding {
         image,
         index.images.flatMap(({ names }) => names),
       );
-      return failed('not in the store', near === undefined ? pull : `Is ${near} meant? ${pull}`);
+      return failed(
+        'not in the store',
+        near === undefined ? pull : `If ${near} is meant, correct the profile. ${pull}`,
+      );
     }
     return failed(`the store has it with another digest, ${[...other.digests].join(' ')}`, pull);
   }

@@ -59,6 +59,5 @@ function usage(problem: string): BerthError {
     code: 'usage',
     exit: 'usage',
     hint: 'As ForceCommand: login [--profile NAME] [--config FILE]; as login shell it is called by sshd.',
-    forUser: true,
   });
 }

@@ -134,13 +134,13 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
     const { code } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       const hint = path.startsWith('/root/')
-        ? 'Create it, or correct the path to it. Where it is there, Apache’s unit may hide it from the hook: `berth doctor` says so.'
+        ? 'Create it, or correct the path to it. If it exists, Apache’s unit may hide /root from the hook: see `berth doctor`.'
         : 'Create it, or correct the path to it.';
       throw fault('missing', path, 'does not exist', hint, cause);
     }
     const hint =
       code === 'EACCES'
-        ? `Look at owners and modes with \`namei -l ${path}\`. Sessions read ssh.yml and its profiles as their user: mode 0644.`
+        ? `Look at owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as their user.`
         : 'Look at each folder on the way with `namei -l`, and at the disk.';
     throw fault('unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
   } finally {

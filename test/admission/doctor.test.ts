@@ -114,8 +114,8 @@ describe('berth doctor, in the right of the hook', () => {
     assert(warning.status === 'warning');
     const { message, next } = warning;
 
-    expect(message).toContain(`may not try pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toContain('users can start pods as anybody');
+    expect(message).toContain(`may not create pods in ${probeNamespace(admission.settings)}`);
+    expect(message).toContain('Without policies users can run pods as any UID');
     expect(next).toMatch(
       fillsIn(site.record.kubernetesMinor)
         ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/

@@ -67,7 +67,7 @@ describe('berth doctor --user', () => {
       const before = await readFile(cache(), 'utf8');
       const report = await doctor(portal, '--user', 'alice');
       expect(complaints(report)).toEqual([]);
-      expect(check(report, 'user-token').message).toContain('for oidc:alice');
+      expect(check(report, 'user-token').message).toContain('as oidc:alice');
       expect(await readFile(cache(), 'utf8')).toBe(before);
     });
 
@@ -76,7 +76,7 @@ describe('berth doctor --user', () => {
       const report = await doctor(portal, '--user', 'alice');
       expect(complaints(report)).toContain('user-token failed');
       const { message, next } = check(report, 'user-token');
-      expect(message).toContain('for oidc:alice, and our RoleBindings are for alice');
+      expect(message).toContain('as oidc:alice, but the RoleBindings name alice');
       expect(next).toContain('subject_prefix: "oidc:"');
       await portal.writeBerth();
     });
@@ -100,7 +100,7 @@ describe('berth doctor --user', () => {
       await writeFile(cache(), text.replace(token, stdout.trim()));
       const report = await doctor(portal, '--user', 'alice');
       expect(complaints(report)).toEqual([]);
-      expect(check(report, 'user-token').message).toContain('is not of');
+      expect(check(report, 'user-token').message).toContain('is not from');
       await writeFile(cache(), text);
     });
 
@@ -108,7 +108,7 @@ describe('berth doctor --user', () => {
       const text = await readFile(cache(), 'utf8');
       await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));
       const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
-      expect([status, message]).toEqual(['skipped', expect.stringContaining('has ended')]);
+      expect([status, message]).toEqual(['skipped', expect.stringContaining('has expired')]);
     });
   });
 

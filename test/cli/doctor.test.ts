@@ -27,7 +27,7 @@ describe('berth doctor on a site that is well', () => {
     expect(complaints(report)).toEqual([]);
     expect(check(report, 'admission')).toMatchObject({
       status: 'warning',
-      message: expect.stringContaining('users can start pods as anybody') as string,
+      message: expect.stringContaining('Without policies users can run pods as any UID') as string,
     });
     expect(report.exitCode).toBe(0);
     // The half that needs the audit log.

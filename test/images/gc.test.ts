@@ -144,7 +144,9 @@ describe('berth images check', () => {
     await site.profiles({ base: other.tag.replace(/.(?=:[^/]*$)/, '') });
     const { stdout } = await site.berth(['check', '-o', 'json']);
     const { checks } = JSON.parse(stdout) as { checks: { next?: string }[] };
-    expect(checks[0]?.next).toBe(`Is ${other.tag} meant? Run \`berth images pull\`.`);
+    expect(checks[0]?.next).toBe(
+      `If ${other.tag} is meant, correct the profile. Run \`berth images pull\`.`,
+    );
   });
 
   it('finds what is missing, has another digest, lost files, or is closed to users', async () => {

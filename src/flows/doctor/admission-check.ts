@@ -94,12 +94,13 @@ export async function admissionFinding(
   const install = served
     ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
     : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
+  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces that no login has stamped yet. Then, as an admin of the cluster: ${install}`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await mayI(client, right)))
       return warning(
-        `the hook's account may not try ${resource} in ${namespace}, a right that comes with the admission policies: without them users can start pods as anybody, root of the node included`,
-        `Install the policies, or let your own do what ${installedPath('share/docs/admission.md')} says: ${install}`,
+        `admission cannot be tested: the hook's account may not create ${resource} in ${namespace}, a right that Berth's policies add. Without policies users can run pods as any UID, also as root on the node`,
+        next,
       );
   }
   const verdicts = await Promise.all(
@@ -111,8 +112,8 @@ export async function admissionFinding(
   // An admin may create pods anywhere, also where there is no namespace.
   if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
     return warning(
-      `the admission policies are not installed (no namespace ${namespace}): users can start pods as anybody, root of the node included`,
-      `Install the policies: ${install}`,
+      `Berth's admission policies are not installed (no namespace ${namespace}). Without policies users can run pods as any UID, also as root on the node`,
+      next,
     );
   const open = new Set(
     verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),

@@ -17,11 +17,13 @@ export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): 
         ['InaccessiblePaths', 'ProtectHome'].map((name) => unitProperty(service, name)),
       );
       const hidden = hiddenPaths(inaccessible, protectHome);
-      const file = filesOf(settings).find((path) => hidden.some((above) => isBelow(path, above)));
-      if (file !== undefined)
+      const found = filesOf(settings).find(({ path }) =>
+        hidden.some((above) => isBelow(path, above)),
+      );
+      if (found !== undefined)
         return failed(
-          `${service} hides ${file} from the hook`,
-          `Keep it elsewhere, such as in /etc/berth, and name it in berth.yml: \`systemctl show --property=InaccessiblePaths,ProtectHome ${service}\` says what is hidden.`,
+          `${service} hides ${found.path} from the hook`,
+          `Move it, for example to /etc/berth, and set ${found.key} in berth.yml. Hidden paths: \`systemctl show --property=InaccessiblePaths,ProtectHome ${service}\``,
         );
     }
   } catch (error) {
@@ -29,14 +31,18 @@ export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): 
       return skipped('systemd does not say what Apache’s unit hides');
     throw error;
   }
-  return ok('Apache’s unit hides no file that the hook reads');
+  return ok('Apache’s unit hides neither admin.kubeconfig nor the pull secret from the hook');
 }
 
-/** What only root may read, and the hook must. */
-function filesOf({ clusters }: Pick<SiteSettings, 'clusters'>): string[] {
+/** What only root may read, and the hook must: the files, and their keys in berth.yml. */
+function filesOf({
+  clusters,
+}: Pick<SiteSettings, 'clusters'>): { readonly path: string; readonly key: string }[] {
   return clusters.flatMap(({ admin, pullSecret }) => [
-    admin.file,
-    ...(pullSecret === undefined ? [] : [pullSecret.dockerConfigFile]),
+    { path: admin.file, key: 'admin.kubeconfig' },
+    ...(pullSecret === undefined
+      ? []
+      : [{ path: pullSecret.dockerConfigFile, key: 'pull_secret.docker_config_json' }]),
   ]);
 }
 

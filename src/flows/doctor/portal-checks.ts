@@ -83,7 +83,7 @@ function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) =>
     ...finding,
     next:
       wanted?.status === 'ok'
-        ? `${file} says it right and is not in effect: ${apply}.`
+        ? `${file} is correct but not applied: ${apply}.`
         : `${finding.next} The file is ${file}; then ${apply}.`,
   };
 }
@@ -95,7 +95,7 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   if (hook === undefined)
     return failed(
       'OnDemand runs no hook when a user logs in',
-      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} says it and is not in effect`}: run ${generator} and restart Apache.`,
+      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets it, but it is not applied`}: run ${generator} and restart Apache.`,
     );
   try {
     const status = await stat(hook);

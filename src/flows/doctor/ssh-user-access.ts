@@ -32,7 +32,7 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
   return refused.length === 0
     ? skipped(`there is no ${configs}: berth lint sshd judges the host's own sshd`)
     : failed(
-        `${name} is let in by none of: ${refused.join(', ')}`,
-        `Put ${name} into a group that AllowGroups names (gpasswd --add ${name} GROUP), or change that line.`,
+        `no sshd of Berth admits ${name}: ${refused.join(', ')}`,
+        `Change that directive. For AllowGroups, add the user to a group that it names: gpasswd --add ${name} GROUP`,
       );
 }

@@ -72,24 +72,28 @@ async function keptToken(
   const text = await asUser(user, () => readPrivateFileSoon(path, user.uid, credentialCacheBytes));
   const cache = text === undefined ? undefined : parseCredentialCache(text);
   if (cache === undefined)
-    return skipped(`${user.name} has no token yet: a login through the portal gives one`);
+    return skipped(
+      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server`,
+    );
   if (cache.expiry <= now)
-    return skipped(`the token of ${user.name} has ended: their next kubectl renews it`);
+    return skipped(
+      `the token of ${user.name} has expired. Run doctor again after ${user.name} has used kubectl`,
+    );
   const claims = peekClaims(cache.token);
   if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
   return skipped(
-    `the token of ${user.name} is not of ${issuer} for ${audience}: a login through the portal gives such a one`,
+    `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,
   );
 }
 
 function nameFinding(found: string, wanted: string, { name }: User): Finding {
-  if (found === wanted) return ok(`the API server takes the token of ${name} for ${wanted}`);
+  if (found === wanted) return ok(`the API server reads the token of ${name} as ${wanted}`);
   const shown = escapeControl(found).slice(0, 200);
   const prefix = shown.endsWith(name) ? shown.slice(0, -name.length) : undefined;
   return failed(
-    `the API server takes the token of ${name} for ${shown}, and our RoleBindings are for ${wanted}`,
+    `the API server reads the token of ${name} as ${shown}, but the RoleBindings name ${wanted}`,
     prefix === undefined
-      ? `It takes the name from another claim: compare its --oidc-username-claim with credentials.username_claim in berth.yml.`
+      ? `Set --oidc-username-claim of the API server and credentials.username_claim in berth.yml to the claim that contains the login name.`
       : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, as the API server’s --oidc-username-prefix has it; the RoleBindings are corrected at the next login.`,
   );
 }
@@ -97,6 +101,6 @@ function nameFinding(found: string, wanted: string, { name }: User): Finding {
 function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
   return failed(
     `the API server does not accept the token of ${name}, of ${issuer} for ${audience}`,
-    'Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. Its log says why, and whether it reaches the issuer.',
+    'Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server’s log gives the reason.',
   );
 }

@@ -64,7 +64,7 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
     new BerthError('the session was ended from outside', {
       code: 'exec-ended-outside',
       exit: 'temporary',
-      hint: 'Its pod was deleted or evicted, or its node is going: kubectl describe pod. How the command ended is not known.',
+      hint: 'Log in again. It is not known how the command ended: its pod was deleted or evicted, or its node is shutting down.',
       forUser: true,
       fields: { exit: exitCode, missing },
     }),

@@ -229,7 +229,9 @@ describe('the configuration that Apache reads', () => {
     expect(found['portal-tokens']?.message).toContain(
       'behind /node gets OIDC_refresh_token, OIDC_id_token of',
     );
-    expect(found['portal-tokens']?.next).toMatch(/is not in effect: run \S+\/update_ood_portal /);
+    expect(found['portal-tokens']?.next).toMatch(
+      /is correct but not applied: run \S+\/update_ood_portal /,
+    );
   });
 
   it('says of a hook that was not applied that it is not in effect', async () => {
@@ -237,7 +239,7 @@ describe('the configuration that Apache reads', () => {
     const found = await judge({ yml: {}, apache: without });
     expect(complaints(found)).toEqual(['portal-hook failed']);
     expect(found['portal-hook']?.next).toMatch(
-      /ood_portal\.yml says it and is not in effect: run /,
+      /ood_portal\.yml sets it, but it is not applied: run /,
     );
   });
 
