@@ -16,8 +16,8 @@ const deadAfter = 30_000;
 /** Between two tries, in milliseconds. */
 const pause = 15;
 
-/** Milliseconds before the deadline: on a busy host, to find out who holds it takes a while. */
-const toExplain = 100;
+/** Milliseconds before the deadline: to find out who holds it takes a while on a busy host or a slow home. */
+const toExplain = 500;
 
 /**
  * Runs the work while holding kubectl's lock on a kubeconfig.
