@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { readPrivateFile } from '../system/private-file.ts';
+import { readPrivateFile, readPrivateFileSoon } from '../system/private-file.ts';
 import { restartWebServer } from './portal-advice.ts';
 
 /**
@@ -51,7 +51,7 @@ export interface BrokerRefresh {
 export const renewBeforeSeconds = 15;
 
 /** No credential's file is larger. */
-export const credentialCacheBytes = 256 * 1024;
+const credentialCacheBytes = 256 * 1024;
 
 /** True while the token may be given to kubectl without asking anybody. `now` in seconds. */
 export function isFresh(credential: { readonly expiry: number }, now: number): boolean {
@@ -96,8 +96,21 @@ export function readCredentialCache(
     : undefined;
 }
 
+/**
+ * The same in a home that may hang, for whatever server; what is not whole counts for nothing.
+ *
+ * @throws {BerthError} what `readPrivateFileSoon` throws.
+ */
+export async function readCredentialCacheSoon(
+  path: string,
+  uid: number,
+): Promise<CredentialCache | undefined> {
+  const text = await readPrivateFileSoon(path, uid, credentialCacheBytes);
+  return text === undefined ? undefined : parseCredentialCache(text);
+}
+
 /** Nothing for what is not the text of a whole credential. */
-export function parseCredentialCache(text: string): CredentialCache | undefined {
+function parseCredentialCache(text: string): CredentialCache | undefined {
   let value: Partial<CredentialCache> | null;
   try {
     value = JSON.parse(text) as Partial<CredentialCache> | null;

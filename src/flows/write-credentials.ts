@@ -3,9 +3,8 @@ import { dirname, join } from 'node:path';
 import type { ClusterSettings } from '../config/settings.ts';
 import {
   type CredentialCache,
-  credentialCacheBytes,
   credentialCachePath,
-  parseCredentialCache,
+  readCredentialCacheSoon,
 } from '../credentials/credential-cache.ts';
 import { assertHome } from '../credentials/kubeconfig-source.ts';
 import { type Heir, renewalLock, siblings } from '../credentials/refresh-heirs.ts';
@@ -21,7 +20,6 @@ import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { makeBelow } from '../system/make-below.ts';
 import { takeLock } from '../system/owner-lock.ts';
-import { readPrivateFileSoon } from '../system/private-file.ts';
 import {
   type CredentialDeps,
   prepareCredentials,
@@ -243,8 +241,7 @@ function refreshTokenOf(cache: CredentialCache | undefined): string | undefined 
 /** What is wrong with the user's file is no reason against a new one. */
 async function readUsersFile(path: string, user: User): Promise<CredentialCache | undefined> {
   try {
-    const text = await readPrivateFileSoon(path, user.uid, credentialCacheBytes);
-    return text === undefined ? undefined : parseCredentialCache(text);
+    return await readCredentialCacheSoon(path, user.uid);
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;

@@ -42,7 +42,7 @@ export function sessionProcesses(all: readonly PodProcess[], looking: number): P
   const first = all
     .filter(({ parent, pid }) => parent === 0 && pid !== looking)
     .toSorted((a, b) => a.start - b.start || a.pid - b.pid)[0];
-  const looks = inLineOf(all, (one) => one.pid === looking || isSweep(one));
+  const looks = inLineOf(byPid(all), (one) => one.pid === looking || isSweep(one));
   return all.filter((one) => one !== first && !looks(one));
 }
 
@@ -75,12 +75,12 @@ export function belongsTo(
   open: ReadonlySet<string>,
   all: readonly PodProcess[],
 ): (one: PodProcess) => boolean {
-  const byPid = new Map(all.map((one) => [one.pid, one]));
+  const known = byPid(all);
   const wears = ({ mark, parent, age }: PodProcess): boolean =>
     mark === undefined ? parent === 0 && age < beginning : open.has(mark);
-  const worn = inLineOf(all, wears);
+  const worn = inLineOf(known, wears);
   return (one) => {
-    const leader = byPid.get(one.session);
+    const leader = known.get(one.session);
     return worn(one) || (leader !== undefined && worn(leader));
   };
 }
@@ -90,8 +90,8 @@ export function belongsTo(
  * inside such as tmux.
  */
 export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => boolean {
-  const byPid = new Map(all.map((one) => [one.pid, one]));
-  return ({ session }) => (byPid.get(session)?.parent ?? 0) <= 1;
+  const known = byPid(all);
+  return ({ session }) => (known.get(session)?.parent ?? 0) <= 1;
 }
 
 /**
@@ -99,22 +99,25 @@ export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => b
  * whose parent, and may say a chain of all, or a circle.
  */
 function inLineOf(
-  all: readonly PodProcess[],
+  known: ReadonlyMap<number, PodProcess>,
   is: (one: PodProcess) => boolean,
 ): (one: PodProcess) => boolean {
-  const byPid = new Map(all.map((one) => [one.pid, one]));
-  const known = new Map<PodProcess, boolean>();
+  const judged = new Map<PodProcess, boolean>();
   return (one) => {
     const way: PodProcess[] = [];
     let at: PodProcess | undefined = one;
-    while (at !== undefined && !known.has(at)) {
-      known.set(at, is(at));
-      if (known.get(at) === true) break;
+    while (at !== undefined && !judged.has(at)) {
+      judged.set(at, is(at));
+      if (judged.get(at) === true) break;
       way.push(at);
-      at = byPid.get(at.parent);
+      at = known.get(at.parent);
     }
-    const verdict = at !== undefined && known.get(at) === true;
-    for (const from of way) known.set(from, verdict);
+    const verdict = at !== undefined && judged.get(at) === true;
+    for (const from of way) judged.set(from, verdict);
     return verdict;
   };
+}
+
+function byPid(all: readonly PodProcess[]): ReadonlyMap<number, PodProcess> {
+  return new Map(all.map((one) => [one.pid, one]));
 }

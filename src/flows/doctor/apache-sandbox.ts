@@ -1,3 +1,4 @@
+import { isWithin } from '../../config/protected-folders.ts';
 import type { SiteSettings } from '../../config/settings.ts';
 import { BerthError } from '../../errors.ts';
 import { unitProperty } from '../../system/systemd-units.ts';
@@ -18,7 +19,7 @@ export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): 
       );
       const hidden = hiddenPaths(inaccessible, protectHome);
       const found = filesOf(settings).find(({ path }) =>
-        hidden.some((above) => isBelow(path, above)),
+        hidden.some((above) => isWithin(path, above)),
       );
       if (found !== undefined)
         return failed(
@@ -52,8 +53,4 @@ function hiddenPaths(inaccessible: string, protectHome: string): string[] {
     ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),
     ...(protectHome === 'yes' || protectHome === 'tmpfs' ? ['/home', '/root', '/run/user'] : []),
   ];
-}
-
-function isBelow(path: string, above: string): boolean {
-  return path === above || path.startsWith(`${above.replace(/\/+$/, '')}/`);
 }

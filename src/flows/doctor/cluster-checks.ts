@@ -187,7 +187,8 @@ function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
   });
 }
 
-async function withClient(
+/** What is found with a connection of its own; what goes wrong is a failure of this check. */
+export async function withClient(
   server: ApiServer,
   signal: AbortSignal,
   work: (client: ApiClient) => Promise<Finding>,

@@ -1,22 +1,21 @@
 import { join } from 'node:path';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../../config/settings.ts';
 import {
-  credentialCacheBytes,
   credentialCachePath,
-  parseCredentialCache,
+  readCredentialCacheSoon,
 } from '../../credentials/credential-cache.ts';
 import { peekClaims } from '../../credentials/token.ts';
 import { BerthError } from '../../errors.ts';
 import { subjectOf } from '../../identity/names.ts';
 import type { User } from '../../identity/user.ts';
 import { escapeControl } from '../../log.ts';
-import { apiClient } from '../../reconcile/api-client.ts';
+import type { ApiClient } from '../../reconcile/api-client.ts';
 import { withToken } from '../../reconcile/api-server.ts';
 import { whoAmI } from '../../reconcile/self-review.ts';
 import { asUser } from '../../system/as-user.ts';
-import { readPrivateFileSoon } from '../../system/private-file.ts';
 import { adminAccess } from '../admin-access.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from './check.ts';
+import { withClient } from './cluster-checks.ts';
 
 interface Limits {
   /** Seconds since the epoch. */
@@ -45,16 +44,10 @@ export async function checkUserTokens(
       const token = await keptToken(user, cluster, oidc, now);
       if (typeof token !== 'string') return token;
       const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
-      const client = apiClient(withToken(await adminAccess(cluster, deps), token), deadline);
-      try {
-        return nameFinding(await whoAmI(client), subjectOf(cluster, user.name), user);
-      } catch (error) {
-        if (error instanceof BerthError && error.code === 'api-unauthorized')
-          return unauthorized(user, oidc);
-        throw error;
-      } finally {
-        client.close();
-      }
+      const server = withToken(await adminAccess(cluster, deps), token);
+      return await withClient(server, deadline, (client) =>
+        tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
+      );
     };
     results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
   }
@@ -69,8 +62,7 @@ async function keptToken(
   now: number,
 ): Promise<string | Finding> {
   const path = join(user.home, credentialCachePath(server.endpoint));
-  const text = await asUser(user, () => readPrivateFileSoon(path, user.uid, credentialCacheBytes));
-  const cache = text === undefined ? undefined : parseCredentialCache(text);
+  const cache = await asUser(user, () => readCredentialCacheSoon(path, user.uid));
   if (cache === undefined)
     return skipped(
       `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server`,
@@ -84,6 +76,21 @@ async function keptToken(
   return skipped(
     `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,
   );
+}
+
+async function tokenFinding(
+  client: ApiClient,
+  user: User,
+  wanted: string,
+  oidc: OidcSettings,
+): Promise<Finding> {
+  try {
+    return nameFinding(await whoAmI(client), wanted, user);
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'api-unauthorized')
+      return unauthorized(user, oidc);
+    throw error;
+  }
 }
 
 function nameFinding(found: string, wanted: string, { name }: User): Finding {
