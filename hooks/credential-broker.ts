@@ -1,12 +1,12 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
-import { openIssuer } from '../src/credentials/signing-keys.ts';
+import { openIssuer } from '../src/credentials/oidc/issuer.ts';
 import { asBerthError } from '../src/errors.ts';
-import { mintUserToken } from '../src/flows/mint-token.ts';
+import { mintUserToken } from '../src/clusters/user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
-import { loadSettings } from '../src/flows/load-settings.ts';
-import { refusal, serveBroker } from '../src/flows/serve-broker.ts';
+import { loadSettings } from '../src/settings/load-site.ts';
+import { refusal, serveBroker } from '../src/portal/broker.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
 import { stderrSink } from '../src/system/leave.ts';

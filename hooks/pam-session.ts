@@ -1,5 +1,5 @@
 import { logfmtLogger } from '../src/log.ts';
-import { pamSession } from '../src/flows/pam-session.ts';
+import { pamSession } from '../src/ssh/pam/pam-session.ts';
 import { leanStart } from '../src/system/lean-start.ts';
 import { leave } from '../src/system/leave.ts';
 import { leaveBySyslog, syslog } from '../src/system/syslog.ts';

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runHook, usageError, type HookRequest } from '../src/flows/run-hook.ts';
+import { runHook, usageError, type HookRequest } from '../src/portal/run-hook.ts';
 import { leave } from '../src/system/leave.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]

@@ -1,4 +1,4 @@
-import { oscArguments, runHook } from '../src/flows/run-hook.ts';
+import { oscArguments, runHook } from '../src/portal/run-hook.ts';
 import { leave } from '../src/system/leave.ts';
 
 /**

@@ -64,7 +64,7 @@ const noDebugger = '--inspect-port=192.0.2.1:1024';
 
 /**
  * Where a site limits the address space (`ulimit -v`), the gigabytes that Node puts around each memory of
- * WebAssembly are not to be had (src/session/relay/xor.ts).
+ * WebAssembly are not to be had (src/ssh/pod/exec/protocol/xor.ts).
  */
 const littleAddressSpace = '--disable-wasm-trap-handler';
 

@@ -1,4 +1,4 @@
-import type { CheckResult, CheckStatus } from '../flows/doctor/check.ts';
+import type { CheckResult, CheckStatus } from '../finding.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
 interface Style {

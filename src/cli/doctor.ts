@@ -40,7 +40,7 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
 
 async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
   const timeoutMs = seconds(args.timeout, 'timeout') * 1000;
-  const { doctor } = await import('../flows/doctor/doctor.ts');
+  const { doctor } = await import('../doctor/doctor.ts');
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
   const { user, cluster, config } = args;
   const results = await withProgress(

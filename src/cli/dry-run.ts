@@ -1,6 +1,6 @@
 import { asBerthError } from '../errors.ts';
-import { planLogin, type PlanInput } from '../flows/plan-login.ts';
-import { hookRequest } from '../flows/run-hook.ts';
+import { planLogin, type PlanInput } from '../portal/plan-hook.ts';
+import { hookRequest } from '../portal/run-hook.ts';
 import { writePlan } from './plan-output.ts';
 import { errorText, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-output.ts';

@@ -1,4 +1,4 @@
-import type { GcImage, GcResult } from '../flows/images-gc.ts';
+import type { GcImage, GcResult } from '../images/gc.ts';
 import { spoken } from './duration.ts';
 import { shown } from './terminal.ts';
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
-import type { SshSettings } from '../config/profile.ts';
+import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { PullOutcome } from '../flows/images-pull.ts';
+import type { PullOutcome } from '../images/pull.ts';
 import { seconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
@@ -144,7 +144,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
     handler: (args) =>
       guarded(terminal, 'files', async () => {
         assertRoot('files');
-        const { installFiles } = await import('../flows/images-files.ts');
+        const { installFiles } = await import('../images/transfer-tools.ts');
         const { folder, changed, removed } = await installFiles(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
         if (what !== '' || terminal.stdout.isTTY === true)
@@ -165,8 +165,8 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   assertRoot('pull');
   const { image: named = [], 'from-archive': archive, timeout } = args;
   const [{ loadArchive, pullImages }, { wantedImages }] = await Promise.all([
-    import('../flows/images-pull.ts'),
-    import('../session/image-store.ts'),
+    import('../images/pull.ts'),
+    import('../images/wanted-images.ts'),
   ]);
   const timeoutMs = seconds(timeout, 'timeout') * 1000;
   const site = await siteOf(args);
@@ -218,7 +218,7 @@ function reportPull(outcomes: readonly PullOutcome[], output: string, terminal: 
 async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
   const [{ checkImages }, { doctorJson, doctorText }, { wantsColour, wantsUnicode }] =
     await Promise.all([
-      import('../flows/images-check.ts'),
+      import('../images/check.ts'),
       import('./doctor-report.ts'),
       import('./terminal.ts'),
     ]);
@@ -234,7 +234,7 @@ async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
 async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
   assertRoot('gc');
   const [{ collectImages }, { gcText, gcJson }] = await Promise.all([
-    import('../flows/images-gc.ts'),
+    import('../images/gc.ts'),
     import('./images-gc-report.ts'),
   ]);
   const options = {
@@ -258,13 +258,13 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
 }
 
 async function siteOf({ config }: ImagesArguments): Promise<SshSettings> {
-  const { loadSshSettings } = await import('../flows/load-ssh-settings.ts');
+  const { loadSshSettings } = await import('../settings/load-ssh.ts');
   return await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
 }
 
 /** A transport (`dir:`, `docker-archive:`) or an option is no image. */
 async function assertReferences(images: readonly string[]): Promise<void> {
-  const { imageProblem } = await import('../config/image-reference.ts');
+  const { imageProblem } = await import('../config/profile/image-reference.ts');
   for (const image of images) {
     const problem = imageProblem(image);
     if (problem !== undefined) throw usage(`${image} ${problem}`);

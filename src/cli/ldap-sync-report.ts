@@ -1,5 +1,5 @@
 import type { BerthError } from '../errors.ts';
-import type { ClusterOfSync, LdapSyncReport } from '../flows/ldap-sync.ts';
+import type { ClusterOfSync, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
 /** A line for each namespace that was changed, and one that sums up for each cluster. */

@@ -1,7 +1,7 @@
 import type { CommandModule } from 'yargs';
 import { asBerthError } from '../errors.ts';
-import type { ClusterTarget } from '../flows/cluster-target.ts';
-import type { LdapSyncReport } from '../flows/ldap-sync.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
@@ -86,7 +86,7 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
   }
   if (args.textfile === undefined || args['dry-run']) return;
   try {
-    const { writeLdapSyncMetrics } = await import('../flows/ldap-sync-metrics.ts');
+    const { writeLdapSyncMetrics } = await import('../ldap/ldap-sync-metrics.ts');
     const seconds = terminal.now() / 1000 - started;
     await writeLdapSyncMetrics(args.textfile, report, { started, seconds });
   } catch (thrown) {
@@ -100,8 +100,8 @@ async function run(
   now: number,
 ): Promise<LdapSyncReport> {
   const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { seconds }] = await Promise.all([
-    import('../flows/ldap-sync.ts'),
-    import('../flows/load-ldap-settings.ts'),
+    import('../ldap/ldap-sync.ts'),
+    import('../settings/load-ldap.ts'),
     import('../system/deadline.ts'),
     import('./duration.ts'),
   ]);
@@ -129,7 +129,7 @@ async function run(
 
 /** A broken cluster's fault stands in its place: the others are synced. */
 async function targetsOf(args: LdapSyncArguments, terminal: Terminal): Promise<ClusterTarget[]> {
-  const { configuredTarget, ownCluster } = await import('../flows/cluster-target.ts');
+  const { configuredTarget, ownCluster } = await import('../clusters/cluster-target.ts');
   if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);

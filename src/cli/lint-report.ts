@@ -1,5 +1,5 @@
-import type { SshdFinding, SshdSeverity } from '../config/sshd-finding.ts';
-import type { LintedSample, SshdLint } from '../flows/lint-sshd.ts';
+import type { SshdFinding, SshdSeverity } from '../sshd-lint/rules/finding.ts';
+import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { shown } from './terminal.ts';
 
 interface Style {

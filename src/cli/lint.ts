@@ -90,7 +90,7 @@ function usage(message: string): BerthError {
 }
 
 async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
-  const { lintSshd } = await import('../flows/lint-sshd.ts');
+  const { lintSshd } = await import('../sshd-lint/lint-sshd.ts');
   const { lintJson, lintText } = await import('./lint-report.ts');
   const { config, sshd, login, settings, pam } = args;
   const lint = await withProgress(

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { PlanSection } from '../flows/plan-login.ts';
+import type { PlanSection } from '../portal/plan-hook.ts';
 import { planText } from './plan-text.ts';
 import { escapeUnseen, wantsColour, type Terminal } from './terminal.ts';
 

@@ -72,7 +72,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
       }
       const { user, cluster, config, output } = args;
       const [{ planLogin }, { writePlan }] = await Promise.all([
-        import('../flows/plan-login.ts'),
+        import('../portal/plan-hook.ts'),
         import('./plan-output.ts'),
       ]);
       try {
@@ -100,7 +100,7 @@ async function planSsh(
   terminal: Terminal,
 ): Promise<void> {
   const [{ planSession }, { writeSessionPlan }] = await Promise.all([
-    import('../flows/plan-session.ts'),
+    import('../ssh/open/plan-session.ts'),
     import('./session-plan-output.ts'),
   ]);
   try {

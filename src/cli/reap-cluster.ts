@@ -1,6 +1,6 @@
 import { BerthError, type ErrorDetails } from '../errors.ts';
-import type { ClusterTarget } from '../flows/cluster-target.ts';
-import type { ReapClusterOptions, ReapedCluster } from '../flows/reap-cluster.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site.ts';
 import { errorText, escapeUnseen, shown, type Terminal } from './terminal.ts';
@@ -28,7 +28,7 @@ export interface ReapClusterArguments {
 /** `berth reap --cluster NAME`: pods past their lifetime, and namespaces that nobody uses. */
 export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
   const [{ reapCluster }, { deadlineIn }, { seconds }] = await Promise.all([
-    import('../flows/reap-cluster.ts'),
+    import('../cluster-reap/reap-cluster.ts'),
     import('../system/deadline.ts'),
     import('./duration.ts'),
   ]);
@@ -62,7 +62,7 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
   );
   terminal.stdout.write(args.output === 'json' ? asJson(reaped, dryRun) : asText(reaped, dryRun));
   if (args.textfile !== undefined && !dryRun) {
-    const { writeClusterReapMetrics } = await import('../flows/cluster-reap-metrics.ts');
+    const { writeClusterReapMetrics } = await import('../cluster-reap/cluster-reap-metrics.ts');
     await writeClusterReapMetrics(args.textfile, reaped, terminal.now() / 1000);
   }
   for (const error of reaped.flatMap(({ failed }) => failed)) {
@@ -75,7 +75,7 @@ async function targetsOf(
   args: ReapClusterArguments,
   terminal: Terminal,
 ): Promise<readonly ClusterTarget[]> {
-  const { configuredTarget, ownCluster } = await import('../flows/cluster-target.ts');
+  const { configuredTarget, ownCluster } = await import('../clusters/cluster-target.ts');
   if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
   const loaded = await loadSite({ config: args.config });
   const { clusters, broken } = chosenClusters(loaded, args.cluster);

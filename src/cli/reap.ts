@@ -1,7 +1,7 @@
 import type { CommandModule } from 'yargs';
 import { runDir } from '../config/built-in.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { ReapReport } from '../flows/reap-sessions.ts';
+import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
 import type { ReapClusterArguments } from './reap-cluster.ts';
 import { outputOption, textfileOption } from './report-options.ts';
@@ -122,8 +122,8 @@ const clusterOptions = {
 
 async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
-    import('../flows/reap-sessions.ts'),
-    import('../flows/load-ssh-settings.ts'),
+    import('../ssh/cleanup/reap-sessions.ts'),
+    import('../settings/load-ssh.ts'),
     import('../system/as-user.ts'),
   ]);
   assertRoot();
@@ -132,7 +132,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now };
   const dryRun = args['dry-run'];
-  const { reapEach, startTurnsBy } = await import('../flows/reap-in-turn.ts');
+  const { reapEach, startTurnsBy } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
     await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
@@ -147,7 +147,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
     args.output === 'json' ? reapJson(report, dryRun) : reapText(report, dryRun),
   );
   if (args.textfile !== undefined && !dryRun && !report.busy) {
-    const { writeReapMetrics } = await import('../flows/reap-metrics.ts');
+    const { writeReapMetrics } = await import('../ssh/cleanup/reap-metrics.ts');
     await writeReapMetrics(args.textfile, report, { run, seconds: terminal.now() / 1000 });
   }
   for (const error of report.failed) terminal.stderr.write(errorText(error));

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { CommandModule } from 'yargs';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import { filledInSince, guardedSince, minorVersion } from '../flows/doctor/kube-version.ts';
+import { filledInSince, guardedSince, minorVersion } from '../doctor/kube-version.ts';
 import type { Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -57,8 +57,8 @@ export function renderPoliciesCommand(
 async function render(args: PoliciesArguments, terminal: Terminal): Promise<void> {
   const nothingFilledIn = lacksDefaults(args);
   const parameters = await readParameters(args.parameters);
-  const { siteAdmission } = await import('../desired/admission/admission-settings.ts');
-  const { admissionManifests } = await import('../desired/admission/render-admission.ts');
+  const { siteAdmission } = await import('../admission/admission-settings.ts');
+  const { admissionManifests } = await import('../admission/render-admission.ts');
   const { renderJson, renderManifests } = await import('./render-objects.ts');
   const engine = args.engine === 'kyverno' ? 'kyverno' : 'kubernetes';
   const manifests = admissionManifests(engine, siteAdmission(parameters, { nothingFilledIn }));

@@ -75,7 +75,7 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   const loaded = await loadSite(args);
   const cluster = theCluster(chosenClusters(loaded, args.cluster).clusters);
   const user = await wantedUser(args, loaded.settings.minimumUid);
-  const { objectsFor } = await import('../flows/bootstrap-cluster.ts');
+  const { objectsFor } = await import('../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./render-objects.ts');
   const objects = objectsFor({
     user,
@@ -139,7 +139,7 @@ async function dockerConfigOf(
 ): Promise<{ dockerConfig?: string }> {
   if (cluster.pullSecret === undefined) return {};
   if (!show) return { dockerConfig: '{}' };
-  const { dockerConfig } = await import('../flows/bootstrap-user.ts');
+  const { dockerConfig } = await import('../clusters/bootstrap-user.ts');
   return dockerConfig(cluster);
 }
 

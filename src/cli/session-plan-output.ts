@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { SessionPlan } from '../flows/plan-session.ts';
+import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { sessionPlanText } from './session-plan-text.ts';
 import { escapeUnseen, type Terminal } from './terminal.ts';

@@ -18,7 +18,7 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
 
 /** The site's settings; the parser and the schemas are loaded only where they are needed. */
 export async function loadSite({ config }: SiteArguments): Promise<LoadedSettings> {
-  const { loadSettings } = await import('../flows/load-settings.ts');
+  const { loadSettings } = await import('../settings/load-site.ts');
   return loadSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
 }
 

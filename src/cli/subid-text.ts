@@ -1,8 +1,12 @@
 import { BerthError } from '../errors.ts';
-import type { SubidResult } from '../flows/subid-apply.ts';
-import type { SubidPlan } from '../flows/subid-plan.ts';
+import type { SubidResult } from '../subid/apply.ts';
+import type { SubidPlan } from '../subid/plan.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
-import type { FileName, SubordinateFault, SubordinateLayout } from '../identity/subordinate-ids.ts';
+import type {
+  FileName,
+  SubordinateFault,
+  SubordinateLayout,
+} from '../subid/rules/subordinate-ids.ts';
 import { errorText, shown, type Terminal, wantsColour } from './terminal.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;

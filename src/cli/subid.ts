@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { SubidInput } from '../flows/subid-plan.ts';
+import type { SubidInput } from '../subid/plan.ts';
 import { outputOption } from './report-options.ts';
 import { fail, type Terminal } from './terminal.ts';
 
@@ -56,7 +56,7 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
     handler: async (args) => {
       try {
         const [{ planSubids }, { writeSubidPlan }] = await Promise.all([
-          import('../flows/subid-plan.ts'),
+          import('../subid/plan.ts'),
           import('./subid-text.ts'),
         ]);
         terminal.finish(
@@ -94,7 +94,7 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
     handler: async (args) => {
       try {
         const [{ applySubids }, { seconds }, { writeSubidResult }] = await Promise.all([
-          import('../flows/subid-apply.ts'),
+          import('../subid/apply.ts'),
           import('./duration.ts'),
           import('./subid-text.ts'),
         ]);
@@ -179,7 +179,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
 /** @throws what `loadSshSettings` throws */
 async function storageOfSite(): Promise<string> {
   if (!existsSync('/etc/berth/ssh.yml')) return '/var/lib/berth-ssh';
-  const { loadSshSettings } = await import('../flows/load-ssh-settings.ts');
+  const { loadSshSettings } = await import('../settings/load-ssh.ts');
   return (await loadSshSettings()).storage;
 }
 

@@ -1,6 +1,6 @@
 import { BerthError, isErrno } from '../errors.ts';
 import { isTerminal } from '../system/is-terminal.ts';
-import { ownOutput } from '../system/own-output.ts';
+import { ownOutput } from '../ssh/pod/exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { RotatedToken, RotateOutcome } from '../flows/rotate-token.ts';
+import type { RotatedToken, RotateOutcome } from '../clusters/rotate-token.ts';
 import { spoken, timestamp } from './duration.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 

@@ -8,8 +8,8 @@ import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './sit
 import { fail, type Terminal } from './terminal.ts';
 import { outcomeText, outcomesJson } from './token-outcome.ts';
 import type { ClusterSettings } from '../config/settings.ts';
-import type { TokenSource } from '../flows/setup-token.ts';
-import type { RotateDeps, RotateTarget, ServiceAccountName } from '../flows/rotate-token.ts';
+import type { TokenSource } from '../clusters/setup-token.ts';
+import type { RotateDeps, RotateTarget, ServiceAccountName } from '../clusters/rotate-token.ts';
 import { installedPath } from '../installed-path.ts';
 
 interface TokenArguments extends SiteArguments {
@@ -133,7 +133,7 @@ function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments>
 }
 
 async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> {
-  const { rotateTokens } = await import('../flows/rotate-token.ts');
+  const { rotateTokens } = await import('../clusters/rotate-token.ts');
   const deps = await rotateDeps(args, terminal);
   const { targets, broken } = await rotateTargets(args, deps);
   const names = targets.map(({ cluster }) => cluster).join(', ');
@@ -148,7 +148,7 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
 
 /** Of the timer's run, which is about the whole site: tokens are renewed all the same. */
 async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
-  const { forgetEnded } = await import('../flows/forget-ended.ts');
+  const { forgetEnded } = await import('../credentials/forget-ended.ts');
   const { nameOfUid } = await import('../identity/name-of-uid.ts');
   try {
     const { stateDir } = (await loadSite(args)).settings;
@@ -175,8 +175,8 @@ async function rotateTargets(
       broken: [],
     };
   }
-  const { contextChoice } = await import('../flows/admin-access.ts');
-  const { setupToken } = await import('../flows/setup-token.ts');
+  const { contextChoice } = await import('../clusters/admin-access.ts');
+  const { setupToken } = await import('../clusters/setup-token.ts');
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   const count = loaded.settings.clusters.length;
@@ -192,7 +192,7 @@ async function rotateTargets(
 }
 
 async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Terminal): Promise<void> {
-  const { setupToken } = await import('../flows/setup-token.ts');
+  const { setupToken } = await import('../clusters/setup-token.ts');
   const deps = await rotateDeps(args, terminal);
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { isCidr } from './cidr.ts';
 import { complaintsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
-import { isSecretName } from './hook-env-settings.ts';
+import { isSecretName } from './hook-env/hook-env-settings.ts';
 import { issuerFrom } from './issuer-url.ts';
 import { type Complaint, nowhere, type Place } from './problem.ts';
 import { quantity } from './quantity-schema.ts';

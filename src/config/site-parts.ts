@@ -1,7 +1,7 @@
 import type { BerthError } from '../errors.ts';
 import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
-import type { HookEnvSettings } from './hook-env-settings.ts';
+import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';
 import type { Place } from './problem.ts';
 import type { SettingsWarning, SiteSettings } from './settings.ts';
 

@@ -3,11 +3,11 @@ import type { BerthError } from '../errors.ts';
 import { complaintsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import type { BrokenProfile, Profile, SshSettings } from './profile.ts';
+import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
 import { type Complaint, nowhere, type Place } from './problem.ts';
-import { isProfileName } from './profile-name.ts';
-import { accountName, folder, someOf } from './profile-schema.ts';
-import { isWithin, mountProblem } from './protected-folders.ts';
+import { isProfileName } from './profile/profile-name.ts';
+import { accountName, folder, someOf } from './profile/profile-schema.ts';
+import { isWithin, mountProblem } from './profile/protected-folders.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 

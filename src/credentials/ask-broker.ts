@@ -1,7 +1,7 @@
 import { BerthError, type ExitClass, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
-import { restartWebServer } from './portal-advice.ts';
+import { restartWebServer } from './oidc/portal-advice.ts';
 
 /**
  * Asks root's broker for a new token over the user's own socket. systemd closes a connection at once

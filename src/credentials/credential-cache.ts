@@ -1,7 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileSoon } from '../system/private-file.ts';
-import { restartWebServer } from './portal-advice.ts';
+import { restartWebServer } from './oidc/portal-advice.ts';
 
 /**
  * What `kube-credential` answers kubectl from: one file of mode 0600 for a user and an API server,

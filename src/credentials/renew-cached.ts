@@ -7,11 +7,11 @@ import {
   type PublicRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
-import { logInAnew } from './portal-advice.ts';
-import { type Heir, newestHeir, renewalLock, siblings } from './refresh-heirs.ts';
-import { refreshTokens } from './refresh.ts';
+import { logInAnew } from './oidc/portal-advice.ts';
+import { type Heir, newestHeir, renewalLock, siblings } from './refresh-token-lineage.ts';
+import { refreshTokens } from './oidc/refresh.ts';
 import { renewOnce } from './renew-once.ts';
-import { chooseToken, expiryOf } from './token-choice.ts';
+import { chooseToken, expiryOf } from './oidc/token-choice.ts';
 
 export interface RenewEdges {
   readonly https: HttpsClient;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
-import { credentialFiles, renewalLock } from './refresh-heirs.ts';
+import { credentialFiles, renewalLock } from './refresh-token-lineage.ts';
 
 /**
  * What root keeps of a user's credential for a cluster, where the user may not have all of it: the

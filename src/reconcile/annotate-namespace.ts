@@ -2,9 +2,9 @@ import {
   changeOperations,
   type NamespaceChange,
   planNamespaces,
-} from '../desired/directory-annotations.ts';
+} from '../ldap/rules/directory-annotations.ts';
 import { collectionPath, type LiveObject } from '../desired/kube-object.ts';
-import type { LdapPeople } from '../identity/ldap-people.ts';
+import type { LdapPeople } from '../ldap/rules/ldap-people.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { listAll } from './list-all.ts';

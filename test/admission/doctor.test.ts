@@ -1,9 +1,9 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
-import { probeManifests, probeNamespace } from '../../src/desired/admission/probe.ts';
-import { stampRights } from '../../src/desired/admission/stamp-rights.ts';
-import { admissionFinding } from '../../src/flows/doctor/admission-check.ts';
-import type { Finding } from '../../src/flows/doctor/check.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
+import { probeManifests, probeNamespace } from '../../src/admission/probe.ts';
+import { stampRights } from '../../src/admission/stamp-rights.ts';
+import { admissionFinding } from '../../src/doctor/admission-check.ts';
+import type { Finding } from '../../src/finding.ts';
 import { apiClient } from '../../src/reconcile/api-client.ts';
 import { send } from '../site/https.ts';
 import { fillsIn } from '../site/kubernetes/versions.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { openSite } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite } from './admission-site.ts';

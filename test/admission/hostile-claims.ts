@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { type HostileObject, of, type Row } from './hostile.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

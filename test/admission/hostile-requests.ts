@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { hostileBeside } from './hostile-beside.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
 import { nowhere, person } from './person.ts';

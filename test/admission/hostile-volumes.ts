@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { claim } from './hostile-claims.ts';
 import { mounting, podWith, second, of, type HostileObject, type Row } from './hostile.ts';
 

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { person } from './person.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { siteAdmission } from '../../src/desired/admission/admission-settings.ts';
-import { kyvernoPolicies } from '../../src/desired/admission/kyverno-policies.ts';
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import { siteAdmission } from '../../src/admission/admission-settings.ts';
+import { kyvernoPolicies } from '../../src/admission/kyverno-policies.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 import { annotated, type HostileObject } from './hostile.ts';
 import { claimOf, hostileClaims } from './hostile-claims.ts';
 import { hostilePods } from './hostile-pods.ts';

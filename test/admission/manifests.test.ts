@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { renderManifests } from '../../src/cli/render-objects.ts';
-import { siteAdmission } from '../../src/desired/admission/admission-settings.ts';
-import { admissionManifests } from '../../src/desired/admission/render-admission.ts';
+import { siteAdmission } from '../../src/admission/admission-settings.ts';
+import { admissionManifests } from '../../src/admission/render-admission.ts';
 import { fillsIn } from '../site/kubernetes/versions.ts';
 import { openSite } from '../site/site.ts';
 

@@ -1,5 +1,5 @@
 import { parseAdmissionParameters } from '../../src/config/admission-parameters.ts';
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 
 /** A pod as far as the tests change it. */
 export interface PlainPod extends Manifest {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { admissionPolicies } from '../../src/desired/admission/policies.ts';
+import { admissionPolicies } from '../../src/admission/policies.ts';
 import { openSite } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { AdmissionSite, type Verdict } from './admission-site.ts';

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
 
 /** All that a namespace can give: the policies have to hold whoever has every right in it. */
 export function everything(namespace: string, user: string): Manifest[] {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseProfile } from '../../src/config/profile-parse.ts';
-import type { Manifest } from '../../src/desired/admission/manifest.ts';
-import { podObject } from '../../src/session/pod-object.ts';
+import { parseProfile } from '../../src/config/profile/profile-parse.ts';
+import type { Manifest } from '../../src/admission/manifest.ts';
+import { podObject } from '../../src/ssh/pod/objects/pod-object.ts';
 import { openSite } from '../site/site.ts';
 import { AdmissionSite } from './admission-site.ts';
 import { victim } from './hostile-requests.ts';

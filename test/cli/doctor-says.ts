@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../src/flows/doctor/check.ts';
+import type { CheckResult } from '../../src/finding.ts';
 import { expect } from 'vitest';
 import type { Portal } from '../site/portal.ts';
 

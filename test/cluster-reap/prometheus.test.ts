@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { namespacesWithPods } from '../../src/flows/prometheus-activity.ts';
+import { namespacesWithPods } from '../../src/cluster-reap/prometheus-activity.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { freePorts } from '../site/ports.ts';
 import { waitFor } from '../site/wait.ts';

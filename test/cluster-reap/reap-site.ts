@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { ClusterTarget } from '../../src/flows/cluster-target.ts';
-import type { PrometheusQuestion } from '../../src/flows/prometheus-activity.ts';
-import { reapCluster, type ReapedCluster } from '../../src/flows/reap-cluster.ts';
+import type { ClusterTarget } from '../../src/clusters/cluster-target.ts';
+import type { PrometheusQuestion } from '../../src/cluster-reap/prometheus-activity.ts';
+import { reapCluster, type ReapedCluster } from '../../src/cluster-reap/reap-cluster.ts';
 import { type ApiClient, apiClient } from '../../src/reconcile/api-client.ts';
 import { deleteObject } from '../../src/reconcile/delete-object.ts';
 import type { Live, LiveCluster } from '../site/live-cluster.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Lease, takeLease } from '../../src/reconcile/lease.ts';
+import { type Lease, takeLease } from '../../src/cluster-reap/lease.ts';
 import { AdmissionSite } from '../admission/admission-site.ts';
 import { person, siteParameters } from '../admission/person.ts';
 import { fillsIn } from '../site/kubernetes/versions.ts';

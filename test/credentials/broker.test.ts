@@ -7,11 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { ClusterSettings, OidcSettings } from '../../src/config/settings.ts';
 import { type BrokerAnswer, brokerSocket } from '../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
-import { openIssuer } from '../../src/credentials/signing-keys.ts';
-import { loadSettings } from '../../src/flows/load-settings.ts';
-import type { PreparedCredentials } from '../../src/flows/prepare-credentials.ts';
+import { openIssuer } from '../../src/credentials/oidc/issuer.ts';
+import { loadSettings } from '../../src/settings/load-site.ts';
+import type { PreparedCredentials } from '../../src/credentials/prepare-credentials.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
-import { writeCredentials } from '../../src/flows/write-credentials.ts';
+import { writeCredentials } from '../../src/credentials/store-credentials.ts';
 import type { User } from '../../src/identity/user.ts';
 import { httpsRequest } from '../../src/system/https-request.ts';
 import { BrokerHost } from './broker-host.ts';

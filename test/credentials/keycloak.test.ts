@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterSettings, OidcSettings } from '../../src/config/settings.ts';
 import { credentialCachePath } from '../../src/credentials/credential-cache.ts';
 import { storePath } from '../../src/credentials/root-store.ts';
-import { openIssuer } from '../../src/credentials/signing-keys.ts';
-import { loadSettings } from '../../src/flows/load-settings.ts';
+import { openIssuer } from '../../src/credentials/oidc/issuer.ts';
+import { loadSettings } from '../../src/settings/load-site.ts';
 import {
   prepareCredentials,
   type PreparedCredentials,
-} from '../../src/flows/prepare-credentials.ts';
-import type { LoginTokens } from '../../src/flows/verified-login.ts';
-import { writeCredentials } from '../../src/flows/write-credentials.ts';
+} from '../../src/credentials/prepare-credentials.ts';
+import type { LoginTokens } from '../../src/credentials/verify-login-tokens.ts';
+import { writeCredentials } from '../../src/credentials/store-credentials.ts';
 import { type HttpsClient, httpsRequest } from '../../src/system/https-request.ts';
 import { type Account, ensureAccount } from '../site/accounts.ts';
 import { openSite, type Site } from '../site/site.ts';

@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { kubeconfigDigest } from '../../src/credentials/kubeconfig-entries.ts';
+import { kubeconfigDigest } from '../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import {
   planKubeconfig,
   updateKubeconfig,

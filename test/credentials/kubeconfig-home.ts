@@ -5,8 +5,8 @@ import {
   clusterEntry,
   execUser,
   type KubeconfigEntries,
-} from '../../src/credentials/kubeconfig-entries.ts';
-import * as kubeconfigFile from '../../src/credentials/kubeconfig-file.ts';
+} from '../../src/credentials/kubeconfig/kubeconfig-entries.ts';
+import * as kubeconfigFile from '../../src/credentials/kubeconfig/kubeconfig-file.ts';
 import type { User } from '../../src/identity/user.ts';
 import { logfmtLogger, type Logger } from '../../src/log.ts';
 import { asRoot } from '../../src/system/as-user.ts';

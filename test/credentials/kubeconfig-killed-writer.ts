@@ -4,7 +4,7 @@
  */
 import promises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
+import { updateKubeconfig } from '../../src/credentials/kubeconfig/kubeconfig-file.ts';
 import { options } from './kubeconfig-home.ts';
 
 const [home = '', uid = '', last = ''] = process.argv.slice(2);
@@ -17,8 +17,8 @@ const user = {
   shell: '/bin/sh',
 };
 await Promise.all([
-  import('../../src/credentials/kubeconfig-edit.ts'),
-  import('../../src/credentials/kubeconfig-lock.ts'),
+  import('../../src/credentials/kubeconfig/kubeconfig-edit.ts'),
+  import('../../src/credentials/kubeconfig/kubeconfig-lock.ts'),
   import('../../src/system/atomic-file.ts'),
 ]);
 

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { parse } from 'yaml';
-import { updateKubeconfig } from '../../src/credentials/kubeconfig-file.ts';
+import { updateKubeconfig } from '../../src/credentials/kubeconfig/kubeconfig-file.ts';
 import { options } from './kubeconfig-home.ts';
 
 const [home = '', uid = '', count = '', name = ''] = process.argv.slice(2);
@@ -35,8 +35,8 @@ promises.rename = async (from, to) => {
 if (Number(count) < 100) syncBuiltinESMExports();
 
 await Promise.all([
-  import('../../src/credentials/kubeconfig-edit.ts'),
-  import('../../src/credentials/kubeconfig-lock.ts'),
+  import('../../src/credentials/kubeconfig/kubeconfig-edit.ts'),
+  import('../../src/credentials/kubeconfig/kubeconfig-lock.ts'),
   import('../../src/system/atomic-file.ts'),
 ]);
 process.stdout.write('ready\n');

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { OidcSettings } from '../../src/config/settings.ts';
 import { type StoredCredential, storePath } from '../../src/credentials/root-store.ts';
-import { openIssuer } from '../../src/credentials/signing-keys.ts';
+import { openIssuer } from '../../src/credentials/oidc/issuer.ts';
 import {
   type LoginTokens,
   verifiedLogin,
   type VerifiedLogin,
-} from '../../src/flows/verified-login.ts';
+} from '../../src/credentials/verify-login-tokens.ts';
 import { type HttpsClient, httpsRequest } from '../../src/system/https-request.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import { Newcomers, type Newcomer } from '../site/newcomers.ts';

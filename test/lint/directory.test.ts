@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { SshdFinding } from '../../src/config/sshd-finding.ts';
+import type { SshdFinding } from '../../src/sshd-lint/rules/finding.ts';
 import { installed } from '../site/portal.ts';
 import { waitFor } from '../site/wait.ts';
 import { SshHost } from '../ssh/host/ssh-host.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SshdFindingCode } from '../../src/config/sshd-finding.ts';
+import type { SshdFindingCode } from '../../src/sshd-lint/rules/finding.ts';
 import { installed } from '../site/portal.ts';
 import { LintHost } from './lint-host.ts';
 import { LintSshd } from './lint-sshd.ts';

@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import type { SshdFindingCode, SshdSeverity } from '../../src/config/sshd-finding.ts';
+import type { SshdFindingCode, SshdSeverity } from '../../src/sshd-lint/rules/finding.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { installed } from '../site/portal.ts';
 

@@ -1,12 +1,12 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSshdConfigLines } from '../../src/config/sshd-config-file.ts';
+import { parseSshdConfigLines } from '../../src/sshd-lint/rules/config-file.ts';
 import {
   endpointInto,
   matchCriteria,
   type SshdConnection,
   takesBlock,
-} from '../../src/config/sshd-match.ts';
+} from '../../src/sshd-lint/rules/match.ts';
 import { LintHost } from './lint-host.ts';
 
 let host: LintHost;

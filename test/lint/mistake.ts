@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { SshdFindingCode } from '../../src/config/sshd-finding.ts';
+import type { SshdFindingCode } from '../../src/sshd-lint/rules/finding.ts';
 
 /** Puts a line before the example's own: of a keyword the first value counts. */
 export const before = (line: string) => (text: string) => `${line}\n${text}`;

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthError } from '../../src/errors.ts';
-import type { PodAccess } from '../../src/flows/pod-access.ts';
+import type { PodAccess } from '../../src/ssh/pod/pod-grant-file.ts';
 import { apiClient } from '../../src/reconcile/api-client.ts';
 import { whoAmI } from '../../src/reconcile/self-review.ts';
 import { CertificateAuthority } from '../site/certificates.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdSecret, releaseSecret } from '../../src/flows/session-secret.ts';
+import { holdSecret, releaseSecret } from '../../src/ssh/pod/session-secret.ts';
 import { type ApiClient, apiClient } from '../../src/reconcile/api-client.ts';
 import { requestToken } from '../../src/reconcile/request-token.ts';
 import { whoAmI } from '../../src/reconcile/self-review.ts';

@@ -3,10 +3,10 @@
  * the log, whose lines go to standard error. It says `begun` and ends with its standard input.
  */
 import { writeSync } from 'node:fs';
-import { Bridge, type BridgeInput } from '../../src/flows/bridge.ts';
+import { Bridge, type BridgeInput } from '../../src/ssh/pod/forwarding/forwarder.ts';
 import { logfmtLogger } from '../../src/log.ts';
 import { leave } from '../../src/system/leave.ts';
-import { staySmall } from '../../src/system/stay-small.ts';
+import { staySmall } from '../../src/ssh/pod/exec/disable-jit.ts';
 
 const input = JSON.parse(process.argv[2] ?? '{}') as Omit<BridgeInput, 'log'>;
 const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import { asBerthError } from '../../src/errors.ts';
-import { relaySession, type RelaySession } from '../../src/flows/relay-session.ts';
+import { relaySession, type RelaySession } from '../../src/ssh/pod/exec/relay-session.ts';
 import { leave } from '../../src/system/leave.ts';
 
 const say = (thrown: unknown): void => {

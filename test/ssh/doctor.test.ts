@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileSystemOf } from '../../src/flows/doctor/ssh-storage-checks.ts';
-import type { CheckResult } from '../../src/flows/doctor/check.ts';
+import { fileSystemOf } from '../../src/doctor/ssh-storage-checks.ts';
+import type { CheckResult } from '../../src/finding.ts';
 import { installed } from '../site/portal.ts';
 import { SshHost } from './host/ssh-host.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SessionPlan } from '../../src/flows/plan-session.ts';
+import type { SessionPlan } from '../../src/ssh/open/plan-session.ts';
 import { installed } from '../site/portal.ts';
 import { SshHost } from './host/ssh-host.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CheckResult } from '../../src/flows/doctor/check.ts';
+import type { CheckResult } from '../../src/finding.ts';
 import { installed } from '../site/portal.ts';
 import { waitFor } from '../site/wait.ts';
 import { refusal, root } from './failing/refusal.ts';

@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Profile } from '../../../src/config/profile.ts';
-import { containerRun } from '../../../src/session/container-run.ts';
-import type { SessionHost } from '../../../src/session/session-host.ts';
+import type { Profile } from '../../../src/config/profile/profile.ts';
+import { containerRun } from '../../../src/ssh/podman/argv/podman-run.ts';
+import type { SessionHost } from '../../../src/ssh/request/session-host.ts';
 import type { Account } from '../../site/accounts.ts';
 import { installBerth } from '../../site/portal.ts';
 import { SshHost, standardSshYml } from '../../ssh/host/ssh-host.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { podmanCall } from '../../../src/session/podman-call.ts';
+import { podmanCall } from '../../../src/ssh/podman/argv/podman-argv.ts';
 import { ensurePackages } from '../../site/packages.ts';
 import { root } from '../failing/refusal.ts';
 import { SshHost, standardProfile, standardSshYml } from '../host/ssh-host.ts';

@@ -1,13 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectionSink } from '../../../src/session/bridge/bridge-end.ts';
-import { Connections } from '../../../src/session/bridge/connections.ts';
-import { bridgeFrame, BridgeReader, kinds, number32 } from '../../../src/session/bridge/frames.ts';
+import type {
+  Connection,
+  ConnectionSink,
+} from '../../../src/ssh/pod/forwarding/protocol/bridge-end.ts';
+import { Connections } from '../../../src/ssh/pod/forwarding/protocol/multiplexer.ts';
+import {
+  bridgeFrame,
+  BridgeReader,
+  kinds,
+  number32,
+} from '../../../src/ssh/pod/forwarding/protocol/frames.ts';
 import {
   firstWindow,
   mostConnections,
   sharedWindow,
   windowSize,
-} from '../../../src/session/bridge/limits.ts';
+} from '../../../src/ssh/pod/forwarding/protocol/limits.ts';
 
 const refused = expect.objectContaining({ code: 'bridge-protocol' }) as Error;
 

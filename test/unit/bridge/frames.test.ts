@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { bridgeFrame, BridgeReader, kinds } from '../../../src/session/bridge/frames.ts';
-import { windowSize } from '../../../src/session/bridge/limits.ts';
+import {
+  bridgeFrame,
+  BridgeReader,
+  kinds,
+} from '../../../src/ssh/pod/forwarding/protocol/frames.ts';
+import { windowSize } from '../../../src/ssh/pod/forwarding/protocol/limits.ts';
 
 /** Frames as they come, pieces of data joined. */
 function readIn(bytes: Buffer, pieceSize: number): string[] {

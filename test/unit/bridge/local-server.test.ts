@@ -4,7 +4,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { listenAtPath } from '../../../src/system/local-server.ts';
+import { listenAtPath } from '../../../src/ssh/pod/forwarding/local-server.ts';
 
 describe('a socket in a folder of the user’s own', () => {
   let folder: string;

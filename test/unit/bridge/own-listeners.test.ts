@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SshdListeners } from '../../../src/flows/own-listeners.ts';
-import { listeningPaths } from '../../../src/system/listening-sockets.ts';
+import { SshdListeners } from '../../../src/ssh/pod/forwarding/sshd-listeners.ts';
+import { listeningPaths } from '../../../src/ssh/pod/forwarding/listening-sockets.ts';
 
 describe('what sshd listens at in the folder for it', () => {
   const uid = process.getuid?.() ?? 0;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { PeerUids } from '../../../src/flows/peer-uids.ts';
+import { PeerUids } from '../../../src/ssh/pod/forwarding/peer-uids.ts';
 
 const uid = process.getuid?.() ?? 0;
 /** Nobody's, where the test may choose. */

@@ -6,8 +6,11 @@ import {
   placeChanges,
   portRanges,
   saidPlaces,
-} from '../../../src/session/bridge/places.ts';
-import { tcpSockets, uidAtOtherEnd } from '../../../src/session/bridge/proc-net-tcp.ts';
+} from '../../../src/ssh/pod/forwarding/protocol/endpoints.ts';
+import {
+  tcpSockets,
+  uidAtOtherEnd,
+} from '../../../src/ssh/pod/forwarding/protocol/proc-net-tcp.ts';
 
 const tail = '00000000:00000000 00:00000000 00000000';
 const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

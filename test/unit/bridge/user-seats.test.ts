@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UserSeats } from '../../../src/flows/user-seats.ts';
+import { UserSeats } from '../../../src/ssh/pod/forwarding/user-quota.ts';
 import { logfmtLogger } from '../../../src/log.ts';
 
 describe("what a user's sessions on a host may have together", () => {

@@ -3,7 +3,7 @@ import {
   cookieFields,
   cookieOf,
   forwardedDisplay,
-} from '../../../src/session/bridge/xauthority.ts';
+} from '../../../src/ssh/pod/forwarding/protocol/xauthority.ts';
 
 const counted = (part: string | Buffer): Buffer => {
   const length = Buffer.alloc(2);

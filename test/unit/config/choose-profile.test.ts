@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { chooseProfile, type ProfileRequest } from '../../../src/config/choose-profile.ts';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import type { BrokenProfile, Profile, SshSettings } from '../../../src/config/profile.ts';
+import { chooseProfile, type ProfileRequest } from '../../../src/config/profile/choose-profile.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import type { BrokenProfile, Profile, SshSettings } from '../../../src/config/profile/profile.ts';
 import { parseSshSettings, sshSettings } from '../../../src/config/ssh-settings.ts';
 import { BerthError } from '../../../src/errors.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isCidr } from '../../../src/config/cidr.ts';
-import { parseHookEnv } from '../../../src/config/hook-env.ts';
-import { hookEnvSettings } from '../../../src/config/hook-env-settings.ts';
+import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
+import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
 
 const file = '/etc/ood/config/hook.env';
 const read = (text: string): ReturnType<typeof hookEnvSettings> =>

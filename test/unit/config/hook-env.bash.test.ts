@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BerthError } from '../../../src/errors.ts';
-import { parseHookEnv } from '../../../src/config/hook-env.ts';
+import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
 import { times } from '../../soak.ts';
 import { type CorpusFile, makeCorpus } from './hook-env-corpus.ts';
 import { faults } from './hook-env-pieces.ts';

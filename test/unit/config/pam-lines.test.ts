@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parsePamControl } from '../../../src/config/pam-control.ts';
-import { parsePam } from '../../../src/config/pam-lines.ts';
+import { parsePamControl } from '../../../src/sshd-lint/rules/pam-control.ts';
+import { parsePam } from '../../../src/sshd-lint/rules/pam-lines.ts';
 
 describe('a file of pam.d', () => {
   it('has modules, includes and lines that are none', () => {

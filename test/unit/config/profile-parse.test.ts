@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { brokenProfile, parseProfile } from '../../../src/config/profile-parse.ts';
-import type { Profile } from '../../../src/config/profile.ts';
+import { brokenProfile, parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import type { Profile } from '../../../src/config/profile/profile.ts';
 import { parseYaml, readYaml } from '../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../src/errors.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { forcedProgram, shellCommand } from '../../../src/config/shell-words.ts';
+import { forcedProgram, shellCommand } from '../../../src/sshd-lint/rules/shell-words.ts';
 
 describe('a command line as a shell reads it', () => {
   it.each([

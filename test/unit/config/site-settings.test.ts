@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
 import { parseCluster } from '../../../src/config/clusters-d.ts';
-import { parseHookEnv } from '../../../src/config/hook-env.ts';
-import { hookEnvSettings } from '../../../src/config/hook-env-settings.ts';
+import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
+import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
 import type { LoadedSettings } from '../../../src/config/site-parts.ts';
 import { siteSettings } from '../../../src/config/site-settings.ts';

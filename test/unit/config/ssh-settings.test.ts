@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { brokenProfile, parseProfile } from '../../../src/config/profile-parse.ts';
-import { profileSchema } from '../../../src/config/profile-schema.ts';
-import type { BrokenProfile, Profile } from '../../../src/config/profile.ts';
+import { brokenProfile, parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { profileSchema } from '../../../src/config/profile/profile-schema.ts';
+import type { BrokenProfile, Profile } from '../../../src/config/profile/profile.ts';
 import { parseSshSettings, sshSettings } from '../../../src/config/ssh-settings.ts';
 import { parseYaml } from '../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../src/errors.ts';

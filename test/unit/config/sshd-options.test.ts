@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSshdOptions } from '../../../src/config/sshd-options.ts';
+import { parseSshdOptions } from '../../../src/sshd-lint/rules/options.ts';
 
 /** What the versions print of the same configuration, as their sources have it; the rest left out. */
 const printed = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import type { ProfileRule } from '../../../src/config/profile.ts';
-import { unheardKeys, unheardText } from '../../../src/config/unheard-keys.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import type { ProfileRule } from '../../../src/config/profile/profile.ts';
+import { unheardKeys, unheardText } from '../../../src/config/profile/ignored-keys.ts';
 
 const image = 'registry.example.org/login:1';
 const ofPodman = {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { credentialFiles, siblings } from '../../../src/credentials/refresh-heirs.ts';
+import { credentialFiles, siblings } from '../../../src/credentials/refresh-token-lineage.ts';
 
 let folder: string;
 

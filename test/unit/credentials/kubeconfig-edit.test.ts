@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { setKubeconfigEntries } from '../../../src/credentials/kubeconfig-edit.ts';
+import { setKubeconfigEntries } from '../../../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import {
   clusterEntry,
   execUser,
   type KubeconfigEntries,
-} from '../../../src/credentials/kubeconfig-entries.ts';
+} from '../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import { times } from '../../soak.ts';
 import { ours, randomKubeconfig } from './random-kubeconfig.ts';
 

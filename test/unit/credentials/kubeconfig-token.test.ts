@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replaceToken } from '../../../src/credentials/kubeconfig-token.ts';
+import { replaceToken } from '../../../src/credentials/kubeconfig/kubeconfig-token.ts';
 
 const oldToken = 'eyJold.old.old';
 const newToken = 'eyJnew.new-_new.new';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { setKubeconfigEntries } from '../../../src/credentials/kubeconfig-edit.ts';
+import { setKubeconfigEntries } from '../../../src/credentials/kubeconfig/kubeconfig-edit.ts';
 import {
   clusterEntry,
   execUser,
   type KubeconfigEntries,
-} from '../../../src/credentials/kubeconfig-entries.ts';
-import { newKubeconfig } from '../../../src/credentials/new-kubeconfig.ts';
+} from '../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
+import { newKubeconfig } from '../../../src/credentials/kubeconfig/new-kubeconfig.ts';
 
 const entries = (cluster: string, user: string): KubeconfigEntries => ({
   user: { name: user, value: execUser('/usr/lib/berth/shell/kube-credential', ['--x', 'a: b']) },

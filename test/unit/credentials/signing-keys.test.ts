@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Issuer, openIssuer } from '../../../src/credentials/signing-keys.ts';
+import { type Issuer, openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { publicClient, TestProvider } from './provider.ts';
 

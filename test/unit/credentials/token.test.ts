@@ -8,8 +8,8 @@ import {
   SignJWT,
 } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type TokenExpectation, verifyToken } from '../../../src/credentials/token.ts';
-import type { SigningKey } from '../../../src/credentials/token-signature.ts';
+import { type TokenExpectation, verifyToken } from '../../../src/credentials/oidc/token.ts';
+import type { SigningKey } from '../../../src/credentials/oidc/token-signature.ts';
 import { BerthError } from '../../../src/errors.ts';
 
 const now = 1_800_000_000;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
-import { siteAdmission } from '../../../src/desired/admission/admission-settings.ts';
-import type { Manifest } from '../../../src/desired/admission/manifest.ts';
-import { admissionManifests } from '../../../src/desired/admission/render-admission.ts';
+import { siteAdmission } from '../../../src/admission/admission-settings.ts';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { admissionManifests } from '../../../src/admission/render-admission.ts';
 
 const rendered = (nothingFilledIn: boolean, parameters: object = {}): Manifest[] =>
   admissionManifests(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JobObjects } from '../../../src/desired/job-objects.ts';
 import type { LiveObject } from '../../../src/desired/kube-object.ts';
-import { planOrphans, planPods, SeenPods } from '../../../src/desired/reap-pods-plan.ts';
+import { planOrphans, planPods, SeenPods } from '../../../src/cluster-reap/rules/reap-pods-plan.ts';
 
 const day = 86_400;
 const now = 1_800_000_000;

@@ -1,8 +1,8 @@
 import type * as z from 'zod/mini';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { profileSchema } from '../../../src/config/profile-schema.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { profileSchema } from '../../../src/config/profile/profile-schema.ts';
 import { parseSshSettings, sshSchema } from '../../../src/config/ssh-settings.ts';
 import { codeBlocks, pages, tableRows } from '../../docs/markdown.ts';
 

@@ -4,7 +4,7 @@ import { tableRows } from '../../docs/markdown.ts';
 
 it('the page on sshd names every code of the linter, and no other', () => {
   const source = readFileSync(
-    new URL('../../../src/config/sshd-finding.ts', import.meta.url),
+    new URL('../../../src/sshd-lint/rules/finding.ts', import.meta.url),
     'utf8',
   );
   const codes = [...source.matchAll(/^ {2}\| '([a-z0-9-]+)'/gm)].map(([, code]) => code);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertMounted, mountsIn, originsOf } from '../../../src/flows/assert-mounted.ts';
+import { assertMounted, mountsIn, originsOf } from '../../../src/ssh/podman/verify-mounts.ts';
 
 /** proc(5): ID, parent, device, root, mount point, … */
 const host = mountsIn(

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SiteSettings } from '../../../src/config/settings.ts';
-import { ok, runCheck } from '../../../src/flows/doctor/check.ts';
-import { checkHost, nodeFinding } from '../../../src/flows/doctor/host-checks.ts';
-import { certificateFinding, clockFinding } from '../../../src/flows/doctor/server-facts.ts';
+import { ok, runCheck } from '../../../src/finding.ts';
+import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
+import { certificateFinding, clockFinding } from '../../../src/doctor/server-facts.ts';
 
 describe('a check', () => {
   it('that hangs fails when its time is over, and says so', async () => {

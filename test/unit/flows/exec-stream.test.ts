@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ExecStream } from '../../../src/flows/exec-stream.ts';
-import type { OpenedExec } from '../../../src/flows/open-exec.ts';
-import { channels } from '../../../src/session/relay/channels.ts';
-import { EndMarks } from '../../../src/session/relay/end-mark.ts';
-import type { ExecOutcome } from '../../../src/session/relay/exec-status.ts';
-import { messageSlot } from '../../../src/session/relay/frame.ts';
+import { ExecStream } from '../../../src/ssh/pod/exec/exec-stream.ts';
+import type { OpenedExec } from '../../../src/ssh/pod/exec/open-exec.ts';
+import { channels } from '../../../src/ssh/pod/exec/protocol/channels.ts';
+import { EndMarks } from '../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import type { ExecOutcome } from '../../../src/ssh/pod/exec/protocol/exec-status.ts';
+import { messageSlot } from '../../../src/ssh/pod/exec/protocol/frame.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth ${nonce} 007\u001e`;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { lintedHead, lintedText } from '../../../src/flows/linted-text.ts';
+import { lintedHead, lintedText } from '../../../src/sshd-lint/linted-text.ts';
 
 let folder: string;
 let file: string;

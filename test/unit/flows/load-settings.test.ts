@@ -16,7 +16,7 @@ import {
   type LoadedSettings,
   loadSettings,
   type LoadOptions,
-} from '../../../src/flows/load-settings.ts';
+} from '../../../src/settings/load-site.ts';
 
 let folder: string;
 const at = (name: string): string => join(folder, name);

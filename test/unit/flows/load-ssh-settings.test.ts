@@ -20,8 +20,8 @@ import {
   type CompiledSshSettings,
   compileSshSettings,
   loadSshSettings,
-} from '../../../src/flows/load-ssh-settings.ts';
-import { sshCacheFile } from '../../../src/flows/ssh-settings-cache.ts';
+} from '../../../src/settings/load-ssh.ts';
+import { sshCacheFile } from '../../../src/settings/ssh-cache.ts';
 
 const nobody = 65_534;
 let folder: string;
@@ -238,7 +238,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
   it('is read by a user’s own process, which loads neither YAML nor schemas for it', async () => {
     await compile();
     markCache();
-    const module = new URL('../../../src/flows/load-ssh-settings.ts', import.meta.url).pathname;
+    const module = new URL('../../../src/settings/load-ssh.ts', import.meta.url).pathname;
     const script = at('as-user.mjs');
     put(
       'as-user.mjs',

@@ -2,7 +2,11 @@ import { chown, mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { heldPodAccesses, readPodAccess, writePodAccess } from '../../../src/flows/pod-access.ts';
+import {
+  heldPodAccesses,
+  readPodAccess,
+  writePodAccess,
+} from '../../../src/ssh/pod/pod-grant-file.ts';
 
 const access = {
   ...{ cluster: 'prod', namespace: 'u-ada', expiry: 1 },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { OidcSettings, SiteSettings } from '../../../src/config/settings.ts';
-import { checkPortal } from '../../../src/flows/doctor/portal-checks.ts';
+import { checkPortal } from '../../../src/doctor/portal-checks.ts';
 import { codeBlocks } from '../../docs/markdown.ts';
 
 let folder: string;

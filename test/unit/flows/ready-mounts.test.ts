@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { type ReadyMounts, readyMounts } from '../../../src/flows/ready-mounts.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { type ReadyMounts, readyMounts } from '../../../src/ssh/podman/resolve-mounts.ts';
 
 let folder: string;
 beforeEach(() => {

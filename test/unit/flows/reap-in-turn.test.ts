@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { inTurn, startTurnsBy } from '../../../src/flows/reap-in-turn.ts';
-import { nothingReaped } from '../../../src/flows/reap-user.ts';
+import { inTurn, startTurnsBy } from '../../../src/ssh/cleanup/reap-in-turn.ts';
+import { nothingReaped } from '../../../src/ssh/cleanup/reap-user.ts';
 
 /** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, dies at 4, and
  * ends in the middle of a line at 6. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { nextRound, reapOrder } from '../../../src/flows/reap-order.ts';
-import { roundMs } from '../../../src/flows/reap-sessions.ts';
+import { nextRound, reapOrder } from '../../../src/ssh/cleanup/reap-order.ts';
+import { roundMs } from '../../../src/ssh/cleanup/reap-sessions.ts';
 
 const nobody = new Set<number>();
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sessionPods } from '../../../src/flows/end-pod.ts';
+import { sessionPods } from '../../../src/ssh/cleanup/expire-pod.ts';
 import type { ApiClient, ApiRequest } from '../../../src/reconcile/api-client.ts';
 
 /** A stand-in for a namespace with ten thousand pods, of which the first are deleted and held by finalizers. */

@@ -10,7 +10,7 @@ import {
   readSilentClusters,
   rememberSilentClusters,
   silentAfter,
-} from '../../../src/flows/silent-clusters.ts';
+} from '../../../src/portal/cluster-backoff.ts';
 
 const now = 1_000_000;
 const configured = ['alive', 'dead', 'mute'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tokenState } from '../../../src/flows/token-state.ts';
+import { tokenState } from '../../../src/clusters/token-state.ts';
 
 const now = 1_800_000_000;
 const hour = 3600;

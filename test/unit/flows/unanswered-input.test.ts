@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { UnansweredInput } from '../../../src/flows/unanswered-input.ts';
+import { UnansweredInput } from '../../../src/ssh/pod/exec/idle-watchdog.ts';
 
 const second = 1000;
 let asked: number;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstRdn, normalDn } from '../../../src/identity/ldap-dn.ts';
+import { firstRdn, normalDn } from '../../../src/ldap/rules/ldap-dn.ts';
 
 describe('two ways to write one name', () => {
   it.each([

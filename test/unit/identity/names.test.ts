@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kubeconfigUserOf, namespaceOf, subjectOf } from '../../../src/identity/names.ts';
+import { kubeconfigUserOf, namespaceOf, subjectOf } from '../../../src/desired/user-names.ts';
 
 describe("the user's namespace", () => {
   it.each([

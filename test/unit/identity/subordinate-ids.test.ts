@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { seeded } from '../../random.ts';
-import type { OwnedId } from '../../../src/identity/subordinate-faults.ts';
+import type { OwnedId } from '../../../src/subid/rules/subordinate-faults.ts';
 import { entryLine, parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
 import {
   planSubordinateIds,
   type SubordinateLayout,
   type SubordinatePlan,
   type SubordinateUser,
-} from '../../../src/identity/subordinate-ids.ts';
+} from '../../../src/subid/rules/subordinate-ids.ts';
 
 const layout = { firstUid: 1000, base: 524_288, size: 65_536 };
 

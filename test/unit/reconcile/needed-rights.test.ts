@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
-import { objectsFor } from '../../../src/flows/bootstrap-cluster.ts';
+import { objectsFor } from '../../../src/clusters/bootstrap-cluster.ts';
 import type { ApiClient, ApiRequest } from '../../../src/reconcile/api-client.ts';
 import { neededRights, rightsOf, rightText } from '../../../src/reconcile/needed-rights.ts';
 import { reconcileUser } from '../../../src/reconcile/reconcile-user.ts';

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ChannelReader, hasHalfClose, resizeMessage } from '../../../src/session/relay/channels.ts';
+import {
+  ChannelReader,
+  hasHalfClose,
+  resizeMessage,
+} from '../../../src/ssh/pod/exec/protocol/channels.ts';
 
 function read(parts: readonly (readonly [string, boolean])[]): [number, string][] {
   const said: [number, string][] = [];

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { EndMarks, withEndMark } from '../../../src/session/relay/end-mark.ts';
-import { BeginMark, openingLines } from '../../../src/session/relay/opening.ts';
+import { EndMarks, withEndMark } from '../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import { BeginMark, openingLines } from '../../../src/ssh/pod/exec/protocol/opening.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth ${nonce} 007\u001e`;

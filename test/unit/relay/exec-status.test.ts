@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { execOutcome } from '../../../src/session/relay/exec-status.ts';
+import { execOutcome } from '../../../src/ssh/pod/exec/protocol/exec-status.ts';
 
 /** As the API server writes it (codeExitToStatusError of k8s.io/apiserver). */
 function ended(code: unknown): string {

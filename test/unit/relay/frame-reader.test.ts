@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FrameReader } from '../../../src/session/relay/frame-reader.ts';
+import { FrameReader } from '../../../src/ssh/pod/exec/protocol/frame-reader.ts';
 
 /** A frame as a server sends it. */
 function served(first: number, payload: Buffer): Buffer {

@@ -9,7 +9,7 @@ import {
   messageInSlot,
   messageSlot,
   opcodes,
-} from '../../../src/session/relay/frame.ts';
+} from '../../../src/ssh/pod/exec/protocol/frame.ts';
 
 const key = Buffer.from('37fa213d', 'hex');
 
@@ -93,7 +93,7 @@ it('is masked where WebAssembly has no room, too: under a limit of the address s
     const slot = messageSlot(100);
     messageBody(slot).write('Hello');
     console.log(messageInSlot(slot, 0, 5, Buffer.from('37fa213d', 'hex')).toString('hex'));`;
-  const resolveDir = new URL('../../../src/session/relay', import.meta.url).pathname;
+  const resolveDir = new URL('../../../src/ssh/pod/exec/protocol', import.meta.url).pathname;
   const { outputFiles } = buildSync({
     ...{ stdin: { contents, resolveDir }, bundle: true, platform: 'node', write: false },
   });

@@ -1,7 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { EndMarks } from '../../../src/session/relay/end-mark.ts';
-import { BeginMark, openingLines, readOpening } from '../../../src/session/relay/opening.ts';
+import { EndMarks } from '../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import {
+  BeginMark,
+  openingLines,
+  readOpening,
+} from '../../../src/ssh/pod/exec/protocol/opening.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth begins ${nonce}\u001f`;

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { agreedProtocol, execPath, upgradeRequest } from '../../../src/session/relay/upgrade.ts';
-import { parseHead, wholeBody } from '../../../src/system/http-head.ts';
+import {
+  agreedProtocol,
+  execPath,
+  upgradeRequest,
+} from '../../../src/ssh/pod/exec/protocol/upgrade.ts';
+import { parseHead, wholeBody } from '../../../src/ssh/pod/exec/http-head.ts';
 
 const target = { namespace: 'user-alice', pod: 'berth-login', argv: ['true'], tty: false };
 const url = new URL('https://api.example.org:6443');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { containerName, containerRun } from '../../../src/session/container-run.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { containerName, containerRun } from '../../../src/ssh/podman/argv/podman-run.ts';
 import { host } from './host.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { groupMap, parseIdMap, userMap, type IdExtent } from '../../../src/session/group-map.ts';
+import {
+  groupMap,
+  parseIdMap,
+  userMap,
+  type IdExtent,
+} from '../../../src/ssh/podman/argv/id-map.ts';
 
 /** What a number inside is on the host, through both steps. */
 function onHost(id: number, first: readonly IdExtent[], second: readonly IdExtent[]) {

@@ -1,4 +1,4 @@
-import type { SessionHost } from '../../../src/session/session-host.ts';
+import type { SessionHost } from '../../../src/ssh/request/session-host.ts';
 
 /** A user of a site as it comes, over one connection. */
 export const host: SessionHost = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { wantedImages } from '../../../src/session/image-store.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { wantedImages } from '../../../src/images/wanted-images.ts';
 
 it("knows the images of the profiles on this host, each once, and none of a cluster's", () => {
   const profiles = Object.entries({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { podSession } from '../../../src/session/pod-exec.ts';
-import { sessionRequest } from '../../../src/session/session-request.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { podSession } from '../../../src/ssh/pod/objects/exec-argv.ts';
+import { sessionRequest } from '../../../src/ssh/request/session-request.ts';
 import { host } from './host.ts';
 
 const session = (

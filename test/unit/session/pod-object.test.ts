@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
-import { hostLabel, podName, podObject } from '../../../src/session/pod-object.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import { hostLabel, podName, podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
 import { host } from './host.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');

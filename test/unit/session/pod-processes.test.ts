@@ -5,7 +5,7 @@ import {
   hangsUpInPod,
   podProcesses,
   sessionProcesses,
-} from '../../../src/session/pod-processes.ts';
+} from '../../../src/ssh/pod/objects/pod-processes.ts';
 
 /** PID PARENT SESSION STATE START AGE MARK */
 const rows = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podState } from '../../../src/session/pod-state.ts';
+import { podState } from '../../../src/ssh/pod/objects/pod-state.ts';
 
 const waiting = (reason: string, message?: string) => ({
   status: {

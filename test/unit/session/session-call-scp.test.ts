@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Profile } from '../../../src/config/profile.ts';
-import { containerSession } from '../../../src/session/session-call.ts';
-import { sessionRequest } from '../../../src/session/session-request.ts';
+import type { Profile } from '../../../src/config/profile/profile.ts';
+import { containerSession } from '../../../src/ssh/podman/argv/exec-argv.ts';
+import { sessionRequest } from '../../../src/ssh/request/session-request.ts';
 
 const user = { name: 'ada', uid: 1000, gid: 1000, groups: [], home: '/home/ada', shell: '/bin/sh' };
 const profile = { environment: { pass: [], set: {} } } as unknown as Profile;

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { parseProfile } from '../../../src/config/profile-parse.ts';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
 import {
   containerSession,
   sessionCall,
   type SessionContainer,
-} from '../../../src/session/session-call.ts';
-import { sessionRequest } from '../../../src/session/session-request.ts';
+} from '../../../src/ssh/podman/argv/exec-argv.ts';
+import { sessionRequest } from '../../../src/ssh/request/session-request.ts';
 import { host } from './host.ts';
 
 const container: SessionContainer = {

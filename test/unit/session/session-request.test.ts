@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sessionRequest } from '../../../src/session/session-request.ts';
+import { sessionRequest } from '../../../src/ssh/request/session-request.ts';
 
 const login = '/usr/lib/berth/shell/login';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BerthError } from '../../../src/errors.ts';
-import { fillTemplate, type TemplateUser } from '../../../src/session/template.ts';
+import { fillTemplate, type TemplateUser } from '../../../src/ssh/request/template.ts';
 
 const user: TemplateUser = { name: 'eve', uid: 1042, gid: 100, home: '/home/eve' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { terminalBy } from '../../../src/session/terminal-by.ts';
+import { terminalBy } from '../../../src/ssh/podman/argv/podman-exec.ts';
 
 describe('who relays the terminal', () => {
   it.each([

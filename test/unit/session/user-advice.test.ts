@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BerthError, type ErrorDetails } from '../../../src/errors.ts';
-import { userAdvice } from '../../../src/session/user-advice.ts';
+import { userAdvice } from '../../../src/ssh/request/user-advice.ts';
 
 const adviceOf = (more: Partial<ErrorDetails>): string =>
   userAdvice(

@@ -1,0 +1,45 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { allowed, listOf, ofPod, ofVolumes, quoted, type Rule } from './policy.ts';
+
+/** Fields of a claim that lead to a volume, or to data, that is there already. */
+const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];
+const made = quoted(' must be absent: the volume is made new');
+/** Counts before the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
+const oldClass = 'volume.beta.kubernetes.io/storage-class';
+
+/**
+ * What an ephemeral volume asks for becomes a PersistentVolumeClaim by a controller's rights: a volume
+ * that an admin made for others, a hostPath among them, would be bound to it.
+ */
+export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] {
+  const template = 'v.?ephemeral.?volumeClaimTemplate';
+  const field = (name: string): string => `ephemeral.volumeClaimTemplate.${name}`;
+  return [
+    ...leading.map((name) =>
+      ofVolumes(field(`spec.${name}`), `${template}.?spec.?${name}.hasValue()`, made),
+    ),
+    // No class at all is the cluster's default, and where there is none, any volume without a class.
+    ofVolumes(
+      field('spec.storageClassName'),
+      `has(v.ephemeral) && !(${template}.?spec.?storageClassName.orValue('') in ${listOf(storageClasses)})`,
+      allowed(storageClasses),
+    ),
+    ofVolumes(
+      field('metadata.annotations'),
+      `size(${template}.?metadata.?annotations.orValue({})) > 0`,
+      `' must be absent: provisioners take orders by them'`,
+    ),
+  ];
+}
+
+/** The same for claims, where a site lets users make them. The API server has filled in the default class. */
+export function claimRules({ storageClasses }: AdmissionParameters): Rule[] {
+  return [
+    ...leading.map((name) => ofPod(name, `!object.spec.?${name}.hasValue()`, made)),
+    ofPod(
+      'storageClassName',
+      `object.metadata.?annotations[?'${oldClass}'].or(object.spec.?storageClassName).orValue('') in ${listOf(storageClasses)}`,
+      allowed(storageClasses),
+    ),
+  ];
+}

@@ -1,0 +1,73 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { annotations } from '../desired/names.ts';
+import { containers, identity } from './pod-variables.ts';
+import { absent, type Form, ofContainers, ofPod, type Rule, type Variable } from './policy.ts';
+
+const uid = `' must be ' + string(variables.uid) + ', the UID of this namespace (${annotations.uid})'`;
+const gid = `' must be ' + string(variables.gid) + ', the GID of this namespace (${annotations.gid})'`;
+
+export const identityVariables: readonly Variable[] = [containers, ...identity];
+
+/** The user's UID, GID and groups, and nobody else's. */
+export function identityRules(
+  form: Form,
+  { supplementalGroupsPolicy }: AdmissionParameters,
+): Rule[] {
+  const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
+  return [
+    {
+      holds: 'variables.uid > 0 && variables.gid > 0',
+      message: `'the namespace has no user yet: ${annotations.uid} and ${annotations.gid} are stamped on it at the next login'`,
+    },
+    ofPod(
+      'securityContext.runAsUser',
+      `${pod('runAsUser')}.orValue(${absent(form, '-1', 'variables.uid')}) == variables.uid`,
+      uid,
+    ),
+    ofContainers(
+      'securityContext.runAsUser',
+      'c.?securityContext.?runAsUser.orValue(variables.uid) != variables.uid',
+      uid,
+    ),
+    ofPod(
+      'securityContext.runAsGroup',
+      `${pod('runAsGroup')}.orValue(${absent(form, '-1', 'variables.gid')}) == variables.gid`,
+      gid,
+    ),
+    ofContainers(
+      'securityContext.runAsGroup',
+      'c.?securityContext.?runAsGroup.orValue(variables.gid) != variables.gid',
+      gid,
+    ),
+    ofPod(
+      'securityContext.runAsNonRoot',
+      `${pod('runAsNonRoot')}.orValue(${absent(form, 'false', 'true')}) == true`,
+      `' must be true'`,
+    ),
+    ofContainers(
+      'securityContext.runAsNonRoot',
+      '!c.?securityContext.?runAsNonRoot.orValue(true)',
+      `' must be true or absent'`,
+    ),
+    ofPod(
+      'securityContext.fsGroup',
+      `${pod('fsGroup')}.orValue(variables.gid) == variables.gid`,
+      gid,
+    ),
+    ofPod(
+      'securityContext.supplementalGroups',
+      `${pod('supplementalGroups')}.orValue([]).all(g, g in variables.groups)`,
+      `' has ' + variables.spec.securityContext.supplementalGroups.filter(g, !(g in variables.groups)).map(g, string(g)).join(', ') + ', and must be some of ' + variables.groups.map(g, string(g)).join(', ') + ', the groups of this namespace (${annotations.groups})'`,
+    ),
+    // Merge gives a process the groups that the image's own /etc/group says, and anybody can make one.
+    ...(supplementalGroupsPolicy === 'Merge'
+      ? []
+      : [
+          ofPod(
+            'securityContext.supplementalGroupsPolicy',
+            `${pod('supplementalGroupsPolicy')}.orValue(${absent(form, "''", "'Strict'")}) == 'Strict'`,
+            `' must be Strict: the groups come from the namespace, not from the image'`,
+          ),
+        ]),
+  ];
+}

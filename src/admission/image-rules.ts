@@ -1,0 +1,39 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { allowed, quoted, type Rule, type Variable } from './policy.ts';
+
+/** The first part of a reference names a registry by the rule of distribution/reference. */
+const first = "i.split('/')[0]";
+const namesRegistry = `${first}.contains('.') || ${first}.contains(':') || ${first} == 'localhost' || ${first}.lowerAscii() != ${first}`;
+const full = `!i.contains('/') ? 'docker.io/library/' + i : (${namesRegistry}) ? i : 'docker.io/' + i`;
+
+/** A prefix ends where a part of the name ends: `example.org` is not `example.org.evil.net`. */
+function within(prefix: string): string {
+  const starts = (sign: string): string => `i.startsWith(${quoted(prefix + sign)})`;
+  // Behind a registry alone, a colon would begin a port.
+  return prefix.includes('/')
+    ? `(i == ${quoted(prefix)} || ${starts('/')} || ${starts(':')} || ${starts('@')})`
+    : starts('/');
+}
+
+/** Needs `containers` and `volumes`: an image can be a volume, too. */
+export function imageVariables({ images }: AdmissionParameters): Variable[] {
+  const foreign = images.includes('*')
+    ? 'false'
+    : `!(${['false', ...images.map(within)].join(' || ')})`;
+  return [
+    {
+      name: 'foreignImages',
+      expression: `(variables.containers.map(c, c.?image.orValue('')) + variables.volumes.map(v, dyn(v.?image.?reference.orValue('')))).filter(i, i != '').map(i, ${full}).filter(i, ${foreign})`,
+    },
+  ];
+}
+
+/** Images come from the registries of the site's list. */
+export function imageRules({ images }: AdmissionParameters): Rule[] {
+  return [
+    {
+      holds: 'size(variables.foreignImages) == 0',
+      message: `'image ' + variables.foreignImages.join(', ') + ${allowed(images)}`,
+    },
+  ];
+}

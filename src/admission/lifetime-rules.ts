@@ -1,0 +1,56 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { lifetimeAnnotation } from '../desired/names.ts';
+import { quoted, type Rule, type Variable } from './policy.ts';
+
+/** What Go's ParseDuration takes and a person means: hours, minutes, seconds, no sign. */
+const format = quoted(
+  '^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,7}([.][0-9]{1,3})?s)?$',
+);
+const deadline = 'variables.spec.?activeDeadlineSeconds.orValue(0)';
+const lifetimeOf = (object: string): string =>
+  `${object}.metadata.?annotations[?'${lifetimeAnnotation}'].orValue('')`;
+
+export const lifetimeVariables: readonly Variable[] = [
+  { name: 'lifetime', expression: lifetimeOf('object') },
+  // What was there before the policy may stay as it is: labels and status have to go on changing.
+  {
+    name: 'unchanged',
+    expression: `request.operation == 'UPDATE' && variables.lifetime == ${lifetimeOf('oldObject')} && ${deadline} == oldObject.spec.?activeDeadlineSeconds.orValue(0)`,
+  },
+];
+
+const key = `metadata.annotations[${lifetimeAnnotation}]`;
+const missing = (maxLifetime: string): string =>
+  quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
+
+/**
+ * A pod says by its annotation when it is over, and that is not later than the site allows. A deadline alone
+ * would end its processes, and only where a node ever started them.
+ */
+export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
+  const max = `duration('${maxLifetime}')`;
+  return [
+    {
+      holds: `variables.unchanged || ${deadline} == 0 || duration(string(${deadline}) + 's') <= ${max}`,
+      message: quoted(`spec.activeDeadlineSeconds must be at most ${maxLifetime}`),
+    },
+    {
+      holds: `variables.unchanged || variables.lifetime != ''`,
+      message: missing(maxLifetime),
+    },
+    {
+      holds: `variables.unchanged || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
+      message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
+    },
+  ];
+}
+
+/** A template whose pods nothing will give a lifetime. What it says is looked at in the pods. */
+export function templateLifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
+  return [
+    {
+      holds: `variables.annotations[?'${lifetimeAnnotation}'].orValue('') != ''`,
+      message: missing(maxLifetime),
+    },
+  ];
+}

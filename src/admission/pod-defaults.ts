@@ -1,0 +1,188 @@
+import { lifetimeAnnotation } from '../desired/names.ts';
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { identity } from './pod-variables.ts';
+import { type Matched, quoted, type Variable } from './policy.ts';
+
+/** What fills in, as data: the counterpart of `Policy`. */
+export interface Defaults {
+  readonly name: string;
+  readonly about: string;
+  readonly matched: readonly Matched[];
+  readonly variables: readonly Variable[];
+  /** CEL: a list of `JSONPatch`. Lists that are replaced as a whole rule out an apply configuration. */
+  readonly patch: string;
+}
+
+/** One operation of RFC 6902, where the condition holds. All of these are CEL. */
+function add(condition: string, path: string, value: string): string {
+  return `(${condition} ? [JSONPatch{op: 'add', path: ${path}, value: ${value}}] : [])`;
+}
+
+/**
+ * What is missing as a whole is filled in as a whole: the API server decodes the pod anew for each
+ * operation, and the pod that says nothing is the usual one.
+ */
+function whole(isEmpty: string, all: string, each: readonly string[]): string {
+  return `(${isEmpty} ? ${all} : ${each.join(' + ')})`;
+}
+
+/** The user's identity, where the pod says nothing. */
+function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
+  const context = 'object.spec.?securityContext';
+  const missing = (field: string, value: string, when = 'true'): string =>
+    add(`${when} && !${context}.?${field}.hasValue()`, `'/spec/securityContext/${field}'`, value);
+  // In a namespace that has no user yet there is nothing to fill in, and the policies say so.
+  const known = 'variables.uid > 0 && variables.gid > 0';
+  const seccomp = "Object.spec.securityContext.seccompProfile{type: 'RuntimeDefault'}";
+  const strict = supplementalGroupsPolicy === 'Strict';
+  const fields = [
+    ...['runAsUser: variables.uid', 'runAsGroup: variables.gid', 'runAsNonRoot: true'],
+    'supplementalGroups: variables.groups',
+    ...(strict ? ["supplementalGroupsPolicy: 'Strict'"] : []),
+    `seccompProfile: ${seccomp}`,
+  ];
+  return whole(
+    `${known} && ${context}.orValue({}) == {}`,
+    add('true', "'/spec/securityContext'", `Object.spec.securityContext{${fields.join(', ')}}`),
+    [
+      add(`!${context}.hasValue()`, "'/spec/securityContext'", 'Object.spec.securityContext{}'),
+      missing('runAsUser', 'variables.uid', known),
+      missing('runAsGroup', 'variables.gid', known),
+      missing('runAsNonRoot', 'true'),
+      // An empty list is the same to the API as none.
+      missing('supplementalGroups', 'variables.groups', known),
+      ...(strict ? [missing('supplementalGroupsPolicy', "'Strict'")] : []),
+      missing('seccompProfile', seccomp),
+    ],
+  );
+}
+
+/**
+ * A pod that has no lifetime is given one, its own deadline or the site's: `berth reap` ends pods by the
+ * annotation, those that no node ever started among them.
+ */
+function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
+  const deadline = 'object.spec.?activeDeadlineSeconds';
+  const known = defaultLifetime === undefined ? ` && ${deadline}.hasValue()` : '';
+  const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue()${known}`;
+  const value = `(${deadline}.hasValue() ? string(object.spec.activeDeadlineSeconds) + 's' : ${quoted(defaultLifetime ?? '')})`;
+  const some = 'has(object.metadata.annotations)';
+  return [
+    add(`${wanted} && !${some}`, "'/metadata/annotations'", `{'${lifetimeAnnotation}': ${value}}`),
+    add(
+      `${wanted} && ${some}`,
+      `'/metadata/annotations/' + jsonpatch.escapeKey('${lifetimeAnnotation}')`,
+      value,
+    ),
+  ];
+}
+
+/** What each container of a list lacks; `at` is its path, `kind` its list. */
+function ofContainer(kind: string, at: string): string {
+  const context = 'c.?securityContext';
+  const type = `Object.spec.${kind}.securityContext`;
+  const least = `${type}{allowPrivilegeEscalation: false, capabilities: ${type}.capabilities{drop: ['ALL']}}`;
+  return whole(`${context}.orValue({}) == {}`, add('true', `${at} + '/securityContext'`, least), [
+    add(`!${context}.hasValue()`, `${at} + '/securityContext'`, `${type}{}`),
+    // The API server refuses these two together in words of its own; our policy says whom to ask.
+    add(
+      `!${context}.?allowPrivilegeEscalation.hasValue() && !${context}.?privileged.orValue(false) && !${context}.?capabilities.?add.orValue([]).exists(a, a in ['SYS_ADMIN', 'CAP_SYS_ADMIN'])`,
+      `${at} + '/securityContext/allowPrivilegeEscalation'`,
+      'false',
+    ),
+    add(
+      `!${context}.?capabilities.hasValue()`,
+      `${at} + '/securityContext/capabilities'`,
+      `${type}.capabilities{}`,
+    ),
+    add(
+      `size(${context}.?capabilities.?drop.orValue([])) == 0`,
+      `${at} + '/securityContext/capabilities/drop'`,
+      "['ALL']",
+    ),
+    add(
+      `size(${context}.?capabilities.?drop.orValue([])) > 0 && !('ALL' in c.securityContext.capabilities.drop)`,
+      `${at} + '/securityContext/capabilities/drop/-'`,
+      "'ALL'",
+    ),
+  ]);
+}
+
+/** Requests and limits: each from the other, else what the site says. */
+function resources(kind: string, at: string, { defaultResources }: AdmissionParameters): string {
+  const type = `Object.spec.${kind}.resources`;
+  const has = (path: string): string => `c.?resources.?${path}`;
+  const each = (list: 'requests' | 'limits', other: string, name: 'cpu' | 'memory'): string => {
+    const value = `${has(`${list}.?${name}`)}.or(${has(`${other}.?${name}`)}).orValue(${quoted(defaultResources[name] ?? '')})`;
+    return add(
+      `!${has(`${list}.?${name}`)}.hasValue() && !object.spec.?resources.?${list}.?${name}.hasValue() && ${value} != ''`,
+      `${at} + '/resources/${list}/${name}'`,
+      value,
+    );
+  };
+  const values = (['cpu', 'memory'] as const)
+    .flatMap((name) => {
+      const value = defaultResources[name];
+      return value === undefined ? [] : [`'${name}': ${quoted(value)}`];
+    })
+    .join(', ');
+  const both = `${type}{limits: {${values}}, requests: {${values}}}`;
+  return whole(
+    'c.?resources.orValue({}) == {} && object.spec.?resources.orValue({}) == {}',
+    values === '' ? '[]' : add('true', `${at} + '/resources'`, both),
+    [
+      add(`!has(c.resources)`, `${at} + '/resources'`, `${type}{}`),
+      add(`!${has('limits')}.hasValue()`, `${at} + '/resources/limits'`, `${type}.limits{}`),
+      add(`!${has('requests')}.hasValue()`, `${at} + '/resources/requests'`, `${type}.requests{}`),
+      ...(['cpu', 'memory'] as const).flatMap((name) => [
+        each('limits', 'requests', name),
+        each('requests', 'limits', name),
+      ]),
+    ],
+  );
+}
+
+function ofList(
+  kind: string,
+  patches: (kind: string, at: string) => string[],
+  from: string,
+): string {
+  return `${from}.transformList(i, c, ${patches(kind, `'/spec/${kind}/' + string(i)`).join(' + ')}).flatten()`;
+}
+
+/** So that a plain `kubectl run` is a pod of the user's: what is missing is filled in. */
+export function podDefaults(parameters: AdmissionParameters): Defaults {
+  const full = (kind: string, at: string): string[] => [
+    ofContainer(kind, at),
+    resources(kind, at, parameters),
+  ];
+  const created = [
+    ofPod(parameters),
+    ...lifetime(parameters),
+    ofList('containers', full, 'object.spec.containers'),
+    ofList('initContainers', full, 'object.spec.?initContainers.orValue([])'),
+  ];
+  return {
+    name: 'pod-defaults',
+    about:
+      'Fills in what a pod leaves open: the identity of the namespace and the least of rights.',
+    matched: [{ apiGroups: [''], resources: ['pods'], operations: ['CREATE'] }],
+    variables: identity,
+    patch: created.join(' + '),
+  };
+}
+
+/** The same for `kubectl debug`. Those that are there already can no longer be changed. */
+export function debugDefaults(): Defaults {
+  const old = 'oldObject.spec.?ephemeralContainers.orValue([]).exists(o, o.name == c.name)';
+  const patches = (kind: string, at: string): string[] => [
+    `(${old} ? [] : ${ofContainer(kind, at)})`,
+  ];
+  return {
+    name: 'debug-defaults',
+    about: 'Fills in what an ephemeral container leaves open.',
+    matched: [{ apiGroups: [''], resources: ['pods/ephemeralcontainers'], operations: ['UPDATE'] }],
+    variables: [],
+    patch: ofList('ephemeralContainers', patches, 'object.spec.?ephemeralContainers.orValue([])'),
+  };
+}

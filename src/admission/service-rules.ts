@@ -1,0 +1,50 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { componentByName, mayInSystem } from './component.ts';
+import { listOf, ofPod, quoted, type Rule, type Variable } from './policy.ts';
+
+/** Services take the traffic of their own pods, at addresses that the cluster gives (CVE-2020-8554). */
+export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule[] {
+  const type = "object.spec.?type.orValue('ClusterIP')";
+  const ofClass = `object.spec.?loadBalancerClass.orValue('default') in ${listOf(loadBalancerClasses)}`;
+  const balanced =
+    loadBalancerClasses.length === 0
+      ? ''
+      : `, or LoadBalancer of a class that this site allows: ${loadBalancerClasses.join(', ')}`;
+  return [
+    ofPod(
+      'type',
+      `${type} in ['ClusterIP', 'NodePort'] || ${type} == 'LoadBalancer' && ${ofClass}`,
+      quoted(` must be ClusterIP or NodePort${balanced}`),
+    ),
+    ofPod('externalIPs', 'size(object.spec.?externalIPs.orValue([])) == 0', `' must be absent'`),
+    ofPod(
+      'loadBalancerIP',
+      "object.spec.?loadBalancerIP.orValue('') == ''",
+      `' must be absent: the load balancer gives the address'`,
+    ),
+  ];
+}
+
+/** Whether the requester may write the same in kube-system. */
+export const routesVariables: readonly Variable[] = [
+  {
+    name: 'component',
+    expression: ['update', 'patch']
+      .map((verb) =>
+        mayInSystem(
+          "group(request.resource.group).resource(request.resource.resource).subresource(request.?subResource.orValue(''))",
+          verb,
+        ),
+      )
+      .join(' || '),
+    byName: componentByName,
+  },
+];
+
+/** By these a Service leads to any address: another user's pod, past the policy of its namespace, or a file server. */
+export const routesRules: readonly Rule[] = [
+  {
+    holds: 'variables.component',
+    message: quoted("only parts of the cluster say where a Service's traffic goes"),
+  },
+];

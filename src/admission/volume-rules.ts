@@ -1,0 +1,126 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { ephemeralRules } from './claim-rules.ts';
+import { owner, volumes } from './pod-variables.ts';
+import {
+  allowed,
+  listOf,
+  ofContainers,
+  ofVolumes,
+  quoted,
+  type Rule,
+  type Variable,
+} from './policy.ts';
+
+/** Kinds that hold what is in the namespace already, or pass a rule of their own below. */
+const kinds = [
+  ...['configMap', 'secret', 'emptyDir', 'downwardAPI', 'projected', 'persistentVolumeClaim'],
+  ...['ephemeral', 'image', 'hostPath', 'nfs', 'csi'],
+];
+
+/** What a projected volume may be made of. */
+const sources = ['configMap', 'secret', 'downwardAPI', 'serviceAccountToken', 'clusterTrustBundle'];
+
+/**
+ * Patterns of the site as a CEL list of regular expressions: `*` is one part of a path, `{user}` the
+ * owner. One part and no more, because below what a user may write, a link leads anywhere on the host.
+ */
+function patterns(paths: readonly string[]): string {
+  const one = (path: string): string =>
+    path
+      .split('{user}')
+      .map((part) => quoted(part.replaceAll(/[.+]/g, '[$&]').replaceAll('*', '[^/]+')))
+      .join(' + variables.ownerPattern + ');
+  return `[${paths.map((path) => `'^' + ${one(path)} + '/?$'`).join(', ')}]`;
+}
+
+export function volumeVariables({ hostPaths, nfs }: AdmissionParameters): Variable[] {
+  const readable = patterns(hostPaths.map(({ path }) => path));
+  const writable = patterns(hostPaths.filter(({ readOnly }) => !readOnly).map(({ path }) => path));
+  return [
+    volumes,
+    owner,
+    {
+      name: 'ownerPattern',
+      // A namespace without an owner has nobody's home.
+      expression: "variables.owner == '' ? '/' : variables.owner.replace('.', '[.]')",
+    },
+    { name: 'readable', expression: readable },
+    { name: 'writable', expression: writable },
+    { name: 'servers', expression: patterns(nfs) },
+    {
+      name: 'onHost',
+      expression: 'variables.volumes.filter(v, has(v.hostPath)).map(v, v.name)',
+    },
+    {
+      name: 'onlyReadable',
+      expression:
+        'variables.volumes.filter(v, has(v.hostPath) && !variables.writable.exists(p, v.hostPath.path.matches(p))).map(v, v.name)',
+    },
+  ];
+}
+
+/** A path that is not what it looks like; the API server refuses some of these itself. */
+const crooked = (path: string): string =>
+  `${path}.contains('//') || ${path}.matches('/[.]{1,2}(/|$)')`;
+
+/** No volume leads to the host or to a server but by the site's list. */
+export function volumeRules(parameters: AdmissionParameters): Rule[] {
+  const { hostPaths, nfs, csiDrivers, tokenAudiences } = parameters;
+  const mounts = (violated: string): string => `c.?volumeMounts.orValue([]).exists(m, ${violated})`;
+  return [
+    ofVolumes(
+      'kind',
+      `!(${kinds.map((kind) => `has(v.${kind})`).join(' || ')})`,
+      quoted(` must be one of ${kinds.join(', ')}`),
+    ),
+    ofVolumes(
+      'hostPath.path',
+      `has(v.hostPath) && (${crooked('v.hostPath.path')} || !variables.readable.exists(p, v.hostPath.path.matches(p)))`,
+      allowed(hostPaths.map(({ path, readOnly }) => `${path}${readOnly ? ' (read-only)' : ''}`)),
+    ),
+    ofVolumes(
+      'hostPath.type',
+      "has(v.hostPath) && !(v.hostPath.?type.orValue('') in ['', 'Directory', 'File'])",
+      `' must be Directory or File: nothing is made on the host, and no device or socket is opened'`,
+    ),
+    ofContainers(
+      'volumeMounts.readOnly',
+      mounts('m.name in variables.onlyReadable && !m.?readOnly.orValue(false)'),
+      `' must be true for ' + variables.onlyReadable.join(', ')`,
+    ),
+    // Following a path inside a host's folder was the way out of several known faults of the kubelet.
+    ofContainers(
+      'volumeMounts.subPath',
+      mounts(
+        "m.name in variables.onHost && (m.?subPath.orValue('') != '' || m.?subPathExpr.orValue('') != '')",
+      ),
+      `' must be absent for the host paths ' + variables.onHost.join(', ')`,
+    ),
+    ofContainers(
+      'volumeMounts.mountPropagation',
+      mounts("m.?mountPropagation.orValue('None') == 'Bidirectional'"),
+      `' must not be Bidirectional'`,
+    ),
+    ofVolumes(
+      'nfs',
+      `has(v.nfs) && (${crooked('v.nfs.path')} || !variables.servers.exists(p, (v.nfs.server + ':' + v.nfs.path).matches(p)))`,
+      allowed(nfs),
+    ),
+    ofVolumes(
+      'csi.driver',
+      `has(v.csi) && !(v.csi.driver in ${listOf(csiDrivers)})`,
+      allowed(csiDrivers),
+    ),
+    ofVolumes(
+      'projected.sources',
+      `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(${sources.map((source) => `has(s.${source})`).join(' || ')}))`,
+      quoted(` must be of ${sources.join(', ')}`),
+    ),
+    ofVolumes(
+      'projected.sources.serviceAccountToken.audience',
+      `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(s.?serviceAccountToken.?audience.orValue('') in ${listOf(['', ...tokenAudiences])}))`,
+      quoted(` must be absent${tokenAudiences.map((one) => ` or ${one}`).join('')}`),
+    ),
+    ...ephemeralRules(parameters),
+  ];
+}

@@ -1,0 +1,26 @@
+import type { AdmissionParameters } from '../config/admission-parameters.ts';
+import { lifetimeAnnotation } from '../desired/names.ts';
+import { quoted } from './policy.ts';
+
+/**
+ * CEL, a string: all that a pod has to say where nothing fills it in, so that its author does not hear of
+ * one field after the other. Empty where the pod says whose it is: then one field was forgotten.
+ */
+export function writeAll({ supplementalGroupsPolicy }: AdmissionParameters): string {
+  const context = [
+    `${quoted('runAsUser: ')} + string(variables.uid)`,
+    `${quoted(', runAsGroup: ')} + string(variables.gid)`,
+    `${quoted(', runAsNonRoot: true, supplementalGroups: [')} + variables.groups.map(g, string(g)).join(', ') + ']'`,
+    quoted(supplementalGroupsPolicy === 'Strict' ? ', supplementalGroupsPolicy: Strict' : ''),
+    quoted(', seccompProfile: {type: RuntimeDefault}'),
+  ].join(' + ');
+  const rest = [
+    '} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}',
+    'and resources (requests and limits of cpu and memory) for each container, and the annotation',
+    lifetimeAnnotation,
+  ].join(' ');
+  const known = 'variables.uid > 0 && variables.gid > 0';
+  const silent = '!variables.spec.?securityContext.?runAsUser.hasValue()';
+  const start = '. This cluster fills in nothing. Write securityContext {';
+  return `(${known} && ${silent} ? ${quoted(start)} + ${context} + ${quoted(rest)} : '')`;
+}

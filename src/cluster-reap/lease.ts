@@ -1,0 +1,119 @@
+import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+
+export interface LeaseName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Lease {
+  /**
+   * To be called before each step: renews it where a third of its time is over. False where somebody
+   * else has it by now, and nothing more may be done.
+   */
+  readonly held: () => Promise<boolean>;
+  /** Gives it back, so that the next one need not wait. */
+  readonly release: () => Promise<void>;
+}
+
+export interface LeaseOptions {
+  /** Who we are: different for each process. */
+  readonly holder: string;
+  /** The API server's time now, seconds since the epoch. */
+  readonly now: () => number;
+}
+
+interface LeaseObject {
+  readonly metadata: { readonly resourceVersion: string };
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly renewTime?: string;
+    readonly leaseDurationSeconds?: number;
+  };
+}
+
+/** Killed with its lease, a reaper keeps the next one waiting for so long. Seconds. */
+const leaseSeconds = 60;
+
+/**
+ * A Lease of coordination.k8s.io, as client-go's leader election keeps it.
+ *
+ * @returns Nothing where somebody else has it.
+ * @throws the `api-…` errors
+ */
+export async function takeLease(
+  client: ApiClient,
+  at: LeaseName,
+  { holder, now }: LeaseOptions,
+): Promise<Lease | undefined> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(at.namespace)}/leases/${encodeURIComponent(at.name)}`;
+  const attempted = `taking Lease ${at.namespace}/${at.name}`;
+  const spec = (): object => ({
+    holderIdentity: holder,
+    leaseDurationSeconds: leaseSeconds,
+    renewTime: microTime(now()),
+  });
+  const change = async (
+    resourceVersion: string,
+    value: object,
+  ): Promise<LeaseObject | undefined> => {
+    const answer = await client.send({
+      method: 'PATCH',
+      path,
+      contentType: 'application/json-patch+json',
+      body: JSON.stringify([
+        { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
+        { op: 'add', path: '/spec', value },
+      ]),
+    });
+    return answer.status === 422 || answer.status === 404 ? undefined : taken(answer, attempted);
+  };
+
+  // Made without a holder: apply by two at once is no conflict, and who takes it then is one.
+  const make = async (): Promise<LeaseObject> => {
+    const answer = await client.send({
+      method: 'PATCH',
+      path: `${path}?fieldManager=berth-reaper`,
+      contentType: 'application/apply-patch+yaml',
+      body: JSON.stringify({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: at }),
+    });
+    return taken(answer, attempted);
+  };
+
+  const answer = await client.send({ method: 'GET', path });
+  const live = answer.status === 404 ? await make() : taken(answer, attempted);
+  if (isHeld(live, now())) return undefined;
+  const mine = await change(live.metadata.resourceVersion, spec());
+  if (mine === undefined) return undefined;
+  let current = mine;
+  let renewed = now();
+  return {
+    held: async () => {
+      if (now() - renewed < leaseSeconds / 3) return true;
+      const next = await change(current.metadata.resourceVersion, spec());
+      if (next === undefined) return false;
+      current = next;
+      renewed = now();
+      return true;
+    },
+    release: async () => {
+      await change(current.metadata.resourceVersion, { leaseDurationSeconds: 1 });
+    },
+  };
+}
+
+function isHeld({ spec }: LeaseObject, now: number): boolean {
+  if ((spec?.holderIdentity ?? '') === '') return false;
+  const renewed = Date.parse(spec?.renewTime ?? '') / 1000;
+  return Number.isFinite(renewed) && renewed + (spec?.leaseDurationSeconds ?? 0) > now;
+}
+
+function taken(answer: ApiResponse, attempted: string): LeaseObject {
+  if (answer.status !== 200 && answer.status !== 201) throw apiError(attempted, answer);
+  return answer.body as unknown as LeaseObject;
+}
+
+/** MicroTime: RFC 3339 with six digits. */
+function microTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,136 @@
+import { hostname } from 'node:os';
+import { isKept } from './rules/reap-namespaces-plan.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import type { LiveObject } from '../desired/kube-object.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { listUserNamespaces } from '../reconcile/annotate-namespace.ts';
+import { takeLease } from './lease.ts';
+import { SeenPods } from './rules/reap-pods-plan.ts';
+import { listInto } from '../reconcile/list-all.ts';
+import { serverClock } from './server-time.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import {
+  reapNamespaces,
+  type NamespacesOptions,
+  type ReapedNamespaces,
+} from './reap-namespaces.ts';
+import { reapPods, type PodsOptions, type ReapedPods } from './reap-pods.ts';
+
+export interface ReapClusterOptions extends PodsOptions {
+  readonly dryRun: boolean;
+  /** Label selector of the namespaces in which may be reaped. */
+  readonly namespaceSelector: string;
+  /** Absent: no namespace is deleted. */
+  readonly unused?: NamespacesOptions;
+  readonly deadline: AbortSignal;
+}
+
+export interface ReapedCluster {
+  readonly cluster: string;
+  /** Another reaper is at work there, and this one did nothing. */
+  readonly busy: boolean;
+  readonly pods: ReapedPods;
+  readonly namespaces: ReapedNamespaces;
+  readonly failed: readonly BerthError[];
+}
+
+/** What both kinds of reaping go by. */
+export interface ReapRound {
+  readonly client: ApiClient;
+  readonly dryRun: boolean;
+  /** The namespaces of users, without those that are kept. */
+  readonly namespaces: readonly LiveObject[];
+  /** What is known of every pod of the cluster. */
+  readonly pods: SeenPods;
+  /** Of the pods that a selector takes, the same. */
+  readonly podsOf: (labelSelector: string) => Promise<SeenPods>;
+  /** Seconds since the epoch, by the API server. */
+  readonly now: () => number;
+  readonly ageOf: (object: LiveObject) => number;
+  /** Of an RFC 3339 time, the same. */
+  readonly secondsOf: (timestamp: string | undefined) => number;
+  /** To be asked before each deletion: false where another reaper has taken over. */
+  readonly mayGoOn: () => Promise<boolean>;
+}
+
+/** Beside the hook's account. */
+const lease = { namespace: 'ondemand', name: 'berth-reaper' };
+
+const nothing = {
+  pods: {
+    ...{ expired: [], orphaned: [], unreadable: [], stuck: [] },
+    ...{ later: 0, objects: 0, failed: [] },
+  },
+  namespaces: { deleted: [], left: [], later: 0, failed: [] },
+};
+
+/**
+ * Ends what is over on one cluster: pods past their lifetime, and namespaces that nobody uses. Nothing
+ * is thrown: what could not be done is among `failed`, and the next run tries again.
+ */
+export async function reapCluster(
+  target: ClusterTarget,
+  options: ReapClusterOptions,
+): Promise<ReapedCluster> {
+  const cluster = target.name;
+  const { deadline, dryRun } = options;
+  try {
+    const client = apiClient(await target.reach(deadline), deadline);
+    try {
+      const now = await serverClock(client);
+      const holder = `${hostname()}-${process.pid}`;
+      // A dry run changes nothing, so it is in nobody's way.
+      const held = dryRun ? undefined : await takeLease(client, lease, { holder, now });
+      if (!dryRun && held === undefined) return { cluster, busy: true, ...nothing, failed: [] };
+      try {
+        const mayGoOn =
+          held === undefined ? (): Promise<boolean> => Promise.resolve(true) : held.held;
+        return { cluster, busy: false, ...(await reap(client, options, now, mayGoOn)) };
+      } finally {
+        await held?.release();
+      }
+    } finally {
+      client.close();
+    }
+  } catch (thrown) {
+    const error = asBerthError(thrown, `cluster ${cluster}`);
+    return { cluster, busy: false, ...nothing, failed: [error] };
+  }
+}
+
+async function reap(
+  client: ApiClient,
+  options: ReapClusterOptions,
+  now: () => number,
+  mayGoOn: () => Promise<boolean>,
+): Promise<Omit<ReapedCluster, 'cluster' | 'busy'>> {
+  const namespaces = (await listUserNamespaces(client, options.namespaceSelector)).filter(
+    (live) => !isKept(live),
+  );
+  const names = new Set(namespaces.map(({ metadata }) => metadata.name));
+  const podsOf = (labelSelector?: string): Promise<SeenPods> =>
+    listInto(client, '/api/v1/pods', {
+      ...{ attempted: 'listing the pods', metadataOnly: true },
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      begin: () => new SeenPods(names, { now: now(), secondsOf }),
+      add: (seen, pod) => seen.add(pod),
+    });
+  const round: ReapRound = {
+    ...{ client, dryRun: options.dryRun, namespaces, podsOf, now, secondsOf, mayGoOn },
+    pods: await podsOf(),
+    ageOf: ({ metadata }) => now() - secondsOf(metadata.creationTimestamp),
+  };
+  const reapedPods = await reapPods(round, options);
+  const reapedNamespaces =
+    options.unused === undefined ? nothing.namespaces : await reapNamespaces(round, options.unused);
+  return {
+    pods: reapedPods,
+    namespaces: reapedNamespaces,
+    failed: [...reapedPods.failed, ...reapedNamespaces.failed],
+  };
+}
+
+/** RFC 3339, as the API server writes times. @returns Seconds since the epoch */
+function secondsOf(timestamp: string | undefined): number {
+  return Date.parse(timestamp ?? '') / 1000;
+}

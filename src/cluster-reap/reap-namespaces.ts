@@ -1,0 +1,128 @@
+import { collectionPath } from '../desired/kube-object.ts';
+import {
+  type NamespacesPlan,
+  planNamespaceReap,
+  type UnusedNamespace,
+} from './rules/reap-namespaces-plan.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { deleteObject } from '../reconcile/delete-object.ts';
+import { listInto } from '../reconcile/list-all.ts';
+import { tellEvent } from './record-event.ts';
+import { type PrometheusQuestion, namespacesWithPods } from './prometheus-activity.ts';
+import type { ReapRound } from './reap-cluster.ts';
+
+export interface NamespacesOptions {
+  /** How long nobody must have used it, and how old it must be. Seconds. */
+  readonly after: number;
+  /** The most in one run; 0 for no limit. */
+  readonly max: number;
+  /** Whether data in PersistentVolumeClaims may go too. */
+  readonly deleteClaims: boolean;
+  readonly prometheus?: PrometheusQuestion;
+}
+
+export interface ReapedNamespaces {
+  readonly deleted: readonly UnusedNamespace[];
+  readonly left: NamespacesPlan['left'];
+  /** Unused, and left to the next run. */
+  readonly later: number;
+  readonly failed: readonly BerthError[];
+}
+
+const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
+
+/**
+ * Deletes namespaces that no hook has touched for long and in which no pod runs, as OSC's
+ * k8-namespace-reaper does. Whatever cannot be known for sure leaves all of them alone.
+ */
+export async function reapNamespaces(
+  round: ReapRound,
+  options: NamespacesOptions,
+): Promise<ReapedNamespaces> {
+  const { client } = round;
+  try {
+    const [running, claims, active] = await Promise.all([
+      namespacesOf(client, '/api/v1/pods', 'listing the pods that run', notEnded),
+      options.deleteClaims
+        ? new Set<string>()
+        : namespacesOf(client, '/api/v1/persistentvolumeclaims', 'listing the claims'),
+      options.prometheus === undefined
+        ? undefined
+        : namespacesWithPods(options.prometheus, options.after),
+    ]);
+    const plan = planNamespaceReap({
+      ...{ namespaces: round.namespaces, busy: running, withClaims: claims },
+      ...{ youngest: round.pods.youngest, after: options.after },
+      ...{ now: round.now(), ageOf: round.ageOf },
+      ...(active === undefined ? {} : { active }),
+    });
+    const chosen = plan.unused.slice(0, options.max === 0 ? Infinity : options.max);
+    const rest = { left: plan.left, later: plan.unused.length - chosen.length };
+    if (round.dryRun) return { deleted: chosen, ...rest, failed: [] };
+    return { ...(await deleteAll(round, chosen)), ...rest };
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'looking for unused namespaces');
+    return { deleted: [], left: [], later: 0, failed: [error] };
+  }
+}
+
+async function deleteAll(
+  round: ReapRound,
+  chosen: readonly UnusedNamespace[],
+): Promise<Pick<ReapedNamespaces, 'deleted' | 'failed'>> {
+  const deleted: UnusedNamespace[] = [];
+  const failed: BerthError[] = [];
+  for (const one of chosen) {
+    if (!(await round.mayGoOn())) break;
+    try {
+      if (await deleteOne(round, one)) deleted.push(one);
+    } catch (thrown) {
+      failed.push(asBerthError(thrown, `reaping namespace ${one.name}`));
+    }
+  }
+  return { deleted, failed };
+}
+
+/** A login stamps the namespace, and then its version is another one: it stays. */
+async function deleteOne(
+  { client, now }: ReapRound,
+  { name, uid, resourceVersion, unused }: UnusedNamespace,
+): Promise<boolean> {
+  const inside = `${collectionPath('Namespace')}/${encodeURIComponent(name)}`;
+  const pods = await namespacesOf(
+    client,
+    `${inside}/pods`,
+    `listing the pods of ${name}`,
+    notEnded,
+  );
+  if (pods.size > 0) return false;
+  const gone = await deleteObject(client, {
+    what: `namespace ${name}`,
+    path: inside,
+    preconditions: { uid, resourceVersion },
+  });
+  if (gone)
+    await tellEvent(client, {
+      about: { apiVersion: 'v1', kind: 'Namespace', name, uid },
+      namespace: 'default',
+      reason: 'NamespaceUnused',
+      message: `Deleted by berth reap: unused for ${Math.floor(unused / 86_400)} days`,
+      now: now(),
+    });
+  return gone;
+}
+
+function namespacesOf(
+  client: ApiClient,
+  path: string,
+  attempted: string,
+  fieldSelector?: string,
+): Promise<Set<string>> {
+  return listInto(client, path, {
+    ...{ attempted, metadataOnly: true },
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    begin: () => new Set<string>(),
+    add: (names, { metadata }) => names.add(metadata.namespace ?? ''),
+  });
+}

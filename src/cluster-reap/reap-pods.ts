@@ -1,0 +1,155 @@
+import { JobObjects, jobLabel } from '../desired/job-objects.ts';
+import {
+  type ExpiredPod,
+  type OrphanedJob,
+  planOrphans,
+  planPods,
+  type PodsPlan,
+} from './rules/reap-pods-plan.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { deleteLabelled, deleteObject } from '../reconcile/delete-object.ts';
+import { listInto } from '../reconcile/list-all.ts';
+import { tellEvent } from './record-event.ts';
+import type { ReapRound } from './reap-cluster.ts';
+
+export interface PodsOptions {
+  /** Label selector of the pods that may be reaped; absent: whatever has a lifetime. */
+  readonly podSelector?: string;
+  /** The most in one run; 0 for no limit. */
+  readonly maxPods: number;
+}
+
+export interface ReapedPods extends PodsPlan {
+  /** Services, ConfigMaps and Secrets that went with their jobs. */
+  readonly objects: number;
+  readonly failed: readonly BerthError[];
+}
+
+const collections = ['services', 'configmaps'] as const;
+
+/**
+ * Ends pods past `pod.kubernetes.io/lifetime`, with the Services, ConfigMaps and Secrets of their jobs,
+ * and what jobs without a pod left, as OSC's job-pod-reaper does. Secrets are never read: they go by
+ * their label.
+ */
+export async function reapPods(
+  round: ReapRound,
+  { podSelector, maxPods }: PodsOptions,
+): Promise<ReapedPods> {
+  const { client, dryRun } = round;
+  const most = maxPods === 0 ? Infinity : maxPods;
+  const chosen = podSelector === undefined ? round.pods : await round.podsOf(podSelector);
+  const plan = planPods(chosen, round.pods, most);
+  const objects = await jobObjects(round, plan.expired);
+  const { orphaned, later: jobsLater } = planOrphans(objects, most);
+  const rest = {
+    ...{ unreadable: plan.unreadable, stuck: plan.stuck, later: plan.later + jobsLater },
+  };
+  const full = [...round.pods.crowded, ...objects.flatMap((one) => one.crowded)];
+  const failed = [...new Set(full)].map(crowded);
+  if (dryRun) return { ...rest, expired: plan.expired, orphaned, objects: 0, failed };
+
+  const done = { expired: [] as ExpiredPod[], orphaned: [] as OrphanedJob[] };
+  let count = 0;
+  for (const pod of plan.expired) {
+    if (!(await round.mayGoOn())) break;
+    try {
+      if (await endPod(round, pod)) {
+        done.expired.push(pod);
+        // Where a quota lets no event in, the pod ends all the same.
+        await tell(round, pod);
+      }
+      if (pod.job !== undefined) count += await endJob(client, { ...pod, job: pod.job }, objects);
+    } catch (thrown) {
+      failed.push(asBerthError(thrown, `reaping pod ${pod.namespace}/${pod.name}`));
+    }
+  }
+  for (const job of orphaned) {
+    if (!(await round.mayGoOn())) break;
+    try {
+      count += await endJob(client, job, objects);
+      done.orphaned.push(job);
+    } catch (thrown) {
+      failed.push(asBerthError(thrown, `reaping what job ${job.namespace}/${job.job} left`));
+    }
+  }
+  return { ...rest, ...done, objects: count, failed };
+}
+
+/** Services and ConfigMaps of jobs that have no pod, or none after these have ended. */
+async function jobObjects(
+  { client, namespaces, pods, now, secondsOf }: ReapRound,
+  expired: readonly ExpiredPod[],
+): Promise<JobObjects[]> {
+  const crowded = new Set(pods.crowded);
+  const input = {
+    namespaces: new Set(
+      namespaces.map(({ metadata }) => metadata.name).filter((name) => !crowded.has(name)),
+    ),
+    jobs: pods.jobs,
+    ending: new Set(
+      expired.flatMap(({ namespace, job }) => (job === undefined ? [] : [`${namespace}/${job}`])),
+    ),
+    time: { now: now(), secondsOf },
+  };
+  return Promise.all(
+    collections.map((plural) =>
+      listInto(client, `/api/v1/${plural}`, {
+        ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
+        begin: () => new JobObjects(plural, input),
+        add: (objects, object) => objects.add(object),
+      }),
+    ),
+  );
+}
+
+function crowded(namespace: string): BerthError {
+  return new BerthError(
+    `namespace ${namespace} has more objects with the label ${jobLabel} than one run looks at`,
+    {
+      code: 'reap-namespace-crowded',
+      exit: 'temporary',
+      hint: 'Pods end at their lifetime all the same; the next run looks at the rest. A ResourceQuota limits how many objects a user can have.',
+    },
+  );
+}
+
+function endPod({ client }: ReapRound, pod: ExpiredPod): Promise<boolean> {
+  const { namespace, name, uid, gracePeriodSeconds } = pod;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+  return deleteObject(client, {
+    ...{ what: `pod ${namespace}/${name}`, path, preconditions: { uid }, gracePeriodSeconds },
+  });
+}
+
+async function tell({ client, now }: ReapRound, pod: ExpiredPod): Promise<void> {
+  const { namespace, name, uid, lifetime } = pod;
+  await tellEvent(client, {
+    about: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
+    namespace,
+    reason: 'LifetimeExceeded',
+    message: `Ended by berth reap: its time was over (pod.kubernetes.io/lifetime ${lifetime})`,
+    now: now(),
+  });
+}
+
+async function endJob(
+  client: ApiClient,
+  job: OrphanedJob,
+  objects: readonly JobObjects[],
+): Promise<number> {
+  const inNamespace = `/api/v1/namespaces/${encodeURIComponent(job.namespace)}`;
+  let count = await deleteLabelled(client, `${inNamespace}/secrets`, `${jobLabel}=${job.job}`);
+  for (const kind of objects) {
+    for (const { name, uid } of kind.of(job)) {
+      const gone = await deleteObject(client, {
+        what: `${kind.plural} ${job.namespace}/${name}`,
+        path: `${inNamespace}/${kind.plural}/${encodeURIComponent(name)}`,
+        preconditions: { uid },
+      });
+      if (gone) count += 1;
+    }
+  }
+  return count;
+}

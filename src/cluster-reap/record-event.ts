@@ -1,0 +1,46 @@
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+
+export interface EventToTell {
+  readonly about: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly namespace?: string;
+  };
+  /** Where it is kept: `default` for what is in no namespace. */
+  readonly namespace: string;
+  readonly reason: string;
+  readonly message: string;
+  /** Seconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Says in `kubectl get events`, and in OnDemand's own view, why something is gone.
+ *
+ * @throws the `api-…` errors
+ */
+export async function tellEvent(client: ApiClient, event: EventToTell): Promise<void> {
+  const time = new Date(event.now * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+  const answer = await client.send({
+    method: 'POST',
+    path: `/api/v1/namespaces/${encodeURIComponent(event.namespace)}/events`,
+    contentType: 'application/json',
+    body: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { generateName: 'berth-reap-', namespace: event.namespace },
+      involvedObject: event.about,
+      ...{ reason: event.reason, message: event.message, type: 'Normal' },
+      ...{
+        source: { component: 'berth-reap' },
+        firstTimestamp: time,
+        lastTimestamp: time,
+        count: 1,
+      },
+    }),
+  });
+  if (answer.status !== 201) throw apiError(`telling of ${event.about.name} by an event`, answer);
+}

@@ -1,0 +1,85 @@
+import type { LiveObject } from '../../desired/kube-object.ts';
+import { annotations } from '../../desired/names.ts';
+
+/** On a namespace, with any value but `false`: nothing of it is ever reaped. */
+const keepLabel = 'berth.dev/keep';
+
+/** A namespace that nobody has used for long. */
+export interface UnusedNamespace {
+  readonly name: string;
+  readonly owner: string;
+  readonly uid: string;
+  /** The deletion is bound to it: a login in between changes it. */
+  readonly resourceVersion: string;
+  /** Since the last hook, in seconds. */
+  readonly unused: number;
+}
+
+export interface NamespacesPlan {
+  readonly unused: readonly UnusedNamespace[];
+  /** Old enough, and left alone, and why. */
+  readonly left: readonly { readonly name: string; readonly reason: string }[];
+}
+
+export interface NamespacesInput {
+  readonly namespaces: readonly LiveObject[];
+  /** When the youngest pod of each namespace was created, in seconds since the epoch. */
+  readonly youngest: ReadonlyMap<string, number>;
+  /** Namespaces with pods that have not ended. */
+  readonly busy: ReadonlySet<string>;
+  /** Namespaces with PersistentVolumeClaims: their data would go too. */
+  readonly withClaims: ReadonlySet<string>;
+  /** Namespaces that Prometheus saw a pod in, where it is asked. */
+  readonly active?: ReadonlySet<string>;
+  /** Seconds. */
+  readonly after: number;
+  /** The API server's time, seconds since the epoch. */
+  readonly now: number;
+  /** How old an object is by that, in seconds. */
+  readonly ageOf: (object: LiveObject) => number;
+}
+
+/** Says whether a namespace has the label that keeps it. */
+export function isKept({ metadata }: LiveObject): boolean {
+  return (metadata.labels?.[keepLabel] ?? 'false') !== 'false';
+}
+
+/** Namespaces to be deleted, the longest unused first. What is in doubt is left. */
+export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
+  const unused: UnusedNamespace[] = [];
+  const left: { name: string; reason: string }[] = [];
+  for (const live of input.namespaces) {
+    const { metadata } = live;
+    const { name } = metadata;
+    if (metadata.deletionTimestamp !== undefined || isKept(live)) continue;
+    if (input.ageOf(live) < input.after) continue;
+    const stamp = metadata.annotations?.[annotations.lastHookExecution];
+    if (stamp === undefined || !/^[0-9]{1,12}$/.test(stamp)) {
+      left.push({ name, reason: `it has no readable ${annotations.lastHookExecution}` });
+      continue;
+    }
+    const seconds = input.now - Number(stamp);
+    if (seconds < input.after) continue;
+    const reason = inUse(name, input, input.now - (input.youngest.get(name) ?? -Infinity));
+    if (reason !== undefined) {
+      left.push({ name, reason });
+      continue;
+    }
+    unused.push({
+      ...{ name, owner: metadata.annotations?.[annotations.owner] ?? '', unused: seconds },
+      ...{ uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '' },
+    });
+  }
+  return { unused: unused.sort((one, other) => other.unused - one.unused), left };
+}
+
+function inUse(
+  name: string,
+  { busy, withClaims, active, after }: NamespacesInput,
+  youngestPod: number,
+): string | undefined {
+  if (busy.has(name)) return 'a pod runs in it';
+  if (youngestPod < after) return 'a pod of late is in it';
+  if (active?.has(name) === true) return 'Prometheus saw a pod in it';
+  return withClaims.has(name) ? 'it holds PersistentVolumeClaims (--delete-claims)' : undefined;
+}

@@ -1,0 +1,70 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { userObjects, type UserObjects } from '../desired/user-objects.ts';
+import { BerthError } from '../errors.ts';
+import { namespaceOf, subjectOf } from '../desired/user-names.ts';
+import type { User } from '../identity/user.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { reconcileUser, type ReconcileResult } from '../reconcile/reconcile-user.ts';
+
+export interface BootstrapInput {
+  readonly user: User;
+  readonly cluster: ClusterSettings;
+  readonly server: ApiServer;
+  /** Epoch seconds. */
+  readonly now: number;
+  readonly dockerConfig?: string;
+  readonly expectNew: boolean;
+  readonly deadline: AbortSignal;
+  readonly onConnected?: () => void;
+}
+
+/** Makes the user's namespace and all that belongs into it on one cluster. */
+export async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
+  const client = apiClient(input.server, input.deadline, input.onConnected);
+  try {
+    return await reconcileUser({
+      client,
+      user: input.user.name,
+      objects: objectsFor(input),
+      expectNew: input.expectNew,
+      deadline: input.deadline,
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** The same objects for the real run, the dry run and `berth render`. */
+export function objectsFor(
+  input: Pick<BootstrapInput, 'user' | 'cluster' | 'now' | 'dockerConfig'>,
+): UserObjects {
+  const { user, cluster, now, dockerConfig } = input;
+  return userObjects({
+    user,
+    cluster,
+    namespace: namespaceOf(cluster.namespacePrefix, user.name),
+    subject: subjectOf(cluster, user.name),
+    now,
+    ...(dockerConfig === undefined ? {} : { dockerConfig }),
+  });
+}
+
+/**
+ * The site's registry credentials for a pull secret. Throws `docker-config-invalid` where the API
+ * server would refuse them: it wants a JSON object with `auths`.
+ */
+export function checkDockerConfig(text: string, file: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && 'auths' in value) return text;
+  } catch {
+    // Reported below; the parser's message would quote the secret.
+  }
+  throw new BerthError(`${file}: this is not a docker config.json with "auths"`, {
+    code: 'docker-config-invalid',
+    exit: 'config',
+    hint: 'Make it with `podman login --authfile FILE REGISTRY` and see `jq .auths FILE`.',
+    fields: { file },
+  });
+}

@@ -1,0 +1,76 @@
+import { dirname, resolve } from 'node:path';
+import type { ManagementCluster } from '../config/settings.ts';
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { BerthError } from '../errors.ts';
+import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { readTrusted } from './admin-access.ts';
+
+/**
+ * A cluster as its cluster-admin, by the kubeconfig that Cluster API keeps in the management cluster.
+ * For making the hook's token alone.
+ *
+ * @param endpoint of the cluster, as OnDemand has it
+ * @throws {BerthError} what `apiServerFrom` and reading the file and the secret throw
+ */
+export async function asClusterAdmin(
+  management: ManagementCluster,
+  endpoint: string,
+  deadline: AbortSignal,
+): Promise<ApiServer> {
+  const file = `secret ${management.namespace}/${management.cluster}-kubeconfig`;
+  const { values } = parseKubeconfig(await readSecret(management, file, deadline), file);
+  return apiServerFrom(values, { file, endpoint, onlyCluster: true }, (path) => {
+    throw new BerthError(`${file}: it refers to the file ${path}`, {
+      code: 'admin-kubeconfig-unsupported',
+      exit: 'config',
+      hint: 'A kubeconfig kept by Cluster API holds its certificates inline.',
+    });
+  });
+}
+
+/** Cluster API's contract: key `value` of the secret `CLUSTER-kubeconfig`. */
+async function readSecret(
+  { file, context, namespace, cluster }: ManagementCluster,
+  secret: string,
+  deadline: AbortSignal,
+): Promise<string> {
+  const { values } = parseKubeconfig(readTrusted(file), file);
+  // No address is known: the named context, or the current one.
+  const choice = {
+    file,
+    endpoint: '',
+    onlyCluster: true,
+    ...(context === undefined ? {} : { context }),
+  };
+  const server = apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(file), path)));
+  const client = apiClient(server, deadline);
+  try {
+    const name = encodeURIComponent(`${cluster}-kubeconfig`);
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${name}`;
+    const answer = await client.send({ method: 'GET', path });
+    if (answer.status !== 200)
+      throw unreadable(
+        secret,
+        file,
+        apiError(`reading ${secret} of the management cluster`, answer),
+      );
+    const { value } = answer.body.data as { value?: string };
+    return Buffer.from(value ?? '', 'base64').toString();
+  } finally {
+    client.close();
+  }
+}
+
+/** The hints of an `api-…` error are about the hook's own token. */
+function unreadable(secret: string, file: string, error: BerthError): BerthError {
+  const { message, code, exit, fields } = error;
+  return new BerthError(message, {
+    code,
+    exit,
+    hint: `${file} must lead to the management cluster and be allowed to get ${secret}; look at admin.cluster_api in berth.yml.`,
+    fields,
+  });
+}

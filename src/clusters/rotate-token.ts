@@ -1,0 +1,242 @@
+import { realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
+import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
+import { peekClaims } from '../credentials/oidc/token.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { apiServerFrom, chosenEntries, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
+import { serviceAccountOf, whoAmI } from '../reconcile/self-review.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import type { Deadline } from '../system/deadline.ts';
+import { readTrusted, withoutToken } from './admin-access.ts';
+import { tokenState } from './token-state.ts';
+import { installedPath } from '../installed-path.ts';
+
+export interface ServiceAccountName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One token that is to be renewed. */
+export interface RotateTarget {
+  /** OnDemand's name of the cluster, or the file where no configuration names one. */
+  readonly cluster: string;
+  readonly choice: ContextChoice;
+  /** Makes a new token where the present one cannot renew itself any more. */
+  readonly setUp?: (account: ServiceAccountName) => Promise<RotatedToken>;
+}
+
+export interface RotateDeps {
+  readonly lifetimeSeconds: number;
+  /** Where the present credential is a token of somebody else's: whose token takes its place. */
+  readonly serviceAccount?: ServiceAccountName;
+  readonly deadline: Deadline;
+  readonly log: Logger;
+}
+
+export interface RotatedToken {
+  readonly cluster: string;
+  readonly file: string;
+  /** The user entry of the kubeconfig. */
+  readonly user: string;
+  readonly account: ServiceAccountName;
+  /** Seconds since the epoch. */
+  readonly oldExpires?: number;
+  readonly expires: number;
+}
+
+export type RotateOutcome =
+  { readonly rotated: RotatedToken } | { readonly cluster: string; readonly error: BerthError };
+
+/** Where one target's token stands and who is asked for the next. */
+interface Entry {
+  readonly target: RotateTarget;
+  readonly user: string;
+  readonly server: ApiServer;
+  readonly token: string;
+}
+
+/**
+ * Renews the token of the hook's ServiceAccount for every target, clusters at once. One that fails
+ * has its error and costs nobody else. A user entry that several clusters share is renewed once.
+ */
+export async function rotateTokens(
+  targets: readonly RotateTarget[],
+  deps: RotateDeps,
+): Promise<RotateOutcome[]> {
+  const byEntry = new Map<string, Entry>();
+  const renewals = new Map<string, Promise<Omit<RotatedToken, 'cluster'>>>();
+  return Promise.all(
+    targets.map(async (target): Promise<RotateOutcome> => {
+      const { cluster } = target;
+      try {
+        const entry = entryOf(target);
+        const key = `${target.choice.file}\0${entry.user}`;
+        const first = byEntry.get(key) ?? entry;
+        byEntry.set(key, first);
+        if (first.server.url !== entry.server.url) throw sharedEntry(first, entry);
+        const renewal = renewals.get(key) ?? rotate(entry, deps);
+        renewals.set(key, renewal);
+        return { rotated: { cluster, ...(await renewal) } };
+      } catch (thrown) {
+        return { cluster, error: asBerthError(thrown, `renewing the token of cluster ${cluster}`) };
+      }
+    }),
+  );
+}
+
+function entryOf(target: RotateTarget): Entry {
+  try {
+    return findEntry(target);
+  } catch (thrown) {
+    if (target.setUp === undefined) throw thrown;
+    throw withoutToken(thrown, target.cluster, target.choice.file);
+  }
+}
+
+/**
+ * @throws {BerthError} `token-not-in-kubeconfig`, and what `apiServerFrom` throws
+ */
+function findEntry(target: RotateTarget): Entry {
+  const { file } = target.choice;
+  const { values } = parseKubeconfig(readTrusted(file), file);
+  const { user } = chosenEntries(values, target.choice);
+  const fromFile = (path: string): string => readTrusted(resolve(dirname(file), path));
+  const server = apiServerFrom(values, target.choice, fromFile);
+  const users = (values.users ?? []) as readonly {
+    readonly name?: string;
+    readonly user?: { readonly token?: string; readonly tokenFile?: string };
+  }[];
+  const fields = users.find(({ name }) => name === user)?.user;
+  // A token beside a certificate or a token file is not what the API server goes by.
+  const tokenCounts = server.clientCertificate === undefined && fields?.tokenFile === undefined;
+  if (fields?.token !== undefined && tokenCounts)
+    return { target, user, server, token: fields.token };
+  throw new BerthError(
+    `${file}: user ${user} proves itself with ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not with a token that could be renewed`,
+    {
+      code: 'token-not-in-kubeconfig',
+      exit: 'config',
+      hint: `Give the hook a token of its own ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
+      fields: { file, cluster: target.cluster },
+    },
+  );
+}
+
+async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken, 'cluster'>> {
+  const { target, user, server } = entry;
+  const account = accountOf(entry, deps.serviceAccount);
+  const client = apiClient(server, deps.deadline.signal);
+  let renewed: IssuedToken;
+  try {
+    renewed = await requestToken(client, {
+      namespace: account.namespace,
+      account: account.name,
+      lifetimeSeconds: deps.lifetimeSeconds,
+    });
+  } catch (thrown) {
+    const error = explained(thrown, target.cluster);
+    if (target.setUp === undefined) throw error;
+    return await target.setUp(account);
+  } finally {
+    client.close();
+  }
+  await checkToken({ ...server, token: renewed.token }, account, deps.deadline);
+  await writeToken(entry, renewed.token, deps);
+  const { expires: oldExpires } = tokenState(entry.token, 0);
+  return {
+    file: target.choice.file,
+    user,
+    account,
+    ...(oldExpires === undefined ? {} : { oldExpires }),
+    expires: renewed.expiry,
+  };
+}
+
+/** The account of the present token, or the one that the admin named. */
+function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): ServiceAccountName {
+  const account = named ?? serviceAccountOf(peekClaims(token)?.sub);
+  if (account !== undefined) return account;
+  throw new BerthError(
+    `${target.choice.file}: the token of user ${user} does not say which ServiceAccount it is of`,
+    {
+      code: 'token-not-service-account',
+      exit: 'config',
+      hint: 'Name it: --service-account ondemand/berth-hook. The present token must be allowed to create tokens for it.',
+      fields: { file: target.choice.file },
+    },
+  );
+}
+
+/**
+ * Proves that a token works before anything depends on it.
+ *
+ * @throws {BerthError} `token-does-not-work`
+ */
+export async function checkToken(
+  server: ApiServer,
+  account: ServiceAccountName,
+  deadline: Deadline,
+): Promise<void> {
+  const wanted = `system:serviceaccount:${account.namespace}:${account.name}`;
+  const client = apiClient(server, deadline.signal);
+  let reason: string;
+  try {
+    const username = await whoAmI(client);
+    if (username === wanted) return;
+    reason = `the API server takes it for ${username}`;
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'trying it');
+    if (error.exit === 'temporary') throw error;
+    reason = error.message;
+  } finally {
+    client.close();
+  }
+  throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
+    code: 'token-does-not-work',
+    exit: 'unavailable',
+    hint: 'Nothing was written. Compare service-account-issuer and api-audiences of all API servers behind this address.',
+  });
+}
+
+/** Reads the file again under the lock: whatever kubectl changed in the meantime stays. */
+async function writeToken({ target, user }: Entry, token: string, deps: RotateDeps): Promise<void> {
+  // A link stays one: the file that it leads to is replaced.
+  const file = realpathSync(target.choice.file);
+  await withKubeconfigLock(file, deps, async () => {
+    const text = readTrusted(file);
+    await writeAtomically(file, replaceToken(text, user, token, file), { mode: 0o600 });
+  });
+}
+
+/** What the refusal of a TokenRequest means here, where "rotate the token" is no help. */
+function explained(thrown: unknown, cluster: string): unknown {
+  if (!(thrown instanceof BerthError)) return thrown;
+  const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` makes a new one.`;
+  const hints: Readonly<Record<string, string>> = {
+    'api-unauthorized': `The present token has expired or was revoked, and cannot renew itself: ${setup}`,
+    'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k ${installedPath('share/etc/kubernetes')}. Or: ${setup}`,
+    'api-unexpected': `Is the ServiceAccount there? kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
+  };
+  const hint = hints[thrown.code];
+  if (hint === undefined) return thrown;
+  const { message, code, exit, fields } = thrown;
+  return new BerthError(message, { code, exit, hint, fields, cause: thrown });
+}
+
+function sharedEntry(one: Entry, other: Entry): BerthError {
+  return new BerthError(
+    `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}: a token is good for one of them`,
+    {
+      code: 'token-shared-entry',
+      exit: 'config',
+      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` makes an entry for this cluster alone.`,
+      fields: { file: one.target.choice.file },
+    },
+  );
+}

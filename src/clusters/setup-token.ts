@@ -1,0 +1,231 @@
+import { realpathSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
+import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
+import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
+import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
+import { BerthError, isErrno } from '../errors.ts';
+import { apiServerFrom, chosenEntries } from '../reconcile/admin-kubeconfig.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { requestToken } from '../reconcile/request-token.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
+import { contextChoice, hookEntry, readTrusted } from './admin-access.ts';
+import { asClusterAdmin } from './management-cluster.ts';
+import {
+  checkToken,
+  type RotateDeps,
+  type RotatedToken,
+  type ServiceAccountName,
+} from './rotate-token.ts';
+import { tokenState } from './token-state.ts';
+import { installedPath } from '../installed-path.ts';
+
+export interface SetupInput {
+  readonly cluster: ClusterSettings;
+  readonly clusterCount: number;
+  readonly source: TokenSource;
+  readonly account: ServiceAccountName;
+}
+
+/** Where the first token comes from. */
+export type TokenSource =
+  /** From the API server, with a kubeconfig of an admin who may create tokens for the account. */
+  | { readonly kind: 'admin'; readonly file: string; readonly context?: string }
+  /** The same, with the kubeconfig that Cluster API keeps in the management cluster. */
+  | { readonly kind: 'cluster-api'; readonly management: ManagementCluster }
+  /** From `kubectl create token`, for an admin whose credentials only kubectl can use. */
+  | { readonly kind: 'token'; readonly token: string };
+
+/** A first token, and what is known of the server where it came from. */
+interface FirstToken {
+  readonly token: string;
+  readonly expires?: number;
+  readonly server: Pick<ApiServer, 'ca' | 'tlsServerName'>;
+}
+
+/**
+ * Makes root's kubeconfig for the hook: takes the first token of the hook's ServiceAccount, tries it at the address that OnDemand has for the cluster, and writes
+ * it as entries `berth-hook@CLUSTER`. What else is in the file stays.
+ *
+ * @throws {BerthError} `admin-kubeconfig-context` where the hook would choose another context, and what
+ *   `asClusterAdmin`, `apiServerFrom`, `requestToken`, `checkToken` and the writing throw
+ */
+export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
+  const { cluster, account } = input;
+  const first = await firstToken(input, deps);
+  const admin = first.server;
+  const written = serverEntry(cluster, admin);
+  const { caFile } = cluster.server;
+  const ca = caFile === undefined ? admin.ca : readTrusted(caFile);
+  await checkToken(
+    {
+      url: cluster.server.endpoint,
+      token: first.token,
+      ...(ca === undefined ? {} : { ca }),
+      ...(written.tlsServerName === undefined ? {} : { tlsServerName: written.tlsServerName }),
+    },
+    account,
+    deps.deadline,
+  );
+  await writeEntries(input, written.entry, first.token, deps);
+  const { file } = cluster.admin;
+  const user = hookEntry(cluster);
+  const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;
+  return { cluster: cluster.name, file, user, account, expires };
+}
+
+async function firstToken(
+  { source, cluster, account: { namespace, name } }: SetupInput,
+  { deadline, lifetimeSeconds }: RotateDeps,
+): Promise<FirstToken> {
+  if (source.kind === 'token') return { token: source.token, server: {} };
+  const server =
+    source.kind === 'admin'
+      ? adminServer(cluster, source)
+      : await asClusterAdmin(source.management, cluster.server.endpoint, deadline.signal);
+  const client = apiClient(server, deadline.signal);
+  try {
+    const { token, expiry } = await requestToken(client, {
+      namespace,
+      account: name,
+      lifetimeSeconds,
+    });
+    return { token, expires: expiry, server };
+  } catch (thrown) {
+    throw source.kind === 'cluster-api' ? withoutAccount(thrown, source.management) : thrown;
+  } finally {
+    client.close();
+  }
+}
+
+function adminServer(
+  cluster: ClusterSettings,
+  { file: from, context: fromContext }: Extract<TokenSource, { kind: 'admin' }>,
+): ApiServer {
+  const { values } = parseKubeconfig(readTrusted(from), from);
+  const choice = {
+    file: from,
+    endpoint: cluster.server.endpoint,
+    onlyCluster: true,
+    ...(fromContext === undefined ? {} : { context: fromContext }),
+  };
+  try {
+    return apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(from), path)));
+  } catch (thrown) {
+    throw onlyForKubectl(thrown, from, cluster.name);
+  }
+}
+
+/** The cluster's entry: OnDemand's address, and the CA of clusters.d or else of the admin's file. */
+function serverEntry(
+  { server }: ClusterSettings,
+  admin: FirstToken['server'],
+): { readonly entry: JsonObject; readonly tlsServerName?: string } {
+  const { tlsServerName } = admin;
+  const ca =
+    server.caFile !== undefined
+      ? { 'certificate-authority': server.caFile }
+      : admin.ca === undefined
+        ? {}
+        : { 'certificate-authority-data': Buffer.from(admin.ca).toString('base64') };
+  return {
+    entry: {
+      ...ca,
+      server: server.endpoint,
+      ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+    },
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  };
+}
+
+async function writeEntries(
+  { cluster, clusterCount }: SetupInput,
+  server: JsonObject,
+  token: string,
+  deps: RotateDeps,
+): Promise<void> {
+  const { admin } = cluster;
+  await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
+  const file = realFile(admin.file);
+  const name = hookEntry(cluster);
+  const context = admin.context ?? name;
+  await withKubeconfigLock(file, deps, async () => {
+    const old = readIfThere(file);
+    const { text } = setKubeconfigEntries(
+      old,
+      [
+        {
+          cluster: { name, value: server },
+          user: { name, value: { token } },
+          context: { name: context, value: { cluster: name, user: name } },
+          // The management cluster may be the current one of the same file, and is not to lose that.
+          ...(admin.kind === 'kubeconfig' ? { currentContextIfUnset: context } : {}),
+        },
+      ],
+      file,
+    );
+    const choice = contextChoice(cluster, clusterCount);
+    const chosen = chosenEntries(parseKubeconfig(text, file).values, choice);
+    if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
+    await writeAtomically(file, text, { mode: 0o600 });
+  });
+}
+
+function realFile(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return path;
+    throw error;
+  }
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readTrusted(file);
+  } catch (error) {
+    if (error instanceof BerthError && ['config-missing', 'config-empty'].includes(error.code))
+      return '';
+    throw error;
+  }
+}
+
+function otherContext({ name, admin }: ClusterSettings, chosen: string, own: string): BerthError {
+  return new BerthError(
+    `${admin.file}: the hook would go on using context ${chosen}, which leads to the same address`,
+    {
+      code: 'admin-kubeconfig-context',
+      exit: 'config',
+      hint: `Write into berth.yml: clusters.${name}.admin.context: ${own}, and run this again; nothing was written.`,
+      fields: { file: admin.file, cluster: name },
+    },
+  );
+}
+
+/** An admin's kubeconfig may well have a plugin: then kubectl makes the token. */
+function onlyForKubectl(thrown: unknown, file: string, cluster: string): unknown {
+  if (!(thrown instanceof BerthError) || thrown.code !== 'admin-kubeconfig-unsupported')
+    return thrown;
+  return new BerthError(thrown.message, {
+    code: thrown.code,
+    exit: thrown.exit,
+    hint: `kubectl --kubeconfig ${file} -n ondemand create token berth-hook --duration 24h | berth token setup --cluster ${cluster}`,
+    fields: thrown.fields,
+    cause: thrown,
+  });
+}
+
+/** The account is made by who has the cluster-admin's kubeconfig, which Cluster API keeps. */
+function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementCluster): unknown {
+  if (!(thrown instanceof BerthError) || thrown.fields.status !== 404) return thrown;
+  const { message, code, exit, fields } = thrown;
+  return new BerthError(message, {
+    code,
+    exit,
+    hint: `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
+    fields,
+    cause: thrown,
+  });
+}

@@ -1,0 +1,63 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { describe } from '../desired/kube-object.ts';
+import { BerthError } from '../errors.ts';
+import { namespaceOf } from '../desired/user-names.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { ownership } from '../reconcile/ownership.ts';
+import { found } from '../reconcile/read-members.ts';
+import { getRequest } from '../reconcile/requests.ts';
+import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
+import { adminAccess, type AccessDeps } from './admin-access.ts';
+
+export interface MintDeps extends AccessDeps {
+  /** True where this very login saw that the namespace is the user's; else it is asked for. */
+  readonly owned: boolean;
+}
+
+/**
+ * A short-lived token of the user's own ServiceAccount, for sites without an identity provider.
+ *
+ * Two names can map to one namespace, and the account is called the same in all of them: so the
+ * namespace's owner is what makes the token this user's.
+ *
+ * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-not-ours`,
+ *   and what `adminAccess` and `requestToken` throw
+ */
+export async function mintUserToken(
+  cluster: ClusterSettings,
+  user: { readonly name: string },
+  deps: MintDeps,
+): Promise<IssuedToken> {
+  const { credentials } = cluster;
+  if (credentials.mode !== 'service-account')
+    throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
+      code: 'mint-missing',
+      exit: 'software',
+      hint: 'This is a defect of Berth: report it with this line.',
+    });
+  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+  const client = apiClient(await adminAccess(cluster, deps), deps.deadline);
+  try {
+    if (!deps.owned) await assertOwned(client, namespace, user.name);
+    return await requestToken(client, {
+      namespace,
+      account: credentials.name,
+      lifetimeSeconds: credentials.lifetimeSeconds,
+    });
+  } finally {
+    client.close();
+  }
+}
+
+async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {
+  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } } as const;
+  const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
+  if (live === undefined)
+    throw new BerthError(`there is no namespace ${namespace} to take a token of`, {
+      code: 'namespace-missing',
+      exit: 'unavailable',
+      hint: 'The login’s bootstrap makes it: run pre-pun, or k8s-bootstrap before set-k8s-creds.',
+    });
+  const owner = ownership(user, live, []);
+  if (owner.verdict === 'refused') throw owner.error;
+}

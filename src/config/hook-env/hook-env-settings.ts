@@ -1,0 +1,147 @@
+import { isCidr } from '../cidr.ts';
+import { configError } from '../config-error.ts';
+import type { HookEnv } from './hook-env.ts';
+import { issuerFrom } from '../issuer-url.ts';
+import { nearestKey } from '../nearest-key.ts';
+import type { SettingsWarning } from '../settings.ts';
+
+/** What OSC's hooks read from `hook.env`, checked. An absent value was unset or empty. */
+export interface HookEnvSettings {
+  readonly usernamePrefix?: string;
+  readonly namespacePrefix?: string;
+  /** Present but empty: the file sets the key to nothing. */
+  readonly allowedCidrs?: readonly string[];
+  readonly issuer?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly pullSecret?: { readonly name: string; readonly dockerConfigFile: string };
+  readonly jobPodReaper: boolean;
+  readonly warnings: readonly SettingsWarning[];
+}
+
+const keys = [
+  'K8S_USERNAME_PREFIX',
+  'NAMESPACE_PREFIX',
+  'NETWORK_POLICY_ALLOW_CIDR',
+  'IDP_ISSUER_URL',
+  'CLIENT_ID',
+  'CLIENT_SECRET',
+  'IMAGE_PULL_SECRET',
+  'REGISTRY_DOCKER_CONFIG_JSON',
+  'USE_POD_SECURITY_POLICY',
+  'USE_JOB_POD_REAPER',
+] as const;
+type Key = (typeof keys)[number];
+
+/**
+ * The settings in a parsed `hook.env`. A site's own variables are let be; one that is nearly a known
+ * key gets a warning.
+ *
+ * @throws BerthError `hook-env-bad-value`, with the file, the line and the key
+ */
+export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
+  const warnings = [...env.warnings];
+  const warn = (code: string, message: string): void => {
+    warnings.push({ code, message, file });
+  };
+  const fail = (key: Key, found: string, hint: string): never => {
+    const line = env.lines.get(key) ?? 1;
+    throw configError('hook-env-bad-value', file, `${key} is ${found}`, hint, { line, key });
+  };
+  const value = (key: Key): string | undefined => env.values.get(key);
+  const filled = (key: Key): string | undefined => (value(key) === '' ? undefined : value(key));
+
+  for (const name of env.values.keys()) {
+    if ((keys as readonly string[]).includes(name)) continue;
+    const near = nearestKey(name, keys);
+    if (near === undefined || env.values.has(near)) continue;
+    warn('hook-env-unknown-key', `${name} is not read by Berth: is ${near} meant?`);
+  }
+  for (const key of ['CLIENT_ID', 'CLIENT_SECRET'] as const) {
+    if (value(key) === 'changeme') warn('hook-env-example-value', `${key} is the example's`);
+  }
+  if (flag('USE_POD_SECURITY_POLICY', value, warn)) {
+    warn(
+      'hook-env-pod-security-policy',
+      'USE_POD_SECURITY_POLICY does nothing: Kubernetes 1.25 took PodSecurityPolicy away, and admission policies take its place',
+    );
+  }
+  return {
+    ...defined('usernamePrefix', value('K8S_USERNAME_PREFIX')),
+    ...defined('namespacePrefix', value('NAMESPACE_PREFIX')),
+    ...defined('allowedCidrs', cidrs(value('NETWORK_POLICY_ALLOW_CIDR'), fail)),
+    ...defined('issuer', issuer(filled('IDP_ISSUER_URL'), fail, warn)),
+    ...defined('clientId', filled('CLIENT_ID')),
+    ...defined('clientSecret', filled('CLIENT_SECRET')),
+    ...defined('pullSecret', pullSecret(filled, fail)),
+    jobPodReaper: flag('USE_JOB_POD_REAPER', value, warn),
+    warnings,
+  };
+}
+
+type Fail = (key: Key, found: string, hint: string) => never;
+type Warn = (code: string, message: string) => void;
+
+function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefined {
+  if (text === undefined) return undefined;
+  const list = text.split(/[\s,]+/).filter((part) => part !== '');
+  const wrong = list.find((part) => !isCidr(part));
+  if (wrong !== undefined) {
+    const hint =
+      'Write address/length, e.g. 10.0.0.0/8 or fd00::/8; several with a comma or blank.';
+    fail('NETWORK_POLICY_ALLOW_CIDR', `no CIDR: ${JSON.stringify(wrong.slice(0, 60))}`, hint);
+  }
+  return list;
+}
+
+function issuer(text: string | undefined, fail: Fail, warn: Warn): string | undefined {
+  if (text === undefined) return undefined;
+  const read = issuerFrom(text);
+  if ('problem' in read) {
+    const hint = 'Set it to the `issuer` of the provider’s .well-known/openid-configuration.';
+    return fail('IDP_ISSUER_URL', read.problem, hint);
+  }
+  if (read.wasTokenEndpoint) {
+    warn(
+      'hook-env-token-endpoint',
+      `IDP_ISSUER_URL is the token endpoint; the issuer ${read.issuer} is taken from it`,
+    );
+  }
+  return read.issuer;
+}
+
+function pullSecret(
+  filled: (key: Key) => string | undefined,
+  fail: Fail,
+): HookEnvSettings['pullSecret'] {
+  const name = filled('IMAGE_PULL_SECRET');
+  if (name === undefined) return undefined;
+  if (!isSecretName(name)) {
+    const hint = 'A Secret’s name has lower case letters, digits, `-` and `.`.';
+    fail('IMAGE_PULL_SECRET', 'no name for a Secret', hint);
+  }
+  const file = filled('REGISTRY_DOCKER_CONFIG_JSON');
+  if (file?.startsWith('/') !== true) {
+    const hint = 'Give the full path of the .dockerconfigjson, or empty IMAGE_PULL_SECRET.';
+    return fail('REGISTRY_DOCKER_CONFIG_JSON', 'no absolute path', hint);
+  }
+  return { name, dockerConfigFile: file };
+}
+
+/** RFC 1123 subdomain, as Kubernetes wants it of a Secret. */
+export function isSecretName(name: string): boolean {
+  return name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name);
+}
+
+/** OSC's scripts compare with `true`; whatever else stands there is false. */
+function flag(key: Key, value: (key: Key) => string | undefined, warn: Warn): boolean {
+  const text = value(key) ?? '';
+  if (text !== 'true' && text !== 'false' && text !== '') {
+    warn('hook-env-odd-flag', `${key} is neither true nor false, and reads as false`);
+  }
+  return text === 'true';
+}
+
+function defined<K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> {
+  return value === undefined ? {} : ({ [key]: value } as Partial<Record<K, V>>);
+}

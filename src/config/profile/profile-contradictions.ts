@@ -1,0 +1,131 @@
+import type { Complaint } from '../problem.ts';
+import type { ProfileDocument } from './profile-schema.ts';
+import { isWithin } from './protected-folders.ts';
+
+/** What podman or Berth itself puts there. */
+const takenTargets = ['/run/berth', '/proc', '/sys'];
+
+/** What cannot be meant together, a sentence each; every key for itself is right. */
+export function contradictions(profile: ProfileDocument): Complaint[] {
+  return [
+    ...lifetimes(profile),
+    ...mounts(profile),
+    ...variables(profile),
+    ...networks(profile),
+    ...failure(profile),
+    ...capabilities(profile),
+  ];
+}
+
+function* lifetimes({
+  lifetime = 'connection',
+  grace,
+  linger,
+}: ProfileDocument): Generator<Complaint> {
+  if (grace !== undefined && lifetime !== 'user') {
+    yield {
+      path: ['grace'],
+      text: 'grace needs lifetime: user: otherwise nothing waits for a next connection',
+    };
+  }
+  if (linger === true && lifetime === 'connection') {
+    yield {
+      path: ['linger'],
+      text: 'linger needs lifetime: user, or a time: a container per connection ends with it',
+    };
+  }
+}
+
+function* mounts(profile: ProfileDocument): Generator<Complaint> {
+  const targets = new Set<string>();
+  for (const [index, mount] of (profile.mounts ?? []).entries()) {
+    const target = mount.target ?? mount.source;
+    const taken = takenTargets.find(
+      (folder) => isWithin(target, folder) || isWithin(folder, target),
+    );
+    if (taken !== undefined)
+      yield {
+        path: ['mounts', index],
+        text: `mounts.${index} covers ${taken} inside, which is taken`,
+      };
+    if (targets.has(target))
+      yield {
+        path: ['mounts', index],
+        text: `mounts.${index} has the target of a mount before it`,
+      };
+    targets.add(target);
+  }
+}
+
+function* variables({ environment }: ProfileDocument): Generator<Complaint> {
+  const { pass = [], set = {} } = environment ?? {};
+  for (const name of Object.keys(set)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+      yield {
+        path: ['environment', 'set', name],
+        text: `environment.set.${JSON.stringify(name.slice(0, 40))} is no name of a variable`,
+      };
+    }
+  }
+  for (const name of [...pass, ...Object.keys(set)]) {
+    if (name.startsWith('BERTH_'))
+      yield {
+        path: [
+          'environment',
+          ...(pass.includes(name) ? ['pass', pass.indexOf(name)] : ['set', name]),
+        ],
+        text: `environment names ${name}: BERTH_ is Berth's own`,
+      };
+  }
+}
+
+function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator<Complaint> {
+  if (network === 'host') return;
+  if (slurm !== undefined)
+    yield { path: ['slurm'], text: 'slurm needs network: host: srun is called back by the nodes' };
+  if (x11 === true)
+    yield { path: ['x11'], text: "x11 needs network: host: sshd listens at the host's loopback" };
+}
+
+function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Complaint> {
+  if (policy === undefined) return;
+  const { action } = policy;
+  if (action === 'fallback' && policy.image === undefined) {
+    yield {
+      path: ['on_failure', 'action'],
+      text: 'on_failure.action fallback needs on_failure.image',
+    };
+  }
+  if (action === 'fallback' && policy.image === image) {
+    yield { path: ['on_failure', 'image'], text: 'on_failure.image is the image that failed' };
+  }
+  if (action !== 'fallback' && policy.image !== undefined) {
+    yield {
+      path: ['on_failure', 'image'],
+      text: `on_failure.image needs action: fallback, not ${action}`,
+    };
+  }
+  if (action === 'host-shell' && policy.groups === undefined) {
+    yield {
+      path: ['on_failure', 'action'],
+      text: 'on_failure.action host-shell needs on_failure.groups: not everybody gets the host',
+    };
+  }
+  if (action !== 'host-shell' && policy.groups !== undefined) {
+    yield {
+      path: ['on_failure', 'groups'],
+      text: `on_failure.groups needs action: host-shell, not ${action}`,
+    };
+  }
+}
+
+function* capabilities({ podman }: ProfileDocument): Generator<Complaint> {
+  const { add = [], drop = [] } = podman?.capabilities ?? {};
+  for (const name of add) {
+    if (drop.includes(name))
+      yield {
+        path: ['podman', 'capabilities', 'add', add.indexOf(name)],
+        text: `podman.capabilities has ${name} both in add and in drop`,
+      };
+  }
+}

@@ -1,0 +1,129 @@
+import type { BerthError } from '../../errors.ts';
+import { complaintsError, configError } from '../config-error.ts';
+import { deepFreeze } from '../deep-freeze.ts';
+import { podFields } from './pod-fields.ts';
+import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
+import { type Complaint, nowhere, type Place } from '../problem.ts';
+import { contradictions } from './profile-contradictions.ts';
+import { isProfileName } from './profile-name.ts';
+import { accountName, type ProfileDocument, profileSchema, someOf } from './profile-schema.ts';
+import { schemaProblems } from '../schema-problems.ts';
+import { installedPath } from '../../installed-path.ts';
+
+const minute = 60_000;
+
+/** What a profile has that does not say otherwise (docs/ssh-profiles.md). */
+const builtIn = {
+  mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
+  graceMs: 10 * minute,
+  deadlineMs: 30_000,
+  slurm: { config: '/etc/slurm', munge: '/run/munge' },
+} as const;
+
+/**
+ * A parsed `profiles/NAME.yml`, checked, completed and frozen.
+ *
+ * Left out, a key means: no pull; a container per connection; the home and nothing else mounted; the
+ * host's network and name; X11 (with the host's network) and agent lead inside; no limits; a start of
+ * at most 30 s; whoever gets no container is refused.
+ *
+ * @param document plain values, as `parseYaml` gives
+ * @throws BerthError `profile-name-invalid`; `profile-invalid`, naming each key with its path and its
+ *   place, and for an unknown key the nearest known one; exit 78
+ */
+export function parseProfile(
+  document: unknown,
+  name: string,
+  file: string,
+  place: Place = nowhere,
+): Profile {
+  const source = { file, place };
+  if (!isProfileName(name)) {
+    const hint = 'Name the file after the profile: a-z, 0-9 and `-`, at most 40, no `-` first.';
+    throw configError('profile-name-invalid', file, 'this is no name of a profile', hint);
+  }
+  const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });
+  if (!parsed.success) {
+    throw invalid(name, source, schemaProblems(parsed.error, profileSchema, []));
+  }
+  const problems = contradictions(parsed.data);
+  if (problems.length > 0) throw invalid(name, source, problems);
+  return deepFreeze(profileOf(name, parsed.data));
+}
+
+/** What is kept of a profile that was refused: whom it was for, if that much can be read. */
+export function brokenProfile(error: BerthError, document?: unknown): BrokenProfile {
+  if (typeof document === 'object' && document !== null && 'groups' in document) {
+    const groups = someOf(accountName).safeParse(document.groups);
+    if (groups.success) return { error, groups: Object.freeze(groups.data) };
+  }
+  return { error };
+}
+
+function profileOf(name: string, document: ProfileDocument): Profile {
+  const { image, hostname, shell, slurm, groups, on_failure: failure, podman } = document;
+  const network = document.network ?? 'host';
+  return {
+    name,
+    backend: document.backend ?? 'podman',
+    image,
+    pull: document.pull ?? 'never',
+    lifetime: lifetimeOf(document),
+    mounts: document.mounts?.map(mountOf) ?? builtIn.mounts,
+    network,
+    ...(hostname === undefined ? {} : { hostname }),
+    environment: { pass: document.environment?.pass ?? [], set: document.environment?.set ?? {} },
+    ...(shell === undefined ? {} : { shell }),
+    limits: defined(document.limits ?? {}),
+    // sshd listens for X11 at the host's loopback, which only the host's network reaches.
+    x11: document.x11 ?? network === 'host',
+    agent: document.agent ?? true,
+    ...(slurm === undefined ? {} : { slurm: { ...builtIn.slurm, ...defined(slurm) } }),
+    ...(groups === undefined ? {} : { groups }),
+    failure: {
+      action: failure?.action ?? 'refuse',
+      ...(failure?.image === undefined ? {} : { image: failure.image }),
+      groups: failure?.groups ?? [],
+    },
+    deadlineMs: document.deadline ?? builtIn.deadlineMs,
+    podman: {
+      devices: podman?.devices ?? [],
+      capabilities: {
+        add: podman?.capabilities?.add ?? [],
+        drop: podman?.capabilities?.drop ?? [],
+      },
+      ...(podman?.selinux === undefined ? {} : { selinux: podman.selinux }),
+    },
+    pod: podFields(document.pod),
+  };
+}
+
+function lifetimeOf({ lifetime, grace, linger = false }: ProfileDocument): Lifetime {
+  if (lifetime === undefined || lifetime === 'connection') return { kind: 'connection' };
+  if (lifetime === 'user') return { kind: 'user', graceMs: grace ?? builtIn.graceMs, linger };
+  return { kind: 'duration', durationMs: lifetime, linger };
+}
+
+function mountOf(mount: NonNullable<ProfileDocument['mounts']>[number]): ProfileMount {
+  return {
+    source: mount.source,
+    ...(mount.target === undefined ? {} : { target: mount.target }),
+    readOnly: mount.read_only ?? false,
+    missing: mount.missing ?? 'fail',
+  };
+}
+
+/** Without the keys that are there and undefined: `exactOptionalPropertyTypes`. */
+function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
+
+function invalid(
+  profile: string,
+  source: { readonly file: string; readonly place: Place },
+  problems: readonly Complaint[],
+): BerthError {
+  const hint = `${installedPath('share/docs/ssh-profiles.md')} lists every key, ${installedPath('share/etc/berth/profiles')} has examples.`;
+  return complaintsError('profile-invalid', source, problems, hint, { profile });
+}

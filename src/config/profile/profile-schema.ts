@@ -1,0 +1,194 @@
+import * as z from 'zod/mini';
+import { capabilityNames } from './capability-names.ts';
+import { durationBetween } from '../duration.ts';
+import { imageProblem } from './image-reference.ts';
+import { nearestKey } from '../nearest-key.ts';
+import { pathProblem, withoutSlash } from './plain-path.ts';
+import { podSchema } from './pod-fields.ts';
+import { mountProblem } from './protected-folders.ts';
+import { templateProblem } from './template-text.ts';
+
+/** Text for which the function has nothing to complain. */
+function textWithout(problem: (text: string) => string | undefined): z.ZodMiniType<string, string> {
+  return z.string().check((context) => {
+    const message = problem(context.value);
+    if (message !== undefined) {
+      context.issues.push({ code: 'custom', message, input: context.value });
+    }
+  });
+}
+
+/** An absolute path, taken as it stands; no `..`, and nothing that podman's options read. */
+export const folder = z.pipe(
+  textWithout((text) => (text === '/' ? 'must not be /' : pathProblem(text))),
+  z.transform(withoutSlash),
+);
+
+/** As `folder`, and may begin with `$HOME` and hold the other variables. */
+function pathTemplateProblem(text: string): string | undefined {
+  const problem = templateProblem(text);
+  if (problem !== undefined) return problem;
+  return pathProblem(text.replace(/^\$(?:HOME|\{HOME\})(?=\/|$)/, '/HOME'));
+}
+const source = z.pipe(
+  textWithout((text) => {
+    if (text === '/') return mountProblem(text);
+    const problem = pathTemplateProblem(text);
+    return problem === undefined && text.startsWith('/') ? mountProblem(text) : problem;
+  }),
+  z.transform(withoutSlash),
+);
+const target = z.pipe(
+  textWithout((text) => (text === '/' ? 'is the image itself' : pathTemplateProblem(text))),
+  z.transform(withoutSlash),
+);
+
+const template = textWithout((text) =>
+  text.includes('\0') ? 'must have no NUL' : templateProblem(text),
+);
+const hostname = textWithout((text) => {
+  const problem = templateProblem(text);
+  if (problem !== undefined) return problem;
+  return /^(?:[A-Za-z0-9.-]|\$[A-Z]+|\$\{[A-Z]+\})+$/.test(text)
+    ? undefined
+    : 'must be a host name of letters, digits, `-` and `.`';
+});
+
+/** A group or an account, as NSS has it: Active Directory's names have blanks. */
+export const accountName = z
+  .string()
+  .check(z.regex(/^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u, 'must be a name as `id` prints it'));
+/** An empty list would mean nobody, and is more likely a slip. */
+export function someOf<T extends z.core.$ZodType>(element: T): z.ZodMiniArray<T> {
+  return z.array(element).check(z.minLength(1, 'is empty: leave it out, or name somebody'));
+}
+
+const image = textWithout(imageProblem);
+const variable = '[A-Za-z_][A-Za-z0-9_]*';
+const passed = z
+  .string()
+  .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a name, or a prefix and `*`'));
+
+const size = z
+  .pipe(
+    z
+      .string()
+      .check(z.regex(/^[1-9][0-9]{0,6}[KMGT](?:i?B)?$/, 'must be a size such as 512M or 8G')),
+    z.transform(
+      (text) => parseInt(text, 10) * 1024 ** ('KMGT'.indexOf(text.replace(/[^KMGT]/g, '')) + 1),
+    ),
+  )
+  .check(z.refine((bytes) => bytes <= 1024 ** 5, 'must be 1024T or less'));
+const cpus = z.custom<number>(
+  (value) => typeof value === 'number' && value >= 0.01 && value <= 4096,
+  'must be a number of CPUs such as 4 or 0.5',
+);
+
+const device = z.string().check(
+  z.refine((text) => {
+    if (text.startsWith('/dev/')) return pathProblem(text) === undefined;
+    return /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*=[\w.:-]+$/.test(text);
+  }, 'must be a path below /dev, or a CDI name such as nvidia.com/gpu=all'),
+);
+const capability = z.pipe(
+  textWithout((text) => {
+    const name = bareCapability(text);
+    if (capabilityNames.includes(name)) return undefined;
+    const near = nearestKey(name, capabilityNames);
+    return `is no capability${near === undefined ? ': see capabilities(7)' : `: is ${near} meant?`}`;
+  }),
+  z.transform(bareCapability),
+);
+function bareCapability(text: string): string {
+  return text.toUpperCase().replace(/^CAP_/, '');
+}
+const selinux = z
+  .string()
+  .check(
+    z.regex(
+      /^(?:disable|nested|(?:user|role|type|level|filetype):[A-Za-z0-9_.:,-]+)$/,
+      'must be disable, or a label such as type:container_t',
+    ),
+  );
+
+/** A profile as it is written; what it means is told at the keys of `Profile`. */
+export const profileSchema = z.strictObject({
+  backend: z.optional(z.enum(['podman', 'pod'])),
+  image,
+  pull: z.optional(z.enum(['never', 'missing', 'always'])),
+  lifetime: z.optional(
+    z.union([z.literal('connection'), z.literal('user'), durationBetween('1ms', '8760h')], {
+      error: 'must be connection, user, or a time such as 8h, 8760h at most',
+    }),
+  ),
+  grace: z.optional(durationBetween('0s', '720h')),
+  linger: z.optional(z.boolean()),
+  mounts: z.optional(
+    z.array(
+      z.strictObject({
+        source,
+        target: z.optional(target),
+        read_only: z.optional(z.boolean()),
+        missing: z.optional(z.enum(['fail', 'skip'])),
+      }),
+    ),
+  ),
+  network: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(
+          /^[A-Za-z0-9][\w.-]*$/,
+          'must be host, none, private, or the name of a network of podman',
+        ),
+      ),
+  ),
+  hostname: z.optional(hostname),
+  environment: z.optional(
+    z.strictObject({
+      pass: z.optional(z.array(passed)),
+      set: z.optional(z.record(z.string(), template)),
+    }),
+  ),
+  shell: z.optional(folder),
+  limits: z.optional(
+    z.strictObject({
+      cpus: z.optional(cpus),
+      memory: z.optional(size),
+      pids: z.optional(
+        z.int().check(
+          z.minimum(1, 'must be 1 or more'),
+          // The most that the kernel's pid_max can be.
+          z.maximum(4_194_304, 'must be 4194304 or less'),
+        ),
+      ),
+    }),
+  ),
+  x11: z.optional(z.boolean()),
+  agent: z.optional(z.boolean()),
+  slurm: z.optional(z.strictObject({ config: z.optional(folder), munge: z.optional(folder) })),
+  groups: z.optional(someOf(accountName)),
+  on_failure: z.optional(
+    z.strictObject({
+      action: z.enum(['refuse', 'fallback', 'host-shell']),
+      image: z.optional(image),
+      groups: z.optional(someOf(accountName)),
+    }),
+  ),
+  deadline: z.optional(durationBetween('100ms', '1h')),
+  podman: z.optional(
+    z.strictObject({
+      devices: z.optional(z.array(device)),
+      capabilities: z.optional(
+        z.strictObject({
+          add: z.optional(z.array(capability)),
+          drop: z.optional(z.array(capability)),
+        }),
+      ),
+      selinux: z.optional(selinux),
+    }),
+  ),
+  pod: z.optional(podSchema),
+});
+
+export type ProfileDocument = z.output<typeof profileSchema>;

@@ -1,0 +1,148 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  type Document,
+  type Node,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
+import type { JsonObject, JsonValue } from '../../config/settings.ts';
+import { BerthError } from '../../errors.ts';
+import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
+
+/** A kubeconfig that kubectl would read, as source, as nodes with their offsets, and as values. */
+export interface KubeconfigDocument {
+  readonly text: string;
+  /** Absent where the text holds nothing but comments. */
+  readonly root?: YAMLMap;
+  readonly values: JsonObject;
+}
+
+/**
+ * The parser takes about 5 µs for each scalar and holds up every timer meanwhile, the deadline's
+ * too. This many line ends, commas and brackets, some 2,500 clusters, cost it about half a second.
+ */
+const mostParts = 50_000;
+
+/**
+ * Reads a kubeconfig in YAML or JSON and checks what kubectl checks: one document, a mapping, kind
+ * and version, lists of named entries, no name twice. Nothing of the text gets into a message: it may
+ * be a secret.
+ *
+ * @throws `kubeconfig-invalid` with the line, `kubeconfig-too-large`
+ */
+export function parseKubeconfig(text: string, file: string): KubeconfigDocument {
+  checkParts(text, file);
+  const document = parseDocument(text, { prettyErrors: false, merge: true });
+  const [error] = document.errors;
+  if (error !== undefined) {
+    throw invalid(file, text, error.pos[0], `YAML does not allow this (${error.code})`);
+  }
+  const root = document.contents;
+  if (root === null || isEmptyScalar(root)) return { text, values: {} };
+  const at = (node: unknown): number => offsetOf(node) ?? 0;
+  if (!isMap(root)) throw invalid(file, text, at(root), 'a mapping is wanted at the top');
+  const values = valuesOf(document, file, text);
+  check(values, root, (node, reason) => invalid(file, text, at(node), reason));
+  return { text, root, values };
+}
+
+/** The pair of this key, where the mapping itself has it. */
+export function pairOf(map: YAMLMap, key: string): Pair<Node, Node | null> | undefined {
+  return (map.items as Pair<Node, Node | null>[]).find(
+    ({ key: node }) => isScalar(node) && node.value === key,
+  );
+}
+
+export function isMapping(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The items of a list of a kubeconfig; none where it is missing or null. */
+export function itemsOf(values: JsonObject, list: ListKey): readonly JsonObject[] {
+  return (values[list] ?? []) as readonly JsonObject[];
+}
+
+type Fault = (node: unknown, reason: string) => BerthError;
+
+function check(values: JsonObject, root: YAMLMap, fault: Fault): void {
+  const wanted = { apiVersion: 'v1', kind: 'Config' };
+  for (const [key, value] of Object.entries(wanted)) {
+    const there = values[key] ?? '';
+    if (there !== '' && there !== value) {
+      throw fault(pairOf(root, key)?.value, `${key} is not ${value}`);
+    }
+  }
+  for (const list of Object.keys(kubeconfigLists) as ListKey[]) {
+    const node = pairOf(root, list)?.value;
+    const items = values[list] ?? [];
+    if (!Array.isArray(items)) throw fault(node, `${list} is no list`);
+    checkItems(list, items as readonly JsonValue[], (index, reason) =>
+      fault(isSeq(node) ? node.items[index] : node, reason),
+    );
+  }
+}
+
+function checkItems(
+  list: ListKey,
+  items: readonly JsonValue[],
+  fault: (index: number, reason: string) => BerthError,
+): void {
+  const seen = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    if (!isMapping(item)) throw fault(index, `an item of ${list} is no mapping`);
+    const name = item.name ?? '';
+    if (typeof name !== 'string') throw fault(index, `a name in ${list} is no string`);
+    if (seen.has(name)) throw fault(index, `a name is twice in ${list}`);
+    seen.add(name);
+    const value = item[kubeconfigLists[list]] ?? null;
+    if (value !== null && !isMapping(value)) {
+      throw fault(index, `${kubeconfigLists[list]} is no mapping in an item of ${list}`);
+    }
+  }
+}
+
+function valuesOf(document: Document.Parsed, file: string, text: string): JsonObject {
+  try {
+    return document.toJS() as JsonObject;
+  } catch {
+    // Aliases that multiply beyond all measure.
+    throw invalid(file, text, 0, 'its aliases cannot be resolved');
+  }
+}
+
+function isEmptyScalar(node: unknown): boolean {
+  return isScalar(node) && node.value === null && (node.source ?? '') === '';
+}
+
+function offsetOf(node: unknown): number | undefined {
+  if (!isMap(node) && !isSeq(node) && !isScalar(node) && !isAlias(node)) return undefined;
+  return node.range?.[0];
+}
+
+function checkParts(text: string, file: string): void {
+  let parts = 0;
+  for (const character of text) {
+    if (character === '\n' || character === ',' || character === '{' || character === '[') parts++;
+  }
+  if (parts <= mostParts) return;
+  throw new BerthError(`${file} has too many entries`, {
+    code: 'kubeconfig-too-large',
+    exit: 'config',
+    hint: 'Move what is not needed into another file and name it in KUBECONFIG.',
+    fields: { file },
+  });
+}
+
+function invalid(file: string, text: string, offset: number, reason: string): BerthError {
+  const line = text.slice(0, offset).split('\n').length;
+  return new BerthError(`${file}:${line}: ${reason}`, {
+    code: 'kubeconfig-invalid',
+    exit: 'config',
+    hint: `See what kubectl says: kubectl config view --kubeconfig=${file}; nothing was written.`,
+    fields: { file, line },
+  });
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject, JsonValue } from '../../config/settings.ts';
+
+/** One named entry of a kubeconfig list. */
+export interface NamedEntry {
+  readonly name: string;
+  /** The fields we set; what else the entry holds is the user's, see `fieldsToRemove`. */
+  readonly value: JsonObject;
+}
+
+/** What one cluster needs in a user's kubeconfig. */
+export interface KubeconfigEntries {
+  readonly user?: NamedEntry;
+  readonly cluster?: NamedEntry;
+  readonly context?: NamedEntry;
+  /** Becomes `current-context` where the file names none. */
+  readonly currentContextIfUnset?: string;
+}
+
+/** What becomes of one entry that is there already. */
+export interface EntryChange {
+  readonly set: JsonObject;
+  readonly remove: readonly string[];
+  /** The whole value after the change. */
+  readonly value: JsonObject;
+}
+
+/** The three lists of a kubeconfig and the key under which each item keeps its value. */
+export const kubeconfigLists = {
+  clusters: 'cluster',
+  contexts: 'context',
+  users: 'user',
+} as const;
+
+export type ListKey = keyof typeof kubeconfigLists;
+
+/** What a user entry can prove an identity with (client-go, `clientcmd/api/v1`, `AuthInfo`). */
+const credentialFields = [
+  'client-certificate',
+  'client-certificate-data',
+  'client-key',
+  'client-key-data',
+  'token',
+  'tokenFile',
+  'username',
+  'password',
+  'auth-provider',
+  'exec',
+] as const;
+
+/**
+ * The fields that must go when `value` is set, because they would win over it.
+ *
+ * Of a user: every other credential; a static token makes client-go pass over the exec plugin.
+ * Impersonation (`as`, `as-groups`, …) and `extensions` are the user's and stay. Of a cluster: what
+ * `kubectl config set-cluster` clears along with `--server` and `--certificate-authority`.
+ */
+export function fieldsToRemove(list: ListKey, value: JsonObject): readonly string[] {
+  if (list === 'users') return credentialFields.filter((field) => !(field in value));
+  if (list === 'contexts') return [];
+  return [
+    ...('server' in value && !('tls-server-name' in value) ? ['tls-server-name'] : []),
+    ...('certificate-authority' in value
+      ? ['certificate-authority-data', 'insecure-skip-tls-verify']
+      : []),
+  ];
+}
+
+/**
+ * The user entry that calls the credential plugin.
+ *
+ * @param command absolute path of `shell/kube-credential`
+ */
+export function execUser(command: string, args: readonly string[] = []): JsonObject {
+  return {
+    exec: {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command,
+      ...(args.length === 0 ? {} : { args }),
+      interactiveMode: 'Never',
+      provideClusterInfo: true,
+    },
+  };
+}
+
+/** The cluster entry that OnDemand's dashboard makes with `kubectl config set-cluster`. */
+export function clusterEntry(server: {
+  readonly endpoint: string;
+  readonly caFile?: string;
+}): JsonObject {
+  return {
+    ...(server.caFile === undefined ? {} : { 'certificate-authority': server.caFile }),
+    server: server.endpoint,
+  };
+}
+
+/**
+ * Tells whether anything has changed since the last look, without parsing YAML (which would cost
+ * more than all else that a later login does): the same file and the same wishes give the same
+ * digest, SHA-256 in hex. Remember what `updateKubeconfig` returns and hand it in the next time.
+ */
+export function kubeconfigDigest(
+  contents: Uint8Array,
+  wanted: readonly KubeconfigEntries[],
+): string {
+  return createHash('sha256')
+    .update(JSON.stringify(wanted))
+    .update('\0')
+    .update(contents)
+    .digest('hex');
+}
+
+/**
+ * Whether two values mean the same to kubectl, which writes `args: null` and `env: null` into every
+ * exec entry that it rewrites.
+ */
+export function sameForKubectl(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  return JSON.stringify(canonical(left)) === JSON.stringify(canonical(right));
+}
+
+function canonical(value: JsonValue | undefined): JsonValue {
+  if (value === undefined || value === null) return null;
+  if (isList(value)) return value.length === 0 ? null : value.map(canonical);
+  if (typeof value !== 'object') return value;
+  return Object.entries(value)
+    .map(([key, child]): readonly [string, JsonValue] => [key, canonical(child)])
+    .filter(([, child]) => child !== null)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/** The wished entries of one list; the last of a name counts. */
+export function entriesOf(list: ListKey, wanted: readonly KubeconfigEntries[]): NamedEntry[] {
+  const entries = wanted.flatMap((entry) => entry[kubeconfigLists[list]] ?? []);
+  return [...new Map(entries.map((entry) => [entry.name, entry])).values()];
+}

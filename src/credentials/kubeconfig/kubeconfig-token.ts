@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isMap, isScalar, isSeq } from 'yaml';
+import { BerthError } from '../../errors.ts';
+import { isMapping, itemsOf, pairOf, parseKubeconfig } from './kubeconfig-document.ts';
+import { applySplices } from './yaml-text.ts';
+
+/**
+ * Replaces the static token of one user entry and leaves every other byte of the kubeconfig alone,
+ * in block style, in brackets and in JSON. The result is read again: it must differ in that token
+ * only.
+ *
+ * @param token a JWT, which is plain text to every YAML reader
+ * @throws `kubeconfig-invalid`, `kubeconfig-too-large`; `kubeconfig-no-token` where that entry has no
+ *   token of its own; `kubeconfig-not-editable` where others share its text by an alias
+ */
+export function replaceToken(text: string, user: string, token: string, file: string): string {
+  if (!/^[A-Za-z][\w.-]*$/.test(token)) throw notEditable(file, 'the new token is no JWT');
+  const { root, values } = parseKubeconfig(text, file);
+  const users = itemsOf(values, 'users');
+  const index = users.findIndex(({ name }) => name === user);
+  const entry = users[index]?.user;
+  if (!isMapping(entry) || typeof entry.token !== 'string') {
+    throw new BerthError(`${file}: user ${user} has no token`, {
+      code: 'kubeconfig-no-token',
+      exit: 'config',
+      hint: 'See `kubectl config view --kubeconfig FILE`; `berth token setup --help` makes an entry for the hook.',
+      fields: { file },
+    });
+  }
+  const list = root === undefined ? undefined : pairOf(root, 'users')?.value;
+  const item = isSeq(list) ? list.items[index] : undefined;
+  const fields = isMap(item) ? pairOf(item, 'user')?.value : undefined;
+  const value = isMap(fields) ? pairOf(fields, 'token')?.value : undefined;
+  if (!isScalar(value) || !value.range) throw notEditable(file, 'the token stands behind an alias');
+  const [start, end] = value.range;
+  const old = text.slice(start, end);
+  const quote = old.startsWith('"') ? '"' : old.startsWith("'") ? "'" : '';
+  // A block scalar (`|`, `>`) takes its line ending along.
+  const tail = old.endsWith('\r\n') ? '\r\n' : old.endsWith('\n') ? '\n' : '';
+  const edited = applySplices(text, [{ start, end, text: quote + token + quote + tail }]);
+
+  const expected = {
+    ...values,
+    users: users.map((one, at) => (at === index ? { ...one, user: { ...entry, token } } : one)),
+  };
+  if (!isDeepStrictEqual(parseKubeconfig(edited, file).values, expected))
+    throw notEditable(file, 'another entry shares this token by an alias');
+  return edited;
+}
+
+function notEditable(file: string, reason: string): BerthError {
+  return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
+    code: 'kubeconfig-not-editable',
+    exit: 'config',
+    hint: 'Write the entries that share text by `&anchor` and `*alias` or `<<` out in full, once: kubectl config view --raw.',
+    fields: { file },
+  });
+}

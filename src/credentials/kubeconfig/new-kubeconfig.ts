@@ -1,0 +1,28 @@
+import type { JsonObject } from '../../config/settings.ts';
+import {
+  entriesOf,
+  kubeconfigLists,
+  type KubeconfigEntries,
+  type ListKey,
+} from './kubeconfig-entries.ts';
+import { blockItem, blockPair } from './yaml-text.ts';
+
+/**
+ * The kubeconfig of a user who has none: what `setKubeconfigEntries` makes of an empty file, without
+ * the YAML parser, which would cost a first login more than its requests.
+ */
+export function newKubeconfig(wanted: readonly KubeconfigEntries[]): string {
+  const lists = (Object.keys(kubeconfigLists) as ListKey[]).flatMap((list) => {
+    const items = entriesOf(list, wanted).map(({ name, value }): JsonObject => ({
+      name,
+      [kubeconfigLists[list]]: value,
+    }));
+    return items.length === 0 ? [] : [`${list}:`, ...items.flatMap((item) => blockItem(item, 0))];
+  });
+  const context = wanted.find((entry) => entry.currentContextIfUnset !== undefined);
+  const current =
+    context?.currentContextIfUnset === undefined
+      ? []
+      : blockPair('current-context', context.currentContextIfUnset, 0);
+  return ['apiVersion: v1', 'kind: Config', 'preferences: {}', ...lists, ...current, ''].join('\n');
+}

@@ -1,0 +1,34 @@
+import { BerthError } from '../../errors.ts';
+import { peekClaims } from './token.ts';
+
+/**
+ * The one of a provider's tokens that is the cluster's credential.
+ *
+ * @throws {BerthError} `token-missing`
+ */
+export function chooseToken(
+  tokens: { readonly accessToken?: string; readonly idToken?: string },
+  kind: 'id' | 'access',
+): string {
+  const token = kind === 'id' ? tokens.idToken : tokens.accessToken;
+  if (token !== undefined && token !== '') return token;
+  throw new BerthError(`there is no ${kind === 'id' ? 'ID' : 'access'} token`, {
+    code: 'token-missing',
+    exit: 'config',
+    hint:
+      kind === 'id'
+        ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'
+        : 'In /etc/ood/config/ood_portal.yml add OIDC_ACCESS_TOKEN to pun_pre_hook_exports, with no blank before it.',
+  });
+}
+
+/**
+ * When a token that is not verified here ends, in seconds since the epoch: it came from the issuer
+ * itself a moment ago, over https.
+ *
+ * @param expiresIn The response's `expires_in`, seconds: for tokens that are no JWT.
+ */
+export function expiryOf(token: string, expiresIn: number | undefined, now: number): number {
+  const expiry = peekClaims(token)?.exp;
+  return typeof expiry === 'number' ? expiry : Math.floor(now + (expiresIn ?? 60));
+}

@@ -1,0 +1,177 @@
+import { BerthError } from '../../errors.ts';
+import { escapeControl } from '../../log.ts';
+import { logInAnew } from './portal-advice.ts';
+
+/** What a token has to be before it may be written where kubectl finds it. */
+export interface ClaimsExpectation {
+  readonly issuer: string;
+  /** What `aud` must hold. Absent for a token that is only exchanged: then the issuer decides. */
+  readonly audience?: string;
+  /** The client that the token was issued to, for `azp` (or `client_id`, RFC 9068). */
+  readonly authorizedParty?: string;
+  /** An ID token and an access token of one provider look alike, but are not the same credential. */
+  readonly kind: 'id' | 'access';
+  readonly usernameClaim: string;
+  /** The account that logged in; the claim must be exactly this. */
+  readonly username: string;
+  /** Tolerated difference between the issuer's clock and ours, in seconds. */
+  readonly clockSkewSeconds: number;
+  /** Now, in seconds since the epoch. */
+  readonly now: number;
+}
+
+/** The claims of a token that passed every check. Times are seconds since the epoch. */
+export interface TokenClaims {
+  readonly issuer: string;
+  readonly audience: readonly string[];
+  readonly expiry: number;
+  readonly issuedAt?: number;
+  readonly username: string;
+  /** The provider's login session, where it names one (`sid`). */
+  readonly session?: string;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** @throws {BerthError} `token-issuer` */
+export function checkIssuer(claims: Claims, expected: { readonly issuer: string }): void {
+  if (claims.iss === expected.issuer) return;
+  throw refused(
+    'token-issuer',
+    `the token is of the issuer ${shown(claims.iss)}, not of '${expected.issuer}'`,
+    'Compare IDP_ISSUER_URL (or credentials.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
+  );
+}
+
+/**
+ * The claims behind a valid signature, checked in the order in which an admin would ask: is it the
+ * right kind of token, from the right place, for the right place, in time, and of the right person?
+ *
+ * @param typ The header's `typ`.
+ */
+export function readClaims(typ: unknown, claims: Claims, expected: ClaimsExpectation): TokenClaims {
+  checkKind(typ, claims.typ, expected.kind);
+  checkIssuer(claims, expected);
+  const audience = [claims.aud].flat().filter((entry) => typeof entry === 'string');
+  checkAudience(audience, claims, expected);
+  const expiry = checkTimes(claims, expected);
+  const username = checkUser(claims, expected);
+  const { iat, sid } = claims;
+  return {
+    issuer: expected.issuer,
+    audience,
+    expiry,
+    ...(typeof iat === 'number' && { issuedAt: iat }),
+    username,
+    ...(typeof sid === 'string' && { session: sid }),
+  };
+}
+
+/**
+ * Keycloak says in the payload's `typ` what a token is (`ID`, `Bearer`, `Refresh`, `Logout`), others
+ * in the header's (`at+jwt` for an access token: RFC 9068 4; `logout+jwt`, …).
+ */
+function checkKind(headerTyp: unknown, payloadTyp: unknown, kind: 'id' | 'access'): void {
+  const media = headerTyp === undefined ? 'jwt' : lower(headerTyp).replace(/^application\//, '');
+  const payload = lower(payloadTyp ?? '');
+  const right =
+    kind === 'id'
+      ? media === 'jwt' && ['', 'id'].includes(payload)
+      : ['jwt', 'at+jwt'].includes(media) && ['', 'bearer', 'dpop'].includes(payload);
+  if (right) return;
+  throw refused(
+    'token-type',
+    `the token is not an ${kind === 'id' ? 'ID' : 'access'} token: its type is ${shown(payloadTyp ?? headerTyp)}`,
+    'credentials.token says which of the portal’s tokens is the credential: id or access. Look also at the names in pun_pre_hook_exports.',
+  );
+}
+
+/** OpenID Connect Core 3.1.3.7, points 3 to 5. */
+function checkAudience(audience: readonly string[], claims: Claims, expected: ClaimsExpectation) {
+  if (expected.audience !== undefined && !audience.includes(expected.audience)) {
+    throw refused(
+      'token-audience',
+      `the token is for the audience ${audience.length === 0 ? 'of nobody' : audience.map(shown).join(', ')}, not for '${expected.audience}'`,
+      'Give the client an audience mapper at the identity provider, or turn token exchange on for this cluster.',
+    );
+  }
+  if (expected.authorizedParty === undefined) return;
+  // RFC 9068 2.2 calls it client_id in access tokens.
+  const party = claims.azp ?? (expected.kind === 'access' ? claims.client_id : undefined);
+  if (party === expected.authorizedParty || (party === undefined && audience.length <= 1)) return;
+  throw refused(
+    'token-authorized-party',
+    party === undefined
+      ? 'the token has several audiences and does not say which client it was issued to (azp)'
+      : `the token was issued to the client ${shown(party)}, not to '${expected.authorizedParty}'`,
+    'Compare CLIENT_ID (or credentials.client_id) with OIDCClientID of OnDemand’s Apache.',
+  );
+}
+
+/** RFC 7519 4.1.4 to 4.1.6. */
+function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
+  const { exp, nbf, iat } = claims;
+  for (const [name, value] of Object.entries({ exp, nbf, iat })) {
+    const missing = value === undefined && name !== 'exp';
+    if (missing || (typeof value === 'number' && Number.isFinite(value))) continue;
+    throw refused(
+      'token-malformed',
+      `the token's ${name} is ${value === undefined ? 'missing' : 'not a number'}`,
+      'The identity provider’s tokens must say when they end.',
+    );
+  }
+  const { now, clockSkewSeconds } = expected;
+  const end = exp as number;
+  if (end <= now - clockSkewSeconds) {
+    throw refused(
+      'token-expired',
+      `the token expired ${Math.round(now - end)} seconds ago`,
+      `The user’s session at the identity provider is over. ${logInAnew}. If that does not help, compare this host’s clock with the identity provider’s.`,
+    );
+  }
+  const start = Math.max(Number(nbf ?? 0), Number(iat ?? 0));
+  if (start > now + clockSkewSeconds) {
+    throw refused(
+      'token-not-yet-valid',
+      `the token is valid only in ${Math.round(start - now)} seconds`,
+      'Compare this host’s clock with the identity provider’s (chronyc tracking).',
+    );
+  }
+  return end;
+}
+
+function checkUser(claims: Claims, expected: ClaimsExpectation): string {
+  const username = claims[expected.usernameClaim];
+  if (username !== expected.username) {
+    throw refused(
+      'token-of-another-user',
+      username === undefined
+        ? `the token has no claim '${expected.usernameClaim}'`
+        : `the token is of ${shown(username)}, not of '${escapeControl(expected.username)}'`,
+      'credentials.username_claim must be the claim that OnDemand and the API server take the user’s name from.',
+    );
+  }
+  // The API server refuses an address that was not verified; see its OIDC authenticator.
+  if (expected.usernameClaim === 'email' && claims.email_verified === false) {
+    throw refused(
+      'token-of-another-user',
+      'the token’s email address is not verified, so the API server will refuse it',
+      'Let the user verify the address at the identity provider.',
+    );
+  }
+  return username;
+}
+
+function lower(value: unknown): string {
+  return typeof value === 'string' ? value.toLowerCase() : 'unknown';
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'of nobody';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `'${escapeControl(text).slice(0, 120)}'`;
+}
+
+function refused(code: string, message: string, hint: string): BerthError {
+  return new BerthError(message, { code, exit: 'permission', hint });
+}

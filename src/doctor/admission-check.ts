@@ -1,0 +1,165 @@
+import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
+import { lifetimeAnnotation } from '../desired/names.ts';
+import { probeIdentity, probeNamespace } from '../admission/probe.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { mayI } from '../reconcile/self-review.ts';
+import { failed, type Finding, ok, warning } from '../finding.ts';
+import { filledInSince, minorVersion } from './kube-version.ts';
+import { installedPath } from '../installed-path.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const context = {
+  runAsUser: probeIdentity.uid,
+  runAsGroup: probeIdentity.gid,
+  runAsNonRoot: true,
+  supplementalGroupsPolicy: 'Strict',
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** A pod to which no policy of any site has anything to say, but for what is given. */
+function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fields {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'berth-doctor',
+      annotations: { [lifetimeAnnotation]: '1m', ...annotations },
+    },
+    spec: {
+      securityContext: context,
+      containers: [
+        {
+          name: 'main',
+          image: 'registry.invalid/berth-doctor',
+          resources: { limits: { cpu: '1m', memory: '1Mi' } },
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+          ...container,
+        },
+      ],
+      ...spec,
+    },
+  };
+}
+
+/** A Service that leads the traffic for an address to pods. */
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'berth-doctor' },
+  spec: { ports: [{ port: 2049 }], externalIPs: ['192.0.2.1'] },
+};
+
+const resources = ['pods', 'services'] as const;
+
+interface Tried {
+  readonly policy: string;
+  readonly resource: (typeof resources)[number];
+  readonly object: Fields;
+}
+
+/** What policies must refuse on every site. Images are not among it: a site may allow them all. */
+const hostile: readonly Tried[] = [
+  ...[
+    pod({ securityContext: { ...context, runAsUser: 1 } }),
+    pod({ hostPID: true }),
+    pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
+    pod({ nodeName: 'berth-doctor' }),
+  ].map((object) => ({ policy: 'pod-spec', resource: 'pods' as const, object })),
+  ...[
+    pod({}, {}, { [lifetimeAnnotation]: '99999h' }),
+    pod({}, {}, { 'berth-doctor.invalid/order': '' }),
+  ].map((object) => ({ policy: 'pod-metadata', resource: 'pods' as const, object })),
+  { policy: 'services', resource: 'services', object: service },
+];
+
+/**
+ * Whether the cluster itself refuses pods that run as somebody else: server-side dry runs in the probe
+ * namespace, which change nothing. The answer names the policy; another one's refusal is none of ours.
+ *
+ * @param version The cluster's, as `v1.36.3`
+ * @param settings Of the policies that are looked for, where they are not the site's own.
+ */
+export async function admissionFinding(
+  client: ApiClient,
+  version: string,
+  settings: Pick<AdmissionSettings, 'prefix'> = siteAdmission(),
+): Promise<Finding> {
+  const namespace = probeNamespace(settings);
+  const served = await servesDefaults(client);
+  const install = served
+    ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
+    : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
+  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces that no login has stamped yet. Then, as an admin of the cluster: ${install}`;
+  for (const resource of resources) {
+    const right = { verb: 'create', group: '', resource, namespace } as const;
+    if (!(await mayI(client, right)))
+      return warning(
+        `admission cannot be tested: the hook's account may not create ${resource} in ${namespace}, a right that Berth's policies add. Without policies users can run pods as any UID, also as root on the node`,
+        next,
+      );
+  }
+  const verdicts = await Promise.all(
+    hostile.map(async (one) => {
+      const policy = settings.prefix + one.policy;
+      return { policy, verdict: await verdictOf(client, namespace, { ...one, policy }) };
+    }),
+  );
+  // An admin may create pods anywhere, also where there is no namespace.
+  if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
+    return warning(
+      `Berth's admission policies are not installed (no namespace ${namespace}). Without policies users can run pods as any UID, also as root on the node`,
+      next,
+    );
+  const open = new Set(
+    verdicts.filter(({ verdict }) => verdict === 'taken').map(({ policy }) => policy),
+  );
+  if (open.size === 0)
+    return ok(
+      `pods that are not their user's are refused (${verdicts.length} ways tried)${served ? '' : `; Kubernetes ${version} has no MutatingAdmissionPolicy and fills in nothing: pods say all of it themselves (${installedPath('share/docs/admission.md')})`}`,
+    );
+  return failed(
+    `nothing refuses what these policies are for: ${[...open].join(', ')}`,
+    `Install them again: ${install}; and see that their bindings say Deny.`,
+  );
+}
+
+/** Whether the API server has what the policies fill in with. A site may keep what there is from the hook. */
+async function servesDefaults(client: ApiClient): Promise<boolean> {
+  const answer = await client.send({
+    method: 'GET',
+    path: '/apis/admissionregistration.k8s.io/v1',
+  });
+  if (answer.status !== 200) return true;
+  const { resources: kinds } = answer.body;
+  return (
+    Array.isArray(kinds) &&
+    kinds.some((kind: { readonly name?: unknown }) => kind.name === 'mutatingadmissionpolicies')
+  );
+}
+
+/** A minor version for which the policies are rendered without defaults; a site may turn them off later, too. */
+function withoutDefaults(version: string): number {
+  return Math.min(minorVersion(version) ?? Infinity, filledInSince - 1);
+}
+
+/** What came of an object; a refusal counts only by this policy, of Kubernetes' own or of Kyverno. */
+async function verdictOf(
+  client: ApiClient,
+  namespace: string,
+  { policy, resource, object }: Tried,
+): Promise<'refused' | 'taken' | 'nowhere'> {
+  const answer = await client.send({
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/${resource}?dryRun=All`,
+    contentType: 'application/json',
+    body: JSON.stringify(object),
+  });
+  const message = typeof answer.body.message === 'string' ? answer.body.message : '';
+  if (message.includes(policy)) return 'refused';
+  // Whatever all policies take the quota refuses.
+  if (answer.status === 201 || message.includes('exceeded quota')) return 'taken';
+  if (answer.status === 404) return 'nowhere';
+  throw apiError(`trying what ${policy} refuses`, answer);
+}

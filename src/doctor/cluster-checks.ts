@@ -1,0 +1,220 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import type { UserObjects } from '../desired/user-objects.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { User } from '../identity/user.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { whoAmI } from '../reconcile/self-review.ts';
+import { probeServer } from '../system/probe-server.ts';
+import { adminAccess } from '../clusters/admin-access.ts';
+import { admissionFinding } from './admission-check.ts';
+import { objectsFor } from '../clusters/bootstrap-cluster.ts';
+import {
+  type Check,
+  type CheckResult,
+  failed,
+  type Finding,
+  ok,
+  runCheck,
+  skipped,
+  warning,
+} from '../finding.ts';
+import { guardFinding } from './guard.ts';
+import { guardedSince, minorVersion } from './kube-version.ts';
+import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
+import { certificateFinding, clockFinding } from './server-facts.ts';
+import { sessionRightsFinding } from './session-rights.ts';
+import { adminTokenFinding } from './token-finding.ts';
+import { namespaceFinding } from './namespace-check.ts';
+
+export interface ClusterCheckInput {
+  readonly cluster: ClusterSettings;
+  readonly clusterCount: number;
+  readonly stateDir: string;
+  /** The user to check for; without one, made-up objects stand for everybody's. */
+  readonly user?: User;
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Stands for any user: the hook's rights are the same for all. */
+const anybody: User = {
+  name: 'berth-doctor',
+  uid: 1000,
+  gid: 1000,
+  groups: [1000],
+  home: '/',
+  shell: '/bin/sh',
+};
+
+const dependent = [
+  'api-version',
+  'rights',
+  'excess-rights',
+  'cluster-roles',
+  'guard',
+  'admission',
+  'ssh-sessions',
+  'user-namespace',
+] as const;
+const probed = ['api-certificate', 'api-clock'] as const;
+
+/**
+ * Everything about one cluster. Without credentials nothing can be asked, and without an answer
+ * nothing be known: what depends on that is skipped and says so.
+ */
+export async function checkCluster(input: ClusterCheckInput): Promise<CheckResult[]> {
+  const { cluster, timeoutMs } = input;
+  const run = (id: string, work: Check['run']): Promise<CheckResult> =>
+    runCheck({ id, cluster: cluster.name, run: work }, timeoutMs);
+  const skip = (ids: readonly string[], why: string): CheckResult[] =>
+    ids
+      .filter((id) => id !== 'user-namespace' || input.user !== undefined)
+      .filter((id) => id !== 'ssh-sessions' || cluster.sshSessions !== undefined)
+      .map((id) => ({ id, cluster: cluster.name, ...skipped(why) }));
+
+  let server: ApiServer | undefined;
+  const access = await run('admin-credentials', async (deadline) => {
+    const { stateDir, clusterCount } = input;
+    server = await adminAccess(cluster, { stateDir, clusterCount, remember: false, deadline });
+    return ok(`${cluster.admin.file} leads to ${server.url}`);
+  });
+  if (server === undefined)
+    return [
+      access,
+      ...skip(
+        ['admin-token', 'api', ...probed, ...dependent],
+        'there are no credentials for this cluster',
+      ),
+    ];
+  const found = server;
+  const token = run('admin-token', () => adminTokenFinding(found, cluster, input.now));
+  const facts = probe(found, timeoutMs);
+  const [tokenResult, certificate, clock, rest] = await Promise.all([
+    token,
+    run('api-certificate', async () => certificateFinding(await facts)),
+    run('api-clock', async () => clockFinding(await facts, 60)),
+    reachable(input, found, run, skip),
+  ]);
+  return [access, tokenResult, ...rest.slice(0, 1), certificate, clock, ...rest.slice(1)];
+}
+
+function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeServer> {
+  const address = `${server.url.replace(/\/$/, '')}/version`;
+  const { tlsServerName } = server;
+  const facts = probeServer(address, {
+    signal: AbortSignal.timeout(timeoutMs),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+  }).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new BerthError(`the server shows neither clock nor certificate: ${reason}`, {
+      code: 'api-unreachable',
+      exit: 'temporary',
+      hint: 'See the check `api` of this cluster.',
+    });
+  });
+  // Both checks that wait for it report it; until they do, it is nobody's unhandled rejection.
+  facts.catch(() => undefined);
+  return facts;
+}
+
+async function reachable(
+  input: ClusterCheckInput,
+  server: ApiServer,
+  run: (id: string, work: Check['run']) => Promise<CheckResult>,
+  skip: (ids: readonly string[], why: string) => CheckResult[],
+): Promise<CheckResult[]> {
+  let identity = '';
+  const api = await run('api', (signal) =>
+    withClient(server, signal, async (client) => {
+      identity = await whoAmI(client);
+      return ok(`${server.url} takes us for ${identity}`);
+    }),
+  );
+  if (identity === '') return [api, ...skip(dependent, 'the API server does not take our request')];
+
+  let sample: UserObjects | undefined;
+  const names = await run('names', () => {
+    sample = sampleObjects(input);
+    return ok(`the namespace is ${sample.namespace.metadata.name}`);
+  });
+  if (sample === undefined) return [api, names, ...skip(dependent, 'there is no valid namespace')];
+  const objects = sample;
+  const ask = (id: string, work: (client: ApiClient) => Promise<Finding>): Promise<CheckResult> =>
+    run(id, (signal) => withClient(server, signal, work));
+  let version = '';
+  const versionResult = await ask('api-version', async (client) => {
+    version = await gitVersion(client);
+    return versionFinding(version);
+  });
+  return [
+    api,
+    versionResult,
+    ...(input.user === undefined ? [] : [names]),
+    ...(await Promise.all([
+      ask('rights', (client) => rightsFinding(client, objects, input.cluster, identity)),
+      ask('excess-rights', (client) => excessRightsFinding(client, identity)),
+      ask('cluster-roles', (client) => rolesFinding(client, objects)),
+      ask('guard', (client) => guardFinding(client, identity, version)),
+      ask('admission', (client) => admissionFinding(client, version)),
+      ...(input.cluster.sshSessions === undefined
+        ? []
+        : [
+            ask('ssh-sessions', (client) =>
+              sessionRightsFinding(client, input.cluster, objects.namespace.metadata.name),
+            ),
+          ]),
+      ...(input.user === undefined
+        ? []
+        : [
+            ask('user-namespace', (client) =>
+              namespaceFinding(client, input.user ?? anybody, objects),
+            ),
+          ]),
+    ])),
+  ];
+}
+
+function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
+  return objectsFor({
+    user: user ?? anybody,
+    cluster,
+    now,
+    ...(cluster.pullSecret === undefined ? {} : { dockerConfig: '{"auths":{}}' }),
+  });
+}
+
+/** What is found with a connection of its own; what goes wrong is a failure of this check. */
+export async function withClient(
+  server: ApiServer,
+  signal: AbortSignal,
+  work: (client: ApiClient) => Promise<Finding>,
+): Promise<Finding> {
+  const client = apiClient(server, signal);
+  try {
+    return await work(client);
+  } catch (thrown) {
+    const { message, hint } = asBerthError(thrown, 'asking the API server');
+    return failed(message, hint);
+  } finally {
+    client.close();
+  }
+}
+
+async function gitVersion(client: ApiClient): Promise<string> {
+  const answer = await client.send({ method: 'GET', path: '/version' });
+  if (answer.status !== 200) throw apiError('reading the version', answer);
+  return typeof answer.body.gitVersion === 'string' ? answer.body.gitVersion : '';
+}
+
+function versionFinding(version: string): Finding {
+  const minor = minorVersion(version);
+  if (minor === undefined || minor >= guardedSince) return ok(`Kubernetes ${version}`);
+  return warning(
+    `Kubernetes ${version} has no ValidatingAdmissionPolicy`,
+    'Upgrade to 1.30 or later: until then nothing but RBAC limits what the hook’s token can do.',
+  );
+}

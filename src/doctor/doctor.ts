@@ -1,0 +1,197 @@
+import { existsSync } from 'node:fs';
+import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
+import type { LoadedSettings } from '../config/site-parts.ts';
+import { BerthError } from '../errors.ts';
+import { lookupUser } from '../identity/nss.ts';
+import type { User } from '../identity/user.ts';
+import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
+import {
+  type CheckResult,
+  failed,
+  failedBy,
+  type Finding,
+  ok,
+  runCheck,
+  skipped,
+  warning,
+} from '../finding.ts';
+import { checkCluster } from './cluster-checks.ts';
+import { checkHost, nodeFinding } from './host-checks.ts';
+import { checkIssuer, oidcOf } from './issuer-checks.ts';
+import { checkPortal } from './portal-checks.ts';
+import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
+import { accountFinding, checkHome } from './user-checks.ts';
+import { checkUserTokens } from './user-token.ts';
+
+export interface DoctorInput {
+  readonly files: SettingsFiles;
+  /** This cluster only. */
+  readonly cluster?: string;
+  /** `ssh.yml`: where it is there, this host is checked for SSH sessions, too. */
+  readonly sshConfigFile?: string;
+  /** Checks this account, too. */
+  readonly username?: string;
+  readonly nodeVersion: string;
+  /** Who must own what is root's. */
+  readonly uid: number;
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Every check there is, clusters and issuers at once. Never rejects for what it finds: a fault is a
+ * result, and hides no other.
+ */
+export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
+  const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
+  const onSshHost = isSshHost(sshConfigFile);
+  const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile);
+  let loaded: LoadedSettings | undefined;
+  const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
+  const config = await runCheck(
+    {
+      id: 'config',
+      run: async () => {
+        if (onlySsh)
+          return skipped('this host is for SSH sessions only: there is no Open OnDemand');
+        try {
+          loaded = await loadSettings(input.files, { cache: 'off' });
+        } catch (error) {
+          // berth.yml alone, copied from the example, makes no portal host.
+          if (onSshHost && isWithoutClusters(error)) return noClusters;
+          throw error;
+        }
+        return configFinding(loaded, onSshHost);
+      },
+    },
+    timeoutMs,
+  );
+  let user: User | undefined;
+  const account = await accountCheck(input, loaded, (found) => (user = found));
+  const ssh = onSshHost
+    ? await checkSsh({
+        configFile: sshConfigFile,
+        timeoutMs,
+        clusters: loaded,
+        ...(user === undefined ? {} : { user }),
+      })
+    : [];
+  if (loaded === undefined)
+    return [node, config, ...account, ...ssh, ...(config.status === 'failed' ? [unread] : [])];
+
+  const known: LoadedSettings = loaded;
+  const { settings, broken } = known;
+  const chosen = settings.clusters.filter(({ name }) => wanted(input, name));
+  const faults = broken
+    .filter(({ cluster }) => wanted(input, cluster))
+    .map(({ cluster, error }): CheckResult => ({
+      id: 'cluster-config',
+      cluster,
+      ...failedBy(error),
+    }));
+  const [host, portal, ...perCluster] = await Promise.all([
+    checkHost({ ...settings, clusters: chosen }, input),
+    checkPortal({ ...settings, clusters: chosen }, timeoutMs),
+    ...chosen.map((cluster) => checkOne(cluster, settings.clusters.length, input, known, user)),
+  ]);
+  const home = user === undefined ? [] : await checkHome(user, settings, timeoutMs);
+  const tokens = user === undefined ? [] : await checkUserTokens(user, settings, chosen, input);
+  return [
+    node,
+    config,
+    ...settings.warnings.map(configWarning),
+    ...account,
+    ...ssh,
+    ...host.filter(({ cluster }) => cluster === undefined),
+    ...portal,
+    ...home,
+    ...faults,
+    ...unknownCluster(input, chosen.length + faults.length),
+    ...chosen.flatMap(({ name }, index) => [
+      ...host.filter(({ cluster }) => cluster === name),
+      ...(perCluster[index] ?? []),
+      ...tokens.filter(({ cluster }) => cluster === name),
+    ]),
+  ];
+}
+
+const unread: CheckResult = {
+  id: 'clusters',
+  ...skipped('which clusters there are is not known without the configuration'),
+};
+
+function wanted({ cluster }: DoctorInput, name: string): boolean {
+  return cluster === undefined || cluster === name;
+}
+
+function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] {
+  if (cluster === undefined || found > 0) return [];
+  const next = "A cluster's name is that of its file in clusters.d, without .yml.";
+  return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
+}
+
+const noClusters = skipped('no Kubernetes cluster is configured: SSH sessions only');
+
+function isWithoutClusters(error: unknown): boolean {
+  return (
+    error instanceof BerthError &&
+    error.code === 'config-missing' &&
+    String(error.fields.file).startsWith('/etc/ood/') &&
+    !existsSync('/etc/ood')
+  );
+}
+
+function configFinding({ settings, broken }: LoadedSettings, onSshHost: boolean): Finding {
+  const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
+  if (settings.clusters.length > 0 || broken.length > 0)
+    return ok(`the configuration can be read; clusters: ${names}`);
+  return onSshHost
+    ? noClusters
+    : failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');
+}
+
+function configWarning({ message, file, code }: SettingsWarning): CheckResult {
+  return {
+    id: 'config-warning',
+    ...warning(message, `Correct it in ${file}. In syslog it is code=${code}.`),
+  };
+}
+
+async function accountCheck(
+  { username, timeoutMs }: DoctorInput,
+  loaded: LoadedSettings | undefined,
+  take: (user: User) => void,
+): Promise<CheckResult[]> {
+  if (username === undefined) return [];
+  const run = (): ReturnType<typeof accountFinding> => {
+    const user = lookupUser(username, { minimumUid: loaded?.settings.minimumUid ?? 1000 });
+    take(user);
+    return accountFinding(user);
+  };
+  return [await runCheck({ id: 'user', run }, timeoutMs)];
+}
+
+/** A cluster and its issuer, neither waiting for the other. */
+async function checkOne(
+  cluster: ClusterSettings,
+  clusterCount: number,
+  { now, timeoutMs }: DoctorInput,
+  { settings }: LoadedSettings,
+  user: User | undefined,
+): Promise<CheckResult[]> {
+  const oidc = oidcOf(cluster);
+  const results = await Promise.all([
+    checkCluster({
+      cluster,
+      clusterCount,
+      stateDir: settings.stateDir,
+      now,
+      timeoutMs,
+      ...(user === undefined ? {} : { user }),
+    }),
+    oidc === undefined ? [] : checkIssuer(cluster.name, oidc, timeoutMs),
+  ]);
+  return results.flat();
+}

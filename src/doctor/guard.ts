@@ -1,0 +1,57 @@
+import { clusterRoles } from '../desired/names.ts';
+import type { KubeObject } from '../desired/kube-object.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { createRequest } from '../reconcile/requests.ts';
+import { failed, type Finding, ok } from '../finding.ts';
+import { guardedSince, minorVersion } from './kube-version.ts';
+import { installedPath } from '../installed-path.ts';
+
+/** Whom etc/kubernetes/guard.yaml watches. */
+const guarded = ['berth-hook', 'berth-login'].map(
+  (name) => `system:serviceaccount:ondemand:${name}`,
+);
+
+/** What the hook would never do: bind a role in a namespace that is no user's. */
+const forbidden: KubeObject = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  metadata: { name: 'berth-doctor-ood-user', namespace: 'kube-system' },
+  roleRef: {
+    apiGroup: 'rbac.authorization.k8s.io',
+    kind: 'ClusterRole',
+    name: clusterRoles.user,
+  },
+  subjects: [{ kind: 'ServiceAccount', name: 'berth-doctor', namespace: 'kube-system' }],
+};
+
+/**
+ * Whether something stands between the hook's token and other namespaces: a server-side dry run of a
+ * forbidden write, which changes nothing, must be refused. Where it is not, the token can do it, whichever
+ * reason there is: so that is a failure for every account and every version.
+ */
+export async function guardFinding(
+  client: ApiClient,
+  identity: string,
+  version: string,
+): Promise<Finding> {
+  const answer = await client.send(createRequest(forbidden, { dryRun: true }));
+  const message = typeof answer.body.message === 'string' ? answer.body.message : '';
+  if (answer.status === 422 && message.includes('ValidatingAdmissionPolicy'))
+    return ok('a write outside the namespaces of users is refused');
+  if (answer.status === 403) return ok('a write outside the namespaces of users is not allowed');
+  if (answer.status !== 201) throw apiError('trying a forbidden write', answer);
+  return failed(
+    `nothing keeps the token of ${identity} from binding roles in kube-system`,
+    howToGuard(identity, minorVersion(version)),
+  );
+}
+
+function howToGuard(identity: string, minor: number | undefined): string {
+  const install = `kubectl apply -f ${installedPath('share/etc/kubernetes/guard.yaml')}`;
+  if (minor !== undefined && minor < guardedSince)
+    return `Upgrade to Kubernetes 1.${guardedSince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
+  return guarded.includes(identity)
+    ? install
+    : `The guard watches ${guarded.join(' and ')}: use such an account (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;
+}

@@ -1,0 +1,141 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { SiteSettings } from '../config/settings.ts';
+import {
+  type PortalConfig,
+  portalFromApache,
+  portalFromYaml,
+} from '../config/portal/portal-config.ts';
+import { parseYaml } from '../config/yaml-document.ts';
+import { BerthError, isErrno } from '../errors.ts';
+import { readTrusted } from '../clusters/admin-access.ts';
+import { writableFindings } from '../sshd-lint/lint-writable.ts';
+import { sandboxFinding } from './apache-sandbox.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
+import { oidcOf } from './issuer-checks.ts';
+import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
+
+/** What OnDemand's generator writes (on Debian, elsewhere), and before it the module's own file. */
+const apacheFiles: readonly ApacheFiles[] = [
+  {
+    module: '/etc/apache2/mods-enabled/auth_openidc.conf',
+    portal: '/etc/apache2/sites-available/ood-portal.conf',
+  },
+  {
+    module: '/etc/httpd/conf.d/auth_openidc.conf',
+    portal: '/etc/httpd/conf.d/ood-portal.conf',
+  },
+];
+
+const generator = '/opt/ood/ood-portal-generator/sbin/update_ood_portal';
+
+export interface ApacheFiles {
+  readonly module: string;
+  readonly portal: string;
+}
+
+interface Sources {
+  readonly file: string;
+  readonly yml?: PortalConfig;
+  readonly apache?: PortalConfig;
+}
+
+/**
+ * OnDemand's own settings for a login, as they stand in `ood_portal.yml` beside `clusters.d`, and in the
+ * configuration of Apache that was made of it, which is what counts where it is there.
+ */
+export async function checkPortal(
+  settings: SiteSettings,
+  timeoutMs: number,
+  candidates = apacheFiles,
+): Promise<CheckResult[]> {
+  const file = join(dirname(settings.clustersDir), 'ood_portal.yml');
+  let sources: Sources = { file };
+  const run = async (): Promise<Finding> => {
+    sources = readSources(file, candidates);
+    return hookFinding(sources);
+  };
+  const hook = await runCheck({ id: 'portal-hook', run }, timeoutMs);
+  const portal = sources.apache ?? sources.yml;
+  if (portal === undefined) return [hook];
+  const sandbox = await runCheck(
+    { id: 'portal-sandbox', run: () => sandboxFinding(settings) },
+    timeoutMs,
+  );
+  const clusters = settings.clusters.flatMap((cluster) => oidcOf(cluster) ?? []);
+  if (clusters.length === 0) return [hook, sandbox];
+  if (!portal.openidc) {
+    const why = 'the portal does not log users in by mod_auth_openidc';
+    return [hook, sandbox, { id: 'portal-tokens', ...skipped(why) }];
+  }
+  return [
+    hook,
+    sandbox,
+    { id: 'portal-tokens', ...judged(sources, tokensFinding) },
+    { id: 'portal-session-cookie', ...judged(sources, cookieFinding) },
+    { id: 'portal-exports', ...judged(sources, (one) => exportsFinding(one, clusters)) },
+    { id: 'portal-refresh', ...judged(sources, (one) => refreshFinding(one, clusters)) },
+  ];
+}
+
+/** What Apache reads counts; where `ood_portal.yml` is right already, the generator is what is missing. */
+function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) => Finding): Finding {
+  const [finding, wanted] = [apache, yml].flatMap((one) => (one === undefined ? [] : judge(one)));
+  if (finding === undefined || !('next' in finding)) return finding ?? skipped(`no ${file}`);
+  const apply = `run ${generator} and restart Apache`;
+  return {
+    ...finding,
+    next:
+      wanted?.status === 'ok'
+        ? `${file} is correct but not applied: ${apply}.`
+        : `${finding.next} The file is ${file}; then ${apply}.`,
+  };
+}
+
+async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
+  const portal = apache ?? yml;
+  if (portal === undefined) return skipped(`there is no ${file}`);
+  const { hook } = portal;
+  if (hook === undefined)
+    return failed(
+      'OnDemand runs no hook when a user logs in',
+      `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets it, but it is not applied`}: run ${generator} and restart Apache.`,
+    );
+  try {
+    const status = await stat(hook);
+    if (status.isFile() && (status.mode & 0o111) !== 0) {
+      const [open] = await writableFindings(hook, 'program-writable');
+      return open === undefined
+        ? ok(`OnDemand runs ${hook}`)
+        : failed(`root runs the hook, and ${open.message}`, open.closedBy);
+    }
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+  return failed(
+    `OnDemand cannot run the hook: '${hook}' is no program`,
+    `pun_pre_hook_root_cmd in ${file} is the path of one program, without arguments.`,
+  );
+}
+
+function readSources(file: string, candidates: readonly ApacheFiles[]): Sources {
+  const text = readIfThere(file);
+  const apache = candidates.flatMap(({ module, portal }) => {
+    const generated = readIfThere(portal);
+    return generated === undefined ? [] : portalFromApache([readIfThere(module) ?? '', generated]);
+  })[0];
+  return {
+    file,
+    ...(text === undefined ? {} : { yml: portalFromYaml(parseYaml(text, file, 'psych')) }),
+    ...(apache === undefined ? {} : { apache }),
+  };
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readTrusted(file);
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'config-missing') return undefined;
+    throw error;
+  }
+}

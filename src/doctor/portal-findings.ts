@@ -1,0 +1,129 @@
+import type { OidcSettings } from '../config/settings.ts';
+import { directiveIn, type PortalConfig } from '../config/portal/portal-config.ts';
+import {
+  type Exposure,
+  exposedCookies,
+  exposedTokens,
+  sessionCookies,
+} from '../config/portal/portal-exposure.ts';
+import { failed, type Finding, ok, warning } from '../finding.ts';
+
+/** `portal-tokens`: whether the tokens of a portal's users stay with the portal. */
+export function tokensFinding(portal: PortalConfig): Finding {
+  const exposed = exposedTokens(portal);
+  if (exposed !== undefined)
+    return failed(
+      `${givenAway(exposed)}; with them its owner is that user for the cluster`,
+      'Add `OIDCPassClaimsAs: environment` to oidc_settings.',
+    );
+  const shown = (directiveIn(portal.pun, 'oidcinfohook') ?? '')
+    .split(' ')
+    .filter((name) => name === 'access_token' || name === 'refresh_token');
+  return shown.length > 0
+    ? failed(
+        `OIDCInfoHook shows ${shown.join(' and ')} to every script of the portal's origin, which pages of users' servers have`,
+        'Take these out of OIDCInfoHook.',
+      )
+    : ok('no token is passed to servers of users');
+}
+
+/** `portal-session-cookie`: the same for what the browser proves its session with. */
+export function cookieFinding(portal: PortalConfig): Finding {
+  const exposed = exposedCookies(portal);
+  if (exposed === undefined) return ok('no session cookie is passed to servers of users');
+  const cookies = sessionCookies({ directives: portal.servers[0]?.directives ?? [] });
+  return failed(
+    `${givenAway(exposed)} where it is the last cookie of a request; with it its owner is that user at the portal`,
+    `Add \`OIDCStripCookies: ${cookies.join(' ')}\` to oidc_settings.`,
+  );
+}
+
+function givenAway({ what, paths }: Exposure): string {
+  return `whoever has a server behind ${paths.join(' or ')} gets ${what.join(', ')} of each visitor`;
+}
+
+/** The names that mod_auth_openidc gives the tokens, and what makes it pass them. */
+const passedBy = {
+  OIDC_access_token: {
+    is: ['oidcpassaccesstoken', (value?: string) => value !== 'off'],
+    next: 'Remove `OIDCPassAccessToken` from oidc_settings.',
+  },
+  OIDC_id_token: {
+    is: ['oidcpassidtokenas', (value = '') => value.split(' ').includes('serialized')],
+    next: 'Add `OIDCPassIDTokenAs: serialized` to oidc_settings.',
+  },
+  OIDC_refresh_token: {
+    is: ['oidcpassrefreshtoken', (value?: string) => value === 'on'],
+    next: "Add `OIDCPassRefreshToken: 'On'` to oidc_settings, with the quotes.",
+  },
+} as const satisfies Record<
+  string,
+  { is: readonly [string, (value?: string) => boolean]; next: string }
+>;
+
+type TokenName = keyof typeof passedBy;
+
+/** `portal-exports`: whether the tokens that the clusters' credentials are made of reach the hook. */
+export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSettings[]): Finding {
+  const listed = (portal.exports ?? '').split(',');
+  const untrimmed = listed.filter((name) => name !== name.trim());
+  if (untrimmed.length > 0)
+    return failed(
+      `pun_pre_hook_exports has blanks, which OnDemand takes for a part of the name: ${untrimmed.map((name) => `'${name}'`).join(', ')} is not exported`,
+      `Write \`pun_pre_hook_exports: ${listed.map((name) => name.trim()).join(',')}\`.`,
+    );
+  const wanted = wantedTokens(clusters);
+  // OnDemand takes any spelling, the hook these two.
+  const missing = wanted.filter(
+    (name) => !listed.includes(name) && !listed.includes(name.toUpperCase()),
+  );
+  if (missing.length > 0)
+    return failed(
+      `pun_pre_hook_exports lacks ${missing.map((name) => name.toUpperCase()).join(', ')}: without it kubectl gets no credential, or none that is renewed`,
+      `Write \`pun_pre_hook_exports: ${[...listed.filter((name) => name !== ''), ...missing.map((name) => name.toUpperCase())].join(',')}\`.`,
+    );
+  const way = lower(portal, 'oidcpassclaimsas')?.split(' ')[0] ?? 'both';
+  if (way === 'headers' || way === 'none')
+    return failed(
+      `OIDCPassClaimsAs is ${way}: no token is in the environment that is exported to the hook`,
+      'Write `OIDCPassClaimsAs: environment` in oidc_settings.',
+    );
+  const unset = wanted.find((name) => {
+    const [directive, passes] = passedBy[name].is;
+    return !passes(lower(portal, directive));
+  });
+  return unset === undefined
+    ? ok(`the hook gets ${wanted.map((name) => name.toUpperCase()).join(', ')}`)
+    : failed(
+        `mod_auth_openidc does not pass ${unset}, so the hook never gets it`,
+        passedBy[unset].next,
+      );
+}
+
+function wantedTokens(clusters: readonly OidcSettings[]): TokenName[] {
+  const kinds = clusters.map(({ exchange, token }) => (exchange ? 'access' : token));
+  return [
+    ...(kinds.includes('access') ? (['OIDC_access_token'] as const) : []),
+    ...(kinds.includes('id') ? (['OIDC_id_token'] as const) : []),
+    ...(clusters.length > 0 ? (['OIDC_refresh_token'] as const) : []),
+  ];
+}
+
+/** What makes the portal renew by itself, with the refresh token that kubectl has too. */
+const renewing = ['OIDCRefreshAccessTokenBeforeExpiry', 'OIDCUserInfoRefreshInterval'] as const;
+
+/** `portal-refresh`: whether two renew with one refresh token. */
+export function refreshFinding(portal: PortalConfig, clusters: readonly OidcSettings[]): Finding {
+  const shared = clusters.some(({ ownRefreshToken }) => ownRefreshToken !== true);
+  const set = renewing.filter((name) => lower(portal, name.toLowerCase()) !== undefined);
+  return shared && set.length > 0
+    ? warning(
+        `${set.join(' and ')}: the portal and kubectl renew with the same refresh token; a provider that lets each be used once ends the session of both`,
+        'Remove it from oidc_settings, or give kubectl a refresh token of its own (credentials.own_refresh_token), or switch rotation off at the provider.',
+      )
+    : ok('the portal does not use up the refresh token of kubectl');
+}
+
+function lower(portal: PortalConfig, name: string): string | undefined {
+  return directiveIn(portal.pun, name)?.toLowerCase();
+}

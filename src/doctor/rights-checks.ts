@@ -1,0 +1,131 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { clusterRoles, sessionServiceAccount } from '../desired/names.ts';
+import type { UserObjects } from '../desired/user-objects.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { neededRights, type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
+import { mayI, serviceAccountOf } from '../reconcile/self-review.ts';
+import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
+import { installedPath } from '../installed-path.ts';
+
+/** Whether we may do all that the hook does. */
+export async function rightsFinding(
+  client: ApiClient,
+  objects: UserObjects,
+  cluster: ClusterSettings,
+  identity: string,
+): Promise<Finding> {
+  const self = serviceAccountOf(identity);
+  const rights = [
+    ...neededRights(objects),
+    ...(cluster.credentials.mode === 'service-account'
+      ? [tokenRight(objects.namespace.metadata.name, cluster.credentials.name)]
+      : []),
+    ...(self === undefined ? [] : [tokenRight(self.namespace, self.name)]),
+  ];
+  const missing = await filter(rights, async (right) => !(await mayI(client, right)));
+  if (missing.length === 0) return ok(`all ${rights.length} rights that the hook needs are there`);
+  return failed(
+    `${missing.length} of ${rights.length} rights are missing: ${missing.map(rightText).join('; ')}`,
+    missingHint(missing, cluster),
+  );
+}
+
+const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
+/** Of the account of a login node, and of the role that it gives to the users' sessions. */
+const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
+export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
+
+/** The names in etc/kubernetes are fixed; a site with names of its own has to change them there. */
+function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
+  const { pullSecret, credentials } = cluster;
+  if (missing.every(({ name }) => name === sessionServiceAccount)) return takeLoginAccount;
+  const other =
+    missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
+      ? ` Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
+      : missing.some(
+            ({ resource, name }) => resource === 'serviceaccounts' && name !== 'default',
+          ) && credentials.mode === 'service-account'
+        ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
+        : '';
+  return `Apply the current ${installedPath('share/etc/kubernetes')}: ${install}.${other}`;
+}
+
+/** What a stolen token must not be able to do. */
+const excessive: readonly Right[] = [
+  { verb: 'list', group: '', resource: 'secrets' },
+  { verb: 'get', group: '', resource: 'secrets', namespace: 'kube-system' },
+  { verb: 'create', group: '', resource: 'pods', namespace: 'kube-system' },
+  { verb: 'delete', group: '', resource: 'secrets', namespace: 'kube-system' },
+  tokenRight('kube-system', 'default'),
+  { verb: 'list', group: '', resource: 'pods' },
+  { verb: 'create', group: '', resource: 'pods', subresource: 'exec' },
+  { verb: 'delete', group: '', resource: 'namespaces' },
+  { verb: 'impersonate', group: '', resource: 'users' },
+  { verb: 'create', group: 'rbac.authorization.k8s.io', resource: 'roles' },
+  { verb: 'create', group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' },
+  { verb: 'escalate', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
+  {
+    verb: 'bind',
+    group: 'rbac.authorization.k8s.io',
+    resource: 'clusterroles',
+    name: 'cluster-admin',
+  },
+];
+
+/**
+ * Whether we may do more than the hook has any use for: an admin's credentials, or the role
+ * `ondemand` of OSC's hooks, which sees every secret of the cluster.
+ */
+export async function excessRightsFinding(client: ApiClient, identity: string): Promise<Finding> {
+  const held = await filter(excessive, (right) => mayI(client, right));
+  if (held.length === 0) return ok('the credentials can do no more than the hook needs');
+  const text = `${identity} may do more than the hook needs: ${held.map(rightText).join('; ')}`;
+  const own = `Give the hook its own account: ${install}, berth token setup.`;
+  return warning(
+    text,
+    held.length === excessive.length
+      ? own
+      : `Find what is bound to it: kubectl get clusterrolebindings -o wide. OSC's is called ondemand: kubectl delete clusterrolebinding ondemand. ${own}`,
+  );
+}
+
+/** Whether the roles that the hook gives away are there. */
+export async function rolesFinding(client: ApiClient, { members }: UserObjects): Promise<Finding> {
+  const names = members
+    .filter(({ kind }) => kind === 'RoleBinding')
+    .map(({ roleRef }) => (roleRef as { readonly name: string }).name);
+  const statuses = await Promise.all(
+    names.map(async (name) => {
+      const attempted = `reading ClusterRole ${name}`;
+      const answer = await client.send({
+        method: 'GET',
+        path: `/apis/rbac.authorization.k8s.io/v1/clusterroles/${encodeURIComponent(name)}`,
+      });
+      if (![200, 403, 404].includes(answer.status)) throw apiError(attempted, answer);
+      return { name, status: answer.status };
+    }),
+  );
+  const named = (status: number): string[] =>
+    statuses.filter((one) => one.status === status).map(({ name }) => name);
+  const absent = named(404);
+  if (absent.length > 0)
+    return failed(
+      `there is no ClusterRole ${absent.join(', ')}: bindings to it give nobody anything`,
+      absent.includes(clusterRoles.jobPodReaper)
+        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: ${install}`
+        : absent.includes(clusterRoles.session)
+          ? installSessions
+          : install,
+    );
+  const unseen = named(403);
+  if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);
+  return skipped(
+    `the hook's account may not see whether ClusterRoles ${unseen.join(', ')} are there; as an admin: kubectl get clusterroles ${unseen.join(' ')}`,
+  );
+}
+
+async function filter<T>(all: readonly T[], wanted: (one: T) => Promise<boolean>): Promise<T[]> {
+  const verdicts = await Promise.all(all.map(wanted));
+  return all.filter((_, index) => verdicts[index] === true);
+}

@@ -1,0 +1,39 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { sessionServiceAccount } from '../desired/names.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
+import { mayI } from '../reconcile/self-review.ts';
+import { failed, type Finding, ok } from '../finding.ts';
+import { takeLoginAccount } from './rights-checks.ts';
+import { installedPath } from '../installed-path.ts';
+
+/**
+ * Whether PAM's hook may do what it does beside the portal's part: a token of the sessions' account, bound
+ * to a Secret that it makes and deletes.
+ */
+export async function sessionRightsFinding(
+  client: ApiClient,
+  { sshSessions }: ClusterSettings,
+  namespace: string,
+): Promise<Finding> {
+  const secret = sshSessions?.secret ?? '';
+  const onSecret = ['create', 'patch', 'delete'].map((verb): Right => ({
+    verb,
+    group: '',
+    resource: 'secrets',
+    name: secret,
+    namespace,
+  }));
+  const rights = [tokenRight(namespace, sessionServiceAccount), ...onSecret];
+  const verdicts = await Promise.all(rights.map((right) => mayI(client, right)));
+  const missing = rights.filter((_, index) => verdicts[index] === false);
+  if (missing.length === 0)
+    return ok(`tokens of ${sessionServiceAccount} can be given to users, and ended`);
+  const isNamed = missing.length < rights.length;
+  return failed(
+    `sessions in pods cannot be given: ${missing.map(rightText).join('; ')}`,
+    isNamed
+      ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
+      : takeLoginAccount,
+  );
+}

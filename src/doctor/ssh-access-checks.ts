@@ -1,0 +1,97 @@
+import { stat } from 'node:fs/promises';
+import { chooseProfile } from '../config/profile/choose-profile.ts';
+import type { SshSettings } from '../config/profile/profile.ts';
+import { sessionBackends } from '../config/profile/session-backends.ts';
+import type { User } from '../identity/user.ts';
+import { profileMounts } from '../ssh/request/profile-mounts.ts';
+import { groupNamesOf } from '../system/group-names.ts';
+import { getent } from '../system/getent.ts';
+import { failed, type Finding, ok, warning } from '../finding.ts';
+import { there } from './if-exists.ts';
+import { installedPath } from '../installed-path.ts';
+
+/** Whether the rules of ssh.yml let anybody in, and every group and user that they name is there. */
+export async function rulesFinding(settings: SshSettings): Promise<Finding> {
+  const { rules, otherwise, hostShellGroups } = settings;
+  if (rules.length === 0)
+    return failed(
+      otherwise === 'refuse'
+        ? 'ssh.yml has no rules: nobody gets a session'
+        : 'ssh.yml has no rules: there are no sessions, only shells of the host for host_shell_groups',
+      'Add one to ssh.yml, such as `rules: [{ profile: NAME }]`.',
+    );
+  const groups = new Map<string, string>();
+  for (const group of hostShellGroups) groups.set(group, 'host_shell_groups of ssh.yml');
+  for (const { name, groups: ofProfile = [] } of settings.profiles.values())
+    for (const group of ofProfile) groups.set(group, `groups of profile ${name}`);
+  const users = new Map<string, string>();
+  for (const [index, rule] of rules.entries()) {
+    for (const group of rule.groups ?? []) groups.set(group, `rule ${index + 1} of ssh.yml`);
+    for (const user of rule.users ?? []) users.set(user, `rule ${index + 1} of ssh.yml`);
+  }
+  const [noGroups, noUsers] = await Promise.all([
+    unknown('group', groups),
+    unknown('passwd', users),
+  ]);
+  const next = 'Correct the name, or see whether the directory service (sssd, LDAP) answers.';
+  if (noGroups.length > 0) return failed(`there is no group ${noGroups.join(', no group ')}`, next);
+  return noUsers.length > 0
+    ? warning(`there is no user ${noUsers.join(', no user ')}`, next)
+    : ok(`${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, all names are known`);
+}
+
+/** `NAME (PLACE)` for each name that NSS does not know. */
+async function unknown(
+  database: 'group' | 'passwd',
+  names: ReadonlyMap<string, string>,
+): Promise<string[]> {
+  const lines = await getent(database, [...names.keys()]);
+  const known = new Set(lines.map((line) => line.split(':')[0]));
+  return [...names].filter(([name]) => !known.has(name)).map(([name, at]) => `${name} (${at})`);
+}
+
+/** Which profile a user gets at one of the ports that the rules know. */
+export function userProfileFinding(settings: SshSettings, { name }: User): Finding {
+  const groups = groupNamesOf(name);
+  const ports = [undefined, ...settings.rules.flatMap((rule) => rule.ports ?? [])];
+  const choices = ports.map((port) => chooseProfile(settings, { user: name, groups, port }));
+  const found = choices.find(({ kind }) => kind !== 'refuse') ?? choices[0];
+  if (found === undefined) throw new Error('one port at least is tried');
+  if (found.kind === 'profile')
+    return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
+  if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
+  if (found.code !== 'profile-none')
+    return failed(`${name} is refused: ${found.reason}`, 'See what ssh-profile says above.');
+  return failed(
+    `${name} is refused: ${found.reason}`,
+    `Add a rule for the user to ssh.yml, or put the user into a group of one: ${installedPath('share/docs/ssh-profiles.md')}.`,
+  );
+}
+
+/** Programs for images that have no sftp-server or scp of their own. */
+export async function transferFilesFinding(): Promise<Finding> {
+  const folder = installedPath('files');
+  return (await there(stat(folder))) === undefined
+    ? warning(
+        `${folder} is not there: scp and sftp fail where an image has no sftp-server`,
+        'berth images files',
+      )
+    : ok('scp and sftp work in images without an sftp-server');
+}
+
+/**
+ * Whether all is there that profiles mount. Sources that hang on the user are not looked at: what lies there is
+ * the user's, who could have root wait for it.
+ */
+export async function mountsFinding({ profiles, rules }: SshSettings): Promise<Finding> {
+  for (const profile of profiles.values()) {
+    if (!sessionBackends(profile, rules).has('podman')) continue;
+    for (const { source, missing } of profileMounts(profile))
+      if (missing === 'fail' && !source.includes('$') && (await there(stat(source))) === undefined)
+        return failed(
+          `profile ${profile.name} mounts ${source}, which is not there: its sessions do not start`,
+          'Mount the file system on this host, or set `missing: skip` for this mount in the profile.',
+        );
+  }
+  return ok('all that profiles mount is there');
+}

@@ -1,0 +1,213 @@
+import { existsSync } from 'node:fs';
+import type { SshSettings } from '../config/profile/profile.ts';
+import type { LoadedSettings } from '../config/site-parts.ts';
+import { sessionBackends } from '../config/profile/session-backends.ts';
+import { unheardKeys, unheardText } from '../config/profile/ignored-keys.ts';
+import type { User } from '../identity/user.ts';
+import { checkImages } from '../images/check.ts';
+import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
+import { loadSshSettings } from '../settings/load-ssh.ts';
+import { planSubids, type SubidPlan } from '../subid/plan.ts';
+import {
+  type CheckResult,
+  failed,
+  failedBy,
+  type Finding,
+  ok,
+  runCheck,
+  warning,
+} from '../finding.ts';
+import {
+  cgroupFinding,
+  delegationFinding,
+  devicesFinding,
+  idMapToolsFinding,
+  podmanFinding,
+  runtimeFinding,
+} from './ssh-host-checks.ts';
+import { checkPods } from './pod-checks.ts';
+import {
+  mountsFinding,
+  rulesFinding,
+  transferFilesFinding,
+  userProfileFinding,
+} from './ssh-access-checks.ts';
+import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
+import { userAccessFinding } from './ssh-user-access.ts';
+import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
+import { installedPath } from '../installed-path.ts';
+
+export interface SshCheckInput {
+  /** ssh.yml. */
+  readonly configFile: string;
+  /** Checks this account, too. */
+  readonly user?: User;
+  /** Nothing where the configuration of the clusters is not there, or cannot be read. */
+  readonly clusters: LoadedSettings | undefined;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** True where this host takes SSH users into containers. */
+export function isSshHost(configFile: string): boolean {
+  return existsSync(configFile);
+}
+
+/** True where it does nothing else: no Open OnDemand, and nothing said of one. */
+export function isOnlySshHost(configFile: string): boolean {
+  return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync('/etc/berth/berth.yml');
+}
+
+/** What a session of an SSH user needs of this host. Changes nothing. */
+export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
+  const { configFile, user, clusters, timeoutMs } = input;
+  let settings: SshSettings | undefined;
+  const config = await runCheck(
+    {
+      id: 'ssh-config',
+      run: async () => {
+        settings = await loadSshSettings({ configFile });
+        return configFinding(settings);
+      },
+    },
+    timeoutMs,
+  );
+  if (settings === undefined) return [config];
+  const known: SshSettings = settings;
+  const run = runner(timeoutMs);
+  const access = await Promise.all([
+    run('ssh-rules', () => rulesFinding(known)),
+    ...(user === undefined
+      ? []
+      : [
+          run('user-access', () => userAccessFinding(user)),
+          run('user-profile', () => userProfileFinding(known, user)),
+        ]),
+  ]);
+  const pam = await run('pam-session', pamFinding);
+  const pods = await checkPods(known, clusters, timeoutMs);
+  const first = [config, ...profileResults(known), ...access, pam];
+  const profiles = new Map(
+    [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
+  );
+  if (profiles.size === 0 && known.profiles.size > 0) return [...first, ...pods];
+  return [...first, ...(await checkPodman({ ...known, profiles }, user, timeoutMs)), ...pods];
+}
+
+/**
+ * What sessions in containers of these profiles need of this host, and of the user. Changes nothing.
+ *
+ * @param timeoutMs for each check, in milliseconds
+ */
+export async function checkPodman(
+  settings: SshSettings,
+  user: User | undefined,
+  timeoutMs: number,
+): Promise<CheckResult[]> {
+  const { podman, storage } = settings;
+  const run = runner(timeoutMs);
+  // Asked once, for the files and for the user: NSS may be slow.
+  const subids = planSubids(subidInput(user));
+  subids.catch(() => undefined);
+  const results = await Promise.all([
+    run('podman', (signal) => podmanFinding(podman, signal)),
+    run('podman-runtime', (signal) => runtimeFinding(podman, signal)),
+    run('newuidmap', (signal) => idMapToolsFinding(signal)),
+    run('subid-files', async () => subidFilesFinding(await subids)),
+    run('cgroups', () => cgroupFinding(podman)),
+    run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
+    run('devices', () => devicesFinding(settings)),
+    run('transfer-files', transferFilesFinding),
+    run('ssh-mounts', () => mountsFinding(settings)),
+    run('storage', () => storageFinding(storage)),
+    run('storage-file-system', () => fileSystemFinding(storage)),
+    ...(user === undefined ? [] : userChecks(user, settings, subids, run)),
+  ]);
+  return [...results, ...imageChecks(settings)];
+}
+
+type Run = (
+  id: string,
+  work: (signal: AbortSignal) => Promise<Finding> | Finding,
+) => Promise<CheckResult>;
+
+const runner =
+  (timeoutMs: number): Run =>
+  (id, run) =>
+    runCheck({ id, run }, timeoutMs);
+
+/** Profiles that nobody can use, and what others say in vain. */
+function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
+  const id = 'ssh-profile';
+  const unheard = [...profiles.values()].flatMap((profile) => unheardKeys(profile, rules) ?? []);
+  return [
+    ...[...broken.values()].map(({ error }) => ({ id, ...failedBy(error) })),
+    ...unheard.map((keys) => ({
+      id,
+      ...warning(
+        unheardText(keys),
+        `Leave them out, or see ${installedPath('share/docs/ssh-profiles.md')} for what does the same there.`,
+      ),
+    })),
+  ];
+}
+
+function userChecks(
+  user: User,
+  settings: SshSettings,
+  subids: Promise<SubidPlan>,
+  run: Run,
+): Promise<CheckResult>[] {
+  return [
+    run('user-subids', async () => userSubidFinding(await subids, user)),
+    run('user-storage', () => userFolderFinding(settings.storage, user)),
+    run('user-run-folder', async () => runFolderFinding(user, settings, await pamMakesFolders())),
+  ];
+}
+
+/** The files as they are, and whether this one user is complete; where a range would be is not asked. */
+function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
+  return {
+    wanted: user === undefined ? [] : [`${user.name}:x:${user.uid}:${user.gid}`],
+    minimumUid: 0,
+    maximumUid: 0xffff_fffe,
+    groups: false,
+    layout: { firstUid: 0, base: 1, size: 1 },
+  };
+}
+
+function configFinding({ profiles }: SshSettings): Finding {
+  const names = [...profiles.keys()].sort().join(', ') || 'none';
+  if (profiles.size === 0)
+    return failed(
+      'there is no profile that can be used',
+      `See ${installedPath('share/docs/ssh-profiles.md')}.`,
+    );
+  return ok(`ssh.yml can be read; profiles: ${names}`);
+}
+
+async function pamFinding(): Promise<Finding> {
+  const found = await pamFileFindings('sshd');
+  // Without our lines a login may have no runtime directory: that comes before what they guard.
+  const [first, ...more] = [...found].sort((one, other) => lacksOurs(other) - lacksOurs(one));
+  if (first === undefined) return ok('the session stack of sshd ends what a connection started');
+  const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
+  return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
+}
+
+const lacksOurs = ({ code }: { readonly code: string }): number =>
+  Number(['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'].includes(code));
+
+async function pamMakesFolders(): Promise<boolean> {
+  return (await pamFileFindings('sshd')).every((finding) => lacksOurs(finding) === 0);
+}
+
+function imageChecks(settings: SshSettings): CheckResult[] {
+  // Broken profiles have a result of their own.
+  return checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
+    id,
+    status,
+    message,
+    ...(next === undefined ? {} : { next }),
+  }));
+}

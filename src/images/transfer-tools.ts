@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { BerthError } from '../errors.ts';
+import {
+  type BundledProgram,
+  bundledScript,
+  hostPrograms,
+  parseLdd,
+} from '../ssh/request/transfer-tools.ts';
+import { ensureRootFolder } from '../system/root-folders.ts';
+import { runProgram } from '../system/run-program.ts';
+
+export interface FilesResult {
+  readonly folder: string;
+  /** Paths below the folder that were new or changed, or went. */
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+}
+
+interface Part {
+  readonly name: string;
+  readonly contents: Uint8Array;
+}
+
+/** glibc before 2.34 loads these by name, to look up who the user is; ldd does not list them. */
+const loadedLater = ['libnss_files.so.2'];
+
+/**
+ * Copies the host's sftp-server and scp, their loader and their libraries into one folder of root's
+ * that is mounted into each container. What is the same stays as it is; a file changes in one step, so
+ * that a program that runs keeps its own.
+ *
+ * @throws `file-programs-missing`, `ldd-failed`, `folder-unsafe`, errors of the system
+ */
+export async function installFiles(folder: string): Promise<FilesResult> {
+  const programs = await Promise.all(
+    (Object.keys(hostPrograms) as BundledProgram[]).map(async (program) => {
+      const file = hostPrograms[program].find((path) => existsSync(path));
+      if (file === undefined) throw missing(program);
+      return { program, file, needs: parseLdd(await ldd(file)) };
+    }),
+  );
+  const loader = programs.find(({ needs }) => needs.loader !== undefined)?.needs.loader;
+  const libraries = new Set(programs.flatMap(({ needs }) => needs.libraries));
+  for (const library of [...libraries].filter((path) => path.endsWith('/libc.so.6')))
+    for (const name of loadedLater)
+      if (existsSync(join(dirname(library), name))) libraries.add(join(dirname(library), name));
+  if (loader === undefined) throw missing('ld.so');
+  const parts: Part[] = [
+    { name: 'ld.so', contents: await readFile(loader) },
+    ...(await Promise.all(
+      [...libraries].map(async (path) => ({
+        name: `lib/${basename(path)}`,
+        contents: await readFile(path),
+      })),
+    )),
+    ...(await Promise.all(
+      programs.map(async ({ program, file }) => ({
+        name: `${program}.bin`,
+        contents: await readFile(file),
+      })),
+    )),
+    ...programs.map(({ program }) => ({
+      name: program,
+      contents: Buffer.from(bundledScript(program)),
+    })),
+  ];
+  return { folder, ...(await install(folder, parts)) };
+}
+
+async function install(
+  folder: string,
+  parts: readonly Part[],
+): Promise<Pick<FilesResult, 'changed' | 'removed'>> {
+  for (const path of [folder, join(folder, 'lib')]) ensureRootFolder(path);
+  const stale: Part[] = [];
+  for (const part of parts) {
+    const old = await readFile(join(folder, part.name)).catch(() => undefined);
+    if (old?.equals(part.contents) !== true) stale.push(part);
+  }
+  // All are written before the first takes its place: the loader and the C library must be of one kind.
+  for (const { name, contents } of stale) {
+    const fresh = join(folder, `${name}.new`);
+    await rm(fresh, { force: true });
+    await writeFile(fresh, contents, { mode: 0o755, flag: 'wx' });
+    await chmod(fresh, 0o755);
+  }
+  for (const { name } of stale) await rename(join(folder, `${name}.new`), join(folder, name));
+  const known = new Set(parts.map(({ name }) => name));
+  const there = await readdir(join(folder, 'lib'));
+  const removed = there.map((name) => `lib/${name}`).filter((name) => !known.has(name));
+  for (const name of removed) await rm(join(folder, name), { force: true });
+  return { changed: stale.map(({ name }) => name), removed };
+}
+
+/** In the C locale and without the caller's library paths. */
+async function ldd(file: string): Promise<string> {
+  const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } };
+  const { error, stdout } = await runProgram('/usr/bin/ldd', [file], options);
+  // A static program needs no loader; ldd says so by failing.
+  if (error === undefined || /not a dynamic executable|statically linked/.test(stdout))
+    return stdout;
+  throw new BerthError(`ldd ${file} failed: ${error.message}`, {
+    code: 'ldd-failed',
+    exit: 'unavailable',
+    hint: 'ldd is part of the C library (libc-bin).',
+    cause: error,
+  });
+}
+
+function missing(what: string): BerthError {
+  return new BerthError(`${what} is not on this machine, so it cannot be copied`, {
+    code: 'file-programs-missing',
+    exit: 'unavailable',
+    hint: 'Install openssh-sftp-server and openssh-client (Debian), or openssh-server and openssh-clients (Red Hat).',
+  });
+}

@@ -1,0 +1,70 @@
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { found } from '../reconcile/read-members.ts';
+
+export interface ConfigMapName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface LiveConfigMap {
+  readonly data: Readonly<Record<string, string>>;
+  readonly resourceVersion: string;
+}
+
+/** Nothing where there is none. @throws the `api-…` errors */
+export async function readConfigMap(
+  client: ApiClient,
+  at: ConfigMapName,
+): Promise<LiveConfigMap | undefined> {
+  const live = found(await client.send({ method: 'GET', path: pathOf(at) }), attempted('read', at));
+  if (live === undefined) return undefined;
+  const { data, metadata } = live as {
+    readonly data?: Readonly<Record<string, string>>;
+    readonly metadata: { readonly resourceVersion?: unknown };
+  };
+  return { data: data ?? {}, resourceVersion: String(metadata.resourceVersion) };
+}
+
+/**
+ * Makes the whole of its data this, if it is still as `live` says. A ConfigMap that is made goes
+ * through apply, which RBAC can bind to its name; a plain create cannot be.
+ *
+ * @throws the `api-…` errors
+ */
+export async function writeConfigMap(
+  client: ApiClient,
+  at: ConfigMapName,
+  data: Readonly<Record<string, string>>,
+  live: LiveConfigMap | undefined,
+): Promise<void> {
+  const manager = 'fieldManager=berth-ldap-sync';
+  const metadata = { name: at.name, namespace: at.namespace };
+  const answer = await client.send(
+    live === undefined
+      ? {
+          method: 'PATCH',
+          path: `${pathOf(at)}?${manager}`,
+          contentType: 'application/apply-patch+yaml',
+          body: JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data }),
+        }
+      : {
+          method: 'PATCH',
+          path: `${pathOf(at)}?${manager}`,
+          contentType: 'application/json-patch+json',
+          body: JSON.stringify([
+            { op: 'test', path: '/metadata/resourceVersion', value: live.resourceVersion },
+            { op: 'add', path: '/data', value: data },
+          ]),
+        },
+  );
+  if (answer.status !== 200 && answer.status !== 201) throw apiError(attempted('writ', at), answer);
+}
+
+function pathOf({ namespace, name }: ConfigMapName): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/${encodeURIComponent(name)}`;
+}
+
+function attempted(stem: string, { namespace, name }: ConfigMapName): string {
+  return `${stem}ing ConfigMap ${namespace}/${name}`;
+}

@@ -1,0 +1,83 @@
+import type { LdapSettings } from '../config/ldap-settings.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { readDirectory } from './ldap-directory.ts';
+import { type LdapPeople, peopleOf } from './rules/ldap-people.ts';
+import type { Deadline } from '../system/deadline.ts';
+import { beforeDeadline } from '../clusters/each-cluster.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import type { LdapSecrets } from '../settings/load-ldap.ts';
+import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
+
+export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {
+  readonly ldap: LdapSettings;
+  readonly secrets: LdapSecrets;
+  readonly minimumUid: number;
+  readonly targets: readonly ClusterTarget[];
+  readonly deadline: Deadline;
+  /** Told what is being waited for. */
+  readonly onProgress?: (what: string) => void;
+}
+
+export interface LdapSyncReport {
+  /** The server that answered. */
+  readonly url: string;
+  readonly people: LdapPeople;
+  readonly clusters: readonly ClusterOfSync[];
+}
+
+/** What became of one cluster; one that failed costs the others nothing. */
+export type ClusterOfSync = { readonly cluster: string } & (
+  { readonly synced: SyncedCluster } | { readonly error: BerthError }
+);
+
+/**
+ * Reads the whole directory, and only then writes: UID, GID and groups onto the namespaces of their
+ * users, on every cluster at once.
+ *
+ * @throws BerthError where there is no whole answer: `ldap-…`
+ */
+export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport> {
+  const { ldap, secrets, deadline, onProgress = () => undefined } = input;
+  const answers = await beforeDeadline(
+    readDirectory(ldap, {
+      ...secrets,
+      timeoutMs: ldap.timeoutMs,
+      onProgress: (what, count) => onProgress(`reading the directory: ${count} ${what}`),
+    }),
+    deadline,
+  );
+  const people = peopleOf(answers, { ...ldap, minimumUid: input.minimumUid });
+  assertSomebody('users', people.users.size, ldap);
+  assertSomebody('groups', people.groups, ldap);
+  const clusters = await Promise.all(
+    input.targets.map(async (target): Promise<ClusterOfSync> => {
+      const cluster = target.name;
+      try {
+        const synced = await syncCluster(target, people, {
+          ...input,
+          deadline: deadline.signal,
+          onProgress: (done, of) => onProgress(`${cluster}: ${done} of ${of} namespaces`),
+        });
+        return { cluster, synced };
+      } catch (thrown) {
+        return { cluster, error: asBerthError(thrown, `cluster ${cluster}`) };
+      }
+    }),
+  );
+  return { url: answers.url, people, clusters };
+}
+
+/** A wrong base or filter finds nobody, and everybody would be gone. */
+function assertSomebody(
+  what: 'users' | 'groups',
+  count: number,
+  settings: Pick<LdapSettings, 'users' | 'groups'>,
+): void {
+  if (count > 0) return;
+  const { base, filter } = settings[what];
+  throw new BerthError(`there are no ${what} below ${base} that ${filter} finds and Berth takes`, {
+    code: `ldap-no-${what}`,
+    exit: 'config',
+    hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,
+  });
+}

@@ -1,0 +1,187 @@
+import type { LdapSettings } from '../../config/ldap-settings.ts';
+import { firstRdn, normalDn } from './ldap-dn.ts';
+import type { LdapAnswers } from '../ldap-directory.ts';
+import type { LdapEntry } from '../ldap-search.ts';
+
+/** A user as the directory has it, every number checked. */
+export interface LdapUser {
+  readonly name: string;
+  readonly uid: number;
+  /** The primary group. */
+  readonly gid: number;
+  /** Every group, the primary one among them, ascending. */
+  readonly groups: readonly number[];
+  /** Their names, where the directory has a group of that number. */
+  readonly groupNames: readonly string[];
+  readonly home: string;
+}
+
+/** An entry that is not believed, and why. */
+export interface Refused {
+  readonly what: 'user' | 'group';
+  readonly name: string;
+  readonly dn: string;
+  readonly reason: string;
+}
+
+export interface LdapPeople {
+  readonly users: ReadonlyMap<string, LdapUser>;
+  /** How many groups count. */
+  readonly groups: number;
+  readonly refused: readonly Refused[];
+}
+
+export type PeopleRules = Pick<LdapSettings, 'users' | 'groups' | 'minimumGid'> & {
+  /** Accounts below it get no namespace from the hook either. */
+  readonly minimumUid: number;
+};
+
+/** uid_t and gid_t without -1, which chown(2) takes for "leave it". */
+const largestId = 4_294_967_294;
+
+interface Group {
+  readonly name: string;
+  readonly gid: number;
+  readonly entry: LdapEntry;
+}
+
+/**
+ * The directory's entries as users with their groups. An entry whose numbers nobody should get is
+ * refused by itself: the others count. Of a user of whom there are two, or who shares a UID, none does.
+ */
+export function peopleOf({ users, groups }: LdapAnswers, rules: PeopleRules): LdapPeople {
+  const refused: Refused[] = [];
+  const known = groups.flatMap((entry) => {
+    const group = groupOf(entry, rules);
+    if ('reason' in group) refused.push(group);
+    return 'reason' in group ? [] : [group];
+  });
+  const memberships = membershipsOf(known, users, rules);
+  const nameOfGid = new Map(known.map(({ gid, name }) => [gid, name]));
+  const believed = users.flatMap((entry) => {
+    const user = userOf(entry, rules, memberships.get(entry) ?? [], nameOfGid);
+    if ('reason' in user) refused.push(user);
+    return 'reason' in user ? [] : [{ user, entry }];
+  });
+  const byName = grouped(believed, ({ user }) => user.name);
+  const byUid = grouped(believed, ({ user }) => user.uid);
+  const alone = believed.filter((one) => {
+    const { user, entry } = one;
+    const twin = byName.get(user.name)?.find((other) => other !== one);
+    const sharer = byUid.get(user.uid)?.find((other) => other !== one);
+    if (twin === undefined && sharer === undefined) return true;
+    const reason =
+      twin === undefined
+        ? `${sharer?.user.name ?? ''} has the same UID ${user.uid}`
+        : `${twin.entry.dn} has the same name`;
+    refused.push({ what: 'user', name: user.name, dn: entry.dn, reason });
+    return false;
+  });
+  return {
+    users: new Map(alone.map(({ user }) => [user.name, user])),
+    groups: known.length,
+    refused,
+  };
+}
+
+function userOf(
+  entry: LdapEntry,
+  { users, minimumUid, minimumGid }: PeopleRules,
+  groups: readonly Group[],
+  nameOfGid: ReadonlyMap<number, string>,
+): LdapUser | Refused {
+  const name = nameOf(entry, users.name);
+  const refuse = (reason: string): Refused => ({
+    ...{ what: 'user', name: name ?? entry.dn, dn: entry.dn, reason },
+  });
+  if (name === undefined) return refuse(`it has no single ${users.name}`);
+  // What nginx_stage takes for a user's name.
+  if (!/^[A-Za-z0-9_@.-]+$/.test(name)) return refuse(`${users.name} is no login name`);
+  const uid = idOf(entry, users.uid, minimumUid);
+  if (typeof uid === 'string') return refuse(uid);
+  const gid = idOf(entry, users.gid, minimumGid);
+  if (typeof gid === 'string') return refuse(gid);
+  const gids = new Set([gid, ...groups.map((group) => group.gid)]);
+  const primary = nameOfGid.get(gid);
+  const names = [...(primary === undefined ? [] : [primary]), ...groups.map((one) => one.name)];
+  return {
+    ...{ name, uid, gid },
+    groups: [...gids].sort((a, b) => a - b),
+    groupNames: [...new Set(names)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    home: entry.values.get(users.home.toLowerCase())?.[0] ?? '',
+  };
+}
+
+function groupOf(entry: LdapEntry, { groups, minimumGid }: PeopleRules): Group | Refused {
+  const name = nameOf(entry, groups.name);
+  const gid = idOf(entry, groups.gid, minimumGid);
+  if (name !== undefined && typeof gid === 'number') return { name, gid, entry };
+  const reason = typeof gid === 'string' ? gid : `it has no single ${groups.name}`;
+  return { what: 'group', name: name ?? entry.dn, dn: entry.dn, reason };
+}
+
+/** Of several values, the one that stands in the DN. */
+function nameOf({ dn, values }: LdapEntry, attribute: string): string | undefined {
+  const key = attribute.toLowerCase();
+  const all = values.get(key) ?? [];
+  if (all.length < 2) return all[0];
+  const distinguished = firstRdn(dn).get(key)?.toLowerCase();
+  return all.find((value) => value.toLowerCase() === distinguished);
+}
+
+/** A number that may be given to a process, or what is wrong with it. */
+function idOf({ values }: LdapEntry, attribute: string, minimum: number): number | string {
+  const all = values.get(attribute.toLowerCase()) ?? [];
+  const [text] = all;
+  if (text === undefined) return `it has no ${attribute}`;
+  if (all.length > 1) return `it has ${all.length} values of ${attribute}`;
+  if (!/^(?:0|-?[1-9][0-9]{0,15})$/.test(text)) return `${attribute} is no number`;
+  const id = Number(text);
+  if (id < minimum) return `${attribute} ${text} is below ${minimum}`;
+  return id > largestId ? `${attribute} ${text} is above ${largestId}` : id;
+}
+
+/** The groups of each user's entry, without the primary one. */
+function membershipsOf(
+  groups: readonly Group[],
+  users: readonly LdapEntry[],
+  rules: PeopleRules,
+): ReadonlyMap<LdapEntry, readonly Group[]> {
+  const { schema, member } = rules.groups;
+  const of = new Map<LdapEntry, Group[]>(users.map((user) => [user, []]));
+  const add = (user: LdapEntry | undefined, group: Group | undefined): void => {
+    if (user !== undefined && group !== undefined) of.get(user)?.push(group);
+  };
+  if (schema === 'rfc2307') {
+    const byName = grouped(users, (user) => nameOf(user, rules.users.name));
+    for (const group of groups)
+      for (const name of valuesOf(group.entry, member))
+        for (const user of byName.get(name) ?? []) add(user, group);
+    return of;
+  }
+  if (schema === 'rfc2307bis') {
+    const byDn = new Map(users.map((user) => [normalDn(user.dn), user]));
+    for (const group of groups)
+      for (const dn of valuesOf(group.entry, member)) add(byDn.get(normalDn(dn)), group);
+    return of;
+  }
+  const byDn = new Map(groups.map((group) => [normalDn(group.entry.dn), group]));
+  for (const user of users)
+    for (const dn of valuesOf(user, member)) add(user, byDn.get(normalDn(dn)));
+  return of;
+}
+
+/** Each value once: directories compare DNs and some take the same one twice. */
+function valuesOf({ values }: LdapEntry, attribute: string): readonly string[] {
+  return [...new Set(values.get(attribute.toLowerCase()) ?? [])];
+}
+
+function grouped<T, Key>(all: readonly T[], key: (one: T) => Key): ReadonlyMap<Key, readonly T[]> {
+  const groups = new Map<Key, T[]>();
+  for (const one of all) {
+    const group = groups.get(key(one));
+    if (group === undefined) groups.set(key(one), [one]);
+    else group.push(one);
+  }
+  return groups;
+}

@@ -1,0 +1,182 @@
+import type { LdapSettings } from '../config/ldap-settings.ts';
+import { type NamespaceChange, planNamespaces } from './rules/directory-annotations.ts';
+import { directoryMap } from './rules/directory-maps.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import type { LdapPeople } from './rules/ldap-people.ts';
+import { annotateNamespace, listUserNamespaces } from '../reconcile/annotate-namespace.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
+import type { ClusterTarget } from '../clusters/cluster-target.ts';
+import { sideBySide } from '../system/map-concurrent.ts';
+
+export interface SyncOptions {
+  readonly ldap: LdapSettings;
+  readonly dryRun: boolean;
+  /** The admin says that so many have left. */
+  readonly acceptFewer: boolean;
+  /** Epoch seconds. */
+  readonly now: number;
+  readonly deadline: AbortSignal;
+  readonly onProgress?: (done: number, of: number) => void;
+}
+
+/** What was written on one cluster, or would be. */
+export interface SyncedCluster {
+  readonly changes: readonly NamespaceChange[];
+  readonly unchanged: number;
+  readonly ownerless: readonly string[];
+  readonly held: readonly string[];
+  readonly configMaps: readonly SyncedMap[];
+  /** What ended the writing before its end. */
+  readonly error?: BerthError;
+}
+
+export interface SyncedMap {
+  readonly name: string;
+  readonly action: 'create' | 'update' | 'none';
+  readonly keys: number;
+  readonly unnameable: readonly string[];
+}
+
+/** Where the numbers of the last run are kept, beside the hook's account. */
+const memory = { namespace: 'ondemand', name: 'berth-ldap-sync' };
+
+/** Namespaces that may be marked in one run whatever the share is: a site of ten loses one at times. */
+const fewMarks = 5;
+
+/** What the API server takes for a ConfigMap's data: k8s.io/kubernetes, MaxSecretSize. */
+const largestData = 1024 * 1024;
+
+const writesAtOnce = 8;
+
+/**
+ * Brings one cluster to what the directory says. Everything is read and weighed first: an answer that
+ * is much smaller than the last one's changes nothing.
+ *
+ * @throws BerthError `ldap-too-few`, `config-map-too-large`, the `api-…` errors
+ */
+export async function syncCluster(
+  target: ClusterTarget,
+  people: LdapPeople,
+  options: SyncOptions,
+): Promise<SyncedCluster> {
+  const { now, dryRun, deadline } = options;
+  const client = apiClient(await target.reach(deadline), deadline);
+  try {
+    const [namespaces, remembered] = await Promise.all([
+      listUserNamespaces(client, options.ldap.namespaceSelector),
+      readConfigMap(client, memory),
+    ]);
+    const plan = planNamespaces(namespaces, people, now);
+    if (!options.acceptFewer) weigh(people, remembered?.data ?? {}, plan, options.ldap.keepPercent);
+    const maps = await planMaps(client, people, options.ldap);
+    if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown) };
+
+    const changes: NamespaceChange[] = [];
+    let done = 0;
+    try {
+      await sideBySide(plan.changes, writesAtOnce, async (change) => {
+        const written = await annotateNamespace(client, change, people, now);
+        if (written !== undefined) changes.push(written);
+        done += 1;
+        options.onProgress?.(done, plan.changes.length);
+      });
+      for (const { write } of maps) await write();
+      await remember(client, people, remembered);
+    } catch (thrown) {
+      // What was written stays: the next run goes on from there.
+      const error = asBerthError(thrown, `writing on cluster ${target.name}`);
+      return { ...plan, changes, configMaps: [], error };
+    }
+    return { ...plan, changes, configMaps: maps.map(({ shown }) => shown) };
+  } finally {
+    client.close();
+  }
+}
+
+/** Against half an answer that looked whole: a filter that misses a subtree, a replica that is filling. */
+function weigh(
+  people: LdapPeople,
+  last: Readonly<Record<string, string>>,
+  plan: ReturnType<typeof planNamespaces>,
+  keepPercent: number,
+): void {
+  const compare = (what: string, count: number, before: number): void => {
+    if (count * 100 >= before * keepPercent) return;
+    throw tooFew(`there are ${count} ${what}, and last time there were ${before}`, keepPercent);
+  };
+  compare('users', people.users.size, Number(last.users ?? 0));
+  compare('groups', people.groups, Number(last.groups ?? 0));
+  const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
+  if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
+    throw tooFew(`${marks} of ${plan.active} namespaces would lose their users`, keepPercent);
+}
+
+function tooFew(what: string, keepPercent: number): BerthError {
+  return new BerthError(`half an answer: ${what}`, {
+    code: 'ldap-too-few',
+    exit: 'unavailable',
+    hint: `Nothing was changed: below ${keepPercent} percent (ldap.keep_percent) an answer counts as half. Where so many did leave, run \`berth ldap-sync --accept-fewer\` once.`,
+  });
+}
+
+async function remember(
+  client: ApiClient,
+  people: LdapPeople,
+  live: LiveConfigMap | undefined,
+): Promise<void> {
+  const numbers = { users: String(people.users.size), groups: String(people.groups) };
+  if (!sameData(live?.data, numbers)) await writeConfigMap(client, memory, numbers, live);
+}
+
+async function planMaps(
+  client: ApiClient,
+  people: LdapPeople,
+  { configMaps }: LdapSettings,
+): Promise<{ readonly shown: SyncedMap; readonly write: () => Promise<void> }[]> {
+  if (configMaps === undefined) return [];
+  const { namespace, userPrefix, maps } = configMaps;
+  return Promise.all(
+    maps.map(async (kind) => {
+      const at = { namespace, name: `${kind}-map` };
+      const live = await readConfigMap(client, at);
+      const wanted = directoryMap(people, { kind, userPrefix, live: live?.data ?? {} });
+      checkSize(wanted.name, wanted.data);
+      const action =
+        live === undefined ? 'create' : sameData(live.data, wanted.data) ? 'none' : 'update';
+      return {
+        shown: {
+          ...{ name: `${namespace}/${wanted.name}`, action },
+          ...{ keys: Object.keys(wanted.data).length, unnameable: wanted.unnameable },
+        },
+        write: async () => {
+          if (action !== 'none') await writeConfigMap(client, at, wanted.data, live);
+        },
+      };
+    }),
+  );
+}
+
+function checkSize(name: string, data: Readonly<Record<string, string>>): void {
+  const size = Object.entries(data).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  );
+  if (size <= largestData) return;
+  throw new BerthError(
+    `ConfigMap ${name} would hold ${size} bytes, and ${largestData} is the most`,
+    {
+      code: 'config-map-too-large',
+      exit: 'config',
+      hint: 'Nothing was changed. Leave it out of ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
+    },
+  );
+}
+
+function sameData(
+  one: Readonly<Record<string, string>> | undefined,
+  other: Readonly<Record<string, string>>,
+): boolean {
+  if (one === undefined || Object.keys(one).length !== Object.keys(other).length) return false;
+  return Object.entries(other).every(([key, value]) => one[key] === value);
+}

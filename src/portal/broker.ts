@@ -1,0 +1,91 @@
+import { brokerCaller } from '../credentials/broker-caller.ts';
+import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { refreshForUser, type RefreshDeps } from './broker-refresh.ts';
+
+export interface BrokerConnection {
+  /** What systemd calls this connection: the unit's `%i`. */
+  readonly instance: string;
+  /** The units that started a unit, as systemd keeps them. */
+  readonly triggersOf: (unit: string) => Promise<string>;
+  readonly input: AsyncIterable<Buffer>;
+  /** How long the client may take for its line, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+export interface BrokerResult {
+  readonly answer: BrokerAnswer;
+  readonly error?: BerthError;
+  readonly uid?: number;
+}
+
+const maximumBytes = 4 * 1024;
+
+/**
+ * Answers one connection: one line in, one line out. Never throws: what goes wrong is the answer.
+ *
+ * Codes besides those of `brokerCaller` and `refreshForUser`: `broker-request`, `broker-silence`.
+ */
+export async function serveBroker(
+  connection: BrokerConnection,
+  deps: RefreshDeps,
+): Promise<BrokerResult> {
+  let uid: number | undefined;
+  try {
+    uid = await brokerCaller(connection.instance, connection.triggersOf);
+    const { cluster } = parseRequest(await readLine(connection));
+    const { token, expiry } = await refreshForUser(uid, cluster, deps);
+    return { answer: { token, expiry }, uid };
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'renewing a credential');
+    return { answer: refusal(error), error, ...(uid !== undefined && { uid }) };
+  }
+}
+
+/** What the client is told of an error. */
+export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer {
+  return { error: { code, message, hint, exit } };
+}
+
+async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(refused('silence', 'no request came')), patienceMs);
+  });
+  try {
+    return await Promise.race([firstLine(input), silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
+  let received = Buffer.alloc(0);
+  for await (const chunk of input) {
+    received = Buffer.concat([received, chunk]);
+    const end = received.indexOf(0x0a);
+    if (end >= 0 && end <= maximumBytes) return received.toString('utf8', 0, end);
+    if (received.length > maximumBytes) {
+      throw refused('request', `the request is longer than ${maximumBytes} bytes`);
+    }
+  }
+  throw refused('request', 'the request ended before its line did');
+}
+
+function parseRequest(line: string): BrokerRequest {
+  try {
+    const request = JSON.parse(line) as Partial<BrokerRequest> | null;
+    if (typeof request?.cluster === 'string') return { cluster: request.cluster };
+  } catch {
+    // Below.
+  }
+  throw refused('request', 'the request is not {"cluster": NAME}');
+}
+
+function refused(kind: string, message: string): BerthError {
+  return new BerthError(message, {
+    code: `broker-${kind}`,
+    exit: 'usage',
+    hint: 'kube-credential speaks this protocol; kubectl runs it.',
+  });
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { isErrno } from '../../errors.ts';
+import { takeLock } from '../../system/owner-lock.ts';
+import { writePrivateFile } from '../../system/private-file.ts';
+import { ensureRootFolder } from '../../system/root-folders.ts';
+import type { Removed } from './remove-containers.ts';
+import { endedFile, endingLock, type SessionSite } from '../connections/state-paths.ts';
+
+/**
+ * Does for all connections of a user what one of them could do for itself, one at a time: who waits while
+ * another does it, and does it from the beginning, has nothing more to do. So thirty connections that end
+ * at once cost little more than two.
+ *
+ * @param part What `end` takes away.
+ * @param end Looks anew at what there is.
+ * @throws {BerthError} `folder-unsafe`, `lock-timeout`, what `end` throws
+ */
+export async function endTogether(
+  site: Pick<SessionSite, 'run'>,
+  uid: number,
+  part: 'containers' | 'pods',
+  end: () => Promise<Removed>,
+): Promise<Removed> {
+  const file = endedFile(site, uid, part);
+  const asked = process.hrtime.bigint();
+  ensureRootFolder(`${site.run}/ending`);
+  const lock = await takeLock(endingLock(site, uid), {
+    ...{ waitMs: 20_000, foreignStaleMs: 60_000 },
+    enough: () => lastBegan(file) > asked,
+  });
+  if (lock === undefined) return { removed: 0, failed: [] };
+  try {
+    const began = process.hrtime.bigint();
+    const ended = await end();
+    if (ended.failed.length === 0) {
+      ensureRootFolder(`${site.run}/ended`);
+      writePrivateFile(file, String(began));
+    }
+    return ended;
+  } finally {
+    await lock.release();
+  }
+}
+
+/** By the clock that all processes of this boot share, in nanoseconds. */
+function lastBegan(file: string): bigint {
+  try {
+    return BigInt(readFileSync(file, 'latin1'));
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || error instanceof SyntaxError) return 0n;
+    throw error;
+  }
+}

@@ -1,0 +1,160 @@
+import { asBerthError, BerthError } from '../../errors.ts';
+import type { User } from '../../identity/user.ts';
+import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { endPod, sessionPods, type PodFate } from './expire-pod.ts';
+import type { Removed } from './remove-containers.ts';
+import { endTogether } from './cleanup-lock.ts';
+import { grantPods, revokePods, type PodSite } from '../pod/grant-pod-access.ts';
+import {
+  heldPodAccesses,
+  holdsPods,
+  readPodAccess,
+  readPodsWaiting,
+  removePodAccess,
+  writePodsWaiting,
+  type PodAccess,
+} from '../pod/pod-grant-file.ts';
+import { sideBySide } from '../../system/map-concurrent.ts';
+import {
+  closingConnections,
+  hasConnections,
+  openConnections,
+} from '../connections/user-connections.ts';
+
+/** A cluster that does not answer must not keep sshd. Milliseconds. */
+const patienceMs = 10_000;
+/** For all that is done in its pods: a busy node takes seconds for each look at a pod's processes. */
+const sweepMs = 25_000;
+/** Each look into a pod is a stream of its own, and root's memory on the login node. */
+const atOnce = 8;
+
+/**
+ * Removes the pods of a user's connections that are gone, and after the last connection those that wait
+ * for no other; in the pods that stay, ends what the closed connection left. The user's way to the cluster
+ * ends with the last connection; for a pod that waits for its grace to be over, root takes a way of its own
+ * then (`berth reap`).
+ *
+ * @param held Whether there was a way to pods when the end of a connection began: the end of another may
+ *   have taken it away since. Absent where the reaper only looks at the clock.
+ * @throws {BerthError} `lock-timeout`, `folder-unsafe`
+ */
+export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
+  if (!isDue(site, user, held)) return { removed: 0, failed: [] };
+  return await endTogether(site, user.uid, 'pods', async () => {
+    // Until its connection ended the user was here, whatever waited before that.
+    const since = held === undefined ? readPodsWaiting(site, user.uid)?.since : undefined;
+    return await end(site, user, { since, failed: await grantPods(site, user, 'root') });
+  });
+}
+
+/** Each minute for each user: what costs nothing comes first. */
+function isDue(site: PodSite, { uid }: User, held: boolean | undefined): boolean {
+  const waiting = readPodsWaiting(site, uid);
+  if (held !== undefined) return held || waiting !== undefined;
+  if (openConnections(site, uid).size > 0) return false;
+  return holdsPods(site, uid) || (waiting !== undefined && waiting.due <= site.now());
+}
+
+interface Closing {
+  /** When the user's last connection ended, where that was before. */
+  readonly since: number | undefined;
+  /** Clusters that there is no way to. */
+  readonly failed: readonly BerthError[];
+}
+
+async function end(site: PodSite, user: User, closing: Closing): Promise<Removed> {
+  const open = openConnections(site, user.uid);
+  const closed = closingConnections(site, user.uid);
+  const now = site.now();
+  const since = open.size > 0 ? undefined : (closing.since ?? now);
+  const failed = [...closing.failed];
+  const fatesOn = async (access: PodAccess): Promise<PodFate[]> => {
+    const { pods, count } = await using(access, patienceMs, (client) =>
+      sessionPods(client, access, site.settings.profiles),
+    );
+    const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
+    const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
+    const fates = await using(access, sweepMs, (client, signal) => {
+      const circumstances = { access, client, signal, open, openNow, since, now, closed };
+      return sideBySide(pods, atOnce, (pod) => endPod(pod, circumstances));
+    });
+    return [...fates, ...rest];
+  };
+  const fates = await Promise.all(
+    heldPodAccesses(site, user.uid).map(async (access): Promise<PodFate[]> => {
+      try {
+        return await fatesOn(access).catch(async (thrown: unknown) => {
+          const renewed = isDead(thrown) ? await renew(site, user, access) : undefined;
+          if (renewed === undefined) throw thrown;
+          return await fatesOn(renewed);
+        });
+      } catch (thrown) {
+        return [{ failed: asBerthError(thrown, `the pods of ${user.name} on ${access.cluster}`) }];
+      }
+    }),
+  );
+  let removed = 0;
+  let due = Infinity;
+  let busy = false;
+  for (const fate of fates.flat()) {
+    if (fate.removed === true) removed += 1;
+    if (fate.busy === true) busy = true;
+    if (fate.failed !== undefined) failed.push(fate.failed);
+    due = Math.min(due, fate.due ?? Infinity);
+  }
+  // What is left, or could not be seen, is looked for again by the reaper.
+  if (failed.length > 0) due = now;
+  const again = since !== undefined && due < Infinity;
+  // Where somebody's work goes on, the grace begins after it.
+  const waiting = again ? { since: busy ? now : since, due } : undefined;
+  writePodsWaiting(site, user.uid, waiting);
+  // Who was there at the beginning has pods that nobody ended yet, and needs the way for that. A connection
+  // that came meanwhile waits for our lock, and then makes a way of its own.
+  if (open.size === 0 && !hasConnections(site, user.uid))
+    await revokePods(site, user).catch((thrown: unknown) => {
+      failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
+    });
+  return { removed, failed };
+}
+
+/** One connection for the work, which has so many milliseconds. */
+async function using<T>(
+  { server }: PodAccess,
+  milliseconds: number,
+  work: (client: ApiClient, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal } = deadlineIn(milliseconds);
+  const client = apiClient(server, signal);
+  try {
+    return await work(client, signal);
+  } finally {
+    client.close();
+  }
+}
+
+function tooMany({ namespace, cluster }: PodAccess, looked: number, count: number): BerthError {
+  return new BerthError(
+    `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
+    {
+      code: 'pods-too-many',
+      exit: 'temporary',
+      hint: `The next run of berth reap checks others. List them: kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth. Limit pods with a ResourceQuota.`,
+    },
+  );
+}
+
+/** The user can delete the Secret that the token is bound to: that is no way to keep the pods. */
+function isDead(thrown: unknown): boolean {
+  return thrown instanceof BerthError && thrown.code === 'api-unauthorized';
+}
+
+async function renew(
+  site: PodSite,
+  user: User,
+  { cluster }: PodAccess,
+): Promise<PodAccess | undefined> {
+  removePodAccess(site, user.uid, cluster);
+  await grantPods(site, user, 'root');
+  return readPodAccess(site, user.uid, cluster);
+}

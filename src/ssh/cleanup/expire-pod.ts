@@ -1,0 +1,159 @@
+import { hostname } from 'node:os';
+import type { Lifetime, Profile } from '../../config/profile/profile.ts';
+import { collectionPath, objectPath } from '../../desired/kube-object.ts';
+import { asBerthError, BerthError } from '../../errors.ts';
+import type { ApiClient } from '../../reconcile/api-client.ts';
+import { apiError } from '../../reconcile/api-errors.ts';
+import { listInto } from '../../reconcile/list-all.ts';
+import { podIsGone, removePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { podLabels, podSelector } from '../pod/objects/pod-object.ts';
+import type { PodStatus } from '../pod/objects/pod-state.ts';
+import type { PodAccess } from '../pod/pod-grant-file.ts';
+import { sweepPod } from '../pod/kill-leftovers.ts';
+
+/** A pod of a user's sessions, as far as its end depends on it. */
+export interface SessionPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly lifetime: Lifetime;
+  /** Of a pod for one connection. */
+  readonly connection: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly created: number;
+}
+
+/** Whose profile is no more has nothing to wait for. */
+const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
+
+/** The labels are the user's to write, too; a quota for the namespace is the better limit. */
+const mostPods = 200;
+/** More of a list than this is not read. */
+const mostSeen = 10_000;
+
+export interface SessionPods {
+  readonly pods: SessionPod[];
+  /** How many there are. */
+  count: number;
+}
+
+/**
+ * Those that came in through this login node, without those that are on their way out: a finalizer may hold
+ * these for ever. Of too many, some at random: whichever a user puts in the way, each one's turn comes.
+ *
+ * @param random At least 0 and less than 1.
+ * @throws the `api-…` errors
+ */
+export async function sessionPods(
+  client: ApiClient,
+  { namespace }: PodAccess,
+  profiles: ReadonlyMap<string, Profile>,
+  random: () => number = Math.random,
+): Promise<SessionPods> {
+  return await listInto(client, collectionPath('Pod', namespace), {
+    ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
+    labelSelector: podSelector(hostname()),
+    begin: (): SessionPods => ({ pods: [], count: 0 }),
+    enough: ({ count }) => count >= mostSeen,
+    add: (seen, { metadata }) => {
+      const { name, uid = '', labels = {}, creationTimestamp = '' } = metadata;
+      const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+      if (deletionTimestamp !== undefined && deletionGracePeriodSeconds <= 1) return;
+      seen.count += 1;
+      const place =
+        seen.pods.length < mostPods ? seen.pods.length : Math.trunc(random() * seen.count);
+      if (place >= mostPods) return;
+      seen.pods[place] = {
+        ...{ name, uid, connection: labels[podLabels.connection] },
+        lifetime: profiles.get(labels[podLabels.profile] ?? '')?.lifetime ?? noLifetime,
+        created: Date.parse(creationTimestamp) || 0,
+      };
+    },
+  });
+}
+
+export interface PodCircumstances {
+  readonly access: PodAccess;
+  readonly client: ApiClient;
+  readonly signal: AbortSignal;
+  readonly open: ReadonlySet<string>;
+  readonly openNow: () => ReadonlySet<string>;
+  /** Since when the user has no connection; absent while there is one. Milliseconds since the epoch. */
+  readonly since: number | undefined;
+  readonly now: number;
+  /** Connections whose end has begun. */
+  readonly closed: readonly string[];
+}
+
+export interface PodFate {
+  readonly removed?: boolean;
+  /** When it is to be looked at again; milliseconds since the epoch. */
+  readonly due?: number;
+  /** Its grace is over, and somebody's work goes on. */
+  readonly busy?: boolean;
+  readonly failed?: BerthError;
+}
+
+/** Removes a pod that is over; ends in one that stays what closed connections left. */
+export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
+  const { access, client, signal, open, openNow, since, now, closed } = circumstances;
+  const { name, uid, lifetime, connection } = pod;
+  const id = { name, uid, namespace: access.namespace };
+  const remove = async (): Promise<PodFate> => {
+    await removePod(client, id);
+    // A pod of one connection has a name that no other session looks for, and the next login would wait, too.
+    if (connection === undefined) await podIsGone(client, id, endMs);
+    return { removed: true };
+  };
+  try {
+    const phase = connection === undefined ? await phaseOf(client, id) : undefined;
+    const running = phase === 'Running';
+    const ended = phase === 'Failed' || phase === 'Succeeded';
+    const due = endOf({ ...pod, ended }, open, since);
+    const shared = running && connection === undefined;
+    const lingers = lifetime.kind !== 'connection' && lifetime.linger;
+    const asked = due <= now && shared && lingers && lifetime.kind === 'user';
+    if (due <= now && !asked) return await remove();
+    if (!shared || (closed.length === 0 && !asked)) return { due };
+    const alone = open.size === 0 && !lingers;
+    const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
+    const swept = await sweepPod(access, name, sweep, signal).catch((thrown: unknown) => {
+      // Its home is gone, say: no next session could begin in it either.
+      if (alone && thrown instanceof BerthError && thrown.code === 'pod-not-swept')
+        return undefined;
+      throw thrown;
+    });
+    if (swept === undefined) return await remove();
+    if (!asked) return { due };
+    return swept.busy === 0 ? await remove() : { busy: true, due: now + lifetime.graceMs };
+  } catch (thrown) {
+    return { failed: asBerthError(thrown, `pod ${access.namespace}/${name}`) };
+  }
+}
+
+/** A node has a second for it; what takes longer goes on without us. Milliseconds. */
+const endMs = 5_000;
+
+/** Nothing where it is gone. @throws the `api-…` errors */
+async function phaseOf(client: ApiClient, { name, namespace }: PodId): Promise<string | undefined> {
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+  const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
+  if (status === 404) return undefined;
+  if (status !== 200) throw apiError(`reading pod ${namespace}/${name}`, { status, body });
+  return (body as PodStatus).status?.phase;
+}
+
+/** The cluster ends a pod at its time by itself, counted from its start. Milliseconds. */
+const startMs = 60_000;
+
+/** When the pod has no more reason to be, in milliseconds since the epoch. */
+function endOf(
+  { connection, ended, lifetime, created }: SessionPod & { readonly ended: boolean },
+  open: ReadonlySet<string>,
+  since: number | undefined,
+): number {
+  if (connection !== undefined) return open.has(connection) ? Infinity : 0;
+  if (ended) return 0;
+  if (lifetime.kind === 'duration') return created + lifetime.durationMs + startMs;
+  const graceMs = lifetime.kind === 'user' ? lifetime.graceMs : 0;
+  return since === undefined ? Infinity : since + graceMs;
+}

@@ -1,0 +1,136 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { BerthError, type ExitClass } from '../../errors.ts';
+import { nothingReaped, reapUser, type UserReap } from './reap-user.ts';
+import type { SessionSite } from '../connections/state-paths.ts';
+
+/** Starts a process that runs `reapEach` for these users, with a pipe as its standard output. */
+export type StartTurns = (uids: readonly number[]) => ChildProcessByStdio<null, Readable, null>;
+
+/** `StartTurns` by a command line of our own: the UIDs are its last word. */
+export function startTurnsBy(file: string, words: readonly string[]): StartTurns {
+  return (uids) =>
+    spawn(file, [...words, uids.join(',')], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+export interface Turn {
+  readonly uid: number;
+  readonly reaped: UserReap;
+}
+
+/** What a command line can hold, by far. */
+const mostAtOnce = 1_000;
+
+/**
+ * One user after the other, in another process: what a user does to their part of the machine may hold
+ * up whoever looks at it, in a system call even, and then that process is killed and the next user's turn
+ * comes in a new one.
+ *
+ * @param turnMs For one user. A turn that took longer has failed with `reap-turn-late`.
+ * @param roundMs For all of them. Whose turn is not over by then is not among what is given.
+ */
+export async function* inTurn(
+  uids: readonly number[],
+  { turnMs, roundMs }: { readonly turnMs: number; readonly roundMs: number },
+  start: StartTurns,
+): AsyncGenerator<Turn> {
+  const over = performance.now() + roundMs;
+  let left = [...uids];
+  while (left.length > 0 && performance.now() < over) {
+    const child = start(left.slice(0, mostAtOnce));
+    child.on('error', () => undefined);
+    const ended = once(child, 'close');
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const before = left.length;
+    const limit = { isRound: false };
+    const next = (): Promise<IteratorResult<string> | undefined> => {
+      const rest = over - performance.now();
+      limit.isRound = rest <= turnMs;
+      return within(Math.min(turnMs, rest), lines.next());
+    };
+    let line = await next();
+    while (line?.done === false) {
+      const turn = turnOf(line.value);
+      if (turn === undefined) break;
+      left = left.filter((uid) => uid !== turn.uid);
+      yield turn;
+      line = await next();
+    }
+    if (line?.done !== true) {
+      // In the middle of a system call it may not even die: it is not waited for.
+      child.kill('SIGKILL');
+      child.unref();
+      child.stdout.destroy();
+    } else await ended;
+    if (line === undefined && limit.isRound) return;
+    const [uid] = left;
+    if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
+    const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
+    yield { uid, reaped: { ...nothingReaped, failed: [error] } };
+    left = left.slice(1);
+  }
+}
+
+/** Nothing where it takes longer. */
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), milliseconds);
+  });
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/** The other side: reaps each of them, and tells of each when it is done. */
+export async function reapEach(
+  site: SessionSite,
+  uids: readonly number[],
+  options: { readonly dryRun: boolean; readonly tell: (line: string) => void },
+): Promise<void> {
+  for (const uid of uids) {
+    const { failed, ...reaped } = await reapUser(site, uid, options.dryRun);
+    const errors = failed.map(({ code, exit, message, hint, fields }) => ({
+      ...{ code, exit, message, hint, fields },
+    }));
+    options.tell(`${JSON.stringify({ uid, reaped: { ...reaped, failed: errors } })}\n`);
+  }
+}
+
+/** Nothing where the line is none that `reapEach` tells: the process was killed in the middle of one, say. */
+function turnOf(line: string): Turn | undefined {
+  let told: unknown;
+  try {
+    told = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { uid, reaped } = told as {
+    readonly uid: number;
+    readonly reaped: Omit<UserReap, 'failed'> & {
+      readonly failed: readonly (Pick<BerthError, 'code' | 'message' | 'hint' | 'fields'> & {
+        readonly exit: ExitClass;
+      })[];
+    };
+  };
+  const failed = reaped.failed.map(({ message, ...details }) => new BerthError(message, details));
+  return { uid, reaped: { ...reaped, failed } };
+}
+
+function tooLate(uid: number, turnMs: number): BerthError {
+  return new BerthError(`cleaning up after UID ${uid} took more than ${turnMs / 1000} s`, {
+    code: 'reap-turn-late',
+    exit: 'temporary',
+    hint: `Look for hung mounts or very large directories in the user's runtime directory and storage. The next run handles this user last.`,
+    fields: { uid },
+  });
+}
+
+function broken(uid: number): BerthError {
+  return new BerthError(`the cleanup process ended while it handled UID ${uid}`, {
+    code: 'reap-turn-broken',
+    exit: 'temporary',
+    hint: 'The next run tries again. Look for an OOM kill: journalctl -k.',
+    fields: { uid },
+  });
+}

@@ -1,0 +1,99 @@
+import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
+import { writeMetricsFile } from '../../system/metrics-file.ts';
+import type { ReapReport } from './reap-sessions.ts';
+
+/** What all reapers since the boot have done together. */
+interface Totals {
+  readonly connections: number;
+  readonly containers: number;
+  readonly processes: number;
+  readonly failures: number;
+}
+
+/**
+ * Writes metrics in the format of node_exporter's textfile collector, in one step, readable by all.
+ *
+ * @param run `/run/berth`, where the totals are kept: counters begin anew with the machine.
+ * @param seconds Since the epoch.
+ * @throws `read-only`, `disk-full` and the others of `writeAtomically`
+ */
+export async function writeReapMetrics(
+  file: string,
+  report: ReapReport,
+  { run, seconds }: { readonly run: string; readonly seconds: number },
+): Promise<void> {
+  const path = `${run}/reaped.json`;
+  const before = readTotals(path);
+  const totals: Totals = {
+    connections: before.connections + report.connections.length,
+    containers: before.containers + report.containers.length,
+    processes: before.processes + report.processes,
+    failures: before.failures + report.failed.length,
+  };
+  writePrivateFile(path, JSON.stringify(totals));
+  await writeMetricsFile(file, metricsText(report, totals, seconds));
+}
+
+/** Prometheus' text format, version 0.0.4. */
+function metricsText(report: ReapReport, totals: Totals, seconds: number): string {
+  const metric = (name: string, type: 'counter' | 'gauge', help: string, value: number): string =>
+    `# HELP berth_ssh_${name} ${help}\n# TYPE berth_ssh_${name} ${type}\nberth_ssh_${name} ${value}\n`;
+  return [
+    metric('sessions_open', 'gauge', 'SSH connections that are open.', report.sessionsOpen),
+    metric('containers', 'gauge', 'Containers of SSH sessions.', report.containersLeft),
+    metric(
+      'storage_without_account',
+      'gauge',
+      'Users storages of UIDs that no account has.',
+      report.ownerless.length,
+    ),
+    metric(
+      'reap_users_not_reached',
+      'gauge',
+      'Users whose turn did not come in the last run.',
+      report.unreached,
+    ),
+    metric(
+      'reaped_connections_total',
+      'counter',
+      'Connections that ended without PAM, since boot.',
+      totals.connections,
+    ),
+    metric(
+      'reaped_containers_total',
+      'counter',
+      'Containers that the reaper removed, since boot.',
+      totals.containers,
+    ),
+    metric(
+      'reaped_processes_total',
+      'counter',
+      'Processes that the reaper ended, since boot.',
+      totals.processes,
+    ),
+    metric(
+      'reap_failures_total',
+      'counter',
+      'What the reaper could not end, since boot.',
+      totals.failures,
+    ),
+    metric(
+      'reap_last_run_timestamp_seconds',
+      'gauge',
+      'When the reaper was here last.',
+      Math.floor(seconds),
+    ),
+  ].join('');
+}
+
+function readTotals(path: string): Totals {
+  const none = { connections: 0, containers: 0, processes: 0, failures: 0 };
+  const text = readPrivateFile(path, 0, 4096);
+  if (text === undefined) return none;
+  try {
+    return { ...none, ...(JSON.parse(text) as Partial<Totals>) };
+  } catch {
+    // Cut short by a power cut: counters may begin anew at any time.
+    return none;
+  }
+}

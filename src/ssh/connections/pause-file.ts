@@ -1,0 +1,49 @@
+import { unlink } from 'node:fs/promises';
+import { BerthError, isErrno } from '../../errors.ts';
+import { pauseFile } from '../podman/argv/podman-argv.ts';
+import type { SessionHost } from '../request/session-host.ts';
+import { readUserFile, readUserFileSync, type FileDemands } from '../../system/user-file.ts';
+
+type Host = Pick<SessionHost, 'runFolder' | 'user'>;
+
+/** The process that keeps the user's user namespace open, where podman has noted one. */
+export function pausePid(host: Host): number | undefined {
+  try {
+    return pidIn(readUserFileSync(pauseFile(host), demandsOf(host)));
+  } catch (error) {
+    if (error instanceof BerthError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The same before podman is run, and as the user: what no podman wrote there is removed, since podman
+ * would wait at a FIFO and read /dev/zero to its end.
+ */
+export async function clearedPausePid(host: Host): Promise<number | undefined> {
+  try {
+    return pidIn(await readUserFile(pauseFile(host), demandsOf(host)));
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    await removePauseFile(host);
+    return undefined;
+  }
+}
+
+/** As the user. A directory stays: podman sees at once that it is no file. */
+export async function removePauseFile(host: Pick<SessionHost, 'runFolder'>): Promise<void> {
+  try {
+    await unlink(pauseFile(host));
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+}
+
+function demandsOf({ user }: Host): FileDemands {
+  return { uid: user.uid, maximumBytes: 32 };
+}
+
+function pidIn(text: Buffer | undefined): number | undefined {
+  const pid = Number(text?.toString('latin1').trim());
+  return Number.isInteger(pid) && pid > 1 ? pid : undefined;
+}

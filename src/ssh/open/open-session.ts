@@ -1,0 +1,172 @@
+import { basename } from 'node:path';
+import { runDir } from '../../config/built-in.ts';
+import { chooseProfile, type ProfileChoice } from '../../config/profile/choose-profile.ts';
+import type { Profile, SshSettings } from '../../config/profile/profile.ts';
+import { BerthError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { ownUser } from '../../identity/nss.ts';
+import type { User } from '../../identity/user.ts';
+import { isLoginShell } from '../request/login-shell.ts';
+import { containerName } from '../podman/argv/podman-run.ts';
+import { containerSession, sessionCall } from '../podman/argv/exec-argv.ts';
+import type { ProgramCall, SessionHost } from '../request/session-host.ts';
+import type { SessionRequest } from '../request/session-request.ts';
+import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
+import { ownConnection } from '../../system/ssh-connection.ts';
+import { loadSshSettings } from '../../settings/load-ssh.ts';
+import type { startByPolicy as StartByPolicy } from './start-with-fallback.ts';
+import { execFile, writeExecFile } from './exec-file.ts';
+import { runFolderOf } from '../connections/runtime-dir.ts';
+import { connectionsOf } from '../connections/state-paths.ts';
+import type { StartInput } from '../podman/start-container.ts';
+import { warmContainer } from '../podman/running-container.ts';
+
+export interface OpenInput {
+  readonly request: SessionRequest;
+  /** For syslog; what the user sees holds the same id. */
+  readonly log: Logger;
+  /** As sshd made it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder of the bundled file-transfer programs on the host. */
+  readonly filesFolder: string;
+  /** Path of the login, as passwd has it where it is the login shell. */
+  readonly itself: string;
+}
+
+/** What a login becomes; where it had to stay, the exit code with which it goes. */
+export type Opened = ProgramCall | { readonly exitCode: number };
+
+/**
+ * From a connection to the program that takes this process's place: the user's shell, or the client's
+ * command, in the user's container. Where the container runs already, some small files are read and
+ * nothing is started before.
+ *
+ * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, what `loadSshSettings` and `startContainer` throw
+ */
+export async function openSession(input: OpenInput): Promise<Opened> {
+  const { request, env } = input;
+  const settings = await loadSshSettings(
+    request.configFile === undefined ? {} : { configFile: request.configFile },
+  );
+  const user = ownUser({ minimumUid: 1 });
+  const choice = await choose(settings, user, request, env);
+  if (choice.kind === 'refuse') throw refused(choice);
+  if (choice.kind === 'host-shell') {
+    input.log.warning('a shell on the host instead of a session', { why: choice.reason });
+    return hostShell(user, request, env);
+  }
+  const { profile } = choice;
+  if (profile.backend === 'pod') return podSession(input, settings, user, profile);
+  const host = sessionHost(settings, user, runFolderOf(user));
+  const name = containerName(profile, host.connection);
+  const warm = warmContainer(host, name);
+  const container =
+    warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
+  if (container === 'host-shell') return hostShell(user, request, env);
+  if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
+  // Says what it was; the runtime, which we become, sets its own.
+  const umask = process.umask(0o022);
+  const session = containerSession(host, container, { request, profile, env, umask });
+  const call = sessionCall(host, container, session, execFile(host, process.pid));
+  writeExecFile(call.given);
+  return call;
+}
+
+/** Loaded only where it is wanted: TLS costs as much as all else of a login. */
+async function podSession(
+  { request, env, itself, log, filesFolder }: OpenInput,
+  settings: SshSettings,
+  user: User,
+  profile: Profile,
+): Promise<Opened> {
+  const { openPodSession } = await import('../pod/open-pod-session.ts');
+  // Nothing of a pod's is kept on this host.
+  const host = sessionHost(settings, user, '');
+  if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
+  const umask = process.umask(0o022);
+  const pod = { host, profile, request, env, umask, log, filesFolder };
+  return { exitCode: await openPodSession(pod) };
+}
+
+/** An interactive login for which sshd says nothing, since it takes us for a command. */
+function isForcedLogin({ kind, tty }: SessionRequest, { shell }: User, itself: string): boolean {
+  return kind === 'shell' && tty && shell !== itself;
+}
+
+/** Loaded only where no container waits: what starts one costs more to load than all of the above. */
+async function startAnew(input: StartInput, log: Logger): ReturnType<typeof StartByPolicy> {
+  const { startByPolicy } = await import('./start-with-fallback.ts');
+  return startByPolicy(input, log);
+}
+
+/** The site's words on who gets what. */
+async function choose(
+  settings: SshSettings,
+  user: User,
+  { profile }: SessionRequest,
+  { SSH_CONNECTION: connection }: OpenInput['env'],
+): Promise<ProfileChoice> {
+  const port = Number(connection?.split(' ')[3]);
+  return chooseProfile(settings, {
+    user: user.name,
+    groups: namesGroups(settings) ? await groupNames() : [],
+    wanted: profile,
+    port: Number.isInteger(port) ? port : undefined,
+  });
+}
+
+function namesGroups({ rules, profiles, broken, hostShellGroups }: SshSettings): boolean {
+  const all = [...profiles.values(), ...broken.values()];
+  const profilesWithGroups = all.some(({ groups }) => groups !== undefined);
+  return (
+    profilesWithGroups ||
+    hostShellGroups.length > 0 ||
+    rules.some(({ groups }) => groups !== undefined)
+  );
+}
+
+async function groupNames(): Promise<string[]> {
+  const { groupNamesOf } = await import('../../system/group-names.ts');
+  return groupNamesOf();
+}
+
+function sessionHost({ storage, podman }: SshSettings, user: User, runFolder: string): SessionHost {
+  const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
+  return {
+    user,
+    storage,
+    podman,
+    runFolder,
+    ...(connection === undefined ? {} : { connection }),
+  };
+}
+
+function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
+  return new BerthError('there is no session for you on this machine', {
+    code: 'session-refused',
+    exit: 'permission',
+    hint: '`berth plan --ssh --user NAME`, run by root, says which rules were tried.',
+    fields: { why: code, reason },
+    cause: error ?? new Error(reason),
+  });
+}
+
+/** The user's own shell of the host, as sshd would have started it. */
+function hostShell(
+  { shell, home, uid }: User,
+  { command }: SessionRequest,
+  env: OpenInput['env'],
+): ProgramCall {
+  const file = shell === '' || isLoginShell(shell) ? '/bin/bash' : shell;
+  const kept = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);
+  return {
+    file,
+    args: command === undefined ? [`-${basename(file)}`] : [basename(file), '-c', command],
+    env: {
+      ...Object.fromEntries(kept),
+      SHELL: file,
+      HOME: home,
+      XDG_RUNTIME_DIR: `/run/user/${uid}`,
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { asBerthError, type BerthError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { groupNamesOf } from '../../system/group-names.ts';
+import { startContainer, type StartInput } from '../podman/start-container.ts';
+
+type Started = Awaited<ReturnType<typeof startContainer>>;
+
+/**
+ * Starts the container, and where that fails does what the profile says: another image, or the host's
+ * shell for those who may mend the host. Whatever happens instead is in the log with its cause.
+ *
+ * @throws {BerthError} as `startContainer`, where the policy is to refuse or does not help
+ */
+export async function startByPolicy(
+  input: StartInput,
+  log: Logger,
+): Promise<Started | 'host-shell'> {
+  try {
+    return await startContainer(input);
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'starting the container');
+    return await instead(input, error, log);
+  }
+}
+
+async function instead(
+  input: StartInput,
+  error: BerthError,
+  log: Logger,
+): Promise<Started | 'host-shell'> {
+  const { action, image, groups } = input.profile.failure;
+  const fields = { profile: input.profile.name };
+  if (action === 'fallback' && image !== undefined) {
+    log.error(error, { ...fields, instead: image });
+    return startContainer({ ...input, image });
+  }
+  if (action === 'host-shell' && groupNamesOf().some((group) => groups.includes(group))) {
+    log.error(error, { ...fields, instead: 'a shell on the host' });
+    return 'host-shell';
+  }
+  throw error;
+}

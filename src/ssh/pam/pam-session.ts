@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { runDir } from '../../config/built-in.ts';
+import type { SshSettings } from '../../config/profile/profile.ts';
+import { asBerthError, BerthError } from '../../errors.ts';
+import { groupId } from '../../identity/group-id.ts';
+import { lookupUser } from '../../identity/nss.ts';
+import type { User } from '../../identity/user.ts';
+import type { Logger } from '../../log.ts';
+import { compileSshSettings } from '../../settings/load-ssh.ts';
+import { usesPods } from '../pod/pod-cluster.ts';
+import { registerConnection, type PamItems } from '../connections/register-connection.ts';
+import { installedPath } from '../../installed-path.ts';
+
+export interface PamInput {
+  /** `[open|close] [--config FILE] [--host-processes]`, of root's lines in /etc/pam.d/sshd. */
+  readonly args: readonly string[];
+  /** As pam_exec(8) makes it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** PID of who ran it: sshd's monitor, the same at open and at close. */
+  readonly caller: number;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Told where a cluster has to be asked: that takes longer than what is on this host. */
+  readonly onSlow: () => void;
+}
+
+/**
+ * What PAM's session stack of sshd asks: at open the connection is noted, at close what it started is
+ * ended. It is on everybody's login path: who has nothing to do with Berth leaves at once.
+ *
+ * @returns The exit code; pam_exec makes no login fail of it where its line says `optional`.
+ */
+export async function pamSession(input: PamInput): Promise<number> {
+  const { env, log } = input;
+  const { PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
+  let step = env.PAM_TYPE?.replace('_session', '');
+  try {
+    if (process.geteuid?.() !== 0) throw notRoot();
+    const words = wordsOf(input.args);
+    // PAM_TYPE can be the user's word, where pam_env reads ~/.pam_environment.
+    step = words.step ?? step;
+    const { config: configFile = '/etc/berth/ssh.yml', hostProcesses } = words;
+    // A stack that others include as well: sudo and cron start no SSH connection.
+    if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
+    const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
+    if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
+    if (step === 'close') {
+      const { closeByPam } = await import('./pam-close.ts');
+      return await closeByPam({ ...input, name, configFile, run: runDir });
+    }
+    return 0;
+  } catch (thrown) {
+    const error = asBerthError(thrown, 'pam-session');
+    log.error(error, { user: name, step });
+    return error.exitCode;
+  }
+}
+
+interface OpenInput extends PamInput {
+  readonly name: string;
+  readonly pam: PamItems;
+  readonly configFile: string;
+  readonly hostProcesses: boolean;
+}
+
+async function open(input: OpenInput): Promise<number> {
+  const { name, pam, caller, configFile, hostProcesses, log } = input;
+  if (name === 'root') return 0;
+  const user = lookupUser(name, { minimumUid: 1 });
+  const { settings } = await compileSshSettings({ configFile }, input.now());
+  if (!isConcerned(settings, user)) return 0;
+  const pods = usesPods(settings);
+  if (pods) input.onSlow();
+  const id = await registerConnection({
+    ...{
+      pam,
+      user,
+      monitor: caller,
+      run: runDir,
+      hostProcesses,
+      storage: settings.storage,
+      nsenter: settings.podman.nsenter,
+    },
+    now: Math.floor(input.now() / 1000),
+    patienceMs: pods ? 6_000 : 2_500,
+  });
+  if (pods) {
+    const { grantPods } = await import('../pod/grant-pod-access.ts');
+    const failed = await grantPods({ settings, run: runDir, log, now: input.now }, user, 'login');
+    for (const error of failed) log.error(error, { user: name });
+  }
+  log.info('session opened', { user: name, rhost: pam.rhost, connection: id });
+  return 0;
+}
+
+/** True where the user may get a profile, by a rule or by `--profile` of a Match block. */
+function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
+  return [...profiles.values(), ...broken.values()].some(
+    ({ groups }) =>
+      groups === undefined ||
+      groups.some((group) => {
+        const gid = groupId(group);
+        return gid !== undefined && user.groups.includes(gid);
+      }),
+  );
+}
+
+interface Words {
+  readonly step?: string;
+  readonly config?: string;
+  readonly hostProcesses: boolean;
+}
+
+/** By hand: node:util costs every login a millisecond. */
+function wordsOf(args: readonly string[]): Words {
+  let words: Words = { hostProcesses: false };
+  for (let at = 0; at < args.length; at += 1) {
+    const [word = '', value] = args.slice(at);
+    if (word === 'open' || word === 'close') words = { ...words, step: word };
+    else if (word === '--host-processes') words = { ...words, hostProcesses: true };
+    else if (word === '--config' && value?.startsWith('/') === true) {
+      words = { ...words, config: value };
+      at += 1;
+    } else throw usage(word);
+  }
+  return words;
+}
+
+function usage(word: string): BerthError {
+  return new BerthError(`pam-session does not know ${word}`, {
+    code: 'usage',
+    exit: 'usage',
+    hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
+  });
+}
+
+function notRoot(): BerthError {
+  return new BerthError('this is for PAM, which runs it as root', {
+    code: 'not-root',
+    exit: 'permission',
+    hint: `See ${installedPath('share/etc/pam.d/berth-session')}.`,
+  });
+}

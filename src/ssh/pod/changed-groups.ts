@@ -1,0 +1,127 @@
+import { writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { objectPath } from '../../desired/kube-object.ts';
+import { asBerthError } from '../../errors.ts';
+import type { User } from '../../identity/user.ts';
+import type { Logger } from '../../log.ts';
+import { apiClient } from '../../reconcile/api-client.ts';
+import { apiError } from '../../reconcile/api-errors.ts';
+import { removePod } from '../../reconcile/remove-pod.ts';
+import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
+import type { PodStatus } from './objects/pod-state.ts';
+import { sweepWords } from './objects/leftovers-script.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { groupsNow, namesOfGroups } from '../../system/group-names.ts';
+import { isTerminal } from '../../system/is-terminal.ts';
+import type { PodPlace } from './exec/open-exec.ts';
+import { PodDialogue } from './exec/pod-dialogue.ts';
+
+export interface ChangedGroups extends PodPlace {
+  readonly host: { readonly user: User };
+  /** With which the pod was made (`groupsText`), by its own word. */
+  readonly had: string;
+  readonly log: Logger;
+}
+
+/** The user waits. Milliseconds. */
+const patienceMs = 10_000;
+
+/** What we had in the pod ourselves is about to go: so many looks, and milliseconds between them. */
+const [looks, everyMs] = [10, 100] as const;
+
+/** How exactly a process's age is known, with a clock of its node's. Milliseconds. */
+const marginMs = 500;
+
+/**
+ * What becomes of a pod that was made when its user had other groups: nothing can change those of a pod
+ * that runs. It is removed where nobody is in it. Else the user is told, on a terminal only, and the session
+ * has the groups of the pod.
+ *
+ * @returns Whether it was removed. Where that cannot be said it stays, and syslog says why.
+ */
+export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
+  const { host, had, log } = changed;
+  const before = had.split(' ').filter((gid) => /^\d{1,10}$/.test(gid));
+  const now = new Set([host.user.gid, ...host.user.groups].filter((gid) => gid !== 0));
+  const old = new Set(before.map(Number));
+  const missing = [...now].filter((gid) => !old.has(gid));
+  const gone = [...old].filter((gid) => !now.has(gid));
+  const fields = { missing: missing.join(','), gone: gone.join(',') };
+  try {
+    // A connection that was there before the change has the former groups still, and makes no pod with them.
+    const current = await groupsNow(host.user.name);
+    if (current === undefined || !sameSet(now, new Set(current.filter((gid) => gid !== 0))))
+      return false;
+    if (await removedIfAlone(changed)) {
+      const code = 'pod-groups-renewed';
+      log.info("deleted the pod to apply the user's changed groups", { code, ...fields });
+      tell('your groups have changed: your session gets a new pod');
+      return true;
+    }
+    const code = 'pod-groups-outdated';
+    log.warning(
+      'the session runs with outdated groups: the user has to end all processes in the pod and log in again',
+      { code, ...fields },
+    );
+    const names = await namesOfGroups([...missing, ...gone]);
+    const named = (gids: readonly number[]): string =>
+      gids.map((gid) => names.get(gid) ?? String(gid)).join(', ');
+    tell(
+      [
+        'your groups have changed, but your pod still has the old ones',
+        ...(missing.length === 0 ? [] : [`missing here: ${named(missing)}`]),
+        ...(gone.length === 0 ? [] : [`no longer yours: ${named(gone)}`]),
+        'to get a new pod, end all your processes in it and log in again',
+      ].join('; '),
+    );
+  } catch (thrown) {
+    log.error(asBerthError(thrown, "comparing the pod's groups with the user's"), fields);
+  }
+  return false;
+}
+
+async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> {
+  const { signal } = deadlineIn(patienceMs);
+  const client = apiClient(server, signal);
+  try {
+    const { namespace, pod: name } = pod;
+    const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+    const answer = await client.send({ method: 'GET', path: objectPath(object) });
+    // Another login was faster.
+    if (answer.status === 404) return true;
+    if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
+    const { uid = '' } = (answer.body as PodStatus).metadata ?? {};
+    if (!(await isAlone({ server, pod }, signal))) return false;
+    await removePod(client, { name, namespace, uid });
+    return true;
+  } finally {
+    client.close();
+  }
+}
+
+/** Nobody has a process in the pod, of a session or left by one. */
+async function isAlone(place: PodPlace, signal: AbortSignal): Promise<boolean> {
+  const dialogue = new PodDialogue({ ...place, argv: sweepWords(), signal });
+  try {
+    const looking = Number(await dialogue.first());
+    for (let look = 1; ; look += 1) {
+      const others = sessionProcesses(podProcesses(await dialogue.ask('table')), looking);
+      if (others.length === 0) return true;
+      // Since this process began.
+      const oursMs = performance.now() + marginMs;
+      if (look === looks || others.some(({ age }) => age * 10 > oursMs)) return false;
+      await sleep(everyMs);
+    }
+  } finally {
+    await dialogue.close();
+  }
+}
+
+function sameSet(one: ReadonlySet<number>, other: ReadonlySet<number>): boolean {
+  return one.size === other.size && [...one].every((each) => other.has(each));
+}
+
+/** Programs read what comes by a pipe. */
+function tell(text: string): void {
+  if (isTerminal(2)) writeSync(2, `${text}\n`);
+}

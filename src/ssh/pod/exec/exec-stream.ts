@@ -1,0 +1,308 @@
+import { randomBytes } from 'node:crypto';
+import { asBerthError, BerthError } from '../../../errors.ts';
+import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
+import {
+  execOutcome,
+  longestStatus,
+  lost,
+  unmarked,
+  type ExecOutcome,
+} from './protocol/exec-status.ts';
+import { protocolError } from './protocol/protocol-error.ts';
+import type { EndMarks } from './protocol/exit-marker.ts';
+import { closePayload, frame, messageInSlot, opcodes } from './protocol/frame.ts';
+import { FrameReader } from './protocol/frame-reader.ts';
+import type { OpenedExec } from './open-exec.ts';
+
+export interface ExecSink {
+  /** What the command says, valid during the call only. */
+  output(channel: 'stdout' | 'stderr', bytes: Buffer): void;
+  /** Once, last. Output has been said before. */
+  end(outcome: ExecOutcome): void;
+}
+
+export interface Heartbeat {
+  /** Milliseconds from one ping to the next. */
+  readonly every: number;
+  /** So many in a row may go unanswered. */
+  readonly missed: number;
+}
+
+export interface ExecStreamOptions {
+  readonly heartbeat?: Heartbeat;
+  /** The command says by these how it ended (`withEndMark`), and nobody else is believed. */
+  readonly marks?: EndMarks;
+}
+
+/** As patient as kubectl, which gives up after 61 s. */
+const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
+
+/** A server that has read all standard input answers within this, in milliseconds. */
+const stuckMs = 300;
+
+/** What may be the beginning of a mark waits so long for the rest: both are one write(2). Milliseconds. */
+const heldMs = 50;
+
+/** Of what is sent at once, as much as a slot has. Bytes. */
+const longestMessage = 64 * 1024;
+
+/** A server closes right after the Status; how long to wait for one that does not, in milliseconds. */
+const closeGrace = 1000;
+
+/** The running command at the other end of an exec stream. */
+export class ExecStream {
+  readonly #opened: OpenedExec;
+  readonly #sink: ExecSink;
+  readonly #heartbeat: Heartbeat;
+  readonly #marks: EndMarks | undefined;
+  /** Made when the first byte of it comes. */
+  #status: Buffer | undefined;
+  #statusBytes = 0;
+  #closeCode: number | undefined;
+  /** A ping of the server's that is being answered, or the next one. */
+  #asked: Buffer | undefined;
+  #over = false;
+  #inputEnded = false;
+  #paused = false;
+  #heard = true;
+  #missed = 0;
+  #pings = 0;
+  /** The last ping that was answered: all that was sent before it has been read. */
+  #answered = 0;
+  /** The first ping after the last of standard input. */
+  #pingAfterInput = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #grace: NodeJS.Timeout | undefined;
+  #stuck: NodeJS.Timeout | undefined;
+  #held: NodeJS.Timeout | undefined;
+
+  constructor(opened: OpenedExec, sink: ExecSink, options: ExecStreamOptions = {}) {
+    this.#opened = opened;
+    this.#sink = sink;
+    this.#heartbeat = options.heartbeat ?? defaultHeartbeat;
+    this.#marks = options.marks;
+  }
+
+  /** From now on the sink is called. */
+  start(): void {
+    const messages = new ChannelReader((channel, bytes) => this.#fromChannel(channel, bytes));
+    const reader = new FrameReader({
+      message: (bytes, first) => messages.message(bytes, first),
+      control: (opcode, payload) => this.#control(opcode, payload),
+    });
+    this.#timer = setInterval(() => this.#beat(), this.#heartbeat.every).unref();
+    this.#opened.socket.start({
+      data: (bytes) => {
+        if (this.#over) return;
+        this.#heard = true;
+        try {
+          reader.push(bytes);
+        } catch (thrown) {
+          this.#end(lost(asBerthError(thrown, 'reading the exec stream')));
+        }
+      },
+      ended: (error) => this.#end(this.#outcome(error)),
+    });
+  }
+
+  /**
+   * Sends standard input that stands in a slot.
+   *
+   * @param sent The slot may be used again.
+   */
+  input(slot: Buffer, length: number, sent: () => void): void {
+    // The command has ended: nobody is there to read it.
+    if (this.#inputEnded) {
+      queueMicrotask(sent);
+      return;
+    }
+    this.#pingAfterInput = this.#pings + 1;
+    this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
+  }
+
+  /** Sends standard input of our own, before that of a slot. */
+  inputText(lines: readonly string[]): void {
+    this.#pingAfterInput = this.#pings + 1;
+    const bytes = Buffer.from(lines.join(''));
+    for (let at = 0; at < bytes.length; at += longestMessage) {
+      const part = bytes.subarray(at, at + longestMessage);
+      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.stdin]), part]));
+    }
+  }
+
+  /** Standard input has ended. @returns false where the protocol can not say so */
+  endInput(): boolean {
+    if (!hasHalfClose(this.#opened.protocol)) return false;
+    if (this.#inputEnded) return true;
+    this.#inputEnded = true;
+    this.#send(opcodes.binary, Buffer.from([channels.close, channels.stdin]));
+    return true;
+  }
+
+  resize(columns: number, rows: number): void {
+    const size = resizeMessage(columns, rows);
+    if (size !== undefined)
+      this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.resize]), size]));
+  }
+
+  /** Nothing is read: the server's own buffers fill, and then the command waits. */
+  pause(): void {
+    this.#paused = true;
+    this.#opened.socket.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#heard = true;
+    this.#opened.socket.resume();
+  }
+
+  /** Ends it from this side. */
+  giveUp(reason: BerthError): void {
+    this.#end(lost(reason));
+  }
+
+  #fromChannel(channel: number, bytes: Buffer): void {
+    if (channel === channels.stdout) this.#output('stdout', bytes);
+    else if (channel === channels.stderr) this.#output('stderr', bytes);
+    else if (channel === channels.error) this.#addStatus(bytes);
+  }
+
+  #output(channel: 'stdout' | 'stderr', bytes: Buffer): void {
+    const own = (said: Buffer): void => this.#sink.output(channel, said);
+    if (this.#marks === undefined) own(bytes);
+    else if (this.#marks.pass(channel, bytes, own)) this.#commandEnded();
+    else if (this.#marks.holds) {
+      clearTimeout(this.#held);
+      this.#held = setTimeout(() => this.#release(), heldMs);
+    }
+  }
+
+  #release(): void {
+    clearTimeout(this.#held);
+    this.#marks?.release((channel, bytes) => this.#sink.output(channel, bytes));
+  }
+
+  /**
+   * What it left running may write on, and the server ends the stream after that. A server that does not
+   * get rid of standard input never ends it: the shell around the command reads what is on its way up to
+   * the end, which is said here; where the server does not take even that, the stream ends from this side.
+   */
+  #commandEnded(): void {
+    // A terminal's last line is read: the shell around the command waits for this.
+    if (this.#marks?.tty === true) this.#send(opcodes.binary, Buffer.from([channels.stdin, 0x0a]));
+    else {
+      this.endInput();
+      if (!this.#inputWaits()) return;
+      this.#ping();
+      this.#stuck = setTimeout(() => {
+        if (this.#inputWaits()) this.#end(this.#outcome(undefined));
+      }, stuckMs);
+    }
+  }
+
+  #addStatus(bytes: Buffer): void {
+    const exitCode = this.#marks?.exitCode;
+    if (exitCode !== undefined) this.#end({ exitCode });
+    else if (this.#statusBytes + bytes.length > longestStatus)
+      throw protocolError(`how the command ended has more than ${longestStatus} bytes`);
+    this.#status ??= Buffer.alloc(longestStatus);
+    this.#statusBytes += bytes.copy(this.#status, this.#statusBytes);
+    this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
+  }
+
+  #control(opcode: number, payload: Buffer): void {
+    if (opcode === opcodes.ping) this.#pong(payload);
+    if (opcode === opcodes.pong && payload.length === 4) this.#answered = payload.readUInt32BE();
+    if (opcode !== opcodes.close) return;
+    this.#closeCode = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
+    this.#end(this.#outcome(undefined));
+  }
+
+  /** The last ping is answered (RFC 6455, 5.5.3): a server that asks and does not read makes nothing wait. */
+  #pong(payload: Buffer): void {
+    const first = this.#asked === undefined;
+    this.#asked = payload;
+    if (first) this.#answerPing();
+  }
+
+  #answerPing(): void {
+    const payload = this.#asked;
+    if (payload === undefined || this.#over) return;
+    this.#opened.socket.write(frame(opcodes.pong, payload, mask()), () => {
+      if (this.#asked === payload) this.#asked = undefined;
+      else this.#answerPing();
+    });
+  }
+
+  #outcome(error: Error | undefined): ExecOutcome {
+    const exitCode = this.#marks?.exitCode;
+    if (exitCode !== undefined) return { exitCode };
+    if (this.#status !== undefined) {
+      const said = execOutcome(this.#status.toString('utf8', 0, this.#statusBytes));
+      return this.#marks === undefined ? said : unmarked(said, this.#marks.missing);
+    }
+    const how =
+      error?.message ??
+      (this.#closeCode === undefined ? 'it ended' : `it was closed with code ${this.#closeCode}`);
+    return lost(connectionLost(how, error));
+  }
+
+  /** Counted in turns of the event loop: a process that was stopped for an hour asks again first. */
+  #beat(): void {
+    // While nothing is read, no answer can come.
+    if (this.#heard || this.#paused || this.#inputWaits()) this.#missed = 0;
+    else this.#missed += 1;
+    if (this.#missed >= this.#heartbeat.missed || this.#opened.socket.hostIsSilent()) {
+      this.#end(lost(connectionLost('the API server does not answer any more', undefined)));
+      return;
+    }
+    this.#heard = false;
+    if (!this.#paused) this.#ping();
+  }
+
+  #ping(): void {
+    this.#pings += 1;
+    const number = Buffer.alloc(4);
+    number.writeUInt32BE(this.#pings);
+    this.#send(opcodes.ping, number);
+  }
+
+  /**
+   * A command that does not read its input keeps the API server from reading what we send, pings too: then
+   * silence means nothing, and only the host itself tells whether it is there.
+   */
+  #inputWaits(): boolean {
+    return this.#answered < this.#pingAfterInput;
+  }
+
+  #send(opcode: number, payload: Buffer): void {
+    if (!this.#over) this.#opened.socket.write(frame(opcode, payload, mask()));
+  }
+
+  #end(outcome: ExecOutcome): void {
+    if (this.#over) return;
+    this.#send(opcodes.close, closePayload(1000));
+    this.#over = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#grace);
+    clearTimeout(this.#stuck);
+    this.#release();
+    this.#opened.socket.destroy();
+    this.#sink.end(outcome);
+  }
+}
+
+function mask(): Buffer {
+  return randomBytes(4);
+}
+
+function connectionLost(how: string, cause: Error | undefined): BerthError {
+  return new BerthError(`the connection to the pod broke: ${how}`, {
+    code: 'exec-connection-lost',
+    exit: 'temporary',
+    hint: 'Log in again. It is not known how the command ended. Admins: check the pod, its node and the API server.',
+    forUser: true,
+    cause,
+  });
+}

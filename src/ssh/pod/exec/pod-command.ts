@@ -1,0 +1,52 @@
+import type { ExecOutcome } from './protocol/exec-status.ts';
+import type { OwnOutput } from './stdout-sink.ts';
+import type { PodPlace } from './open-exec.ts';
+import { PushedInput } from './pushed-input.ts';
+import { relay } from './relay.ts';
+
+export interface PodCommand extends PodPlace {
+  readonly argv: readonly string[];
+  readonly input?: readonly Buffer[];
+  readonly signal?: AbortSignal;
+}
+
+/** What it says is a few lines. Bytes. */
+const longestAnswer = 4096;
+
+/**
+ * Runs a small command of our own in a pod.
+ *
+ * @returns How it ended, and the beginning of what it said.
+ * @throws {BerthError} what `openExec` throws: then nothing ran
+ */
+export async function podCommand({
+  server,
+  pod,
+  argv,
+  input = [],
+  signal,
+}: PodCommand): Promise<ExecOutcome & { readonly stdout: string; readonly stderr: string }> {
+  const stdin = new PushedInput(...input);
+  stdin.end();
+  const stdout = collected();
+  const stderr = collected();
+  const outcome = await relay({
+    ...{ server, stdin, stdout, stderr, target: { ...pod, argv, tty: false } },
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function collected(): OwnOutput & { readonly text: () => string } {
+  let bytes = Buffer.alloc(0);
+  return {
+    write: (more) => {
+      bytes = Buffer.concat([bytes, more.subarray(0, longestAnswer - bytes.length)]);
+      return true;
+    },
+    onDrained: () => undefined,
+    onBroken: () => undefined,
+    flushed: () => Promise.resolve(),
+    text: () => bytes.toString('utf8').trim(),
+  };
+}

@@ -1,0 +1,109 @@
+import { BerthError } from '../../../errors.ts';
+import { escapeControl } from '../../../log.ts';
+import type { ExecOutcome } from './protocol/exec-status.ts';
+import type { OwnOutput } from './stdout-sink.ts';
+import type { PodPlace } from './open-exec.ts';
+import { PushedInput } from './pushed-input.ts';
+import { relay } from './relay.ts';
+
+/** What is said in answer to one line, in bytes: some thousand processes. */
+const longestAnswer = 1024 * 1024;
+
+const longestComplaint = 2000;
+
+/** A command of our own in a pod that answers each line with lines, the last of which is a dot. */
+export class PodDialogue {
+  readonly #input = new PushedInput();
+  readonly #outcome: Promise<ExecOutcome>;
+  readonly #broken = new AbortController();
+  #said = Buffer.alloc(0);
+  #complaint = '';
+  #heard: (() => void) | undefined;
+
+  constructor({
+    server,
+    pod,
+    argv,
+    signal,
+  }: PodPlace & { readonly argv: readonly string[]; readonly signal: AbortSignal }) {
+    this.#outcome = relay({
+      ...{ server, stdin: this.#input, target: { ...pod, argv, tty: false } },
+      stdout: output((bytes) => this.#hear(bytes)),
+      stderr: output((bytes) => {
+        if (this.#complaint.length < longestComplaint) this.#complaint += bytes.toString();
+      }),
+      signal: AbortSignal.any([signal, this.#broken.signal]),
+    });
+    // Whoever asks is told.
+    this.#outcome.catch(() => undefined);
+  }
+
+  /** Its first line, said without being asked. @throws as `ask` */
+  async first(): Promise<string> {
+    return (await this.#until(/^[^\n]*\n/))[0] ?? '';
+  }
+
+  /**
+   * @returns The lines before the dot.
+   * @throws {BerthError} `pod-dialogue-ended`; why the exec ended, or what `openExec` throws
+   */
+  async ask(line: string): Promise<readonly string[]> {
+    this.#input.push(Buffer.from(`${line}\n`));
+    return (await this.#until(/^(?:[^]*\n)?\.\n/)).slice(0, -1);
+  }
+
+  /** Ends it, and waits for that. */
+  async close(): Promise<void> {
+    this.#input.end();
+    await this.#outcome.catch(() => undefined);
+  }
+
+  #hear(bytes: Buffer): void {
+    this.#said = Buffer.concat([this.#said, bytes]);
+    if (this.#said.length > longestAnswer) this.#broken.abort(tooLong());
+    this.#heard?.();
+  }
+
+  async #until(end: RegExp): Promise<string[]> {
+    for (;;) {
+      const [answer] = end.exec(this.#said.toString('latin1')) ?? [];
+      if (answer !== undefined) {
+        this.#said = this.#said.subarray(answer.length);
+        return answer.trimEnd().split('\n');
+      }
+      const { promise, resolve } = Promise.withResolvers<undefined>();
+      this.#heard = () => resolve(undefined);
+      const outcome = await Promise.race([promise, this.#outcome]);
+      if (outcome !== undefined) throw outcome.reason ?? this.#ended(outcome);
+    }
+  }
+
+  #ended({ exitCode }: ExecOutcome): BerthError {
+    const said = escapeControl(this.#complaint.trim().slice(0, longestComplaint));
+    return new BerthError(`the shell in the pod ended with exit code ${exitCode}: ${said}`, {
+      code: 'pod-dialogue-ended',
+      exit: 'temporary',
+      hint: 'The image needs /bin/sh and tr.',
+    });
+  }
+}
+
+function output(take: (bytes: Buffer) => void): OwnOutput {
+  return {
+    write: (bytes) => {
+      take(bytes);
+      return true;
+    },
+    onDrained: () => undefined,
+    onBroken: () => undefined,
+    flushed: () => Promise.resolve(),
+  };
+}
+
+function tooLong(): BerthError {
+  return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
+    code: 'pod-dialogue-endless',
+    exit: 'temporary',
+    hint: 'A process of the user may be imitating it: delete the pod with kubectl.',
+  });
+}

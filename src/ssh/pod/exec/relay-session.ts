@@ -1,0 +1,79 @@
+import { BerthError } from '../../../errors.ts';
+import type { ExecOutcome } from './protocol/exec-status.ts';
+import { ownInput } from './stdin-source.ts';
+import { ownOutput } from './stdout-sink.ts';
+import { staySmall } from './disable-jit.ts';
+import { rawTerminal, type RawTerminal } from './raw-terminal.ts';
+import { relay, type RelayInput } from './relay.ts';
+
+export type RelaySession = Omit<
+  RelayInput,
+  'stdin' | 'stdout' | 'stderr' | 'terminal' | 'onOpen'
+> & {
+  /** Runs before the signals that end a session have their own way again. */
+  readonly cleanUp?: (outcome: ExecOutcome | undefined) => Promise<void>;
+  /** Hands a signal to the command. Where it can not, the session ends by it. */
+  readonly handOn?: (signal: NodeJS.Signals) => Promise<void>;
+};
+
+/** What ends a session from outside: the client is gone, or an admin, or the machine goes down. */
+const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
+
+/** What a client may send to its command, by way of sshd (session.c, name2sig). */
+const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/**
+ * This process as the local end of a command in a pod: its descriptors, its terminal where the command
+ * has one, and the signals that it gets.
+ *
+ * @returns The command's exit code; 255 and a reason where nobody knows it.
+ * @throws {BerthError} what `openExec` throws: then nothing ran
+ */
+export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
+  const ending = new AbortController();
+  const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
+  const { handOn } = session;
+  const handled = (signal: NodeJS.Signals): void =>
+    void handOn?.(signal).catch(() => {
+      if (isEnding(signal)) end(signal);
+    });
+  const listeners = new Map<NodeJS.Signals, (signal: NodeJS.Signals) => void>(
+    endingSignals.map((signal) => [signal, end]),
+  );
+  if (handOn !== undefined) for (const signal of clientSignals) listeners.set(signal, handled);
+  for (const [signal, listener] of listeners) process.on(signal, listener);
+  let terminal: RawTerminal | undefined;
+  let outcome: ExecOutcome | undefined;
+  try {
+    const given = session.signal === undefined ? [] : [session.signal];
+    terminal = session.target.tty ? rawTerminal() : undefined;
+    outcome = await relay({
+      ...session,
+      stdin: ownInput(),
+      stdout: ownOutput(1),
+      stderr: ownOutput(2),
+      onOpen: staySmall,
+      signal: AbortSignal.any([...given, ending.signal]),
+      ...(terminal === undefined ? {} : { terminal }),
+    });
+    return outcome;
+  } finally {
+    terminal?.restore();
+    await session.cleanUp?.(outcome);
+    for (const [signal, listener] of listeners) process.off(signal, listener);
+  }
+}
+
+function isEnding(signal: NodeJS.Signals): boolean {
+  return endingSignals.some((each) => each === signal);
+}
+
+function signalled(signal: NodeJS.Signals): BerthError {
+  return new BerthError(`the session was ended by ${signal}`, {
+    code: 'session-signalled',
+    exit: 'temporary',
+    hint: 'The client went away, or an admin ended it; how the command ended is not known.',
+    forUser: true,
+    fields: { signal },
+  });
+}

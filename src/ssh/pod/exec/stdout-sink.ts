@@ -1,0 +1,163 @@
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { isErrno } from '../../../errors.ts';
+import { isTerminal } from '../../../system/is-terminal.ts';
+
+/** Descriptor 1 or 2 of this process, written to without ever waiting in the kernel. */
+export interface OwnOutput {
+  /** Takes the bytes, or a copy of them. @returns false where it is full: `onDrained` is called later */
+  write(bytes: Buffer): boolean;
+  onDrained: () => void;
+  /** Nobody reads any more (EPIPE), or it can not be written to (ENOSPC). */
+  onBroken: (error: Error) => void;
+  /** Resolves when all is written, or never will be. */
+  flushed(): Promise<void>;
+}
+
+/** What one read from the network brings, with what it began before. */
+const heldSize = 128 * 1024;
+
+/** How to wait until a full one takes more. */
+interface Later {
+  /** Writes what the kernel did not take; calls back when it has, or can not. */
+  write(bytes: Buffer, done: (error?: Error | null) => void): void;
+}
+
+export function ownOutput(descriptor: 1 | 2): OwnOutput {
+  if (isTerminal(descriptor)) return terminalOutput(descriptor);
+  const stat = fstatSync(descriptor);
+  if (!stat.isFIFO() && !stat.isSocket()) return output(descriptor, neverFull);
+  // Makes the descriptor non-blocking; Node gives it back as it was when the process ends.
+  const socket = new Socket({ fd: descriptor, readable: false, writable: true });
+  // The callback of each write tells it too.
+  socket.on('error', () => undefined);
+  return output(descriptor, socket);
+}
+
+/** Non-blocking by a descriptor of our own: the terminal is other processes' as well. */
+function terminalOutput(descriptor: number): OwnOutput {
+  const own = openSync(
+    `/proc/self/fd/${descriptor}`,
+    constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+  );
+  return output(own, new TerminalQueue(own));
+}
+
+/** A terminal can not be waited for in Node: it is asked again, at most every 50 ms. In order. */
+class TerminalQueue implements Later {
+  readonly #descriptor: number;
+  readonly #queue: { bytes: Buffer; readonly done: (error?: Error) => void }[] = [];
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  write(bytes: Buffer, done: (error?: Error) => void): void {
+    if (this.#queue.push({ bytes, done }) === 1) this.#askAgain(1);
+  }
+
+  #askAgain(wait: number): void {
+    setTimeout(() => {
+      let progress = false;
+      for (let [first] = this.#queue; first !== undefined; [first] = this.#queue) {
+        const { written, error } = writeSome(this.#descriptor, first.bytes);
+        progress ||= written > 0;
+        first.bytes = first.bytes.subarray(written);
+        if (error === undefined && first.bytes.length > 0) {
+          this.#askAgain(progress ? 1 : Math.min(50, wait * 2));
+          return;
+        }
+        first.done(error);
+        this.#queue.shift();
+      }
+    }, wait);
+  }
+}
+
+/** Files and devices: the kernel takes all, or fails. */
+const neverFull: Later = {
+  write: (_bytes, done) => done(Object.assign(new Error('a short write'), { code: 'ENOSPC' })),
+};
+
+function output(descriptor: number, later: Later): OwnOutput {
+  const waiters: (() => void)[] = [];
+  let waiting = 0;
+  let broken = false;
+  const held = new Held();
+  const settle = (): void => {
+    for (const resolve of waiters.splice(0)) resolve();
+  };
+  const self: OwnOutput = {
+    onDrained: () => undefined,
+    onBroken: () => undefined,
+    write(bytes) {
+      if (broken) return true;
+      const { written, error } =
+        waiting > 0 ? { written: 0, error: undefined } : writeSome(descriptor, bytes);
+      if (error !== undefined) {
+        fail(error);
+        return true;
+      }
+      if (written === bytes.length) return true;
+      waiting += 1;
+      // The caller's buffer is used again.
+      later.write(held.keep(bytes.subarray(written)), (failed) => {
+        waiting -= 1;
+        if (failed) fail(failed);
+        else if (waiting === 0) {
+          held.clear();
+          settle();
+          self.onDrained();
+        }
+      });
+      return false;
+    },
+    flushed: () =>
+      new Promise((resolve) => {
+        if (waiting === 0 || broken) resolve();
+        else waiters.push(resolve);
+      }),
+  };
+  function fail(error: Error): void {
+    if (broken) return;
+    broken = true;
+    settle();
+    self.onBroken(error);
+  }
+  return self;
+}
+
+function writeSome(
+  descriptor: number,
+  bytes: Buffer,
+): { readonly written: number; readonly error: Error | undefined } {
+  let written = 0;
+  while (written < bytes.length) {
+    try {
+      written += writeSync(descriptor, bytes, written);
+    } catch (thrown) {
+      if (isErrno(thrown, 'EAGAIN')) break;
+      if (!isErrno(thrown, 'EINTR')) return { written, error: thrown as Error };
+    }
+  }
+  return { written, error: undefined };
+}
+
+/** What waits is at most what one read brought: it finds room in the same place each time. */
+class Held {
+  #room = Buffer.alloc(0);
+  #used = 0;
+
+  keep(bytes: Buffer): Buffer {
+    if (this.#room.length === 0) this.#room = Buffer.from(new ArrayBuffer(heldSize));
+    const place = this.#room.subarray(this.#used, this.#used + bytes.length);
+    if (place.length < bytes.length) return Buffer.from(bytes);
+    this.#used += bytes.copy(place);
+    return place;
+  }
+
+  /** All of it is written. */
+  clear(): void {
+    this.#used = 0;
+  }
+}

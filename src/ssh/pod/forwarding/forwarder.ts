@@ -1,0 +1,224 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { asBerthError } from '../../../errors.ts';
+import type { Logger } from '../../../log.ts';
+import type { BridgeSink } from './protocol/multiplexer.ts';
+import { portRanges } from './protocol/endpoints.ts';
+import { reservedPorts } from './listening-sockets.ts';
+import { leadOrFollow, type Lead } from './leader-election.ts';
+import { openBridge, type BridgeLink } from './helper-connection.ts';
+import { BridgePorts } from './port-mirror.ts';
+import type { PodPlace } from '../exec/open-exec.ts';
+import { BridgedSockets } from './relay-sockets.ts';
+import type { SocketFolders } from './socket-directories.ts';
+import { UserSeats } from './user-quota.ts';
+import { x11Cookie } from './x11-cookie.ts';
+
+export interface BridgeInput extends PodPlace {
+  readonly uid: number;
+  /** The user's alone, for what the user's sessions on this host say to each other. */
+  readonly folder: string;
+  readonly sockets: SocketFolders;
+  readonly log: Logger;
+  /** Path of sshd's agent. */
+  readonly agent?: string;
+  /** Of sshd's display: its number, and where it listens. */
+  readonly x11?: { readonly display: number; readonly host: string; readonly authority: string };
+}
+
+/** What a user has on this host at a time, by all sessions and pods together: blocks, and seats in each. */
+const userConnections = { name: 'connections', blocks: 16, size: 32 } as const;
+const userPlaces = { name: 'places', blocks: 4, size: 32 } as const;
+
+/** Until sockets of the session are there; one that takes longer begins without. Milliseconds. */
+const readyMs = 10_000;
+
+/** What is on its way at the end may take, at each step, in milliseconds. */
+const lastMs = 1000;
+
+/**
+ * The session's sockets of sshd, in the pod. sshd opens them on the login node, as its own; a helper in
+ * the pod has others, and what comes to either goes to the other one.
+ */
+export class Bridge {
+  readonly #input: BridgeInput;
+  readonly #seats: { readonly connections: UserSeats; readonly places: UserSeats };
+  readonly #sockets: BridgedSockets;
+  readonly #ending = new AbortController();
+  #link: Promise<BridgeLink> | undefined;
+  #ports: BridgePorts | undefined;
+  #leading: Promise<unknown> = Promise.resolve();
+  #ready: ((word: Readonly<Record<string, unknown>>) => void) | undefined;
+  #flushed: (() => void) | undefined;
+  /** The program in the pod is not ours any more: nothing is said to it again. */
+  #refused = false;
+
+  constructor(input: BridgeInput) {
+    this.#input = input;
+    const { folder, log } = input;
+    this.#seats = {
+      connections: new UserSeats({ ...userConnections, folder, log }),
+      places: new UserSeats({ ...userPlaces, folder, log }),
+    };
+    this.#sockets = new BridgedSockets(this.#seats.connections);
+  }
+
+  /**
+   * Agent and display of this session.
+   *
+   * @returns What the environment inside says of them; nothing of what can not be had.
+   * @throws {BerthError} as `openExec`
+   */
+  async own(): Promise<Readonly<Record<string, string>>> {
+    const { agent, x11, log } = this.#input;
+    const cookie = x11 === undefined ? undefined : await this.#cookie(x11);
+    if (agent === undefined && cookie === undefined) return {};
+    const { connections, ended } = await this.#opened();
+    const folder = `/tmp/berth-${randomBytes(12).toString('hex')}`;
+    const ready = new Promise<Readonly<Record<string, unknown>>>((resolve) => {
+      this.#ready = resolve;
+    });
+    connections.say({
+      begin: {
+        folder,
+        agent: agent !== undefined,
+        ...(cookie === undefined ? {} : { x11: { display: x11?.display, cookie } }),
+      },
+    });
+    const late = new Promise<string>((resolve) => {
+      setTimeout(() => resolve('the helper does not answer'), readyMs).unref();
+    });
+    const word = await Promise.race([ready, ended, late]);
+    if (typeof word === 'string' || 'why' in word) {
+      const why = typeof word === 'string' ? word : String(word.why);
+      log.warning('agent and display stay on the login node', { why });
+      return {};
+    }
+    const display = displayOf(word.display);
+    return {
+      ...(agent === undefined ? {} : { SSH_AUTH_SOCK: `${folder}/agent` }),
+      ...(display === undefined
+        ? {}
+        : { DISPLAY: `localhost:${display}.0`, XAUTHORITY: `${folder}/Xauthority` }),
+    };
+  }
+
+  /**
+   * Ports, from now to the end, by this session or another one. Resolves when they are there.
+   *
+   * @throws {BerthError} as `openExec`, and `takeLock`
+   */
+  ports(): Promise<void> {
+    const { folder, server, pod } = this.#input;
+    const name = createHash('sha256').update(`${server.url} ${pod.namespace} ${pod.pod}`);
+    const place = `${folder}/${name.digest('hex').slice(0, 16)}`;
+    return new Promise((resolve, reject) => {
+      const { signal } = this.#ending;
+      const leading = leadOrFollow({ place, lead: () => this.#lead(), signal }, resolve);
+      this.#leading = leading.then(resolve, reject);
+    });
+  }
+
+  /** What the pod's programs have said before still arrives. */
+  async stop(): Promise<void> {
+    const link = await this.#link?.catch(() => undefined);
+    if (link !== undefined && this.#sockets.size > 0) {
+      const flushed = new Promise<void>((resolve) => {
+        this.#flushed = resolve;
+      });
+      link.connections.say({ flush: true });
+      await Promise.race([flushed, link.ended, after(lastMs)]);
+      await this.#sockets.end(lastMs);
+    }
+    this.#ending.abort();
+    this.#ports?.stop();
+    link?.stop();
+    await Promise.race([this.#leading, after(lastMs)]);
+    await Promise.all([this.#seats.connections.end(), this.#seats.places.end()]);
+  }
+
+  async #lead(): Promise<Lead | undefined> {
+    if (this.#refused) return undefined;
+    const { uid, log, sockets: folders } = this.#input;
+    const { connections, ended } = await this.#opened();
+    const ports = new BridgePorts({
+      ...{ uid, connections, folders, log },
+      sockets: this.#sockets,
+      seats: this.#seats.places,
+      reserved: portRanges(reservedPorts()),
+    });
+    this.#ports = ports;
+    const first = await Promise.race([ports.start(), ended]);
+    const over = ended.then(({ why, impossible, fault }) => {
+      ports.stop();
+      if (impossible) log.info('ports are not forwarded to the pod', { why });
+      else if (!this.#ending.signal.aborted && fault === undefined)
+        log.warning('ports are not forwarded any more', { why });
+    });
+    if (first?.impossible !== true) return { sync: () => ports.sync(), over };
+    await over;
+    return undefined;
+  }
+
+  #opened(): Promise<BridgeLink> {
+    if (this.#link !== undefined) return this.#link;
+    const link = openBridge(this.#input, this.#sink());
+    this.#link = link;
+    link
+      .then(({ ended }) => ended)
+      .then(({ fault }) => {
+        this.#refused ||= fault !== undefined;
+        if (fault !== undefined) this.#input.log.error(fault);
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        this.#link = undefined;
+      });
+    return link;
+  }
+
+  #sink(): BridgeSink {
+    return {
+      opened: (target, connection) => {
+        const { agent, x11 } = this.#input;
+        if (target === 'agent' && agent !== undefined)
+          return this.#sockets.reach({ path: agent }, connection);
+        if (target === 'x11' && x11 !== undefined)
+          return this.#sockets.reach({ host: x11.host, port: 6000 + x11.display }, connection);
+        return this.#ports?.opened(target, connection);
+      },
+      word: (word) => {
+        if (typeof word.ready === 'object' && word.ready !== null)
+          this.#ready?.(word.ready as Readonly<Record<string, unknown>>);
+        if (word.flushed === true) this.#flushed?.();
+        this.#ports?.heard(word);
+      },
+    };
+  }
+
+  async #cookie({
+    display,
+    authority,
+  }: NonNullable<BridgeInput['x11']>): Promise<string | undefined> {
+    const { uid, log } = this.#input;
+    let why = 'sshd left no cookie for the display';
+    try {
+      const cookie = await x11Cookie(authority, display, uid);
+      if (cookie !== undefined) return cookie;
+    } catch (thrown) {
+      why = asBerthError(thrown, 'the cookie of the display').message;
+    }
+    log.warning('no X11 in the pod', { display, file: authority, why });
+    return undefined;
+  }
+}
+
+/** What the pod says that its display's number is. */
+function displayOf(said: unknown): number | undefined {
+  return Number.isInteger(said) && Number(said) >= 0 && Number(said) < 100
+    ? Number(said)
+    : undefined;
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,117 @@
+import { lstatSync } from 'node:fs';
+import type { Profile } from '../../../config/profile/profile.ts';
+import { asBerthError } from '../../../errors.ts';
+import { forwardedDisplay } from './protocol/xauthority.ts';
+import type { SessionHost } from '../../request/session-host.ts';
+import { displayHost, SshdListeners } from './sshd-listeners.ts';
+import { notYet } from '../exec/open-exec.ts';
+import type { Bridge, BridgeInput } from './forwarder.ts';
+
+export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'sockets' | 'log'> & {
+  readonly host: SessionHost;
+  readonly profile: Profile;
+  /** As sshd made it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
+
+/** What lives this long may have ports that somebody wants; before, nothing is loaded. Milliseconds. */
+const laterMs = 1000;
+
+/**
+ * sshd's forwards for a session in a pod. Most sessions are over before they need any: the bridge is
+ * loaded and started where sshd has made one already, and for those that last.
+ */
+export class Forwards {
+  readonly #input: ForwardsInput;
+  #bridge: Promise<Bridge> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(input: ForwardsInput) {
+    this.#input = input;
+  }
+
+  /**
+   * What a command may ask for at once is there when this resolves.
+   *
+   * @returns Of the environment inside.
+   * @throws {BerthError} as `openExec`: then the pod is not there, or no way to it
+   */
+  async before(): Promise<Readonly<Record<string, string>>> {
+    if (!this.#input.profile.pod.forwards) return {};
+    try {
+      return await this.#atOnce();
+    } catch (thrown) {
+      const error = asBerthError(thrown, 'forwarding to the pod');
+      // The command would meet the same. Anything else costs the forwards only.
+      if (error.code.startsWith('exec-')) throw error;
+      this.#input.log.error(error);
+      return {};
+    }
+  }
+
+  /** The pod has to be made first; `before` is asked again then. */
+  postpone(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await (await this.#bridge)?.stop();
+  }
+
+  async #atOnce(): Promise<Readonly<Record<string, string>>> {
+    const { host, profile, env, sockets } = this.#input;
+    const { uid } = host.user;
+    const agent = profile.agent ? ownSocket(env.SSH_AUTH_SOCK, uid) : undefined;
+    const x11 = profile.x11 ? displayOf(host, env) : undefined;
+    const bridge = () => this.#loaded({ ...(agent && { agent }), ...(x11 && { x11 }) });
+    const own = agent !== undefined || x11 !== undefined ? await (await bridge()).own() : {};
+    if (new SshdListeners(uid, sockets.remote).now().size > 0) await (await bridge()).ports();
+    else this.#later();
+    return own;
+  }
+
+  #later(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#portsNow(), laterMs).unref();
+  }
+
+  async #portsNow(): Promise<void> {
+    try {
+      await (await this.#loaded({})).ports();
+    } catch (thrown) {
+      const error = asBerthError(thrown, 'forwarding ports to the pod');
+      if (notYet.includes(error.code)) this.#later();
+      else this.#input.log.error(error);
+    }
+  }
+
+  #loaded(own: Pick<BridgeInput, 'agent' | 'x11'>): Promise<Bridge> {
+    const { host, log, folder, sockets, server, pod } = this.#input;
+    const { uid } = host.user;
+    this.#bridge ??= import('./forwarder.ts').then(
+      (loaded) => new loaded.Bridge({ ...own, uid, log, folder, sockets, server, pod }),
+    );
+    return this.#bridge;
+  }
+}
+
+/** sshd's display, where it is this user's. A value that the client made up leads nowhere. */
+function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInput['x11'] {
+  const display = forwardedDisplay(env.DISPLAY);
+  const host = display === undefined ? undefined : displayHost(display, user.uid);
+  if (display === undefined || host === undefined) return undefined;
+  return { display, host, authority: env.XAUTHORITY ?? `${user.home}/.Xauthority` };
+}
+
+/** sshd's agent. A path that the client made up, or somebody else's socket, leads nowhere. */
+function ownSocket(path: string | undefined, uid: number): string | undefined {
+  if (path === undefined || !/^\/tmp\/ssh-\w+\/agent\.\d+$|\/\.ssh\/agent\/[\w.-]+$/.test(path))
+    return undefined;
+  try {
+    const status = lstatSync(path);
+    return status.isSocket() && status.uid === uid ? path : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,163 @@
+import { Socket } from 'node:net';
+import type { Connection, ConnectionSink } from './protocol/bridge-end.ts';
+import type { Address } from './sshd-listeners.ts';
+import type { UserSeats } from './user-quota.ts';
+
+/** The sockets of the login node that lead through the bridge. */
+export class BridgedSockets {
+  readonly #open = new Set<Socket>();
+  readonly #places = new Places();
+  readonly #seats: UserSeats;
+
+  /** @param seats Of all the user's connections on this host. */
+  constructor(seats: UserSeats) {
+    this.#seats = seats;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * A seat for a socket, until it is closed.
+   *
+   * @returns false where the user has as many as may be, or the socket was closed meanwhile
+   */
+  async seat(socket: Socket): Promise<boolean> {
+    if (!(await this.#seats.take())) return false;
+    if (!socket.destroyed) {
+      socket.once('close', () => this.#seats.give());
+      return true;
+    }
+    this.#seats.give();
+    return false;
+  }
+
+  /** Joins a socket, which is not read yet and has a seat or waits for one, to a connection. */
+  join(socket: Socket, connection: Connection): ConnectionSink {
+    this.#open.add(socket);
+    const held = new HeldBytes(this.#places);
+    let writing = socket.pending;
+    let ended = false;
+    const write = (): void => {
+      const next = socket.destroyed ? undefined : held.take();
+      writing = next !== undefined;
+      if (next === undefined) {
+        if (ended) socket.end();
+        return;
+      }
+      socket.write(next, () => {
+        held.release(next);
+        connection.taken(next.length);
+        write();
+      });
+    };
+    if (writing) socket.once('connect', write);
+    socket.on('data', (bytes) => connection.send(bytes));
+    socket.on('end', () => connection.end());
+    socket.on('error', () => connection.close());
+    socket.on('close', () => {
+      this.#open.delete(socket);
+      // Where both ends have ended, this says nothing more.
+      if (!socket.writableFinished || !socket.readableEnded) connection.close();
+      const lost = held.clear();
+      if (lost > 0) connection.taken(lost);
+    });
+    socket.resume();
+    return {
+      data: (bytes) => {
+        if (socket.destroyed) connection.taken(bytes.length);
+        else held.keep(bytes);
+        if (!writing) write();
+      },
+      end: () => {
+        ended = true;
+        if (!writing) socket.end();
+      },
+      closed: () => socket.destroy(),
+      full: () => socket.pause(),
+      room: () => socket.resume(),
+    };
+  }
+
+  /** A connection of the pod's to a socket of this host, as soon as the user has a seat for it. */
+  reach(place: Address, connection: Connection): ConnectionSink {
+    const socket = new Socket({ allowHalfOpen: true });
+    const sink = this.join(socket, connection);
+    void this.seat(socket).then((has) => {
+      if (has) socket.connect({ ...place });
+      else socket.destroy();
+    });
+    return sink;
+  }
+
+  /** Waits until what came is written, at most so many milliseconds; then all are closed. */
+  async end(patienceMs: number): Promise<void> {
+    const all = [...this.#open];
+    const written = all.map(
+      (socket) => new Promise<void>((resolve) => void socket.end(() => resolve())),
+    );
+    const patience = new Promise((resolve) => setTimeout(resolve, patienceMs).unref());
+    await Promise.race([Promise.allSettled(written), patience]);
+    for (const socket of all) socket.destroy();
+  }
+}
+
+/** Sizes of places, in bytes: one byte that waits costs no more than the first, whatever else waits. */
+const placeSizes = [4 * 1024, 16 * 1024, 64 * 1024] as const;
+
+/** Places that are used again: a long stream leaves nothing to collect. */
+class Places {
+  readonly #free = new Map<number, Buffer[]>(placeSizes.map((size) => [size, []]));
+
+  /** @returns One for as many bytes, or the largest. */
+  take(bytes: number): Buffer {
+    const size = placeSizes.find((each) => each >= bytes) ?? placeSizes[2];
+    return this.#free.get(size)?.pop() ?? Buffer.from(new ArrayBuffer(size));
+  }
+
+  /** @param part Of a place, from its beginning. */
+  release({ buffer }: Buffer): void {
+    this.#free.get(buffer.byteLength)?.push(Buffer.from(buffer));
+  }
+}
+
+/** Bytes of one connection that wait to be written, in order: pieces of one byte share a place. */
+class HeldBytes {
+  readonly #places: Places;
+  readonly #waiting: { readonly place: Buffer; used: number }[] = [];
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  keep(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length;) {
+      let last = this.#waiting.at(-1);
+      if (last === undefined || last.used === last.place.length) {
+        last = { place: this.#places.take(bytes.length - at), used: 0 };
+        this.#waiting.push(last);
+      }
+      const count = bytes.copy(last.place, last.used, at);
+      last.used += count;
+      at += count;
+    }
+  }
+
+  /** Nothing where nothing waits. What is given is to be released. */
+  take(): Buffer | undefined {
+    const first = this.#waiting.shift();
+    return first?.place.subarray(0, first.used);
+  }
+
+  release(taken: Buffer): void {
+    this.#places.release(taken);
+  }
+
+  /** @returns how many bytes are lost */
+  clear(): number {
+    const lost = this.#waiting.splice(0);
+    for (const { place } of lost) this.#places.release(place);
+    return lost.reduce((sum, { used }) => sum + used, 0);
+  }
+}

@@ -1,0 +1,246 @@
+import { hostname } from 'node:os';
+import type { SshSettings } from '../../config/profile/profile.ts';
+import type { ClusterSettings } from '../../config/settings.ts';
+import { sessionServiceAccount } from '../../desired/names.ts';
+import { asBerthError, type BerthError } from '../../errors.ts';
+import { namespaceOf } from '../../desired/user-names.ts';
+import type { User } from '../../identity/user.ts';
+import type { Logger } from '../../log.ts';
+import { apiClient } from '../../reconcile/api-client.ts';
+import { requestToken } from '../../reconcile/request-token.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import { adminAccess, type AccessDeps } from '../../clusters/admin-access.ts';
+import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
+import { loadSettings } from '../../settings/load-site.ts';
+import { readLoginRecord } from '../../clusters/login-record.ts';
+import {
+  podAccessClusters,
+  readPodAccess,
+  removePodAccess,
+  writePodAccess,
+  type PodAccess,
+} from './pod-grant-file.ts';
+import { handOver, handOverRefusal, isAsHandedOver } from './pod-handover.ts';
+import { podCluster, podProfiles } from './pod-cluster.ts';
+import { holdSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
+import type { SessionSite } from '../connections/state-paths.ts';
+
+type SessionCluster = ReturnType<typeof podCluster>;
+
+export interface PodSite extends Pick<SessionSite, 'run'> {
+  readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
+  readonly log: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The API server gives no token for less than ten minutes. A session that runs outlives its token. */
+const lifetimeSeconds = 3600;
+
+/**
+ * What a user's sessions in pods need of a cluster: all that a portal login makes, by the same flow, and
+ * a token of the user's own account for sessions. One that is good for half its life is left as it is.
+ *
+ * A cluster that fails costs its own sessions only; the login tells the user why there is no way.
+ *
+ * @param to `login` hands it over; for `root` alone, nothing of the user's is touched.
+ * @returns What went wrong.
+ */
+export async function grantPods(
+  site: PodSite,
+  user: User,
+  to: 'login' | 'root',
+): Promise<readonly BerthError[]> {
+  const { clusters, deps, failed } = await sessionClusters(site, user);
+  const outcomes: Outcome[] = failed.map(({ cluster, error }) => ({ cluster, error }));
+  const held = await Promise.all(
+    clusters.map(async (cluster): Promise<Held> => {
+      try {
+        return { cluster, access: await holds(site, user, cluster, deps) };
+      } catch (thrown) {
+        outcomes.push({ cluster: cluster.name, error: fault(cluster.name, thrown) });
+        return { cluster: undefined };
+      }
+    }),
+  );
+  // Who the process is holds for all its threads: while it is the user for one cluster, nothing of root's
+  // may be under way for another.
+  const wanted: SessionCluster[] = [];
+  for (const { cluster, access } of held)
+    if (cluster !== undefined && !(await isThere(user, access, to))) wanted.push(cluster);
+  outcomes.push(
+    ...(await Promise.all(
+      wanted.map(async (cluster): Promise<Outcome> => {
+        try {
+          return { cluster: cluster.name, access: await grant(site, user, cluster, deps) };
+        } catch (thrown) {
+          return { cluster: cluster.name, error: fault(cluster.name, thrown) };
+        }
+      }),
+    )),
+  );
+  const errors: BerthError[] = [];
+  for (const outcome of outcomes) {
+    const error = to === 'login' ? await tell(user, outcome) : outcome.error;
+    if (error !== undefined) errors.push(error);
+  }
+  return errors;
+}
+
+/** Of one cluster: what is to be handed over, or why there is nothing. */
+interface Outcome {
+  readonly cluster: string;
+  readonly access?: PodAccess;
+  readonly error?: BerthError;
+}
+
+interface Held {
+  /** Absent where it failed. */
+  readonly cluster: SessionCluster | undefined;
+  readonly access?: PodAccess | undefined;
+}
+
+function fault(cluster: string, thrown: unknown): BerthError {
+  return asBerthError(thrown, `pods on cluster ${cluster}`);
+}
+
+async function isThere(
+  user: User,
+  access: PodAccess | undefined,
+  to: 'login' | 'root',
+): Promise<boolean> {
+  return access !== undefined && (to === 'root' || (await isAsHandedOver(user, access)));
+}
+
+/** @returns What went wrong. */
+async function tell(
+  user: User,
+  { cluster, access, error }: Outcome,
+): Promise<BerthError | undefined> {
+  let wrong = error;
+  try {
+    if (access !== undefined) await handOver(user, access);
+  } catch (thrown) {
+    wrong = fault(cluster, thrown);
+  }
+  // Who can be handed nothing gets no refusal either, and says so by the error itself.
+  if (wrong !== undefined) await handOverRefusal(user, cluster, wrong).catch(() => undefined);
+  return wrong;
+}
+
+/** The way that root has for the user, where it is good for a while and leads where root's own does by now. */
+async function holds(
+  { run, now }: PodSite,
+  user: User,
+  cluster: SessionCluster,
+  deps: AccessDeps,
+): Promise<PodAccess | undefined> {
+  const held = readPodAccess({ run }, user.uid, cluster.name);
+  if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return undefined;
+  if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return undefined;
+  // Cluster API's own word would have to be asked for over the network.
+  if (cluster.admin.kind !== 'kubeconfig') return held;
+  const { url, ca } = await adminAccess(cluster, deps);
+  return held.server.url === url && held.server.ca === ca ? held : undefined;
+}
+
+/**
+ * Ends what `grantPods` gave: with the Secret the tokens are dead, wherever they have got to; where the user
+ * is on another login node too, they end with the last connection there.
+ *
+ * @returns How many clusters it was taken away on.
+ * @throws {BerthError} the `api-…` errors, where the Secret may still be there
+ */
+export async function revokePods(site: PodSite, user: User): Promise<number> {
+  const { run } = site;
+  const names = podAccessClusters({ run }, user.uid);
+  if (names.length === 0) return 0;
+  const { clusters, deps } = await sessionClusters(site, user);
+  const held = clusters.filter(({ name }) => names.includes(name));
+  for (const cluster of held) {
+    const client = apiClient(await adminAccess(cluster, deps), deps.deadline);
+    try {
+      await releaseSecret(client, secretOf(cluster, user));
+    } finally {
+      client.close();
+    }
+    removePodAccess({ run }, user.uid, cluster.name);
+  }
+  return held.length;
+}
+
+async function grant(
+  { run, log, now }: PodSite,
+  user: User,
+  cluster: SessionCluster,
+  deps: AccessDeps & { readonly known: readonly string[] },
+): Promise<PodAccess> {
+  const [made] = bootstrapUser({
+    ...{ user, clusters: [cluster], now: now() / 1000, known: deps.known, access: deps, log },
+    deadline: deadlineIn(patienceMs),
+    onConnected: () => undefined,
+  });
+  const outcome = await made;
+  if (outcome?.error !== undefined) throw outcome.error;
+  const server = await adminAccess(cluster, deps);
+  const client = apiClient(server, deps.deadline);
+  try {
+    const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+    const { token, expiry } = await requestToken(client, {
+      ...{ namespace, account: sessionServiceAccount, lifetimeSeconds },
+      boundTo: await holdSecret(client, secretOf(cluster, user)),
+    });
+    const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
+    const access: PodAccess = {
+      ...{ cluster: cluster.name, namespace, expiry },
+      server: {
+        ...{ url, token },
+        ...(ca === undefined ? {} : { ca }),
+        ...(tlsServerName === undefined ? {} : { tlsServerName }),
+        ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
+      },
+    };
+    writePodAccess({ run }, user.uid, access);
+    return access;
+  } finally {
+    client.close();
+  }
+}
+
+function secretOf(cluster: SessionCluster, user: User): SessionSecret {
+  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+  return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
+}
+
+/** sshd waits meanwhile. Milliseconds. */
+const patienceMs = 8_000;
+
+async function sessionClusters(
+  { settings }: PodSite,
+  user: User,
+): Promise<{
+  readonly clusters: readonly SessionCluster[];
+  readonly deps: AccessDeps & { readonly known: readonly string[] };
+  readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
+}> {
+  const loaded = await loadSettings({});
+  const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
+  const all: readonly ClusterSettings[] = loaded.settings.clusters;
+  const clusters = new Map<string, SessionCluster>();
+  for (const profile of podProfiles(settings)) {
+    try {
+      const cluster = podCluster(profile, all);
+      clusters.set(cluster.name, cluster);
+    } catch (thrown) {
+      const { cluster = '' } = profile.pod;
+      const broken = loaded.broken.find((one) => one.cluster === cluster);
+      failed.push({ cluster, error: broken?.error ?? asBerthError(thrown, profile.name) });
+    }
+  }
+  const deps = {
+    ...{ stateDir: loaded.settings.stateDir, remember: true },
+    ...{ deadline: deadlineIn(patienceMs).signal, clusterCount: all.length },
+    known: readLoginRecord(loaded.settings.stateDir, user.name).clusters,
+  };
+  return { clusters: [...clusters.values()], deps, failed };
+}

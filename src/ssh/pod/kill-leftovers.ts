@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { asBerthError, BerthError } from '../../errors.ts';
+import { parentsFirst } from '../request/parents-first.ts';
+import { podContainer } from './objects/pod-object.ts';
+import {
+  belongsTo,
+  earlierSweeps,
+  hangsUpInPod,
+  podProcesses,
+  sessionProcesses,
+  type PodProcess,
+} from './objects/pod-processes.ts';
+import { sweepWords } from './objects/leftovers-script.ts';
+import { escalation } from '../../system/end-processes.ts';
+import type { PodAccess } from './pod-grant-file.ts';
+import { PodDialogue } from './exec/pod-dialogue.ts';
+
+export interface PodSweep {
+  /** Looks anew at which connections are open: `PID.STARTTIME` of each. */
+  readonly open: () => ReadonlySet<string>;
+  /** Of a profile where what ignores a hangup lives on: the connections whose processes get one. */
+  readonly hangUp?: readonly string[];
+}
+
+/** What was found in a pod. */
+export interface Swept {
+  /** How many processes ended. */
+  readonly ended: number;
+  /** Processes of any session that go on. */
+  readonly busy: number;
+}
+
+/** Between two looks while something is ending. Milliseconds. */
+const everyMs = 100;
+
+/** How long to wait for other sweeps of the pod; a user may make up one. Milliseconds. */
+const aloneMs = 15_000;
+
+/**
+ * Ends in a running pod what is not known to be of an open connection; with `hangUp`, only what a closed
+ * terminal would end of those connections.
+ *
+ * Whose a process is, is asked after it was seen: a connection is noted before its first process begins, so
+ * none of a login that comes meanwhile is taken for a stranger.
+ *
+ * @throws {BerthError} `pod-not-swept`; `exec-no-pod` and the others of `openExec`, where nothing ran
+ */
+export async function sweepPod(
+  { server, namespace }: PodAccess,
+  pod: string,
+  { open, hangUp }: PodSweep,
+  signal: AbortSignal,
+): Promise<Swept> {
+  const place = { server, pod: { namespace, pod, container: podContainer } };
+  const dialogue = new PodDialogue({ ...place, argv: sweepWords(), signal });
+  try {
+    const looking = Number(await dialogue.first());
+    const table = async (): Promise<PodProcess[]> => podProcesses(await dialogue.ask('table'));
+    const look = async (): Promise<PodProcess[]> => sessionProcesses(await table(), looking);
+    const sweeper: Sweeper = { dialogue, looking, table, look, open, seen: new Set() };
+    if (hangUp !== undefined) await sendHangup(sweeper, new Set(hangUp));
+    else {
+      await endStrangers(sweeper);
+      await endUnseen(sweeper);
+    }
+    const all = await look();
+    const left = hangUp === undefined ? strangers(all, open) : [];
+    if (left.length > 0) throw new Error(`${left.length} processes survived SIGKILL`);
+    const stay = new Set(all.map(keyOf));
+    const ended = [...sweeper.seen].filter((key) => !stay.has(key)).length;
+    return { ended, busy: all.length };
+  } catch (thrown) {
+    const { code, message, hint } = asBerthError(thrown, 'sweeping');
+    if (thrown instanceof BerthError && code.startsWith('exec-')) throw thrown;
+    throw new BerthError(`ending leftover processes in pod ${namespace}/${pod}: ${message}`, {
+      code: 'pod-not-swept',
+      exit: 'temporary',
+      hint:
+        code === 'internal-error'
+          ? `berth reap tries again. If they stay: kubectl delete pod -n ${namespace} ${pod}`
+          : hint,
+      cause: thrown,
+    });
+  } finally {
+    await dialogue.close();
+  }
+}
+
+interface Sweeper {
+  readonly dialogue: PodDialogue;
+  /** PID of the shell in the pod. */
+  readonly looking: number;
+  /** All of the container. */
+  readonly table: () => Promise<PodProcess[]>;
+  /** Those of sessions. */
+  readonly look: () => Promise<PodProcess[]>;
+  readonly open: PodSweep['open'];
+  /** Whom a signal was sent. */
+  readonly seen: Set<string>;
+}
+
+function strangers(all: readonly PodProcess[], open: PodSweep['open']): PodProcess[] {
+  const belongs = belongsTo(open(), all);
+  return all.filter((one) => !belongs(one));
+}
+
+/**
+ * One sweep stops the processes of a pod at a time, of all login nodes: what another one has stopped would
+ * look as if the user had stopped it, and nobody would let it go on.
+ *
+ * @returns All of the container, as they are then.
+ */
+async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
+  const end = performance.now() + aloneMs;
+  for (;;) {
+    const all = await table();
+    if (earlierSweeps(all, looking).length === 0 || performance.now() > end) return all;
+    await sleep(everyMs);
+  }
+}
+
+/** Of connections that are open. */
+function others(all: readonly PodProcess[], looking: number, open: PodSweep['open']): PodProcess[] {
+  const belongs = belongsTo(open(), all);
+  return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
+}
+
+async function signalAll(
+  { dialogue, seen }: Sweeper,
+  signal: NodeJS.Signals,
+  all: readonly PodProcess[],
+): Promise<void> {
+  for (const one of all) seen.add(keyOf(one));
+  const pids = all.map(({ pid }) => pid).join(' ');
+  if (pids !== '') await dialogue.ask(`kill -${signal.slice(3)} ${pids}`);
+}
+
+async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promise<void> {
+  const all = await sweeper.look();
+  const theirs = all.filter(({ mark = '' }) => closed.has(mark));
+  const [[signal, waitMs] = ['SIGHUP', 0] as const] = escalation;
+  await signalAll(sweeper, signal, theirs.filter(hangsUpInPod(all)));
+  if (sweeper.seen.size > 0) await sleep(waitMs);
+}
+
+/** As on the host: a terminal that is closed, a shutdown, and then for good. */
+async function endStrangers(sweeper: Sweeper): Promise<void> {
+  for (const [index, [signal, waitMs]] of escalation.entries()) {
+    const end = performance.now() + waitMs;
+    const sent = new Set<string>();
+    for (;;) {
+      const found = strangers(await sweeper.look(), sweeper.open);
+      if (found.length === 0) return;
+      const again = index === escalation.length - 1;
+      await signalAll(
+        sweeper,
+        signal,
+        found.filter((one) => again || !sent.has(keyOf(one))),
+      );
+      for (const one of found) sent.add(keyOf(one));
+      if (performance.now() > end) break;
+      await sleep(everyMs);
+    }
+  }
+}
+
+/**
+ * Where a PID was given while we looked, somebody may have been missed, at each look: all are stopped at
+ * one moment then, and who belongs to an open connection goes on at once.
+ */
+async function endUnseen(sweeper: Sweeper): Promise<void> {
+  const { dialogue, looking, open, table } = sweeper;
+  const before = await untilAlone(sweeper);
+  const none = strangers(sessionProcesses(before, looking), open).length === 0;
+  if (none && (await nobodyCame(dialogue, before))) return;
+  for (const layer of parentsFirst(others(before, looking, open)))
+    await dialogue.ask(`hold ${layer.map(({ pid }) => pid).join(' ')}`);
+  await dialogue.ask('freeze');
+  const all = await table();
+  await signalAll(sweeper, 'SIGKILL', strangers(sessionProcesses(all, looking), open));
+  const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
+  // All of the container, since all were stopped: another sweep's shell too, which holds whom it stopped itself.
+  // Children first: whoever waits for one never sees that it was stopped. Also who does not look stopped: on
+  // a busy node a process may not yet have met its signal.
+  const going = all.filter((one) => !stopped.has(keyOf(one)));
+  const pids = going.toSorted((a, b) => b.start - a.start || b.pid - a.pid).map(({ pid }) => pid);
+  if (pids.length > 0) await dialogue.ask(`kill -CONT ${pids.join(' ')}`);
+  await dialogue.ask(stopped.size === 0 ? 'thaw' : 'thawed');
+}
+
+/** Nobody was born during a look at the PIDs alone, and nobody is there who was not before. */
+async function nobodyCame(dialogue: PodDialogue, before: readonly PodProcess[]): Promise<boolean> {
+  const answer = await dialogue.ask('look');
+  const known = new Set(before.map(({ pid, start }) => `${pid} ${start}`));
+  return answer.at(0) === answer.at(-1) && answer.slice(1, -1).every((row) => known.has(row));
+}
+
+function keyOf({ pid, start }: PodProcess): string {
+  return `${pid}.${start}`;
+}

@@ -1,0 +1,56 @@
+import type { Profile, SshSettings } from '../../config/profile/profile.ts';
+import type { ClusterSettings } from '../../config/settings.ts';
+import { BerthError } from '../../errors.ts';
+
+/** True where any session of this host may be a pod: else nothing of clusters is even loaded. */
+export function usesPods({ profiles, rules }: Pick<SshSettings, 'profiles' | 'rules'>): boolean {
+  return (
+    [...profiles.values()].some(({ backend }) => backend === 'pod') ||
+    rules.some(({ backend }) => backend === 'pod')
+  );
+}
+
+/** The profiles whose sessions may be pods, by their own word or by a rule's. */
+export function podProfiles({
+  profiles,
+  rules,
+}: Pick<SshSettings, 'profiles' | 'rules'>): Profile[] {
+  const ruled = new Set(
+    rules.flatMap(({ backend, profile }) => (backend === 'pod' ? profile : [])),
+  );
+  return [...profiles.values()].filter(({ backend, name }) => backend === 'pod' || ruled.has(name));
+}
+
+/**
+ * The cluster of a profile's pods: the named one, else the site's only one for sessions.
+ *
+ * @throws {BerthError} `pod-cluster-unknown`, exit 78
+ */
+export function podCluster(
+  { name, pod }: Profile,
+  clusters: readonly ClusterSettings[],
+): ClusterSettings & Required<Pick<ClusterSettings, 'sshSessions'>> {
+  const open = clusters.filter(isOpen);
+  const found =
+    pod.cluster === undefined ? open : open.filter((cluster) => cluster.name === pod.cluster);
+  const [cluster] = found;
+  if (cluster !== undefined && found.length === 1) return cluster;
+  const named = pod.cluster === undefined ? '' : ` ${pod.cluster}`;
+  throw new BerthError(
+    found.length > 1
+      ? `profile ${name} does not say which of ${open.length} clusters its pods are on`
+      : `profile ${name}: no cluster${named} takes SSH sessions`,
+    {
+      code: 'pod-cluster-unknown',
+      exit: 'config',
+      hint: 'Name it as pod.cluster in the profile, and give that cluster `ssh_sessions: {}` in berth.yml.',
+      fields: { profile: name },
+    },
+  );
+}
+
+function isOpen(
+  cluster: ClusterSettings,
+): cluster is ClusterSettings & Required<Pick<ClusterSettings, 'sshSessions'>> {
+  return cluster.sshSessions !== undefined;
+}

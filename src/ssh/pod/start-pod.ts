@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { collectionPath } from '../../desired/kube-object.ts';
+import { BerthError } from '../../errors.ts';
+import { podState, type PodState, type PodStatus } from './objects/pod-state.ts';
+import type { PodObject } from './objects/pod-object.ts';
+import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
+import { apiError } from '../../reconcile/api-errors.ts';
+import { removePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { watchObject } from '../../reconcile/watch-object.ts';
+import { deadlineIn } from '../../system/deadline.ts';
+import type { PodAccess } from './pod-grant-file.ts';
+import { podFault, podRefusal, podTooLate } from './pod-start-errors.ts';
+
+export interface StartPodInput {
+  readonly access: PodAccess;
+  readonly pod: PodObject;
+  /** The longest that it may take, in milliseconds. */
+  readonly deadlineMs: number;
+  /** Told of each change of what is waited for, in the user's words. */
+  readonly onState: (text: string) => void;
+}
+
+/**
+ * Makes the pod, or finds the one that another login made, and waits until sessions can run in it. One
+ * that has ended is removed first, and one that should have by now: its node is dead, or cut off. One
+ * that will not start is removed, so that the next login begins anew.
+ *
+ * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
+ *   `pod-over-time`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
+ *   `pod-namespace-gone`, and the `api-…` errors
+ */
+export async function startPod({ access, pod, deadlineMs, onState }: StartPodInput): Promise<void> {
+  const deadline = deadlineIn(deadlineMs);
+  const client = apiClient(access.server, deadline.signal);
+  try {
+    for (;;) {
+      const made = await create(client, pod);
+      const { end, uid = made ?? '' } = await awaited(access, pod, deadline.signal, onState);
+      if (end.kind === 'running') return;
+      if (end.kind === 'waiting')
+        throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
+      // Of one that is overdue nobody answers for the node.
+      if (end.kind !== 'gone')
+        await removePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
+      // What another login left there may have ended long ago.
+      if (made !== undefined && end.kind === 'failed') throw podFault(end.code, end.detail);
+    }
+  } finally {
+    client.close();
+  }
+}
+
+/** How long the user waits on after the deadline, for its reason. Milliseconds. */
+const lastWordMs = 3_000;
+
+async function giveUp(
+  { server }: PodAccess,
+  pod: PodId,
+  end: Waiting,
+  deadlineMs: number,
+): Promise<BerthError> {
+  const client = apiClient(server, deadlineIn(lastWordMs).signal);
+  try {
+    const reason = end.detail ?? (await lastWarning(client, pod));
+    await removePod(client, pod).catch(() => undefined);
+    return podTooLate(end, reason, deadlineMs);
+  } finally {
+    client.close();
+  }
+}
+
+function collectionOf({ metadata }: PodObject): string {
+  return collectionPath('Pod', metadata.namespace);
+}
+
+/** @returns The UID of what was made; nothing where one of that name is there. */
+async function create(client: ApiClient, pod: PodObject): Promise<string | undefined> {
+  const answer = await client.send({
+    ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
+    body: JSON.stringify(pod),
+  });
+  if (answer.status === 201) return (answer.body as PodStatus).metadata?.uid;
+  const said = typeof answer.body.message === 'string' ? answer.body.message : '';
+  if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
+  throw podRefusal(answer.status, said) ?? apiError(`making your session's pod`, answer);
+}
+
+type Waiting = Extract<PodState, { kind: 'waiting' }>;
+type Ending = Extract<PodState, { kind: 'ending' }>;
+
+/** A pod is given a second for its end; more than this, and nobody sees to it. Milliseconds. */
+const endingMs = 10_000;
+
+/** How long its node may take yet. */
+function leftFor({ due }: Ending): number {
+  return Date.parse(due) + endingMs - Date.now();
+}
+
+function isOverdue(end: Ending): boolean {
+  return leftFor(end) <= 0;
+}
+
+/** Between two watches, in milliseconds. */
+const pauseMs = 500;
+
+interface Seen {
+  readonly end: PodState | { readonly kind: 'gone' };
+  /** Of the pod that was seen. */
+  readonly uid: string | undefined;
+}
+
+/** Until it runs, has failed, is gone or should be; what was last waited for, where the time is over. */
+async function awaited(
+  { server }: PodAccess,
+  pod: PodObject,
+  signal: AbortSignal,
+  onState: (text: string) => void,
+): Promise<Seen> {
+  let end: Waiting = { kind: 'waiting', text: 'asking for a place on the cluster' };
+  let uid: string | undefined;
+  const late = (): boolean => signal.aborted;
+  while (!late()) {
+    const turn = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      for await (const { type, object } of watchObject(
+        server,
+        collectionOf(pod),
+        pod.metadata.name,
+        AbortSignal.any([signal, turn.signal]),
+      )) {
+        if (type === 'ERROR') break;
+        const seen: PodStatus = object;
+        const now = podState(seen);
+        uid = seen.metadata?.uid;
+        if (type === 'DELETED') return { end: { kind: 'gone' }, uid };
+        if (now.kind === 'running' || now.kind === 'failed') return { end: now, uid };
+        if (now.kind === 'ending') {
+          if (isOverdue(now)) return { end: now, uid };
+          timer ??= setTimeout(() => turn.abort(), leftFor(now));
+        }
+        end = now.kind === 'ending' ? formerSession : now;
+        onState(end.text);
+      }
+    } catch (error) {
+      // A watch that breaks off is begun again; what refuses it says so, unless it only wants to rest.
+      const stopped = late() || turn.signal.aborted;
+      if (error instanceof BerthError && error.code !== 'api-overloaded' && !stopped) throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+  return { end, uid };
+}
+
+const formerSession = { kind: 'waiting', text: 'waiting for the end of a former session' } as const;
+
+/** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */
+async function lastWarning(
+  client: ApiClient,
+  { name, namespace }: PodId,
+): Promise<string | undefined> {
+  const fields = encodeURIComponent(`involvedObject.name=${name},type=Warning`);
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events?fieldSelector=${fields}`;
+  const answer = await client.send({ method: 'GET', path }).catch(() => undefined);
+  const items = (answer?.body.items ?? []) as readonly { readonly message?: string }[];
+  return items.at(-1)?.message;
+}

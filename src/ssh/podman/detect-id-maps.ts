@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { isErrno } from '../../errors.ts';
+import type { IdMaps } from './argv/podman-run.ts';
+import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
+import { podmanCall } from './argv/podman-argv.ts';
+import type { ProgramCall, SessionHost } from '../request/session-host.ts';
+import { pausePid } from '../connections/pause-file.ts';
+
+/**
+ * Maps in which the user's supplementary groups keep their numbers, where /etc/subgid gives them to the
+ * user (`berth subid apply --groups`).
+ *
+ * @param run Runs a program to its end and gives its standard output.
+ * @returns Nothing where keep-id is as good.
+ */
+export async function groupMaps(
+  host: SessionHost,
+  run: (call: ProgramCall) => Promise<string>,
+): Promise<IdMaps | undefined> {
+  const { user } = host;
+  if (!isGivenGroups(user)) return undefined;
+  const [uids = '', gids = ''] = await firstMaps(host, run);
+  const map = groupMap(parseIdMap(gids), user);
+  return map && { uids: userMap(parseIdMap(uids), user.uid), gids: map };
+}
+
+/** subgid(5): `USER:GID:1`, the user by name or number; also of a group that the user has left. */
+function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
+  try {
+    const owners = new Set([name, String(uid)]);
+    return readFileSync('/etc/subgid', 'utf8')
+      .split('\n')
+      .some((line) => {
+        const [owner = '', , count] = line.split(':');
+        return count === '1' && owners.has(owner);
+      });
+  } catch (error) {
+    if (isErrno(error)) return false;
+    throw error;
+  }
+}
+
+const mapFiles = ['uid_map', 'gid_map'] as const;
+
+/** Of the user's namespace, as it is; where there is none yet, podman makes it. */
+async function firstMaps(
+  host: SessionHost,
+  run: (call: ProgramCall) => Promise<string>,
+): Promise<string[]> {
+  const pid = pausePid(host);
+  try {
+    if (pid !== undefined)
+      return mapFiles.map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+  const files = mapFiles.map((file) => `/proc/self/${file}`);
+  const text = await run(
+    podmanCall(host, ['unshare', '/bin/sh', '-c', 'cat "$1"; echo; cat "$2"', 'sh', ...files]),
+  );
+  return text.split('\n\n');
+}

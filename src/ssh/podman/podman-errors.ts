@@ -1,0 +1,117 @@
+import type { ExecFileException } from 'node:child_process';
+import { BerthError, type ExitClass } from '../../errors.ts';
+import { escapeControl } from '../../log.ts';
+
+interface Known {
+  readonly pattern: RegExp;
+  readonly code: string;
+  readonly exit: ExitClass;
+  /** In the user's words. */
+  readonly message: string;
+  /** For the admin. */
+  readonly hint: string;
+}
+
+/** Podman's and the runtime's words for what goes wrong on real machines. */
+const known: readonly Known[] = [
+  {
+    pattern: /no valid executable found for OCI runtime|invalid runtime/i,
+    code: 'runtime-missing',
+    exit: 'config',
+    message: 'sessions cannot be started on this machine: the OCI runtime is missing',
+    hint: 'Install crun, or correct `podman.runtime` in ssh.yml.',
+  },
+  {
+    pattern: /can't stat program/i,
+    code: 'mount-program-missing',
+    exit: 'config',
+    message: 'sessions cannot be started on this machine: the mount program is missing',
+    hint: 'Install fuse-overlayfs, or correct `podman.mount_program` in ssh.yml.',
+  },
+  {
+    pattern: /container-init binary not found/i,
+    code: 'container-init-missing',
+    exit: 'config',
+    message:
+      'sessions cannot be started on this machine: the init program of containers is missing',
+    hint: 'Install catatonit, or correct `podman.init` in ssh.yml.',
+  },
+  {
+    pattern: /no space left on device|disk quota exceeded/i,
+    code: 'container-disk-full',
+    exit: 'temporary',
+    message: 'there is no space left for your session on this machine',
+    hint: 'See df and df -i of the storage folder and of /run; `berth reap` removes what is left over.',
+  },
+  {
+    pattern:
+      /image not known|no such image|image.*not found locally|requested access|manifest unknown/i,
+    code: 'image-missing',
+    exit: 'unavailable',
+    message: 'the image of this session is not on this machine',
+    hint: 'Run `berth images pull`, then `berth images check`.',
+  },
+  {
+    pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
+    code: 'registry-unreachable',
+    exit: 'temporary',
+    message: 'the image of this session cannot be fetched: its registry does not answer',
+    hint: 'Fetch it beforehand with `berth images pull` and set `pull: never`.',
+  },
+  {
+    pattern: /subuid|subgid|newuidmap|newgidmap|insufficient UIDs|invalid (?:UID|GID) map/i,
+    code: 'subordinate-ids-missing',
+    exit: 'config',
+    message: 'your account has no subordinate IDs on this machine',
+    hint: 'Run `berth subid apply` and look at `berth subid plan`.',
+  },
+  {
+    pattern: /cgroup/i,
+    code: 'cgroup-not-delegated',
+    exit: 'config',
+    message: 'the limits of this session cannot be set on this machine',
+    hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or take `limits` out of the profile.',
+  },
+  {
+    pattern:
+      /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
+    code: 'container-broken-image',
+    exit: 'unavailable',
+    message: 'the image of this session cannot be run',
+    hint: 'Try it by hand with podman run; `berth images check` compares it with its digest.',
+  },
+];
+
+/** What podman's failure means: one line for the user, the whole of podman's words as the cause. */
+export function startError(
+  error: ExecFileException,
+  stderr: string,
+  timeoutMs: number,
+): BerthError {
+  const said = escapeControl(stderr.trim()).slice(0, 2_000);
+  const cause = new Error(said === '' ? error.message : said);
+  if (error.killed === true)
+    return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
+      code: 'container-start-deadline',
+      exit: 'temporary',
+      hint: 'See what podman waits for: a hung mount, a full disk, a lock. `deadline` in the profile bounds it.',
+      cause,
+    });
+  if (error.code === 'ENOENT' || error.code === 'EACCES')
+    return new BerthError(`sessions cannot be started on this machine: no ${error.path ?? ''}`, {
+      code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
+      exit: 'config',
+      hint: 'Install it, or correct its path in ssh.yml.',
+      cause,
+    });
+  const match = known.find(({ pattern }) => pattern.test(stderr));
+  if (match === undefined)
+    return new BerthError('your session could not be started', {
+      code: 'container-not-started',
+      exit: 'unavailable',
+      hint: 'See podman’s error in syslog; `berth doctor`, run by root, checks what sessions need.',
+      cause,
+    });
+  const { message, code, exit, hint } = match;
+  return new BerthError(message, { code, exit, hint, cause });
+}

@@ -1,0 +1,13 @@
+import type { BerthError } from '../../errors.ts';
+
+/**
+ * What a user who has no session can do next. The hint for the admin is in syslog, under the same session
+ * number: most of them name commands and files of root.
+ */
+export function userAdvice({ forUser, hint, exit }: BerthError): string {
+  if (forUser) return hint;
+  const ask = 'send this line to the admins of this machine';
+  return exit === 'temporary'
+    ? `Try again in a few minutes. If it happens again, ${ask}.`
+    : `Please ${ask}: its session number leads them to the cause.`;
+}

@@ -1,0 +1,142 @@
+import { constants } from 'node:fs';
+import { access, glob } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
+import { environmentFile, execOf, pamFindings } from './rules/pam-findings.ts';
+import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
+import type { SshdFinding } from './rules/finding.ts';
+import { BerthError } from '../errors.ts';
+import { lintedText } from './linted-text.ts';
+import { writableFindings } from './lint-writable.ts';
+
+/** Where libpam looks for a service and for what is included, in this order. */
+const folders = ['/etc/pam.d', '/usr/lib/pam.d'];
+/** As libpam has it. */
+const deepestInclude = 32;
+
+/**
+ * sshd's PAM stack, with what it includes.
+ *
+ * @param copy a file in the place of the service's own: what it includes is the host's, and who owns it is
+ *   of no consequence
+ */
+export async function pamFileFindings(service: string, copy?: string): Promise<SshdFinding[]> {
+  const entries: (PamLine | PamFault)[] = [];
+  const files = new Set<string>();
+  let file: string;
+  try {
+    file = copy ?? (await fileOf(service));
+    await read(file, { substack: false }, 0, 0);
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    return [
+      {
+        code: 'pam-unreadable',
+        severity: 'weakness',
+        message: `${error.message}: what PAM does at login is not known`,
+        closedBy: 'the file of the distribution in its place',
+      },
+    ];
+  }
+  const lines = entries.filter((entry): entry is PamLine => 'module' in entry);
+  const paths = await namedPaths(lines);
+  const named = (option: 'conffile' | 'envfile'): string[] =>
+    lines.flatMap((line) => environmentFile(line, option) ?? []);
+  const trusted = [...files].filter((one) => one !== copy || folders.includes(dirname(one)));
+  const writable = [
+    ...trusted,
+    ...paths.modules.values(),
+    ...paths.programs,
+    ...named('conffile'),
+    ...named('envfile'),
+  ];
+  const missing = {
+    modules: paths.missingModules,
+    programs: await unusable(paths.programs, constants.X_OK),
+    files: await unusable(named('conffile'), constants.R_OK),
+  };
+  return [
+    ...pamFindings(entries, missing, file),
+    ...(
+      await Promise.all(
+        [...new Set(writable)].map((path) => writableFindings(path, 'program-writable')),
+      )
+    ).flat(),
+  ];
+
+  async function read(
+    path: string,
+    { type, substack }: Pick<PamInclude, 'type' | 'substack'>,
+    depth: number,
+    level: number,
+  ): Promise<void> {
+    files.add(path);
+    const inner = level + (substack ? 1 : 0);
+    for (const entry of parsePam(await lintedText(path, 'Name it with --pam.'), path)) {
+      if ('fault' in entry) {
+        // Another type's include takes it as well.
+        if (!entries.some((one) => one.file === path && one.line === entry.line))
+          entries.push(entry);
+      } else if (type !== undefined && entry.type !== undefined && entry.type !== type) continue;
+      else if ('module' in entry) entries.push({ ...entry, level: inner });
+      else if (depth < deepestInclude) {
+        const wanted = entry.type ?? type;
+        const what = {
+          substack: entry.substack,
+          ...(wanted === undefined ? {} : { type: wanted }),
+        };
+        await read(await fileOf(entry.include), what, depth + 1, inner);
+      }
+    }
+  }
+}
+
+/** The first that is there; the first at all where none is. */
+async function fileOf(name: string): Promise<string> {
+  const candidates = isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name));
+  for (const path of candidates) if (await isUsable(path, constants.F_OK)) return path;
+  return candidates[0] ?? name;
+}
+
+interface NamedPaths {
+  /** Path by what the line calls it. */
+  readonly modules: ReadonlyMap<string, string>;
+  readonly missingModules: ReadonlySet<string>;
+  readonly programs: readonly string[];
+}
+
+async function namedPaths(lines: readonly PamLine[]): Promise<NamedPaths> {
+  const homes = await moduleFolders();
+  const modules = new Map<string, string>();
+  const missingModules = new Set<string>();
+  for (const name of new Set(lines.map(({ module }) => module))) {
+    // `$ISA` is a folder of the architecture, or nothing.
+    const candidates = isAbsolute(name) ? [name] : homes.map((home) => join(home, name));
+    for (const path of candidates)
+      if (!modules.has(name) && (await isUsable(path, constants.R_OK))) modules.set(name, path);
+    const isKnown = isAbsolute(name) || homes.length > 0;
+    if (!modules.has(name) && isKnown && !name.includes('$ISA')) missingModules.add(name);
+  }
+  const programs = lines.flatMap((line) => execOf(line)?.program ?? []);
+  return { modules, missingModules, programs: programs.filter((path) => isAbsolute(path)) };
+}
+
+/** Where libpam was built to look is not said anywhere: the folders that have its own modules. */
+async function moduleFolders(): Promise<string[]> {
+  const found: string[] = [];
+  for await (const path of glob('/{,usr/}lib{,64,/*}/security/pam_permit.so'))
+    found.push(dirname(path));
+  return found.sort();
+}
+
+async function unusable(paths: readonly string[], mode: number): Promise<Set<string>> {
+  const missing = new Set<string>();
+  for (const path of paths) if (!(await isUsable(path, mode))) missing.add(path);
+  return missing;
+}
+
+async function isUsable(path: string, mode: number): Promise<boolean> {
+  return access(path, mode).then(
+    () => true,
+    () => false,
+  );
+}

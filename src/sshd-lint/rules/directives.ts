@@ -1,0 +1,121 @@
+import type { SshdFinding, SshdFindingCode } from './finding.ts';
+import { groupsMatch, type MatchBlock, type SshdConnection, takesBlock } from './match.ts';
+import { matchesPattern } from './patterns.ts';
+
+/** One line of sshd_config(5) that is no Match. */
+export interface SshdDirective extends Pick<MatchBlock, 'file' | 'line' | 'criteria'> {
+  /** In lower case. */
+  readonly keyword: string;
+  readonly words: readonly string[];
+}
+
+/** The keyword that a finding is about, in lower case. */
+const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
+  'forced-command-other': 'forcecommand',
+  'forced-command-relative': 'forcecommand',
+  'forced-command-user-text': 'forcecommand',
+  'forced-command-metacharacters': 'forcecommand',
+  'forced-command-token': 'forcecommand',
+  'forced-command-words': 'forcecommand',
+  'forced-command-internal-sftp': 'forcecommand',
+  'no-forced-command': 'forcecommand',
+  'sftp-on-host': 'subsystem',
+  'user-rc': 'permituserrc',
+  'chroot-directory': 'chrootdirectory',
+  'no-tty': 'permittty',
+  'stream-local-forwarding': 'allowstreamlocalforwarding',
+  'tcp-forwarding': 'allowtcpforwarding',
+  'gateway-ports': 'gatewayports',
+  'permit-tunnel': 'permittunnel',
+  'x11-listens-everywhere': 'x11uselocalhost',
+  'accept-env': 'acceptenv',
+  'permit-user-environment': 'permituserenvironment',
+  'set-env': 'setenv',
+  'root-login': 'permitrootlogin',
+  'strict-modes-off': 'strictmodes',
+  'empty-passwords': 'permitemptypasswords',
+  'authorized-keys-shared': 'authorizedkeysfile',
+  'ca-keys-writable': 'trustedusercakeys',
+  'pam-off': 'usepam',
+  'client-alive-off': 'clientaliveinterval',
+  'max-sessions-low': 'maxsessions',
+};
+
+/**
+ * `FILE:LINE` of the directive that a finding is about: the first one that sshd takes for this connection.
+ *
+ * @returns Nothing where it is a default of sshd's, or no directive is at fault.
+ */
+export function placeOf(
+  { code, directive }: Pick<SshdFinding, 'code' | 'directive'>,
+  connection: SshdConnection,
+  directives: readonly SshdDirective[],
+): string | undefined {
+  const wanted = directive?.toLowerCase() ?? keywords[code];
+  const found = directives.find(
+    (one) => one.keyword === wanted && takesBlock(one, connection) === true,
+  );
+  return found === undefined ? undefined : `${found.file}:${found.line}`;
+}
+
+/** What the configuration says of who may come, by name: such accounts are looked at whatever they are. */
+export interface NamedAccounts {
+  /** Patterns of AllowUsers without their host, and of `Match User`. */
+  readonly users: readonly string[];
+  /** Patterns of AllowGroups. */
+  readonly groups: readonly string[];
+}
+
+export function namedAccounts(
+  directives: readonly SshdDirective[],
+  blocks: readonly Pick<MatchBlock, 'criteria'>[],
+): NamedAccounts {
+  const wordsOf = (keyword: string) =>
+    directives.filter((one) => one.keyword === keyword).flatMap(({ words }) => words);
+  const matched = blocks
+    .flatMap(({ criteria }) => criteria.filter(({ name }) => name === 'user'))
+    .flatMap(({ argument }) => argument.split(','));
+  const users = wordsOf('allowusers').map((entry) => entry.split('@')[0] ?? '');
+  return {
+    users: [...new Set([...users, ...matched])].filter(isNarrow),
+    groups: [...new Set(wordsOf('allowgroups').flatMap((list) => list.split(',')))].filter(
+      isNarrow,
+    ),
+  };
+}
+
+/** `*` names nobody, nor does what is excluded. */
+function isNarrow(pattern: string): boolean {
+  return !/^(?:[*?]*$|!)/.test(pattern);
+}
+
+/** Whether the configuration means this account by its name or by one of its groups. */
+export function isNamed(
+  { name, groups }: { readonly name: string; readonly groups: readonly string[] },
+  named: NamedAccounts,
+): boolean {
+  return (
+    named.users.some((pattern) => matchesPattern(name, pattern)) ||
+    named.groups.some((pattern) => groupsMatch(groups, pattern))
+  );
+}
+
+const accessKeywords = new Set(['allowusers', 'denyusers', 'allowgroups', 'denygroups']);
+
+/** Tells accounts apart that some line of AllowUsers, DenyUsers, AllowGroups or DenyGroups treats otherwise. */
+export function accessKind(
+  { name, groups }: { readonly name: string; readonly groups: readonly string[] },
+  directives: readonly SshdDirective[],
+): string {
+  return directives
+    .filter(({ keyword }) => accessKeywords.has(keyword))
+    .map(({ keyword, words }) =>
+      words.some((entry) =>
+        keyword.endsWith('users')
+          ? matchesPattern(name, entry.split('@')[0] ?? '')
+          : groupsMatch(groups, entry),
+      ),
+    )
+    .map((fits) => (fits ? '1' : '0'))
+    .join('');
+}

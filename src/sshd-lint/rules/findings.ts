@@ -1,0 +1,21 @@
+import { accessFindings } from './access.ts';
+import { environmentFindings } from './environment.ts';
+import { bySeverity, type SshdFinding, type SshdSample } from './finding.ts';
+import { forwardFindings } from './forwards.ts';
+import type { SshdOptions } from './options.ts';
+import { sessionStartFindings } from './session-start.ts';
+import { subsystemFindings } from './subsystems.ts';
+
+/**
+ * Every way past Berth's login that sshd's effective options leave to one account, doors first. The
+ * rules are those of OpenSSH's session.c, serverloop.c and auth.c.
+ */
+export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
+  return bySeverity([
+    ...sessionStartFindings(options, sample),
+    ...subsystemFindings(options, sample),
+    ...environmentFindings(options, sample),
+    ...forwardFindings(options, sample),
+    ...accessFindings(options, sample),
+  ]);
+}

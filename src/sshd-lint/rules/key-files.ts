@@ -1,0 +1,26 @@
+import type { SshdOptions } from './options.ts';
+
+/** An account that sshd lets in, with the options that it gets. */
+export interface LetIn {
+  readonly user: string;
+  /** How many more accounts this one stands for. */
+  readonly alike: number;
+  readonly options: Pick<SshdOptions, 'authorizedKeysFiles'>;
+}
+
+/** Files of AuthorizedKeysFile that several of the accounts have, without the name or the home of one in it. */
+export function sharedKeyFiles(accounts: readonly LetIn[]): Set<string> {
+  const users = new Map<string, Map<string, number>>();
+  for (const { user, alike, options } of accounts)
+    for (const file of options.authorizedKeysFiles.filter(isTheSameForAll))
+      users.set(file, (users.get(file) ?? new Map<string, number>()).set(user, 1 + alike));
+  const several = [...users].filter(
+    ([, counts]) => [...counts.values()].reduce((sum, count) => sum + count, 0) > 1,
+  );
+  return new Set(several.map(([file]) => file));
+}
+
+/** `%%` is a percent sign; a relative path begins in the home. */
+function isTheSameForAll(file: string): boolean {
+  return file.startsWith('/') && !/%[uhU]/.test(file.replaceAll('%%', ''));
+}

@@ -1,0 +1,47 @@
+import { forcedProgram, shellCommand } from './shell-words.ts';
+import type { SshdOptions } from './options.ts';
+
+/** Absolute paths that decide, of one account's options and shell. */
+export function decidingPaths(options: SshdOptions, shell: string | undefined): string[] {
+  const { forceCommand, x11Forwarding, xauthLocation, trustedUserCaKeys } = options;
+  const paths = [
+    shell,
+    forceCommand === undefined ? undefined : forcedProgram(forceCommand),
+    x11Forwarding ? xauthLocation : undefined,
+    trustedUserCaKeys,
+    ...keysCommands(options).map(({ program }) => program),
+    ...options.setEnv.flatMap(pathsOfValue),
+  ];
+  return paths.filter((path): path is string => path?.startsWith('/') === true);
+}
+
+export interface KeysCommand {
+  readonly keyword: string;
+  readonly program: string;
+  /** The account that runs it. */
+  readonly user: string;
+}
+
+/** What sshd asks for keys and, where a certificate's authority is trusted, for principals. */
+export function keysCommands(options: SshdOptions): KeysCommand[] {
+  const { authorizedKeysCommand, authorizedKeysCommandUser = '' } = options;
+  const { authorizedPrincipalsCommand, authorizedPrincipalsCommandUser = '' } = options;
+  const commands: readonly [string, string | undefined, string][] = [
+    ['AuthorizedKeysCommand', authorizedKeysCommand, authorizedKeysCommandUser],
+    [
+      'AuthorizedPrincipalsCommand',
+      options.trustedUserCaKeys === undefined ? undefined : authorizedPrincipalsCommand,
+      authorizedPrincipalsCommandUser,
+    ],
+  ];
+  if (!options.pubkeyAuthentication) return [];
+  return commands.flatMap(([keyword, command, user]) => {
+    const [program] = command === undefined ? [] : shellCommand(command).words;
+    return program === undefined ? [] : [{ keyword, program, user }];
+  });
+}
+
+/** `NAME=/one:/two` or `NODE_OPTIONS=--require=/one --import /two`. */
+export function pathsOfValue(assignment: string): string[] {
+  return assignment.split(/[\s:=,;]+/).filter((part) => part.startsWith('/'));
+}

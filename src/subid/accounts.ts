@@ -1,0 +1,185 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BerthError } from '../errors.ts';
+import { checkUserName } from '../identity/nss.ts';
+import type { OwnedId } from './rules/subordinate-faults.ts';
+import type { FileName, SubordinateUser } from './rules/subordinate-ids.ts';
+import { getent } from '../system/getent.ts';
+
+export interface AccountQuery {
+  /** Login names, or lines of passwd(5), which need no lookup; every account where there is none. */
+  readonly wanted?: readonly string[];
+  readonly minimumUid: number;
+  readonly maximumUid: number;
+  /** Asks for the supplementary groups, too. */
+  readonly groups: boolean;
+  /** Another root folder: its etc/passwd and etc/group are read, and NSS is not asked. */
+  readonly prefix?: string;
+}
+
+export interface Accounts {
+  readonly users: readonly SubordinateUser[];
+  readonly real: Readonly<Record<FileName, readonly OwnedId[]>>;
+  /** Accounts that cannot have a line, with the reason. */
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** The kernel's overflow UID: nobody. */
+const nobody = 65_534;
+
+/**
+ * The users who are to have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is
+ * mostly not enumerated (sssd's `enumerate`): then the users have to be named.
+ *
+ * @throws `user-unknown`, `user-name-invalid`, `nss-failed`
+ */
+export async function readAccounts(query: AccountQuery): Promise<Accounts> {
+  const { wanted, minimumUid, maximumUid } = query;
+  const nss = query.prefix === undefined ? getent : nssOfFiles(query.prefix);
+  const [passwd, group] = await Promise.all([nss('passwd'), nss('group')]);
+  const everybody = passwd.map(passwdEntry).filter((entry) => entry !== undefined);
+  const chosen = wanted === undefined ? everybody : await named(wanted, nss);
+  const skipped: { name: string; reason: string }[] = [];
+  const users = chosen.filter(({ name, uid }) => {
+    const reason = reasonToSkip(name, uid, minimumUid, maximumUid);
+    // That the system's own accounts have none goes without saying.
+    if (reason !== undefined && (wanted !== undefined || reason === unusableName))
+      skipped.push({ name, reason });
+    return reason === undefined;
+  });
+  return {
+    users: query.groups ? await withGroups(users, wanted !== undefined, group, nss) : users,
+    real: {
+      subuid: everybody.map(({ name, uid }) => ({ id: uid, name: `user ${name}` })),
+      subgid: group
+        .map(groupEntry)
+        .filter((entry) => entry !== undefined)
+        .map(({ name, gid }) => ({ id: gid, name: `group ${name}` })),
+    },
+    skipped,
+  };
+}
+
+const unusableName = 'its name holds more than letters, digits, `_`, `@`, `.` and `-`';
+
+function reasonToSkip(name: string, uid: number, low: number, high: number): string | undefined {
+  if (uid < low) return `UID ${uid} is below ${low}`;
+  if (uid > high) return `UID ${uid} is above ${high}`;
+  if (uid === nobody) return 'it is nobody';
+  try {
+    checkUserName(name);
+    return undefined;
+  } catch {
+    return unusableName;
+  }
+}
+
+/** Lines of a database: of these keys, or all that can be enumerated. */
+type Nss = (
+  database: 'passwd' | 'group' | 'initgroups',
+  keys?: readonly string[],
+) => Promise<string[]>;
+
+async function named(wanted: readonly string[], nss: Nss): Promise<PasswdEntry[]> {
+  const names = wanted.filter((text) => !text.includes(':'));
+  for (const name of names) checkUserName(name);
+  const found = new Map<string, PasswdEntry>();
+  for (const line of [
+    ...wanted.filter((text) => text.includes(':')),
+    ...(await nss('passwd', names)),
+  ]) {
+    const entry = passwdEntry(line);
+    if (entry === undefined) throw notPasswd(line);
+    found.set(entry.name, entry);
+  }
+  const unknown = names.filter((name) => !found.has(name));
+  if (unknown.length > 0) throw unknownUsers(unknown);
+  return [...found.values()];
+}
+
+interface PasswdEntry {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+function passwdEntry(line: string): PasswdEntry | undefined {
+  const [name = '', , uid = '', gid = ''] = line.split(':');
+  return name !== '' && isId(uid) && isId(gid)
+    ? { name, uid: Number(uid), gid: Number(gid) }
+    : undefined;
+}
+
+function groupEntry(line: string): { name: string; gid: number; members: string[] } | undefined {
+  const [name = '', , gid = '', members = ''] = line.split(':');
+  if (name === '' || !isId(gid)) return undefined;
+  return { name, gid: Number(gid), members: members.split(',').filter((member) => member !== '') };
+}
+
+function isId(text: string): boolean {
+  return /^\d{1,10}$/.test(text) && Number(text) < 0xffff_ffff;
+}
+
+/** Members as they are enumerated, where the users are; else each user's own list. */
+async function withGroups(
+  users: readonly PasswdEntry[],
+  wereNamed: boolean,
+  group: readonly string[],
+  nss: Nss,
+): Promise<SubordinateUser[]> {
+  const groups = new Map<string, number[]>(users.map(({ name }) => [name, []]));
+  if (wereNamed) {
+    for (const line of await nss('initgroups', [...groups.keys()])) {
+      const [name = '', ...gids] = line.trim().split(/\s+/);
+      groups.get(name)?.push(...gids.map(Number));
+    }
+  } else {
+    for (const entry of group.map(groupEntry))
+      for (const member of entry?.members ?? []) groups.get(member)?.push(entry?.gid ?? 0);
+  }
+  return users.map((user) => ({ ...user, groups: groups.get(user.name) ?? [] }));
+}
+
+function nssOfFiles(prefix: string): Nss {
+  const read = async (name: string): Promise<string[]> =>
+    nonEmptyLines(await readFile(join(prefix, 'etc', name), 'utf8'));
+  return async (database, keys) => {
+    const wanted = new Set(keys);
+    if (database !== 'initgroups') {
+      const lines = await read(database);
+      return keys === undefined
+        ? lines
+        : lines.filter((line) => wanted.has(line.split(':')[0] ?? ''));
+    }
+    return (await read('group')).flatMap((line) => {
+      const entry = groupEntry(line);
+      return (entry?.members ?? []).map((member) => `${member} ${entry?.gid ?? 0}`);
+    });
+  };
+}
+
+function nonEmptyLines(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+function unknownUsers(names: readonly string[]): BerthError {
+  const some = names.slice(0, 5).join(', ') + (names.length > 5 ? ', …' : '');
+  return new BerthError(
+    names.length === 1
+      ? `there is no user ${some}`
+      : `${names.length} users are not there: ${some}`,
+    {
+      code: 'user-unknown',
+      exit: 'nouser',
+      hint: 'Compare with `getent passwd NAME`; a directory service that is down looks the same.',
+    },
+  );
+}
+
+function notPasswd(line: string): BerthError {
+  return new BerthError(`this is no line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
+    code: 'usage',
+    exit: 'usage',
+    hint: 'Give one login name a line, or lines as `getent passwd` prints them.',
+  });
+}

@@ -1,0 +1,106 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isErrno } from '../errors.ts';
+import { entryLine } from '../identity/subordinate-file.ts';
+import type { FileName } from './rules/subordinate-ids.ts';
+import { assertRoot } from '../system/as-user.ts';
+import { stageFile, type StagedFile } from '../system/atomic-file.ts';
+import { takeShadowLock } from './shadow-lock.ts';
+import { readAccounts } from './accounts.ts';
+import { makeFolders } from './directories.ts';
+import { fileBehind, planFor, type SubidInput, type SubidPlan } from './plan.ts';
+
+export interface ApplyInput extends SubidInput {
+  /** Gives ranges to those for whom there is one, also where there is none for others. */
+  readonly keepGoing: boolean;
+  /** For the locks of the two files, in milliseconds. */
+  readonly lockWaitMs: number;
+}
+
+export interface SubidResult {
+  readonly plan: SubidPlan;
+  /** False where nothing was written because of a problem. */
+  readonly done: boolean;
+}
+
+/**
+ * Writes what `planSubids` shows, planned anew once the files are locked. Each file is replaced in one
+ * step, both only when both lie complete on the disk; after a kill between the two, the next run adds
+ * what is missing in the second.
+ *
+ * @throws as `readAccounts`, `takeShadowLock` and `stageFile`; `not-root`
+ */
+export async function applySubids(input: ApplyInput): Promise<SubidResult> {
+  if (input.prefix === undefined) assertRoot();
+  // The directory service is asked before the lock: it may be slow.
+  const accounts = await readAccounts(input);
+  const { plan, done } = await locked(input, async () => {
+    const fresh = await planFor(accounts, input);
+    if (fresh.problems.length > 0 && !input.keepGoing) return { plan: fresh, done: false };
+    await writeFiles(fresh);
+    return { plan: fresh, done: true };
+  });
+  if (done && plan.folders !== undefined) makeFolders(plan.folders);
+  return { plan, done };
+}
+
+/** subuid before subgid, as useradd takes them. */
+async function locked<T>(
+  { prefix = '/', lockWaitMs }: ApplyInput,
+  work: () => Promise<T>,
+): Promise<T> {
+  const subuid = await takeShadowLock(join(prefix, 'etc/subuid'), lockWaitMs);
+  try {
+    const subgid = await takeShadowLock(join(prefix, 'etc/subgid'), lockWaitMs);
+    try {
+      return await work();
+    } finally {
+      await subgid.release();
+    }
+  } finally {
+    await subuid.release();
+  }
+}
+
+/** As shadow's tools do, the old contents are kept in `FILE-`. */
+async function writeFiles(plan: SubidPlan): Promise<void> {
+  const staged: StagedFile[] = [];
+  try {
+    for (const file of ['subuid', 'subgid'] as const)
+      if (plan.add[file].length > 0) staged.push(...(await stage(plan, file)));
+    for (const one of staged) await one.commit();
+  } finally {
+    for (const one of staged) await one.discard();
+  }
+}
+
+async function stage(plan: SubidPlan, file: FileName): Promise<StagedFile[]> {
+  const { path, text } = plan.files[file];
+  const target = await fileBehind(path);
+  const status = await stat(target).catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  });
+  const options = {
+    mode: (status?.mode ?? 0o644) & 0o7777,
+    ...(status === undefined ? {} : { owner: { uid: status.uid, gid: status.gid } }),
+  };
+  const fresh = await stageFile(
+    target,
+    Buffer.from(afterText(text, plan, file), 'latin1'),
+    options,
+  );
+  try {
+    const old = await stageFile(`${path}-`, Buffer.from(text, 'latin1'), options);
+    return [old, fresh];
+  } catch (cause) {
+    await fresh.discard();
+    throw cause;
+  }
+}
+
+/** What is there, byte for byte, and the new lines behind it. */
+function afterText(text: string, { add }: SubidPlan, file: FileName): string {
+  const separator = text === '' || text.endsWith('\n') ? '' : '\n';
+  return `${text}${separator}${add[file].map((entry) => `${entryLine(entry)}\n`).join('')}`;
+}

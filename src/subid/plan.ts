@@ -1,0 +1,96 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isErrno } from '../errors.ts';
+import { parseSubordinateFile } from '../identity/subordinate-file.ts';
+import {
+  type FileName,
+  planSubordinateIds,
+  type SubordinateLayout,
+  type SubordinatePlan,
+} from './rules/subordinate-ids.ts';
+import { type AccountQuery, type Accounts, readAccounts } from './accounts.ts';
+import { type FolderPlan, planFolders } from './directories.ts';
+
+export interface SubidInput extends AccountQuery {
+  readonly layout: SubordinateLayout;
+  /** Where the users' folders are to be made; nothing where they are not asked for. */
+  readonly storage?: string;
+}
+
+export interface SubidPlan extends SubordinatePlan {
+  readonly layout: SubordinateLayout;
+  readonly users: number;
+  readonly files: Readonly<Record<FileName, FileBefore>>;
+  readonly skipped: Accounts['skipped'];
+  /** What else the admin should know of this machine. */
+  readonly notes: readonly string[];
+  readonly folders?: FolderPlan;
+}
+
+export interface FileBefore {
+  /** As the admin knows it. */
+  readonly path: string;
+  /** One character a byte; empty where there is no file yet. */
+  readonly text: string;
+  readonly lines: number;
+}
+
+/** What `berth subid apply` would do. Reads, and changes nothing. @throws as `readAccounts` */
+export async function planSubids(input: SubidInput): Promise<SubidPlan> {
+  return planFor(await readAccounts(input), input);
+}
+
+/** The plan for accounts that are known; `apply` comes here with the files locked. */
+export async function planFor(accounts: Accounts, input: SubidInput): Promise<SubidPlan> {
+  const { layout, prefix = '/', storage } = input;
+  const [subuid, subgid, notes] = await Promise.all([
+    fileBefore(join(prefix, 'etc/subuid')),
+    fileBefore(join(prefix, 'etc/subgid')),
+    notesOn(prefix),
+  ]);
+  const files = {
+    subuid: parseSubordinateFile(subuid.text),
+    subgid: parseSubordinateFile(subgid.text),
+  };
+  const { users, real, skipped } = accounts;
+  return {
+    ...planSubordinateIds({ users, real, layout, files }),
+    layout,
+    users: users.length,
+    skipped,
+    notes,
+    files: {
+      subuid: { ...subuid, lines: files.subuid.lines },
+      subgid: { ...subgid, lines: files.subgid.lines },
+    },
+    ...(storage === undefined ? {} : { folders: planFolders(storage, users) }),
+  };
+}
+
+/** The file itself where `path` is a link: a rename would put a file in the place of the link. */
+export async function fileBehind(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return path;
+    throw error;
+  }
+}
+
+async function fileBefore(path: string): Promise<Omit<FileBefore, 'lines'>> {
+  try {
+    return { path, text: await readFile(path, 'latin1') };
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return { path, text: '' };
+    throw error;
+  }
+}
+
+async function notesOn(prefix: string): Promise<string[]> {
+  const text = await readFile(join(prefix, 'etc/nsswitch.conf'), 'utf8').catch(() => '');
+  const source = /^\s*subid:\s*(\S.*)$/m.exec(text)?.[1]?.trim();
+  if (source === undefined || /^files\b/.test(source)) return [];
+  return [
+    `nsswitch.conf says \`subid: ${source}\`: newuidmap asks that and does not read /etc/subuid and /etc/subgid`,
+  ];
+}

@@ -1,0 +1,69 @@
+import type { IdRange } from '../../identity/subordinate-file.ts';
+
+/** Ranges that can be asked for what lies in another one, in logarithmic time. */
+export interface RangeIndex<T extends IdRange> {
+  /** One of those that share an ID with this range. */
+  overlapping(range: IdRange): T | undefined;
+}
+
+export function indexRanges<T extends IdRange>(ranges: readonly T[]): RangeIndex<T> {
+  const sorted = sortedRanges(ranges);
+  const starts = sorted.map(({ start }) => start);
+  // For each place the range that reaches furthest, of those that begin there or before.
+  const reaching: T[] = [];
+  for (const range of sorted) {
+    const before = reaching.at(-1);
+    reaching.push(before !== undefined && endOf(before) >= endOf(range) ? before : range);
+  }
+  return {
+    overlapping: (range) => {
+      const before = reaching[firstNotBelow(starts, endOf(range)) - 1];
+      return before !== undefined && endOf(before) > range.start ? before : undefined;
+    },
+  };
+}
+
+export function endOf({ start, count }: IdRange): number {
+  return start + count;
+}
+
+/** `524288-589823`, or the one ID. */
+export function shownRange(range: IdRange): string {
+  return range.count === 1 ? String(range.start) : `${range.start}-${endOf(range) - 1}`;
+}
+
+export function sortedRanges<T extends IdRange>(ranges: readonly T[]): T[] {
+  return [...ranges].sort((a, b) => a.start - b.start || a.count - b.count);
+}
+
+/** The lowest multiple of `alignment`, from `from` on, behind which `length` IDs are free. */
+export function firstGap(
+  taken: readonly IdRange[],
+  wanted: {
+    readonly from: number;
+    readonly length: number;
+    readonly alignment: number;
+    readonly end: number;
+  },
+): number | undefined {
+  const { from, length, alignment, end } = wanted;
+  const align = (id: number): number => Math.ceil(id / alignment) * alignment;
+  let candidate = align(from);
+  for (const range of sortedRanges(taken)) {
+    if (range.start >= candidate + length) break;
+    candidate = Math.max(candidate, align(endOf(range)));
+  }
+  return candidate + length <= end ? candidate : undefined;
+}
+
+/** The place of the first number that is not below `bound`, in an ascending list. */
+export function firstNotBelow(ascending: readonly number[], bound: number): number {
+  let low = 0;
+  let high = ascending.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ascending[middle] ?? 0) < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,77 @@
+import { endOf, sortedRanges } from './id-ranges.ts';
+import type { IdRange } from '../../identity/subordinate-file.ts';
+import type { SubordinateFault, SubordinateUser } from './subordinate-ids.ts';
+
+/** The kernel's UID_GID_MAP_MAX_EXTENTS: lines of one gid_map, user_namespaces(7). */
+const mostLines = 340;
+/** A map is one write(2) of less than a page: this, not the lines, is what is met first. */
+const mostBytes = 4095;
+/** Three numbers of 32 bits, two blanks and the newline. */
+const longestLine = 33;
+
+/**
+ * The supplementary groups that are still to be mapped, as many as one gid_map holds beside the user's
+ * ranges in /etc/subgid. More would not be left out by podman: no container of the user would start.
+ *
+ * @param ranges Those that the user has there, and the new one.
+ */
+export function fittingGroups(
+  { name, uid, gid, groups }: SubordinateUser,
+  ranges: readonly IdRange[],
+): { readonly fitting: readonly number[]; readonly faults: readonly SubordinateFault[] } {
+  if (groups === undefined) return { fitting: [], faults: [] };
+  const member = new Set(groups);
+  const faults: SubordinateFault[] = ranges
+    .filter(({ start, count }) => count === 1 && start !== gid && !member.has(start))
+    .map(({ start }) => ({
+      code: 'group-left',
+      message: `${name} may map GID ${start} and is not in that group (any more)`,
+      user: name,
+      uid,
+      file: 'subgid',
+    }));
+  // The primary group is always mapped; root's is nobody's business.
+  const wanted = [...member]
+    .filter((id) => id !== gid && id !== 0 && !ranges.some((range) => holds(range, id)))
+    .sort((a, b) => a - b);
+  const count = howMany(gid, ranges, wanted);
+  if (count < wanted.length)
+    faults.push({
+      code: 'groups-do-not-fit',
+      message: `of the ${wanted.length} groups of ${name} only ${count} fit into a gid_map (${mostLines} lines, ${mostBytes} bytes): without ${wanted.slice(count, count + 3).join(', ')}${wanted.length > count + 3 ? ', …' : ''}`,
+      user: name,
+      uid,
+      file: 'subgid',
+    });
+  return { fitting: wanted.slice(0, count), faults };
+}
+
+function holds(range: IdRange, id: number): boolean {
+  return id >= range.start && id < endOf(range);
+}
+
+/** The most of these groups, from the first on, with which the map is still accepted. */
+function howMany(gid: number, ranges: readonly IdRange[], groups: readonly number[]): number {
+  // Of 50 000 users hardly one is near the limit.
+  if ((1 + ranges.length + groups.length) * longestLine <= mostBytes) return groups.length;
+  let low = 0;
+  let high = groups.length;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const mapped = groups.slice(0, middle).map((id) => ({ start: id, count: 1 }));
+    if (isAccepted(gid, [...ranges, ...mapped])) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** podman's map: the user's own group as 0, then all ranges in ascending order behind each other. */
+function isAccepted(gid: number, ranges: readonly IdRange[]): boolean {
+  let bytes = `0 ${gid} 1\n`.length;
+  let inside = 1;
+  for (const { start, count } of sortedRanges(ranges)) {
+    bytes += `${inside} ${start} ${count}\n`.length;
+    inside += count;
+  }
+  return ranges.length + 1 <= mostLines && bytes <= mostBytes;
+}

@@ -1,0 +1,244 @@
+import { endOf, indexRanges, type RangeIndex, shownRange } from './id-ranges.ts';
+import { fittingGroups } from './mappable-groups.ts';
+import { existingFaults, type OwnedId } from './subordinate-faults.ts';
+import {
+  idSpace,
+  type IdRange,
+  type SubordinateEntry,
+  type SubordinateFile,
+} from '../../identity/subordinate-file.ts';
+import { suggestLayout } from './subordinate-layout.ts';
+
+/** Where a user's subordinate IDs begin: `base + (UID - firstUid) * size`. The same on every node. */
+export interface SubordinateLayout {
+  readonly firstUid: number;
+  readonly base: number;
+  /** How many IDs each user gets. */
+  readonly size: number;
+}
+
+/** A user who is to have subordinate IDs. */
+export interface SubordinateUser {
+  readonly name: string;
+  readonly uid: number;
+  /** The primary group. */
+  readonly gid: number;
+  /** The supplementary groups; nothing where they were not asked for. */
+  readonly groups?: readonly number[];
+}
+
+export type FileName = 'subuid' | 'subgid';
+
+export interface SubordinateInput {
+  readonly users: readonly SubordinateUser[];
+  readonly files: Readonly<Record<FileName, SubordinateFile>>;
+  /** The machine's accounts (for subuid) and groups (for subgid): no range may hold one. */
+  readonly real: Readonly<Record<FileName, readonly OwnedId[]>>;
+  readonly layout: SubordinateLayout;
+}
+
+/** What stands against a user's range, or what an admin should know of the files as they are. */
+export interface SubordinateFault {
+  readonly code: FaultCode;
+  readonly message: string;
+  readonly user?: string;
+  readonly uid?: number;
+  readonly file?: FileName;
+  readonly line?: number;
+}
+
+export type FaultCode =
+  | 'uid-below-first'
+  | 'uid-does-not-fit'
+  | 'overlaps-entry'
+  | 'overlaps-account'
+  | 'entries-overlap'
+  | 'entry-holds-account'
+  | 'entry-malformed'
+  | 'entry-beyond-ids'
+  | 'groups-do-not-fit'
+  | 'group-left';
+
+export interface SubordinatePlan {
+  /** Lines to be added, in ascending order of UIDs. */
+  readonly add: Readonly<Record<FileName, readonly SubordinateEntry[]>>;
+  /** Users that lacked nothing. */
+  readonly complete: number;
+  /** Users without a range, each with the reason. */
+  readonly problems: readonly SubordinateFault[];
+  readonly warnings: readonly SubordinateFault[];
+  /** A layout that has room for all of these users; only with problems, and not always there is one. */
+  readonly suggestion?: SubordinateLayout;
+}
+
+const fileNames = ['subuid', 'subgid'] as const;
+
+/**
+ * The lines that are missing in /etc/subuid and /etc/subgid. An entry that is there stays and counts,
+ * under the user's name or UID; a range that would overlap another one, an account or a group is a
+ * problem and never moved: the next node would not move it to the same place.
+ */
+export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
+  const users = distinct(input.users);
+  const people = new Map<string, SubordinateUser>();
+  for (const user of users) people.set(String(user.uid), user);
+  // A name of digits is a name only where no UID is the same.
+  for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
+  const context = contextOf({ ...input, users }, people);
+  const add: Record<FileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
+  const problems: SubordinateFault[] = [];
+  const warnings = [...existingFaults(input, people)];
+  let complete = 0;
+  for (const user of users) {
+    const wanted = wantedOf(user, context);
+    problems.push(...wanted.problems);
+    if (wanted.problems.length > 0) continue;
+    warnings.push(...wanted.warnings);
+    if (wanted.subuid.length + wanted.subgid.length === 0) complete += 1;
+    add.subuid.push(...wanted.subuid);
+    add.subgid.push(...wanted.subgid);
+  }
+  const suggestion = problems.length === 0 ? undefined : suggestLayout({ ...input, users });
+  return {
+    add,
+    complete,
+    problems,
+    warnings,
+    ...(suggestion === undefined ? {} : { suggestion }),
+  };
+}
+
+/** Where the user's IDs begin, whether there is room for them or not. */
+function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): number {
+  return base + (uid - firstUid) * size;
+}
+
+/** The highest UID whose range lies within 32 bits. */
+function highestUid({ firstUid, base, size }: SubordinateLayout): number {
+  return firstUid + Math.floor((idSpace - base) / size) - 1;
+}
+
+interface Context extends SubordinateInput {
+  readonly entriesOf: Readonly<Record<FileName, ReadonlyMap<number, readonly SubordinateEntry[]>>>;
+  readonly entryIndex: Readonly<Record<FileName, RangeIndex<SubordinateEntry>>>;
+  readonly realIndex: Readonly<Record<FileName, RangeIndex<IdRange & OwnedId>>>;
+}
+
+function contextOf(input: SubordinateInput, people: ReadonlyMap<string, SubordinateUser>): Context {
+  const { files, users, real } = input;
+  const ids: Record<FileName, Map<number, string>> = { subuid: new Map(), subgid: new Map() };
+  for (const { name, uid, gid, groups = [] } of users) {
+    ids.subuid.set(uid, `user ${name}`);
+    ids.subgid.set(gid, `a group of ${name}`);
+    for (const id of groups) if (!ids.subgid.has(id)) ids.subgid.set(id, `a group of ${name}`);
+  }
+  for (const file of fileNames) for (const { id, name } of real[file]) ids[file].set(id, name);
+  return {
+    ...input,
+    entriesOf: each((file) => byOwner(files[file], people)),
+    entryIndex: each((file) => indexRanges(files[file].entries)),
+    realIndex: each((file) =>
+      indexRanges([...ids[file]].map(([id, name]) => ({ id, name, start: id, count: 1 }))),
+    ),
+  };
+}
+
+function byOwner(
+  { entries }: SubordinateFile,
+  people: ReadonlyMap<string, SubordinateUser>,
+): Map<number, SubordinateEntry[]> {
+  const found = new Map<number, SubordinateEntry[]>();
+  for (const entry of entries) {
+    const uid = people.get(entry.owner)?.uid;
+    if (uid === undefined) continue;
+    const sofar = found.get(uid);
+    if (sofar === undefined) found.set(uid, [entry]);
+    else sofar.push(entry);
+  }
+  return found;
+}
+
+interface Wanted extends Readonly<Record<FileName, readonly SubordinateEntry[]>> {
+  readonly problems: readonly SubordinateFault[];
+  readonly warnings: readonly SubordinateFault[];
+}
+
+function wantedOf(user: SubordinateUser, context: Context): Wanted {
+  const mine = each((file) => context.entriesOf[file].get(user.uid) ?? []);
+  // One ID alone is a group that is mapped, not a range for a container's users.
+  const missing = fileNames.filter((file) => !mine[file].some(({ count }) => count > 1));
+  const range = {
+    owner: ownerOf(user),
+    start: startOf(user.uid, context.layout),
+    count: context.layout.size,
+  };
+  const problems = missing.length === 0 ? [] : problemsOf(user, range, missing, context);
+  const ranges = each((file) => (missing.includes(file) ? [range] : []));
+  const groups = fittingGroups(user, [...mine.subgid, ...ranges.subgid]);
+  return {
+    subuid: ranges.subuid,
+    subgid: [
+      ...ranges.subgid,
+      ...groups.fitting.map((gid) => ({ owner: range.owner, start: gid, count: 1 })),
+    ],
+    problems,
+    warnings: groups.faults,
+  };
+}
+
+function problemsOf(
+  { name, uid }: SubordinateUser,
+  range: IdRange,
+  files: readonly FileName[],
+  { layout, entryIndex, realIndex }: Context,
+): SubordinateFault[] {
+  const fault = (code: FaultCode, message: string, rest: Partial<SubordinateFault> = {}) => [
+    { code, message, user: name, uid, ...rest },
+  ];
+  if (uid < layout.firstUid)
+    return fault(
+      'uid-below-first',
+      `UID ${uid} (${name}) is below the first UID ${layout.firstUid}`,
+    );
+  if (endOf(range) > idSpace)
+    return fault(
+      'uid-does-not-fit',
+      `UID ${uid} (${name}) does not fit: with ${layout.size} IDs each, 32 bits end at UID ${highestUid(layout)}`,
+    );
+  for (const file of files) {
+    const entry = entryIndex[file].overlapping(range);
+    if (entry !== undefined)
+      return fault(
+        'overlaps-entry',
+        `the IDs ${shownRange(range)} of ${name} overlap ${shownRange(entry)} of ${entry.owner} in ${file}`,
+        { file, ...(entry.line === undefined ? {} : { line: entry.line }) },
+      );
+    const owned = realIndex[file].overlapping(range);
+    if (owned !== undefined)
+      return fault(
+        'overlaps-account',
+        `the IDs ${shownRange(range)} of ${name} hold ${owned.id}, which is ${owned.name}`,
+        { file },
+      );
+  }
+  return [];
+}
+
+/**
+ * By name, as the site's other tools write it; by UID where the name is of digits: newuidmap would
+ * give the range to the account with that UID as well.
+ */
+function ownerOf({ name, uid }: SubordinateUser): string {
+  return /^\d+$/.test(name) ? String(uid) : name;
+}
+
+/** Ascending by UID; of several names of one UID the first: the range belongs to the UID. */
+function distinct(users: readonly SubordinateUser[]): SubordinateUser[] {
+  const byUid = new Map<number, SubordinateUser>();
+  for (const user of users) if (!byUid.has(user.uid)) byUid.set(user.uid, user);
+  return [...byUid.values()].sort((a, b) => a.uid - b.uid);
+}
+
+function each<T>(of: (file: FileName) => T): Record<FileName, T> {
+  return { subuid: of('subuid'), subgid: of('subgid') };
+}
