@@ -1,46 +1,74 @@
+import { globSync } from 'node:fs';
+import { dirname } from 'node:path';
 import importX from 'eslint-plugin-import-x';
 import { createTypeScriptImportResolver } from 'eslint-import-resolver-typescript';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
-/**
- * The layers of the design, top first. A layer may import from itself and from what stands below it.
- * `system` (the edges) stands beside the pure layers: those may not import it.
- */
-const layers = [
-  'cli',
-  'flows',
-  'session',
+/** What each serves one subject, and knows nothing of the others. */
+const domains = ['portal', 'ssh', 'images', 'subid', 'sshd-lint', 'ldap', 'cluster-reap'] as const;
+
+/** What they stand on, top first: each may import from itself and from what stands below it. */
+const shared = [
+  'clusters',
+  'settings',
   'credentials',
+  'admission',
   'reconcile',
   'desired',
   'identity',
   'config',
 ] as const;
 
-/** Layers that compute data only: no process, no file, no socket, no clock. */
-const pure = ['session', 'desired', 'config'] as const;
+/** Directories that compute data only: no process, no file, no socket, no clock. */
+const pure = [
+  'admission',
+  'desired',
+  'config',
+  'cluster-reap/rules',
+  'ldap/rules',
+  'sshd-lint/rules',
+  'subid/rules',
+  'ssh/request',
+  'ssh/podman/argv',
+  'ssh/pod/objects',
+  'ssh/pod/exec/protocol',
+  'ssh/pod/forwarding/protocol',
+] as const;
 
-const nothingAbove = layers.flatMap((layer, height) =>
-  layers.slice(0, height).map((above) => ({
-    target: `./src/${layer}`,
-    from: `./src/${above}`,
-    message: 'Arrows go down.',
-  })),
+const inSrc = (names: readonly string[]): string[] => names.map((name) => `./src/${name}`);
+
+/** Users and groups are data to them, and what looks them up is handed in. */
+const impure = [...new Set(globSync('src/*/**/*.ts').map((file) => dirname(file)))].filter(
+  (directory) => ![...pure, 'identity'].some((one) => `${directory}/`.startsWith(`src/${one}/`)),
 );
 
-const edgesAtTheBottom = [
+/** `system` (files, processes, sockets) stands at the bottom, beside the pure directories. */
+const zones = [
+  ...domains.map((domain) => ({
+    target: `./src/${domain}`,
+    from: inSrc(domains.filter((other) => other !== domain)),
+    message: 'No domain imports another.',
+  })),
   {
-    target: './src/system',
-    from: layers.map((layer) => `./src/${layer}`),
+    target: inSrc([...shared, 'system']),
+    from: inSrc(['cli', 'doctor', ...domains]),
     message: 'Arrows go down.',
   },
-  { target: './src', from: ['./hooks', './shell', './test'], message: 'Arrows go down.' },
-  ...pure.map((layer) => ({
+  { target: inSrc(domains), from: inSrc(['cli', 'doctor']), message: 'Arrows go down.' },
+  { target: './src/doctor', from: './src/cli', message: 'Arrows go down.' },
+  ...shared.slice(1).map((layer, above) => ({
     target: `./src/${layer}`,
-    from: './src/system',
-    message: 'A pure layer reaches no edge.',
+    from: inSrc(shared.slice(0, above + 1)),
+    message: 'Arrows go down.',
   })),
+  { target: './src/system', from: inSrc(shared), message: 'Arrows go down.' },
+  { target: './src', from: ['./hooks', './shell', './test'], message: 'Arrows go down.' },
+  {
+    target: inSrc(pure),
+    from: impure.map((directory) => `./${directory}/*.ts`),
+    message: 'A pure directory imports pure ones only.',
+  },
 ];
 
 export default defineConfig(
@@ -53,7 +81,7 @@ export default defineConfig(
     settings: { 'import-x/resolver-next': [createTypeScriptImportResolver()] },
     rules: {
       'import-x/no-cycle': 'error',
-      'import-x/no-restricted-paths': ['error', { zones: [...nothingAbove, ...edgesAtTheBottom] }],
+      'import-x/no-restricted-paths': ['error', { zones }],
       'max-lines': ['error', { max: 280, skipBlankLines: true, skipComments: true }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
@@ -68,13 +96,13 @@ export default defineConfig(
     },
   },
   {
-    files: pure.map((layer) => `src/${layer}/**/*.ts`),
+    files: pure.map((directory) => `src/${directory}/**/*.ts`),
     rules: {
       'no-restricted-imports': [
         'error',
         {
           patterns: [
-            { regex: '^node:(?!util$|crypto$)', message: 'A pure layer imports no edge.' },
+            { regex: '^node:(?!util$|crypto$)', message: 'A pure directory reaches no edge.' },
           ],
         },
       ],

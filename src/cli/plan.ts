@@ -95,11 +95,15 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
   };
 }
 
+/** For each thing that the host is asked, in milliseconds. */
+const checkTimeoutMs = 5_000;
+
 async function planSsh(
   { user, profile, command, tty = false, port, config, output }: PlanArguments,
   terminal: Terminal,
 ): Promise<void> {
-  const [{ planSession }, { writeSessionPlan }] = await Promise.all([
+  const [{ checkPodman }, { planSession }, { writeSessionPlan }] = await Promise.all([
+    import('../doctor/ssh-checks.ts'),
     import('../ssh/open/plan-session.ts'),
     import('./session-plan-output.ts'),
   ]);
@@ -108,6 +112,7 @@ async function planSsh(
       username: user,
       tty,
       filesFolder: terminal.filesFolder,
+      check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
       ...(config === undefined ? {} : { configFile: config }),
       ...(profile === undefined ? {} : { profile }),
       ...(command === undefined ? {} : { command }),

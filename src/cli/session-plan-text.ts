@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
-import type { ProgramCall } from '../ssh/request/session-host.ts';
+import type { ProgramCall } from '../program-call.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
 /** A planned session for a person: what is decided and why, then the exact command lines. */

@@ -3,7 +3,7 @@ import { isKept } from './rules/reap-namespaces-plan.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
-import { listUserNamespaces } from '../reconcile/annotate-namespace.ts';
+import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
 import { takeLease } from './lease.ts';
 import { SeenPods } from './rules/reap-pods-plan.ts';
 import { listInto } from '../reconcile/list-all.ts';

@@ -2,12 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
-import {
-  type BundledProgram,
-  bundledScript,
-  hostPrograms,
-  parseLdd,
-} from '../ssh/request/transfer-tools.ts';
+import { type BundledProgram, bundledScript, hostPrograms, parseLdd } from '../transfer-tools.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import { runProgram } from '../system/run-program.ts';
 

@@ -1,5 +1,5 @@
 import type { PodmanPaths, Profile } from '../config/profile/profile.ts';
-import type { ProgramCall } from '../ssh/request/session-host.ts';
+import type { ProgramCall } from '../program-call.ts';
 
 /** An image that somebody needs, and who. */
 export interface WantedImage {

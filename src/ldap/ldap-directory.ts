@@ -1,14 +1,8 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import { LdapConnection, type LdapConnectOptions } from './ldap-connection.ts';
-import { type LdapEntry, searchAll } from './ldap-search.ts';
-
-/** What the directory holds of users and groups, whole. */
-export interface LdapAnswers {
-  readonly url: string;
-  readonly users: readonly LdapEntry[];
-  readonly groups: readonly LdapEntry[];
-}
+import { searchAll } from './ldap-search.ts';
+import type { LdapAnswers, LdapEntry } from './rules/ldap-entry.ts';
 
 export interface ReadOptions extends LdapConnectOptions {
   readonly onProgress?: (what: 'users' | 'groups', count: number) => void;

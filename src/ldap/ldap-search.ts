@@ -2,13 +2,8 @@ import { FilterParser, PagedResultsControl, type SearchEntry, SearchRequest } fr
 import type { LdapSearch } from '../config/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
+import type { LdapEntry } from './rules/ldap-entry.ts';
 import { ldapIncomplete, ldapRefusal } from './ldap-errors.ts';
-
-/** An entry with its values by the attributes' names in lower case. */
-export interface LdapEntry {
-  readonly dn: string;
-  readonly values: ReadonlyMap<string, readonly string[]>;
-}
 
 export interface SearchOptions {
   /** `users`, for messages. */

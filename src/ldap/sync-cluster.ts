@@ -3,7 +3,8 @@ import { type NamespaceChange, planNamespaces } from './rules/directory-annotati
 import { directoryMap } from './rules/directory-maps.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { LdapPeople } from './rules/ldap-people.ts';
-import { annotateNamespace, listUserNamespaces } from '../reconcile/annotate-namespace.ts';
+import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
+import { annotateNamespace } from './annotate-namespace.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bundledArgv, parseLdd } from '../../src/ssh/request/transfer-tools.ts';
+import { bundledArgv, parseLdd } from '../../src/transfer-tools.ts';
 import { installed } from '../site/portal.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { busyboxArchive } from '../ssh/host/image-archives.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { filesInside } from '../../src/ssh/request/transfer-tools.ts';
+import { filesInside } from '../../src/transfer-tools.ts';
 import { installed } from '../site/portal.ts';
 import { SshHost } from './host/ssh-host.ts';
 

@@ -1,7 +1,6 @@
 import type { LdapSettings } from '../../config/ldap-settings.ts';
 import { firstRdn, normalDn } from './ldap-dn.ts';
-import type { LdapAnswers } from '../ldap-directory.ts';
-import type { LdapEntry } from '../ldap-search.ts';
+import type { LdapAnswers, LdapEntry } from './ldap-entry.ts';
 
 /** A user as the directory has it, every number checked. */
 export interface LdapUser {

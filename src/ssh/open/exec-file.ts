@@ -1,7 +1,8 @@
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BerthError } from '../../errors.ts';
-import type { GivenCall, SessionHost } from '../request/session-host.ts';
+import type { GivenCall } from '../../program-call.ts';
+import type { SessionHost } from '../request/session-host.ts';
 import { noteFolder } from '../podman/running-container.ts';
 
 /** Its reader reads it at once. Milliseconds. */

@@ -1,14 +1,16 @@
+import type { SshSettings } from '../../config/profile/profile.ts';
 import { chooseProfile } from '../../config/profile/choose-profile.ts';
+import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import { containerName, containerRun, type ReadyMount } from '../podman/argv/podman-run.ts';
 import { containerSession, sessionCall, type SessionContainer } from '../podman/argv/exec-argv.ts';
 import { isLoginShell } from '../request/login-shell.ts';
-import type { ProgramCall, SessionHost } from '../request/session-host.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { brieflyAsUser } from '../../system/briefly-as-user.ts';
 import type { CheckResult } from '../../finding.ts';
-import { checkPodman } from '../../doctor/ssh-checks.ts';
 import { loadSshSettings } from '../../settings/load-ssh.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
 import { type ReadyMounts, readyMounts } from '../podman/resolve-mounts.ts';
@@ -24,6 +26,8 @@ export interface PlanSessionInput {
   readonly command?: string;
   readonly tty: boolean;
   readonly filesFolder: string;
+  /** What `berth doctor` finds where a container of these profiles is to start for the user. */
+  readonly check: (settings: SshSettings, user: User) => Promise<CheckResult[]>;
 }
 
 /** What a login would do, as data. Nothing is started, and nothing of the user's home is read. */
@@ -92,7 +96,7 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   if (profile.backend === 'pod')
     return { ...common, obstacles: [], pod: await planPodSession(input, host, profile) };
   const ofProfile = { ...settings, profiles: new Map([[profile.name, profile]]) };
-  const obstacles = (await checkPodman(ofProfile, user, checkTimeoutMs)).filter(
+  const obstacles = (await input.check(ofProfile, user)).filter(
     // Its own mounts are in the plan, or the plan fails by them.
     ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
   );
@@ -102,9 +106,6 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
   const ready = await (process.getuid?.() === 0 ? brieflyAsUser(user, look) : look());
   return { ...common, obstacles, session: planned(input, host, profile, ready) };
 }
-
-/** For each thing that the host is asked, in milliseconds. */
-const checkTimeoutMs = 5_000;
 
 function planned(
   { command, tty, filesFolder }: PlanSessionInput,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../../errors.ts';
-import type { BundledProgram } from '../request/transfer-tools.ts';
+import type { BundledProgram } from '../../transfer-tools.ts';
 import { nothingThere, programProbe, unpackWords } from './objects/transfer-scripts.ts';
 import type { PodPlace } from './exec/open-exec.ts';
 import { podCommand } from './exec/pod-command.ts';

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/profile/profile.ts';
 import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { transferProgram } from '../request/transfer-tools.ts';
+import { transferProgram } from '../request/transfer-program.ts';
 import { groupsText, podContainer, podName, podObject } from './objects/pod-object.ts';
 import { podSession } from './objects/exec-argv.ts';
 import type { SessionHost } from '../request/session-host.ts';

@@ -3,7 +3,8 @@ import { isErrno } from '../../errors.ts';
 import type { IdMaps } from './argv/podman-run.ts';
 import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
 import { podmanCall } from './argv/podman-argv.ts';
-import type { ProgramCall, SessionHost } from '../request/session-host.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import type { SessionHost } from '../request/session-host.ts';
 import { pausePid } from '../connections/pause-file.ts';
 
 /**

@@ -5,7 +5,7 @@ import { BerthError } from '../../errors.ts';
 import type { ReadyMount } from './argv/podman-run.ts';
 import { profileMounts } from '../request/profile-mounts.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { filesInside } from '../request/transfer-tools.ts';
+import { filesInside } from '../../transfer-tools.ts';
 import { fillTemplate } from '../request/template.ts';
 
 export interface ReadyMounts {

@@ -14,8 +14,9 @@ import {
   type WarmContainer,
 } from './argv/runtime-exec.ts';
 import { podmanCall } from './argv/podman-argv.ts';
-import { userFolder, type ProgramCall, type SessionHost } from '../request/session-host.ts';
-import { filesInside } from '../request/transfer-tools.ts';
+import { userFolder, type SessionHost } from '../request/session-host.ts';
+import type { ProgramCall } from '../../program-call.ts';
+import { filesInside } from '../../transfer-tools.ts';
 import { isLoginShell } from '../request/login-shell.ts';
 import { terminalBy } from './argv/podman-exec.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';

@@ -1,4 +1,4 @@
-import { bundledArgv } from './transfer-tools.ts';
+import { bundledArgv } from '../../transfer-tools.ts';
 import type { SessionRequest } from './session-request.ts';
 
 /** What the OCI runtime gives to each process that it starts in a container. */

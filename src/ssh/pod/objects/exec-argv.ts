@@ -1,5 +1,5 @@
 import type { Profile } from '../../../config/profile/profile.ts';
-import { transferProgram } from '../../request/transfer-tools.ts';
+import { transferProgram } from '../../request/transfer-program.ts';
 import { broughtLast, podSftpWords } from './transfer-scripts.ts';
 import { withEndMark } from '../exec/protocol/exit-marker.ts';
 import type { Opening } from '../exec/protocol/opening.ts';

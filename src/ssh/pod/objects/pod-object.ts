@@ -3,7 +3,7 @@ import type { PodVolume } from '../../../config/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../desired/names.ts';
 import type { User } from '../../../identity/user.ts';
 import type { ReadyMount } from '../../podman/argv/podman-run.ts';
-import { filesInside } from '../../request/transfer-tools.ts';
+import { filesInside } from '../../../transfer-tools.ts';
 import { podGroup, podPasswd } from './passwd-file.ts';
 import { fillTemplate } from '../../request/template.ts';
 

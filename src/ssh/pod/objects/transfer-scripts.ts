@@ -3,7 +3,7 @@ import {
   filesInside,
   hostPrograms,
   type BundledProgram,
-} from '../../request/transfer-tools.ts';
+} from '../../../transfer-tools.ts';
 
 const complete = `${filesInside}/.complete`;
 

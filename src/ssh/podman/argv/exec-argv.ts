@@ -1,8 +1,10 @@
 import type { Profile } from '../../../config/profile/profile.ts';
-import { filesInside, transferProgram } from '../../request/transfer-tools.ts';
+import { filesInside } from '../../../transfer-tools.ts';
+import { transferProgram } from '../../request/transfer-program.ts';
 import { processText, runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
 import { sessionEnvironment } from '../../request/session-environment.ts';
-import type { GivenCall, SessionHost } from '../../request/session-host.ts';
+import type { GivenCall } from '../../../program-call.ts';
+import type { SessionHost } from '../../request/session-host.ts';
 import type { SessionRequest } from '../../request/session-request.ts';
 import { sessionWords } from '../../request/session-argv.ts';
 import { podmanExec, type TerminalBy } from './podman-exec.ts';

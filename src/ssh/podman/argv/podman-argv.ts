@@ -1,4 +1,5 @@
-import { userFolder, type ProgramCall, type SessionHost } from '../../request/session-host.ts';
+import { userFolder, type SessionHost } from '../../request/session-host.ts';
+import type { ProgramCall } from '../../../program-call.ts';
 
 /**
  * podman, for this user's containers. Where it keeps what is said on its command line, and its HOME

@@ -2,7 +2,8 @@ import { programName } from './program-name.ts';
 import { podmanCall } from './podman-argv.ts';
 import { holdsRawBytes, throughShell } from '../../../raw-words.ts';
 import { withoutOdd, type ExecSession } from './runtime-exec.ts';
-import type { GivenCall, SessionHost } from '../../request/session-host.ts';
+import type { GivenCall } from '../../../program-call.ts';
+import type { SessionHost } from '../../request/session-host.ts';
 
 /** Who relays a session's terminal: the OCI runtime, or podman with its conmon. */
 export type TerminalBy = 'runtime' | 'podman';

@@ -1,7 +1,8 @@
 import type { Profile } from '../../../config/profile/profile.ts';
 import type { IdExtent } from './id-map.ts';
 import { podmanCall } from './podman-argv.ts';
-import type { ProgramCall, SessionHost } from '../../request/session-host.ts';
+import type { ProgramCall } from '../../../program-call.ts';
+import type { SessionHost } from '../../request/session-host.ts';
 import { fillTemplate } from '../../request/template.ts';
 
 /** A mount with its templates filled and its source known to be there. */

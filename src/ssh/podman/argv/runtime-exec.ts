@@ -1,7 +1,8 @@
 import { holdsRawBytes, throughShell } from '../../../raw-words.ts';
 import { environmentLines } from '../../request/environment-lines.ts';
 import { programName } from './program-name.ts';
-import type { ProgramCall, SessionHost } from '../../request/session-host.ts';
+import type { ProgramCall } from '../../../program-call.ts';
+import type { SessionHost } from '../../request/session-host.ts';
 import { podmanEnvironment } from './podman-argv.ts';
 
 /** A container that runs. */

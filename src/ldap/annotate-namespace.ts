@@ -2,24 +2,12 @@ import {
   changeOperations,
   type NamespaceChange,
   planNamespaces,
-} from '../ldap/rules/directory-annotations.ts';
-import { collectionPath, type LiveObject } from '../desired/kube-object.ts';
-import type { LdapPeople } from '../ldap/rules/ldap-people.ts';
-import type { ApiClient } from './api-client.ts';
-import { apiError } from './api-errors.ts';
-import { listAll } from './list-all.ts';
-import { found } from './read-members.ts';
-
-/** Every namespace that the selector takes. @throws the `api-…` errors */
-export function listUserNamespaces(
-  client: ApiClient,
-  labelSelector: string,
-): Promise<LiveObject[]> {
-  return listAll(client, collectionPath('Namespace'), {
-    attempted: 'listing the namespaces of users',
-    labelSelector,
-  });
-}
+} from './rules/directory-annotations.ts';
+import { collectionPath } from '../desired/kube-object.ts';
+import type { LdapPeople } from './rules/ldap-people.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { apiError } from '../reconcile/api-errors.ts';
+import { found } from '../reconcile/read-members.ts';
 
 /**
  * Writes a planned change. Where the namespace was changed since it was planned, it is looked at once

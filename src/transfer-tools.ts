@@ -1,19 +1,8 @@
-import type { SessionRequest } from './session-request.ts';
-
 /** Mounted into each container: what transfers files where the image has nothing for it. */
 export const filesInside = '/run/berth/files';
 
 /** What transfers files where the image has nothing for it. */
 export type BundledProgram = 'sftp-server' | 'scp';
-
-/** What a session needs of the other end of a file transfer, if it is one. */
-export function transferProgram({
-  kind,
-  command = '',
-}: SessionRequest): BundledProgram | undefined {
-  if (kind === 'sftp') return 'sftp-server';
-  return /^scp\s/.test(command) ? 'scp' : undefined;
-}
 
 /**
  * The words that run a bundled program inside any image, one without libc and shell too: the host's own
