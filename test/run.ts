@@ -9,9 +9,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { buildAhead } from './site/build-ahead.ts';
-import { setup, teardown } from './site/vitest-setup.ts';
-import { soak } from './soak.ts';
+import { buildAhead } from './rig/site/build-ahead.ts';
+import { setup, teardown } from './rig/site/vitest-setup.ts';
+import { soak } from './rig/soak.ts';
 import { readTimes, timesTable, type FileTime } from './times.ts';
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
@@ -38,11 +38,11 @@ async function runAll(times: string): Promise<number> {
   await setup();
   const ahead = buildAhead();
   try {
-    const outages = start('outages');
-    const ssh = start('ssh');
+    const outages = start('site-outage');
+    const node = start('node');
     codes.push(await outages);
-    const accounts = ssh.then(() => start('accounts'));
-    codes.push(...(await Promise.all([start('site'), ssh, accounts])));
+    const site = node.then(() => start('site'));
+    codes.push(...(await Promise.all([start('site-exclusive'), node, site])));
   } finally {
     await ahead;
     await teardown();

@@ -5,15 +5,18 @@
  */
 import '../scripts/check-node.ts';
 import { execa } from 'execa';
-import { kubernetesMinors, newestMinor, wantedMinor } from './site/kubernetes/versions.ts';
-import { say } from './site/progress.ts';
-import { stopSite } from './site/start.ts';
+import { kubernetesMinors, newestMinor, wantedMinor } from './rig/site/kubernetes/versions.ts';
+import { say } from './rig/site/progress.ts';
+import { stopSite } from './rig/site/start.ts';
 
 const files = [
-  ...['hooks/first-login', 'hooks/later-login', 'hooks/plan', 'hooks/guard'],
-  ...['admission/doctor', 'admission/hostile-pods', 'admission/hostile-requests'],
-  ...['admission/manifests', 'admission/without-defaults'],
-  ...['cli/doctor-user', 'pod/session', 'cluster-reap/reap', 'ldap/sync'],
+  ...['first-login', 'later-login', 'plan'].map((name) => `site/portal/${name}`),
+  'site-exclusive/portal/guard',
+  ...['hostile-pods', 'hostile-requests', 'manifests', 'without-defaults'].map(
+    (name) => `site-exclusive/admission/${name}`,
+  ),
+  ...['site-exclusive/doctor/admission', 'site/doctor/user', 'site-exclusive/ssh/pod/session'],
+  ...['site-exclusive/cluster-reap/reap', 'site/ldap/sync'],
 ].map((name) => `test/${name}.test.ts`);
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;

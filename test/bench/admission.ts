@@ -1,5 +1,5 @@
-import { AdmissionSite } from '../admission/admission-site.ts';
-import { person } from '../admission/person.ts';
+import { AdmissionSite } from '../rig/admission/admission-site.ts';
+import { person } from '../rig/admission/person.ts';
 import { median } from './measure.ts';
 import type { Part } from './parts.ts';
 import { ratio, say } from './report.ts';

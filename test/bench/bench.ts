@@ -7,7 +7,7 @@ import '../../scripts/check-node.ts';
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureCommand } from '../site/packages.ts';
+import { ensureCommand } from '../rig/site/packages.ts';
 import { machine } from './measure.ts';
 import { oscMissing, Osc } from './osc.ts';
 import { openBench } from './portal-of-bench.ts';

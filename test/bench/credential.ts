@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { installed } from '../site/portal.ts';
-import { commandAs, homeOf } from '../site/accounts.ts';
+import { installed } from '../rig/site/portal.ts';
+import { commandAs, homeOf } from '../rig/site/accounts.ts';
 import { hookOf, warmUp } from './logins.ts';
 import { inTurn, measure, medians, type Command } from './measure.ts';
 import type { Part } from './parts.ts';

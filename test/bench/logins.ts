@@ -1,4 +1,4 @@
-import { requestsOf } from '../site/requests-of.ts';
+import { requestsOf } from '../rig/site/requests-of.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atOnce, inTurn, measure, median, medians, type Command, type Sample } from './measure.ts';
 import type { Osc } from './osc.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { ensureCommand } from '../site/packages.ts';
-import type { Portal, PortalTokens } from '../site/portal.ts';
+import { ensureCommand } from '../rig/site/packages.ts';
+import type { Portal, PortalTokens } from '../rig/site/portal.ts';
 import type { Command } from './measure.ts';
 
 const scripts = new URL('../../../shared/peers/osc-hooks/', import.meta.url).pathname;

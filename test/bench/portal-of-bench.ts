@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { ensureAccounts } from '../site/accounts.ts';
-import { installBerth, installed, Portal, type PortalTokens } from '../site/portal.ts';
-import { TestProvider } from '../site/provider.ts';
-import { openSite, type Site } from '../site/site.ts';
+import { ensureAccounts } from '../rig/site/accounts.ts';
+import { installBerth, installed, Portal, type PortalTokens } from '../rig/site/portal.ts';
+import { TestProvider } from '../rig/site/provider.ts';
+import { openSite, type Site } from '../rig/site/site.ts';
 import type { Command } from './measure.ts';
 
 /** The client of the benchmark's tokens: a public one, whose ID tokens the cluster takes. */

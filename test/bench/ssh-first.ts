@@ -7,11 +7,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { imagesFolder } from '../site/folders.ts';
-import { step } from '../site/progress.ts';
-import { siteArchive } from '../ssh/host/image-archives.ts';
-import { buildStore } from '../ssh/host/images.ts';
-import { SshHost } from '../ssh/host/ssh-host.ts';
+import { imagesFolder } from '../rig/site/folders.ts';
+import { step } from '../rig/site/progress.ts';
+import { siteArchive } from '../rig/node/image-archives.ts';
+import { buildStore } from '../rig/node/images.ts';
+import { SshHost } from '../rig/node/ssh-host.ts';
 import { machine } from './measure.ts';
 import { heading, ratio, say } from './report.ts';
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inTurn, measure, medians } from '../bench/measure.ts';
 import { Osc, oscMissing } from '../bench/osc.ts';
 import { openBench } from '../bench/portal-of-bench.ts';
-import { ensureCommand } from '../site/packages.ts';
+import { ensureCommand } from '../rig/site/packages.ts';
 
 /**
  * A program of its own, run in a mount namespace of its own: OSC's scripts look for kubectl in

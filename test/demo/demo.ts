@@ -1,9 +1,9 @@
 import '../../scripts/check-node.ts';
-import { homeOf } from '../site/accounts.ts';
-import { installBerth, installed, Portal } from '../site/portal.ts';
-import { step } from '../site/progress.ts';
-import { openSite, type Site } from '../site/site.ts';
-import { stopSite } from '../site/start.ts';
+import { homeOf } from '../rig/site/accounts.ts';
+import { installBerth, installed, Portal } from '../rig/site/portal.ts';
+import { step } from '../rig/site/progress.ts';
+import { openSite, type Site } from '../rig/site/site.ts';
+import { stopSite } from '../rig/site/start.ts';
 import { ownNamespaces } from './own-namespace.ts';
 import { namespaceOf, newcomers, people } from './people.ts';
 import { planAfter, planBefore } from './plans.ts';

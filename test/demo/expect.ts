@@ -1,4 +1,4 @@
-import type { HookResult } from '../site/portal.ts';
+import type { HookResult } from '../rig/site/portal.ts';
 
 /** The demo proves what it shows: a command that ends otherwise than told ends the demo. */
 export function ended<R extends HookResult>(what: string, exitCode: number, result: R): R {

@@ -1,4 +1,4 @@
-import type { Site } from '../site/site.ts';
+import type { Site } from '../rig/site/site.ts';
 import { ended } from './expect.ts';
 import { kubectlOf, namespaceOf, people, type Person } from './people.ts';
 import type { Story } from './story.ts';

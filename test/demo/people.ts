@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { commandAs, ensureAccount, homeOf } from '../site/accounts.ts';
-import { namespacePrefix } from '../site/portal.ts';
-import type { KubectlResult, Site } from '../site/site.ts';
+import { commandAs, ensureAccount, homeOf } from '../rig/site/accounts.ts';
+import { namespacePrefix } from '../rig/site/portal.ts';
+import type { KubectlResult, Site } from '../rig/site/site.ts';
 
 /** Who logs in. The realm has them from the start. */
 export const people = ['alice', 'bob'] as const;

@@ -1,4 +1,4 @@
-import type { Portal } from '../site/portal.ts';
+import type { Portal } from '../rig/site/portal.ts';
 import { ended } from './expect.ts';
 import type { Story } from './story.ts';
 

@@ -1,7 +1,7 @@
-import { ensureNode } from '../site/node/node.ts';
-import type { Site } from '../site/site.ts';
-import { waitFor } from '../site/wait.ts';
-import { startPodHost } from '../pod/pod-host.ts';
+import { ensureNode } from '../rig/site/node/node.ts';
+import type { Site } from '../rig/site/site.ts';
+import { waitFor } from '../rig/site/wait.ts';
+import { startPodHost } from '../rig/node/pod-host.ts';
 import { ended } from './expect.ts';
 import { kubectlOf, namespaceOf } from './people.ts';
 import type { Story } from './story.ts';

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import type { Portal } from '../site/portal.ts';
+import type { Portal } from '../rig/site/portal.ts';
 import { ended } from './expect.ts';
 import { people, type Person } from './people.ts';
 import type { Story } from './story.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { installed } from '../site/portal.ts';
-import { SshHost } from '../ssh/host/ssh-host.ts';
-import type { ClientResult } from '../ssh/host/client.ts';
+import { installed } from '../rig/site/portal.ts';
+import { SshHost } from '../rig/node/ssh-host.ts';
+import type { ClientResult } from '../rig/node/client.ts';
 import type { Story } from './story.ts';
 
 const person = 'alice';

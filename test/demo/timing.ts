@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { oscMissing } from '../bench/osc.ts';
-import { step } from '../site/progress.ts';
+import { step } from '../rig/site/progress.ts';
 import type { Story } from './story.ts';
 
 /** Medians of wall time, in milliseconds. */

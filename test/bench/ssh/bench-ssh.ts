@@ -4,7 +4,7 @@
  * for sessions in pods pod-warm pod-fresh pod-stream pod-idle.
  */
 import '../../../scripts/check-node.ts';
-import { ensureCommand } from '../../site/packages.ts';
+import { ensureCommand } from '../../rig/site/packages.ts';
 import { machine } from '../measure.ts';
 import { heading, say } from '../report.ts';
 import { bulk } from './bulk.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { publicFolder } from '../../site/folders.ts';
-import type { SshHost } from '../../ssh/host/ssh-host.ts';
+import { publicFolder } from '../../rig/site/folders.ts';
+import type { SshHost } from '../../rig/node/ssh-host.ts';
 import { inTurn, measure, medians, type Command } from '../measure.ts';
 import { ratio, say, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';

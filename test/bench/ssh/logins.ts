@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { installed } from '../../site/portal.ts';
-import { waitFor } from '../../site/wait.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
 import { inTurn, measure, medians, type Command } from '../measure.ts';
 import { ratio, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { Profile } from '../../../src/config/profile/profile.ts';
 import { containerRun } from '../../../src/ssh/podman/argv/podman-run.ts';
 import type { SessionHost } from '../../../src/ssh/request/session-host.ts';
-import type { Account } from '../../site/accounts.ts';
-import { installBerth } from '../../site/portal.ts';
-import { SshHost, standardSshYml } from '../../ssh/host/ssh-host.ts';
+import type { Account } from '../../rig/site/accounts.ts';
+import { installBerth } from '../../rig/site/portal.ts';
+import { SshHost, standardSshYml } from '../../rig/node/ssh-host.ts';
 import type { Command } from '../measure.ts';
 
 export const user = 'bench-ssh';

@@ -1,12 +1,12 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startPodHost, type PodHost } from '../../pod/pod-host.ts';
-import { writeKubeconfig } from '../../site/kubernetes/kubeconfig.ts';
-import { ensureNode } from '../../site/node/node.ts';
-import { installBerth } from '../../site/portal.ts';
-import { freePorts } from '../../site/ports.ts';
-import { openSite, type Site } from '../../site/site.ts';
-import { SshHost } from '../../ssh/host/ssh-host.ts';
+import { startPodHost, type PodHost } from '../../rig/node/pod-host.ts';
+import { writeKubeconfig } from '../../rig/site/kubernetes/kubeconfig.ts';
+import { ensureNode } from '../../rig/site/node/node.ts';
+import { installBerth } from '../../rig/site/portal.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
 import { measure, type Command } from '../measure.ts';
 
 const user = 'bench-pod';

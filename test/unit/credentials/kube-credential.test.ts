@@ -18,9 +18,9 @@ import {
   type CredentialCache,
   credentialCachePath,
 } from '../../../src/credentials/credential-cache.ts';
-import { times } from '../../soak.ts';
-import { compiled } from './compiled.ts';
-import { publicClient, TestProvider } from './provider.ts';
+import { times } from '../../rig/soak.ts';
+import { compiled } from '../../rig/compiled-credential.ts';
+import { publicClient, TestProvider } from '../../rig/token-provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

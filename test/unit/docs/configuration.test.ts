@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { clusterSchema, parseBerthYml, siteSchema } from '../../../src/config/berth-yml.ts';
 import { builtIn } from '../../../src/config/built-in.ts';
-import { codeBlocks, pages, tableRows } from '../../docs/markdown.ts';
+import { codeBlocks, pages, tableRows } from '../../rig/markdown.ts';
 import { keysOf } from './schema-keys.ts';
 
 const page = 'docs/configuration.md';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ldapSchema } from '../../../src/config/ldap-options.ts';
 import { parseLdap } from '../../../src/config/ldap-settings.ts';
-import { codeBlocks, tableRows } from '../../docs/markdown.ts';
+import { codeBlocks, tableRows } from '../../rig/markdown.ts';
 import { keysOf } from './schema-keys.ts';
 
 const page = 'docs/ldap-sync.md';

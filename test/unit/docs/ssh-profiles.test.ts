@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
 import { profileSchema } from '../../../src/config/profile/profile-schema.ts';
 import { parseSshSettings, sshSchema } from '../../../src/config/ssh-settings.ts';
-import { codeBlocks, pages, tableRows } from '../../docs/markdown.ts';
+import { codeBlocks, pages, tableRows } from '../../rig/markdown.ts';
 
 const page = 'docs/ssh-profiles.md';
 const rows = tableRows(page, 'key');

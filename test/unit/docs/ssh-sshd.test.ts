@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { tableRows } from '../../docs/markdown.ts';
+import { tableRows } from '../../rig/markdown.ts';
 
 it('the page on sshd names every code of the linter, and no other', () => {
   const source = readFileSync(

@@ -37,7 +37,7 @@ describe('the Node that Berth needs', () => {
     }
   });
 
-  it.each(['scripts/install.ts', 'scripts/build.ts', 'test/site/up.ts', 'test/demo/demo.ts'])(
+  it.each(['scripts/install.ts', 'scripts/build.ts', 'test/rig/site/up.ts', 'test/demo/demo.ts'])(
     'an older one runs nothing of %s',
     async (script) => {
       const older = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';

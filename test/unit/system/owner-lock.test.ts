@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { takeLock } from '../../../src/system/owner-lock.ts';
-import { times } from '../../soak.ts';
+import { times } from '../../rig/soak.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

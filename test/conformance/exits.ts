@@ -1,0 +1,98 @@
+import { soak } from '../rig/soak.ts';
+import { same, succeeded, type Case } from './case.ts';
+import type { Client } from './client.ts';
+import { throughOneConnection } from './multiplexing.ts';
+
+/** Codes that shells, sysexits(3), podman, timeout(1) or ssh itself also use for what is theirs to say. */
+const ownMeaning = [...[0, 1, 2, 64, 69, 75, 77, 78, 124, 125, 126, 127, 128, 130, 137, 255]];
+
+/** How a command ended. */
+export const exits: readonly Case[] = [
+  {
+    name: 'exit codes from 0 to 255 are those of the command',
+    timeoutMs: 240_000,
+    run: (client) =>
+      throughOneConnection(client, async (ssh) => {
+        const all = Array.from({ length: 256 }, (_, code) => code);
+        const codes = soak ? all : [...ownMeaning];
+        while (codes.length > 0) {
+          const some = codes.splice(0, 16);
+          const results = await Promise.all(some.map((code) => ssh([`exit ${code}`])));
+          same(
+            'exit codes',
+            results.map(({ exitCode }) => exitCode),
+            some,
+          );
+        }
+      }),
+  },
+  {
+    name: 'not found is 127, not executable is 126, and the shell says which',
+    run: async (client) => {
+      const missing = await client.ssh(['/no/such/program']);
+      same('missing', [missing.exitCode, missing.stderr.includes('/no/such/program')], [127, true]);
+      const closed = await client.ssh(['/etc/passwd']);
+      same('not executable', [closed.exitCode, closed.stderr.includes('/etc/passwd')], [126, true]);
+    },
+  },
+  {
+    name: 'the shell sees which signal killed its child',
+    run: async (client) => {
+      const { exitCode, stderr } = await client.ssh(["sh -c 'kill -TERM $$'; exit $?"]);
+      // What the shell itself says of it is its own matter.
+      same(`exit code (${stderr.trim()})`, exitCode, 143);
+    },
+  },
+  {
+    name: 'a shell that dies of a signal: the client ends with 255',
+    run: async (client) => {
+      for (const signal of ['TERM', 'KILL', 'HUP'])
+        same(signal, (await client.ssh([`kill -${signal} $$`])).exitCode, 255);
+    },
+  },
+  {
+    name: 'the name of that signal arrives (AsyncSSH)',
+    packages: ['python3-asyncssh'],
+    run: async (client) => {
+      const said = await asyncSsh(client, [
+        'for name in ("TERM", "KILL", "USR1"):',
+        '    result = await connection.run("kill -" + name + " $$")',
+        '    print(result.exit_signal[0] if result.exit_signal else result.exit_status)',
+      ]);
+      same('signals', said, 'TERM\nKILL\nUSR1\n');
+    },
+  },
+  {
+    name: 'signals of the client reach the command (AsyncSSH)',
+    packages: ['python3-asyncssh'],
+    run: async (client) => {
+      const said = await asyncSsh(client, [
+        'for name in ("TERM", "INT", "USR1"):',
+        '    command = "trap \'echo got; exit 4\' " + name + "; echo ready; while :; do sleep 0.1; done"',
+        '    process = await connection.create_process(command)',
+        '    await process.stdout.readline()',
+        '    process.send_signal(name)',
+        '    rest = await asyncio.wait_for(process.wait(), 5)',
+        '    print(name, rest.stdout.strip(), rest.exit_status)',
+      ]);
+      same('signals', said, 'TERM got 4\nINT got 4\nUSR1 got 4\n');
+    },
+  },
+];
+
+/** Lines of Python with an open connection of AsyncSSH. @returns what they print */
+async function asyncSsh(client: Client, lines: readonly string[]): Promise<string> {
+  const { host, port, user } = client.target;
+  const words = [host, port, user, client.path('key'), client.path('.ssh/known_hosts')];
+  const script = [
+    'import asyncio, asyncssh, sys',
+    'host, port, user, key, known = sys.argv[1:]',
+    'async def main():',
+    '    async with asyncssh.connect(host, int(port), username=user, client_keys=[key],',
+    '            known_hosts=known, config=None, agent_path=None) as connection:',
+    ...lines.map((line) => `        ${line}`),
+    'asyncio.run(main())',
+  ].join('\n');
+  const result = await client.run('/usr/bin/python3', ['-c', script, ...words.map(String)]);
+  return succeeded('AsyncSSH', result).stdout.toString();
+}

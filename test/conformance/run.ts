@@ -1,0 +1,42 @@
+/**
+ * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` says case by
+ * case what real clients can do there. Exit code 1 when a case fails.
+ */
+import '../../scripts/check-node.ts';
+import { parseArgs } from 'node:util';
+import { Client } from './client.ts';
+import { runCase, suite } from './suite.ts';
+
+const { values } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '22' },
+    user: { type: 'string' },
+    key: { type: 'string' },
+    motd: { type: 'string' },
+    only: { type: 'string', default: '' },
+  },
+});
+const { host, port, user, key, motd, only } = values;
+if (user === undefined || key === undefined) throw new Error('--user and --key are wanted');
+
+const client = await Client.at({
+  ...{ host, port: Number(port), user, key },
+  ...(motd === undefined ? {} : { motd }),
+});
+const counts = { pass: 0, fail: 0, skip: 0 };
+try {
+  for (const [theme, cases] of Object.entries(suite)) {
+    for (const each of cases) {
+      if (!`${theme}: ${each.name}`.includes(only)) continue;
+      const { result, detail, ms } = await runCase(client, each);
+      counts[result] += 1;
+      console.log(`${result}  ${theme}: ${each.name} (${ms} ms)`);
+      if (detail !== '') console.log(`      ${detail}`);
+    }
+  }
+} finally {
+  await client.end();
+}
+console.log(`${counts.pass} passed, ${counts.fail} failed, ${counts.skip} skipped`);
+if (counts.fail > 0) process.exitCode = 1;

@@ -1,0 +1,52 @@
+import { standardProfile } from '../rig/node/ssh-host.ts';
+import type { LoginMode } from '../rig/node/sshd-config.ts';
+import { conformance, startHost } from './on-host.ts';
+
+const runtimeSays =
+  'an OCI runtime ends with 128 + N, whether the command died of signal N or said so';
+const ownTmp = "sshd opens the socket in the host's /tmp, and the session has a /tmp of its own";
+
+/** What a session in a container cannot do as long as the sshd in front of it is a plain one. */
+const explained = {
+  'a shell that dies of a signal: the client ends with 255': runtimeSays,
+  'the name of that signal arrives (AsyncSSH)': runtimeSays,
+  '-L: to a Unix socket in /tmp there': ownTmp,
+  '-R: a Unix socket in /tmp there leads here': ownTmp,
+};
+
+const explainedWhenForced = {
+  'signals of the client reach the command (AsyncSSH)':
+    'sshd hands no signals to a session whose command is forced',
+};
+
+const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
+
+/** Users of one login node, each with another lifetime of their containers or pods. */
+export const usersByLifetime = {
+  users: { ada: [], bob: [], cleo: [] },
+  sshYml: { rules: Object.keys(lifetimes).map((user) => ({ users: [user], profile: user })) },
+};
+
+/** What is said of them in the names of the tests. */
+export const saidOfUsers = each((lifetime) => `lifetime ${lifetime}`);
+
+/** Their profiles, over `base`. */
+export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
+  return each((lifetime) => ({ ...base, lifetime }));
+}
+
+function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(
+    Object.entries(lifetimes).map(([user, lifetime]) => [user, make(lifetime)]),
+  );
+}
+
+/** The suite against Berth in one of its modes. */
+export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, first: number): void {
+  const profiles = profilesByLifetime(standardProfile);
+  conformance(`Berth as ${mode}`, {
+    start: () => startHost({ mode, profiles, ...usersByLifetime }),
+    ...{ users: saidOfUsers, first },
+    explained: { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+  });
+}

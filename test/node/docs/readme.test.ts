@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { codeBlocks, pageText } from '../../rig/markdown.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import { run } from '../../rig/node/client.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+
+const repository = new URL('../../..', import.meta.url).pathname;
+const section =
+  /## Install it on a login node\n([\s\S]*?)\n## /.exec(pageText('README.md'))?.[1] ?? '';
+const commands = codeBlocks('README.md')
+  .filter(({ language, text }) => language === 'sh' && section.includes(text))
+  .flatMap(({ text }) => text.trim().split('\n'));
+
+/** What the test machine has already, or what only a booted systemd and a registry can do. */
+const elsewhere: readonly RegExp[] = [
+  /^apt-get /,
+  /^ln -sf /,
+  /^npm /,
+  // test/node/images pulls from a real registry; here the shared store is there.
+  /^berth images (?:pull|files)$/,
+  // test/site/cli/units.test.ts has systemd look at them.
+  /^systemctl /,
+  /etc\/systemd\//,
+];
+
+describe('the five minutes of the README', () => {
+  let host: SshHost;
+  const hostsOwn = ['/etc/ssh/sshd_config', '/etc/ssh/sshd_config.d'];
+
+  beforeAll(async () => {
+    host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
+    await host.inside(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
+    // Debian's default, which the linter has a door for: here it is what the README has to get right.
+    await host.inside(['usermod', '--shell', '/bin/bash', 'alice']);
+  });
+  afterAll(() => host.stop());
+
+  /** A line of the README, in the checkout; Berth is installed where the tests have it. */
+  const typed = (line: string) => {
+    const there = line
+      .replaceAll('/usr/lib/berth', installed)
+      .replace(/^berth /, `${installed}/berth `);
+    const adapted = there.includes('lint sshd')
+      ? `${there} --login ${installed}/shell/login`
+      : there;
+    return host.inside(['bash', '-euc', `cd ${repository}; ${adapted}`], { timeout: 120_000 });
+  };
+  const digest = async (): Promise<string> =>
+    (await host.inside(['tar', '-C', '/', '-cf', '-', ...hostsOwn])).stdout.toString('base64');
+
+  it('end with a session, and leave the old way in as it was', { timeout: 240_000 }, async () => {
+    const before = await digest();
+    const here = commands.filter((line) => !elsewhere.some((pattern) => pattern.test(line)));
+    expect(here.length).toBeGreaterThan(12);
+    for (const line of here) {
+      const { exitCode, stderr, stdout } = await typed(line);
+      expect(exitCode, `${line}\n${stdout.toString()}${stderr}`).toBe(0);
+      if (line.includes('/etc/berth/ssh.yml')) await useTestImage();
+      if (/berth-session|etc\/sshd/.test(line)) await makePathsTheTests();
+    }
+    const { port } = await freePorts(['port']);
+    await startSshd(port);
+
+    const { stdout, stderr } = await run('ssh', [
+      ...[...host.clientOptions('alice'), '-o', 'StrictHostKeyChecking=no'],
+      ...['-p', String(port), 'alice@127.0.0.1', 'id -un; cat /proc/1/comm'],
+    ]);
+    expect(stdout.toString(), stderr + (await host.log())).toBe('alice\npodman-init\n');
+    expect(await digest()).toBe(before);
+  });
+
+  it('can be gone through twice: PAM has the lines once', async () => {
+    const lines = commands.filter((line) => /pam\.d|user_readenv/.test(line));
+    expect(lines.length).toBeGreaterThan(2);
+    const pam = async () => (await host.inside(['cat', '/etc/pam.d/sshd'])).stdout.toString();
+    const before = await pam();
+    for (const line of lines) expect((await typed(line)).exitCode, line).toBe(0);
+
+    expect(await pam()).toBe(before);
+    expect(before.match(/hooks\/pam-session open/g)).toHaveLength(1);
+  });
+
+  async function useTestImage(): Promise<void> {
+    const profile = '/etc/berth/profiles/minimal.yml';
+    await host.inside(['sed', '-i', 's#^image:.*#image: localhost/berth-site:1#', profile]);
+    // As the README says for a machine without systemd.
+    const podman = 'podman: { cgroup_manager: cgroupfs }';
+    await host.inside(['sh', '-c', `echo '${podman}' >> /etc/berth/ssh.yml`]);
+  }
+
+  async function makePathsTheTests(): Promise<void> {
+    const files = '/etc/ssh/berth/*.conf /etc/pam.d/sshd';
+    await host.inside(['sh', '-c', `sed -i 's#/usr/lib/berth#${installed}#g' ${files}`]);
+  }
+
+  /** As the unit does, at a port and with keys of the test's own. */
+  async function startSshd(port: number): Promise<void> {
+    const unit = await readFile(`${repository}/etc/systemd/berth-sshd@.service`, 'utf8');
+    const [, start = ''] = /^ExecStart=(.*) -D (?=-f)/m.exec(unit) ?? [];
+    const options = [
+      '-f',
+      '/etc/ssh/berth/login.conf',
+      '-p',
+      String(port),
+      '-h',
+      '/etc/ssh/host_key',
+    ];
+    const keys = 'AuthorizedKeysFile=/etc/ssh/authorized_keys/%u';
+    const { exitCode, stderr } = await host.inside([
+      ...[start, ...options, '-o', keys, '-o', 'ListenAddress=127.0.0.1'],
+    ]);
+    expect(exitCode, stderr).toBe(0);
+  }
+
+  it('are more than a few lines', () => {
+    expect(commands.length).toBeGreaterThan(15);
+  });
+});

@@ -1,0 +1,214 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { ImageSite } from './image-site.ts';
+import { password, Registry } from './registry.ts';
+
+let registry: Registry;
+let small: { tag: string; digest: string };
+let large: { tag: string; digest: string };
+let site: ImageSite;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  registry = await Registry.start();
+  env = { SSL_CERT_FILE: registry.ca };
+  small = await registry.push('site/small:1', 1);
+  large = await registry.push('site/large:1', 200);
+});
+afterAll(() => registry.stop());
+
+beforeEach(async () => {
+  site = await ImageSite.make();
+  return () => site.remove();
+});
+
+const pull = async (...args: string[]) =>
+  site.berth(['pull', ...args, '--auth-file', await registry.authFile()], env);
+
+const checks = async (): Promise<readonly { image: string; status: string; message: string }[]> => {
+  const { stdout } = await site.berth(['check', '-o', 'json']);
+  return (JSON.parse(stdout) as { checks: never }).checks;
+};
+
+/** What a killed or failed pull must not leave: layers that nothing describes, and work. */
+async function leftovers(): Promise<string[]> {
+  const layers = await readFile(join(site.store, 'overlay-layers/layers.json'), 'utf8');
+  const folders = await readdir(join(site.store, 'overlay'));
+  return [
+    ...folders.filter((name) => /^[0-9a-f]{64}$/.test(name) && !layers.includes(name)),
+    ...(await readdir(site.store)).filter((name) => name === '.work' || name.startsWith('.lock')),
+  ];
+}
+
+describe('berth images pull', () => {
+  it('fetches each image of the profiles and their fallbacks, and says nothing on a pipe', async () => {
+    const failure = { action: 'fallback', image: small.digest };
+    await site.profiles({ base: { image: large.tag, on_failure: failure } });
+    const { exitCode, stdout, stderr } = await pull();
+    expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    const found = await checks();
+    expect(found.map(({ image, status }) => [image, status])).toEqual([
+      [large.tag, 'ok'],
+      [small.digest, 'ok'],
+    ]);
+  });
+
+  it('says on a terminal what it waits for', async () => {
+    await site.profiles({ base: large.tag });
+    const words = [join(installed, 'berth'), ...site.words(['pull'])];
+    words.push('--auth-file', await registry.authFile());
+    const { stdout } = await execa('script', ['-qec', words.join(' '), '/dev/null'], {
+      env: { ...env, TERM: 'xterm' },
+      stdin: 'ignore',
+    });
+    expect(stdout).toContain(`fetching ${large.tag} (1 s)`);
+    expect(stdout).toMatch(/: pulled \([0-9a-f]{12}\)/);
+  });
+
+  it('asks nobody for an image that the profile pins and that is there, and mends one that is not whole', async () => {
+    await site.profiles({ base: small.digest });
+    await pull();
+    await registry.down();
+    try {
+      const { stdout } = await pull('-o', 'json');
+      expect(JSON.parse(stdout)).toMatchObject({ images: [{ did: 'present' }] });
+    } finally {
+      await registry.up();
+    }
+    const [layer = ''] = (await readdir(join(site.store, 'overlay'))).filter((name) =>
+      existsSync(join(site.store, 'overlay', name, 'diff/bytes')),
+    );
+    await execa('rm', [join(site.store, 'overlay', layer, 'diff/bytes')]);
+    expect((await checks())[0]?.message).toContain('bytes: missing or of another size');
+    expect((await pull()).exitCode).toBe(0);
+    expect((await checks())[0]?.status).toBe('ok');
+  });
+
+  it('gives a wrong password, a registry that is down and an unknown digest each their own code', async () => {
+    const unknown = `${small.digest.slice(0, -4)}0000`;
+    await site.profiles({ base: small.tag });
+    const denied = await site.berth(['pull', '--auth-file', await registry.authFile('wrong')], env);
+    expect([denied.exitCode, denied.stderr]).toEqual([
+      77,
+      expect.stringContaining('[registry-denied]'),
+    ]);
+    const missing = await pull(unknown);
+    expect([missing.exitCode, missing.stderr]).toEqual([
+      69,
+      expect.stringContaining('[image-unknown]'),
+    ]);
+    await pull();
+    await registry.down();
+    try {
+      const down = await pull();
+      expect([down.exitCode, down.stderr]).toEqual([
+        75,
+        expect.stringContaining('[registry-unreachable]'),
+      ]);
+    } finally {
+      await registry.up();
+    }
+    expect((await checks())[0]?.status).toBe('ok');
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('refuses an image whose digest is not the one that the profile names', async () => {
+    const victim = await registry.push('site/victim:1', 1);
+    const blob = (reference: string): string => {
+      const hex = reference.replace(/^.*sha256:/, '');
+      return `${registry.folder}/data/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
+    };
+    // A registry that lies: another manifest, as good as any, under the digest of this one.
+    await writeFile(blob(victim.digest), await readFile(blob(small.digest)));
+    await registry.down();
+    await registry.up();
+    const { exitCode, stderr } = await pull(victim.digest);
+    expect([exitCode, stderr]).toEqual([69, expect.stringContaining('[image-digest-wrong]')]);
+    await site.profiles({ base: victim.digest });
+    expect((await checks())[0]?.message).toContain('not in the store');
+  });
+
+  it('never has a password on a command line', async () => {
+    await site.profiles({ base: large.tag });
+    const done = pull();
+    const seen: string[] = [];
+    let ended = false;
+    void done.finally(() => (ended = true));
+    await waitFor({ what: 'the pull to end', timeoutMs: 60_000, everyMs: 5 }, async () => {
+      const { stdout } = await execa('ps', ['-eo', 'args']);
+      seen.push(...stdout.split('\n').filter((line) => line.includes('auth-')));
+      return ended ? true : undefined;
+    });
+    expect((await done).exitCode).toBe(0);
+    expect(seen.some((line) => line.includes('podman'))).toBe(true);
+    expect(seen.join('\n')).not.toContain(password);
+    expect(seen.join('\n')).not.toContain(Buffer.from(`puller:${password}`).toString('base64'));
+  });
+
+  it('leaves the store as it was when the disk is full', { timeout: 120_000 }, async () => {
+    await mkdir(site.storage);
+    await execa('mount', ['-t', 'tmpfs', '-o', 'size=48m,mode=0755', 'tmpfs', site.storage]);
+    try {
+      await site.profiles({ base: small.tag });
+      expect((await pull()).exitCode).toBe(0);
+      const { exitCode, stderr } = await pull(large.tag);
+      expect([exitCode, stderr]).toEqual([74, expect.stringContaining('[image-store-full]')]);
+      expect((await checks())[0]?.status).toBe('ok');
+      expect(await leftovers()).toEqual([]);
+      const { stdout } = await execa('df', ['--output=used', '-k', site.storage]);
+      expect(Number(stdout.split('\n')[1])).toBeLessThan(12_000);
+    } finally {
+      await execa('umount', [site.storage]);
+    }
+  });
+
+  it('survives kill -9 in the middle: podman ends with it, and the next pull is a clean one', async () => {
+    await site.profiles({ base: small.tag });
+    await pull();
+    const words = [...site.words(['pull', large.tag]), '--auth-file', await registry.authFile()];
+    const child = spawn(join(installed, 'berth'), words, {
+      env: { ...process.env, ...env },
+      stdio: 'ignore',
+    });
+    await waitFor({ what: 'half a layer', timeoutMs: 30_000, everyMs: 5 }, async () => {
+      const { stdout } = await execa('du', ['-sm', join(site.store, 'overlay')], { reject: false });
+      return Number.parseInt(stdout) > 20 ? true : undefined;
+    });
+    // Stopped, it cannot come to its end by itself.
+    const podman = Number(
+      await execa('pgrep', ['--parent', String(child.pid)]).then((done) => done.stdout),
+    );
+    process.kill(podman, 'SIGSTOP');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    try {
+      await waitFor({ what: 'podman to end', timeoutMs: 10_000 }, async () => {
+        const { stdout } = await execa('ps', ['-eo', 'args']);
+        return stdout.includes(join(site.store, '.work')) ? undefined : true;
+      });
+    } catch (error) {
+      process.kill(podman, 'SIGKILL');
+      throw error;
+    }
+    expect((await checks())[0]?.status).toBe('ok');
+    expect((await pull(large.tag)).exitCode).toBe(0);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('lets two pulls at once both succeed', async () => {
+    await site.profiles({ base: large.tag, other: small.tag });
+    const [one, other] = await Promise.all([pull(), pull()]);
+    expect([one, other].map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual([
+      { exitCode: 0, stderr: '' },
+      { exitCode: 0, stderr: '' },
+    ]);
+    expect((await checks()).map(({ status }) => status)).toEqual(['ok', 'ok']);
+  });
+});

@@ -1,0 +1,109 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { CertificateAuthority } from '../../rig/site/certificates.ts';
+import { dockerConfig, registryAnswers, registryStart } from '../../rig/site/docker-registry.ts';
+import { ensureCommand } from '../../rig/site/packages.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import {
+  type Start,
+  startDetached,
+  type StartedProcess,
+  stopAll,
+} from '../../rig/site/processes.ts';
+import { busyboxArchive } from '../../rig/node/image-archives.ts';
+
+/** Debian's docker-registry on loopback, with TLS of a CA of its own and one account. */
+export class Registry {
+  /** `127.0.0.1:PORT`, the first part of its images' names. */
+  readonly address: string;
+  readonly folder: string;
+  /** PEM; podman takes it from SSL_CERT_FILE. */
+  readonly ca: string;
+  #how: Start | undefined;
+  #server: StartedProcess | undefined;
+
+  private constructor(folder: string, ca: string, port: number) {
+    this.folder = folder;
+    this.ca = ca;
+    this.address = `127.0.0.1:${port}`;
+  }
+
+  static async start(): Promise<Registry> {
+    await ensureCommand('podman', 'podman');
+    const folder = await mkdtemp(join(tmpdir(), 'berth-registry-'));
+    const authority = await CertificateAuthority.create(join(folder, 'ca'));
+    const { port } = await freePorts(['port']);
+    const registry = new Registry(folder, authority.cert, port);
+    registry.#how = await registryStart({
+      ...{ folder, address: registry.address, account: { user, password } },
+      certificate: await authority.server('registry'),
+    });
+    await registry.up();
+    return registry;
+  }
+
+  async up(): Promise<void> {
+    if (this.#how !== undefined) this.#server = await startDetached(this.#how);
+    await registryAnswers(this.address, this.ca);
+  }
+
+  async down(): Promise<void> {
+    if (this.#server !== undefined) await stopAll([this.#server]);
+    this.#server = undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.down();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** An auth.json with this password; the right one where not said. */
+  async authFile(secret = password): Promise<string> {
+    const file = join(this.folder, `auth-${secret.length}.json`);
+    const account = { user, password: secret };
+    await writeFile(file, dockerConfig(this.address, account), { mode: 0o600 });
+    return file;
+  }
+
+  /**
+   * Makes a busybox image with a layer of random bytes on top of it and pushes it.
+   *
+   * @returns its name, and the same by digest
+   */
+  async push(name: string, megabytes: number): Promise<{ tag: string; digest: string }> {
+    const tag = `${this.address}/${name}`;
+    const digestFile = join(this.folder, 'digest');
+    await this.podman(['build', '--quiet', '--tag', tag, await this.#context(megabytes)]);
+    const auth = ['--authfile', await this.authFile()];
+    await this.podman(['push', '--quiet', ...auth, '--digestfile', digestFile, tag]);
+    const digest = (await readFile(digestFile, 'utf8')).trim();
+    return { tag, digest: `${tag.replace(/:[^:/]*$/, '')}@${digest}` };
+  }
+
+  /** Podman with a store that belongs to whoever pushes. */
+  async podman(args: readonly string[]): Promise<string> {
+    const store = [`--root=${this.folder}/store`, `--runroot=${this.folder}/run`];
+    const { stdout } = await execa('podman', [...store, '--storage-driver=vfs', ...args], {
+      env: { SSL_CERT_FILE: this.ca },
+    });
+    return stdout;
+  }
+
+  async #context(megabytes: number): Promise<string> {
+    const context = join(this.folder, 'context');
+    await rm(context, { recursive: true, force: true });
+    await mkdir(context);
+    await execa('cp', [await busyboxArchive(), join(context, 'root.tar')]);
+    await writeFile(join(context, 'bytes'), randomBytes(megabytes * 1024 * 1024));
+    const lines = ['FROM scratch', 'ADD root.tar /', 'COPY bytes /bytes', 'CMD ["/bin/sh"]', ''];
+    await writeFile(join(context, 'Containerfile'), lines.join('\n'));
+    return context;
+  }
+}
+
+/** Whoever finds it on a command line or in a log has found a fault. */
+export const password = 'never-on-argv-1138';
+const user = 'puller';

@@ -1,0 +1,3 @@
+import { conformanceOfBerth } from '../../conformance/sessions.ts';
+
+conformanceOfBerth('forced', 0);

@@ -1,0 +1,3 @@
+import { conformanceOfBerth } from '../../conformance/sessions.ts';
+
+conformanceOfBerth('login-shell', 1);

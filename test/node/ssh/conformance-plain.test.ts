@@ -1,0 +1,16 @@
+import { ensurePackages } from '../../rig/site/packages.ts';
+import { conformance, startHost } from '../../conformance/on-host.ts';
+
+/** What the image of the other hosts' sessions has, and a session of a plain sshd finds on the machine. */
+const packages = [
+  ...['git', 'tmux', 'rsync', 'python3', 'netcat-openbsd', 'xauth', 'x11-utils'],
+  ...['openssh-client', 'openssh-sftp-server'],
+];
+
+conformance('a plain sshd', {
+  start: async () => {
+    await ensurePackages(packages);
+    return startHost({ mode: 'plain', users: { ada: [], bob: [] } });
+  },
+  users: { ada: 'a session of sshd', bob: 'a session of sshd' },
+});

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { root } from '../../../rig/node/refusal.ts';
+
+describe('logins at the same moment', () => {
+  let host: SshHost;
+  beforeAll(async () => {
+    host = await SshHost.start({
+      mode: 'login-shell',
+      users: { ada: [], bob: [] },
+      // As long as 50 logins take on a small machine that does other things as well.
+      profiles: { base: { image: 'localhost/berth-site:1', lifetime: 'user', deadline: '2m' } },
+    });
+  });
+  afterAll(() => host.stop());
+
+  it.each([
+    ['ada', 2],
+    ['bob', 50],
+  ] as const)(
+    '%s: %d start one container and all succeed',
+    { timeout: 300_000 },
+    async (user, count) => {
+      const logins = Array.from({ length: count }, (_, index) =>
+        host.ssh(user, [`echo ${index}; cat /proc/1/stat | cut -d" " -f22`], { timeout: 240_000 }),
+      );
+      const ends = await Promise.all(logins);
+      const starts = new Set<string | undefined>();
+      for (const [index, { exitCode, stdout, stderr }] of ends.entries()) {
+        const [said, start] = stdout.toString().split('\n');
+        expect({ exitCode, said, stderr }).toEqual({
+          exitCode: 0,
+          said: String(index),
+          stderr: '',
+        });
+        starts.add(start);
+      }
+      expect(starts.size).toBe(1);
+      // The clients are gone before sshd has closed their sessions.
+      await expect
+        .poll(() => root(host, `ls /run/user/${host.account(user).uid}/berth`), { timeout: 60_000 })
+        .toBe('berth-base.json\nberth-base.pid\n');
+      expect(await root(host, `pgrep -c -u ${user} conmon`)).toBe('1\n');
+    },
+  );
+});

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { refusal, root } from '../../../rig/node/refusal.ts';
+
+/** PAM's hook makes both folders at each login. */
+describe('a session on a host whose PAM does not run the hook', () => {
+  let host: SshHost;
+  beforeAll(async () => {
+    host = await SshHost.start({ mode: 'login-shell', users: { ada: [], bob: [] }, pam: '' });
+  });
+  afterAll(() => host.stop());
+
+  it('has no folder for containers', async () => {
+    const { code, line } = await refusal(host, 'ada');
+    expect(code).toBe('session-folder-missing');
+    expect(line).toContain('/var/lib/berth-ssh/users/');
+  });
+
+  it('has no run folder', async () => {
+    await root(host, `rmdir /run/user/${host.account('bob').uid}`);
+    expect((await refusal(host, 'bob')).code).toBe('run-folder-missing');
+  });
+
+  it('takes no run folder that others can open', async () => {
+    const { uid } = host.account('bob');
+    await root(host, `install -d -m 755 -o bob /run/user/${uid}`);
+    expect((await refusal(host, 'bob')).code).toBe('run-folder-missing');
+  });
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { LoginMode } from '../../../rig/node/sshd-config.ts';
+import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { put, refusal } from '../../../rig/node/refusal.ts';
+
+const broken = { image: 'localhost/nowhere:1', lifetime: 'connection', agent: false };
+
+describe.each<LoginMode>(['forced', 'login-shell'])(
+  'what a profile wants where it fails: %s',
+  (mode) => {
+    let host: SshHost;
+    const profile = (on_failure: object) =>
+      put(host, '/etc/berth/profiles/base.yml', { ...broken, on_failure });
+    beforeAll(async () => {
+      host = await SshHost.start({ mode, users: { ada: [], bob: ['wheel'] } });
+    });
+    beforeEach(() => profile({ action: 'refuse' }));
+    afterAll(() => host.stop());
+
+    it('to refuse', async () => {
+      expect((await refusal(host, 'bob')).code).toBe('image-missing');
+    });
+
+    it('another image, which the user is not told of and the admin is', async () => {
+      await profile({ action: 'fallback', image: 'localhost/berth-busybox:1' });
+      const { exitCode, stdout, stderr } = await host.ssh('ada', ['readlink /bin/ls']);
+      expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
+        ...{ exitCode: 0, stdout: 'busybox\n', stderr: '' },
+      });
+      await expect
+        .poll(() => host.log())
+        .toMatch(/level=error .*user=ada code=image-missing .*instead=localhost\/berth-busybox:1/);
+    });
+
+    it('another image, which is not there either', async () => {
+      await profile({ action: 'fallback', image: 'localhost/nowhere:2' });
+      const { code, story } = await refusal(host, 'ada');
+      expect(code).toBe('image-missing');
+      expect(story).toContain('nowhere');
+    });
+
+    it('the host for who may mend it, and for nobody else', async () => {
+      await profile({ action: 'host-shell', groups: ['wheel'] });
+      expect((await refusal(host, 'ada')).code).toBe('image-missing');
+      const { exitCode, stdout, stderr } = await host.ssh('bob', ['ls -d /etc/berth; exit 5']);
+      expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
+        ...{ exitCode: 5, stdout: '/etc/berth\n', stderr: '' },
+      });
+      await expect
+        .poll(() => host.log())
+        .toMatch(/level=error .*user=bob code=image-missing .*instead="a shell on the host"/);
+    });
+  },
+);

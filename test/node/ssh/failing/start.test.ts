@@ -1,0 +1,206 @@
+import { readlink, readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { put, refusal, root } from '../../../rig/node/refusal.ts';
+
+const podman = {
+  runtime: '/usr/bin/crun',
+  cgroup_manager: 'cgroupfs',
+  mount_program: '/usr/bin/fuse-overlayfs',
+};
+const rules = [{ profile: 'base' }];
+const base = { image: 'localhost/berth-site:1', lifetime: 'connection', agent: false };
+
+describe('a session that cannot start', () => {
+  let host: SshHost;
+  const settings = (more: object) => put(host, '/etc/berth/ssh.yml', { rules, podman, ...more });
+  const profile = (more: object) => put(host, '/etc/berth/profiles/base.yml', { ...base, ...more });
+
+  beforeAll(async () => {
+    const users = { ada: [], bob: ['wheel'], cyd: [], dan: [], eve: [], fay: [] };
+    host = await SshHost.start({ mode: 'forced', users });
+  });
+  beforeEach(async () => {
+    await settings({});
+    await profile({});
+  });
+  afterAll(() => host.stop());
+
+  it('podman missing', async () => {
+    await settings({ podman: { ...podman, podman: '/usr/bin/no-podman' } });
+    expect((await refusal(host, 'ada')).code).toBe('podman-missing');
+  });
+
+  it('the OCI runtime missing', async () => {
+    await settings({ podman: { ...podman, runtime: '/usr/bin/no-crun' } });
+    const { code, story } = await refusal(host, 'ada');
+    expect(code).toBe('runtime-missing');
+    expect(story).toContain('no-crun');
+  });
+
+  it('nsenter missing', async () => {
+    await settings({ podman: { ...podman, nsenter: '/usr/bin/no-nsenter' } });
+    expect((await refusal(host, 'ada')).line).toContain('/usr/bin/no-nsenter');
+  });
+
+  it('the init program of containers missing', async () => {
+    await settings({ podman: { ...podman, init: '/usr/bin/no-catatonit' } });
+    const { code, story } = await refusal(host, 'ada');
+    expect(story).toContain('no-catatonit');
+    expect(code).toBe('container-init-missing');
+  });
+
+  it('fuse-overlayfs missing', async () => {
+    await settings({ podman: { ...podman, mount_program: '/usr/bin/no-fuse' } });
+    const { code, story } = await refusal(host, 'dan');
+    expect(story).toContain('no-fuse');
+    expect(code).toBe('mount-program-missing');
+  });
+
+  it('the image missing', async () => {
+    await profile({ image: 'localhost/nowhere:1' });
+    const { code, story } = await refusal(host, 'ada');
+    expect(code).toBe('image-missing');
+    expect(story).toContain('localhost/nowhere:1');
+  });
+
+  it('an image of another architecture, and one without a shell', async () => {
+    const uid = host.account('ada').uid;
+    const store = `--root /var/lib/berth-ssh/users/${uid}/storage --runroot /run/user/${uid}/containers`;
+    const own = `--tmpdir /run/user/${uid}/libpod/tmp --events-backend none --storage-driver overlay`;
+    const import_ = `podman ${store} ${own} --storage-opt overlay.mount_program=/usr/bin/fuse-overlayfs import -q -`;
+    const elf =
+      "printf '\\177ELF\\002\\001\\001\\000\\000\\000\\000\\000\\000\\000\\000\\000\\002\\000\\267\\000'";
+    await root(
+      host,
+      `d=$(mktemp -d); mkdir $d/bin $d/etc $d/run $d/tmp $d/var $d/proc $d/sys $d/dev
+      cd /; as() { runuser -u ada -- env -i PATH=/usr/bin:/bin HOME=/var/lib/berth-ssh/users/${uid} XDG_RUNTIME_DIR=/run/user/${uid} "$@"; }
+      tar -C $d -c . | as ${import_} localhost/empty:1
+      ${elf} >$d/bin/sh; chmod 755 $d/bin/sh; cp $d/bin/sh $d/bin/bash
+      tar -C $d -c . | as ${import_} localhost/arm:1
+      rm -r $d`,
+    );
+    for (const image of ['localhost/empty:1', 'localhost/arm:1']) {
+      await profile({ image });
+      expect((await refusal(host, 'ada')).code, image).toBe('container-broken-image');
+      await profile({ image, shell: '/bin/bash' });
+      expect((await refusal(host, 'ada')).code, image).toBe('container-broken-image');
+    }
+  });
+
+  it('the registry down', async () => {
+    await profile({ image: '127.0.0.1:9/none/none:1', pull: 'missing' });
+    expect((await refusal(host, 'ada')).code).toBe('registry-unreachable');
+  });
+
+  it.each([
+    ['space', 'size=128k'],
+    ['inodes', 'nr_inodes=8'],
+  ])('no %s left where containers are kept', async (_, limit) => {
+    const { uid, gid } = host.account('ada');
+    const folder = `/var/lib/berth-ssh/users/${uid}`;
+    await root(host, `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},${limit} none ${folder}`);
+    try {
+      expect((await refusal(host, 'ada')).code).toBe('container-disk-full');
+    } finally {
+      await root(host, `umount -l ${folder}`);
+    }
+  });
+
+  it('no space left in the run folder', async () => {
+    const { uid, gid } = host.account('eve');
+    const folder = `/run/user/${uid}`;
+    await root(
+      host,
+      `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},size=4k none ${folder}; dd if=/dev/zero of=${folder}/full bs=4k count=1; chown ${uid} ${folder}/full`,
+    );
+    expect((await refusal(host, 'eve')).code).toMatch(/disk-full|no-space/);
+    await root(host, `umount -l ${folder}`);
+  });
+
+  it('no subordinate IDs', async () => {
+    await root(host, `sed -i /^cyd:/d /etc/subuid /etc/subgid`);
+    expect((await refusal(host, 'cyd')).code).toBe('subordinate-ids-missing');
+  });
+
+  it('a limit whose cgroup is not delegated', async () => {
+    await profile({ limits: { memory: '512M', pids: 100 } });
+    const { code, story } = await refusal(host, 'ada');
+    expect(code, story).toBe('cgroup-not-delegated');
+  });
+
+  it('a mount that is not there', async () => {
+    await profile({ mounts: [{ source: '$HOME' }, { source: '/project/none' }] });
+    const { code, line } = await refusal(host, 'ada');
+    expect(code).toBe('session-mount-missing');
+    expect(line).toContain('/project/none');
+    await profile({ mounts: [{ source: '$HOME' }, { source: '/project/none', missing: 'skip' }] });
+    const { stdout, stderr } = await host.ssh('ada', ['ls -d /project']);
+    expect(stdout.toString()).toBe('');
+    expect(stderr).toContain('No such file');
+  });
+
+  it('a home that is not there', async () => {
+    const { home } = host.account('ada');
+    await root(host, `mv ${home} ${home}.away`);
+    try {
+      expect((await refusal(host, 'ada')).code).toBe('session-mount-missing');
+      await profile({ mounts: [{ source: '$HOME', missing: 'skip' }] });
+      expect((await host.ssh('ada', ['pwd'])).stdout.toString()).toBe('/\n');
+    } finally {
+      await root(host, `mv ${home}.away ${home}`);
+    }
+  });
+
+  it('settings that are no YAML', async () => {
+    await put(host, '/etc/berth/ssh.yml', 'rules: [}\n');
+    const { code, story } = await refusal(host, 'ada');
+    expect(code).toBe('config-broken-yaml');
+    expect(story).toContain('/etc/berth/ssh.yml');
+  });
+
+  it('a profile that is broken', async () => {
+    await profile({ imagge: 'x' });
+    const { code, story } = await refusal(host, 'ada');
+    expect(code).toBe('session-refused');
+    expect(story).toContain('imagge');
+  });
+
+  it('a lock whose owner is dead costs nothing, a live one at most the deadline', async () => {
+    await profile({ lifetime: 'user', deadline: '3s' });
+    const { uid } = host.account('fay');
+    const world = `${(await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()} ${await readlink(`/proc/${host.init}/ns/pid`)}`;
+    const lock = async (pid: number, start: string) => {
+      await root(host, `install -d -m 700 -o fay /run/user/${uid}/berth`);
+      const owner = { host: 'login1', world, pid, start, nonce: '0123456789abcdef01' };
+      await put(host, `/run/user/${uid}/berth/berth-base.lock`, JSON.stringify(owner), 0o600);
+      await root(host, `chown fay /run/user/${uid}/berth/berth-base.lock`);
+    };
+    const start = (await root(host, 'cut -d" " -f22 /proc/1/stat')).trim();
+    await lock(1, start);
+    const { code, milliseconds } = await refusal(host, 'fay');
+    expect(code).toBe('lock-timeout');
+    expect(milliseconds).toBeGreaterThan(3_000);
+    expect(milliseconds).toBeLessThan(3_000 + margin);
+    await lock(99_999, '1');
+    expect((await host.ssh('fay', ['echo in'])).stdout.toString()).toBe('in\n');
+  });
+
+  it.each(['create', 'start'])('a runtime that hangs at %s costs the deadline', async (step) => {
+    const script = `#!/bin/bash\nfor word; do [ "$word" = ${step} ] && sleep 40; done\nexec /usr/bin/crun "$@"\n`;
+    await put(host, '/etc/berth/slow-crun', script, 0o755);
+    await root(host, 'chmod 755 /etc/berth/slow-crun');
+    await settings({ podman: { ...podman, runtime: '/etc/berth/slow-crun' } });
+    await profile({ deadline: '4s' });
+    const { code, milliseconds } = await refusal(host, 'ada');
+    expect(code).toBe('container-start-deadline');
+    expect(milliseconds).toBeLessThan(4_000 + margin);
+    // And the next one is as if nothing had been.
+    await settings({});
+    await profile({});
+    expect((await host.ssh('ada', ['echo in'])).stdout.toString()).toBe('in\n');
+  });
+});
+
+/** What sshd, PAM and Node take on a busy machine. Milliseconds. */
+const margin = 6_000;

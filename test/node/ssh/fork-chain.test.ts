@@ -1,0 +1,86 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { forkChain } from '../../rig/node/fork-chain.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+describe('a program that is another process at each look', () => {
+  let host: SshHost;
+  afterEach(() => host.stop());
+
+  const start = async (words: string): Promise<void> => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { bob: [] } },
+      pam: `session optional pam_exec.so quiet ${installed}/hooks/pam-session${words}`,
+      profiles: {
+        base: {
+          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
+        },
+      },
+    });
+    const program = 'cat >chain && chmod 755 chain';
+    await host.asUser('bob', ['sh', '-c', program], { input: await forkChain() });
+  };
+  const connections = (): Promise<string[]> =>
+    readdir(host.path(`/run/berth/connections/${host.account('bob').uid}`));
+  const life = (): Promise<string> =>
+    readFile(host.path(`${host.account('bob').home}/life`), 'latin1').catch(() => '');
+  const expectLife = async (): Promise<void> => {
+    await expect.poll(life, { timeout: 20_000 }).not.toBe('');
+    const before = await life();
+    await expect.poll(life, { timeout: 20_000 }).not.toBe(before);
+  };
+  const expectEnd = async (): Promise<void> => {
+    const last = await life();
+    await sleep(500);
+    expect(await life()).toBe(last);
+  };
+  const expectNothing = (): Promise<unknown> =>
+    waitFor({ what: 'bob to be gone', timeoutMs: 20_000 }, async () => {
+      expect(await leftOver(host, 'bob')).toEqual(nothingLeft);
+      return true;
+    });
+
+  it('ends with its connection, and what others run in that container is only held for a moment', async () => {
+    await start('');
+    const other = LiveSession.begin(host, 'bob', ['-tt']);
+    // A job that is stopped already is to stay so; `cat` is in the foreground, and nobody is told.
+    other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
+    await other.says('ready');
+    const session = await LiveSession.ready(host, 'bob', '~/chain ~/life & cat');
+    await expectLife();
+    await session.cut();
+    await expect.poll(connections, { timeout: 40_000 }).toHaveLength(1);
+    await expectEnd();
+    const { said } = other;
+    other.client.stdin?.write('still here\n');
+    await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
+      Promise.resolve(other.said.endsWith('still here\r\nstill here\r\n') ? true : undefined),
+    );
+    expect(other.said).toBe(`${said}still here\r\nstill here\r\n`);
+    const states = (await host.inside(['ps', '-u', 'bob', '-o', 'stat=,args='])).stdout.toString();
+    expect(states).toMatch(/^T\S* +sh -c kill -STOP/m);
+    expect(states).toMatch(/^S\S* +cat$/m);
+    await other.cut();
+    await expectNothing();
+  });
+
+  it('ends on the host, too, where root’s line says so', async () => {
+    await start(' --host-processes');
+    const chain = '~/chain ~/life <&- >&- 2>&- &';
+    await host.asUser('bob', ['sh', '-c', 'cat >.bashrc'], { input: chain });
+    const session = await LiveSession.ready(host, 'bob', 'cat');
+    await expectLife();
+    await session.cut();
+    await expect.poll(connections, { timeout: 20_000 }).toHaveLength(0);
+    await expectEnd();
+    await expectNothing();
+  });
+});

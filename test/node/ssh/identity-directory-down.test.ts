@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+import { nslcdWaits } from '../../rig/node/directory.ts';
+import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+const directory = {
+  groups: { 'site-staff': 61000, project: 61001 },
+  users: { lena: { uid: 60001, groups: ['site-staff', 'project'] as const } },
+} as const;
+
+/** Some lookups one after the other, each of which waits for slapd. */
+const boundMs = 15_000 + 4 * nslcdWaits * 1000;
+
+describe('a directory that does not answer', () => {
+  let host: SshHost;
+  let live: LiveSession;
+  let master: string;
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { 'directory-local': ['physics'] }, directory },
+      profiles: { base: { ...standardProfile, lifetime: 'user', grace: '60s' } },
+      // The choice by groups needs their names.
+      sshYml: { rules: [{ groups: ['project', 'physics'], profile: 'base' }] },
+    });
+    const { exitCode, stderr } = await host.inside([
+      ...[`${installed}/berth`, 'subid', 'apply', '--base', '524288', 'lena', 'directory-local'],
+    ]);
+    if (exitCode !== 0) throw new Error(stderr);
+    master = join(host.folder, 'master');
+    live = LiveSession.begin(host, 'lena', [
+      ...['-o', 'ControlMaster=yes', '-o', `ControlPath=${master}`],
+      'echo ready; cat',
+    ]);
+    await live.says('ready');
+    expect((await host.ssh('directory-local', ['id -un'])).stdout.toString()).toBe(
+      'directory-local\n',
+    );
+  });
+  afterAll(() => host.stop());
+
+  it.each(['KILL', 'STOP'] as const)('after %s of slapd: nothing hangs', async (signal) => {
+    await host.directory.signal(signal, 'slapd');
+    try {
+      const outcome = async (user: string, ...options: string[]) => {
+        const start = performance.now();
+        const { exitCode, stdout, stderr } = await host.ssh(user, [...options, 'id -un'], {
+          timeout: boundMs + 5_000,
+        });
+        expect(performance.now() - start).toBeLessThan(boundMs);
+        return { exitCode, said: `${stdout.toString()}${stderr}` };
+      };
+      // sshd itself does not know her.
+      expect(await outcome('lena')).toMatchObject({
+        exitCode: 255,
+        said: expect.stringContaining('Permission denied (publickey)') as string,
+      });
+      expect(await outcome('directory-local')).toEqual({
+        ...{ exitCode: 0, said: 'directory-local\n' },
+      });
+      // A further session of a connection: sshd lets it through, and we say what is wrong.
+      expect(await outcome('lena', '-S', master)).toMatchObject({
+        exitCode: 255,
+        said: expect.stringMatching(
+          /^login: NSS has no account for UID 60001 \[nss-failed, session /,
+        ) as string,
+      });
+      live.client.stdin?.write(`still here, ${signal}\n`);
+      await live.says(`still here, ${signal}`);
+    } finally {
+      if (signal === 'KILL') await host.directory.startSlapd();
+      else await host.directory.signal('CONT', 'slapd');
+    }
+    await expect
+      .poll(async () => (await host.ssh('lena', ['id -un'])).stdout.toString(), {
+        ...{ timeout: 20_000, interval: 500 },
+      })
+      .toBe('lena\n');
+  });
+});

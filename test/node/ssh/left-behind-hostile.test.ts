@@ -1,0 +1,156 @@
+import { chown, copyFile, readFile, writeFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+
+const root = new URL('../../../', import.meta.url).pathname;
+
+/** As etc/pam.d has it, with the hook of the test's own Berth. */
+async function pamLines(): Promise<string> {
+  const text = await readFile(`${root}etc/pam.d/berth-session`, 'utf8');
+  return text.replaceAll('/usr/lib/berth', installed);
+}
+
+describe("what root does at a user's open and close", () => {
+  let host: SshHost;
+  let uid: number;
+  let home: string;
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { ada: [] }, pam: await pamLines() },
+      profiles: {
+        base: {
+          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
+        },
+      },
+    });
+    await host.inside(['mkdir', '-p', '/etc/security']);
+    const settings = 'etc/security/berth-pam-env.conf';
+    await copyFile(`${root}${settings}`, host.path(`/${settings}`));
+    ({ uid, home } = host.account('ada'));
+  });
+  afterAll(() => host.stop());
+  afterEach(async () => {
+    await waitFor({ what: 'ada to be gone', timeoutMs: 20_000 }, async () => {
+      expect(await leftOver(host, 'ada')).toEqual(nothingLeft);
+      return true;
+    });
+  });
+
+  const as = (user: string, script: string) => host.asUser(user, ['sh', '-c', script]);
+  const closes = async (): Promise<number> =>
+    (await host.log()).split('msg="session closed" user=ada').length - 1;
+  const closed = async (work: () => Promise<void>): Promise<void> => {
+    const before = await closes();
+    await work();
+    await expect.poll(closes, { timeout: 20_000 }).toBe(before + 1);
+  };
+
+  it("is not steered by ~/.pam_environment, which Debian's sshd reads", async () => {
+    const { gid } = host.account('ada');
+    const evil = `require('fs').writeFileSync('${home}/ran-as-' + process.getuid(), '')`;
+    const files: Record<string, string> = {
+      'evil.cjs': evil,
+      '.pam_environment': [
+        ...[`NODE_OPTIONS=--require=${home}/evil.cjs`, `NODE_V8_COVERAGE=${home}/coverage`],
+        ...[`NODE_COMPILE_CACHE=${home}/cache`, 'LD_DEBUG=libs', `LD_DEBUG_OUTPUT=${home}/loader`],
+        ...['PAM_TYPE=close_session', 'PAM_USER=root', 'SEEN=yes', ''],
+      ].join('\n'),
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(host.path(`${home}/${name}`), text);
+      await chown(host.path(`${home}/${name}`), uid, gid);
+    }
+    await closed(async () => {
+      expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
+    });
+    // It was read: this is no test of a door that is shut anyway.
+    expect(await host.log()).toContain('reading of user environment enabled');
+    const { stdout } = await host.inside(['find', home, '-user', 'root']);
+    expect(stdout.toString()).toBe('');
+    expect(await host.log()).not.toMatch(/pam_putenv: delete non-existent/);
+    await host.inside(['sh', '-c', `rm -rf ${home}/.pam_environment ${home}/evil.cjs`]);
+  });
+
+  it('does its work whatever the loader is told, also with an empty value', async () => {
+    const opens = async (): Promise<number> =>
+      (await host.log()).split('msg="session opened" user=ada').length - 1;
+    const { gid } = host.account('ada');
+    const file = host.path(`${home}/.pam_environment`);
+    const said = [
+      'LD_TRACE_LOADED_OBJECTS=1',
+      'LD_TRACE_PRELINKING=1',
+      'LD_ASSUME_KERNEL=2.0.0',
+      'GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0',
+    ];
+    for (const line of said) {
+      await writeFile(file, `${line}\n`);
+      await chown(file, uid, gid);
+      const before = await opens();
+      await closed(async () => {
+        expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
+      });
+      expect(await opens(), line).toBe(before + 1);
+    }
+    expect(await host.log()).not.toMatch(/pam_putenv: delete non-existent/);
+    await host.inside(['rm', file]);
+  });
+
+  it('follows no link in the folders that are the user’s', async () => {
+    await host.inside(['install', '-d', '-m', '0700', '/root/treasure']);
+    await host.inside(['sh', '-c', 'echo kept >/root/treasure/berth-base.json']);
+    await closed(async () => {
+      const session = await LiveSession.ready(host, 'ada', 'cat');
+      const run = `/run/user/${uid}`;
+      // In one step: somebody may be writing there.
+      await as('ada', `mv ${run}/berth ${run}/was; ln -s /root/treasure ${run}/berth`);
+      await as('ada', `ln -sf /root/treasure/berth-base.json ${run}/libpod/tmp/pause.pid`);
+      await session.cut();
+    });
+    const { stdout } = await host.inside(['cat', '/root/treasure/berth-base.json']);
+    expect(stdout.toString()).toBe('kept\n');
+    await as('ada', `rm -r /run/user/${uid}/berth /run/user/${uid}/was`);
+  });
+
+  it('signals nobody whom the user names: pause.pid, a mark, or a note', async () => {
+    const { stdout } = await host.inside(['sh', '-c', 'setsid sleep 7000 >&- 2>&- <&- & echo $!']);
+    const victim = stdout.toString().trim();
+    await closed(async () => {
+      const session = await LiveSession.ready(host, 'ada', 'cat');
+      const run = `/run/user/${uid}`;
+      await as('ada', `echo ${victim} >${run}/libpod/tmp/pause.pid`);
+      await as('ada', `echo '{"pid":${victim}}' >${run}/berth/berth-base.json`);
+      await session.cut();
+    });
+    expect((await host.inside(['kill', '-0', victim])).exitCode).toBe(0);
+    await host.inside(['kill', victim]);
+  });
+
+  it('makes no folder of another’s, nor in a place that others can change', async () => {
+    const storage = `/var/lib/berth-ssh/users/${uid}`;
+    await host.inside([
+      'sh',
+      '-c',
+      `mv ${storage} ${storage}.kept; ln -s /root/treasure ${storage}`,
+    ]);
+    await host.ssh('ada', ['true']);
+    expect(await host.log()).toContain('code=folder-unsafe');
+    const { stdout } = await host.inside(['stat', '-c', '%u %a', '/root/treasure']);
+    expect(stdout.toString()).toBe('0 700\n');
+    await host.inside(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
+  });
+
+  it('is nothing for whoever runs the hook by hand', async () => {
+    const environment = ['PAM_TYPE=open_session', 'PAM_USER=ada', 'PAM_SERVICE=sshd'];
+    const hook = `${installed}/hooks/pam-session`;
+    const { exitCode } = await host.asUser('ada', ['env', ...environment, hook]);
+    expect(exitCode).toBe(77);
+  });
+});

@@ -1,0 +1,301 @@
+import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+import { seeded } from '../../rig/random.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { times } from '../../rig/soak.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const profile = {
+  ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+  mounts: [{ source: '$HOME' }],
+};
+const users = { ada: [], bob: [], cleo: [], dan: [] };
+
+describe('what a connection started', () => {
+  let host: SshHost;
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users },
+      // A client that vanished is given up after two seconds.
+      sshd: 'ClientAliveInterval 1\nClientAliveCountMax 2',
+      sshYml: {
+        rules: [
+          { profile: 'own', users: ['ada'] },
+          { profile: 'shared', users: ['bob'] },
+          { profile: 'lingering', users: ['cleo'] },
+          { profile: 'timed', users: ['dan'] },
+        ],
+      },
+      profiles: {
+        own: { ...profile, lifetime: 'connection' },
+        shared: { ...profile, lifetime: 'user', grace: '0s' },
+        lingering: { ...profile, lifetime: 'user', grace: '0s', linger: true },
+        timed: { ...profile, lifetime: '15s' },
+      },
+    });
+  });
+  afterAll(() => host.stop());
+
+  const reap = (...args: string[]) => host.inside([`${installed}/berth`, 'reap', ...args]);
+  const expectNothing = (user: string): Promise<void> =>
+    waitFor({ what: `${user} to be gone`, timeoutMs: 20_000 }, async () => {
+      expect(await leftOver(host, user)).toEqual(nothingLeft);
+      return true;
+    }).then(() => undefined);
+  const records = async (user: string): Promise<string[]> =>
+    (await readdir(host.path(`/run/berth/connections/${host.account(user).uid}`))).filter((name) =>
+      /^\d+\.\d+$/.test(name),
+    );
+  const monitors = async (user: string): Promise<string[]> =>
+    (await records(user)).map((name) => name.replace(/\..*/, ''));
+
+  it('is seen by these tests where it is there, each part of it', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const storage = `/var/lib/berth-ssh/users/${host.account('ada').uid}/storage`;
+    const planted = `${storage}/volumes/planted`;
+    await host.inside(['sh', '-c', `mkdir -p ${planted} && mount --bind ${planted} ${planted}`]);
+    const { podmanLocks, ...lists } = await leftOver(host, 'ada');
+    for (const [what, found] of Object.entries(lists)) expect(found, what).not.toEqual([]);
+    expect(podmanLocks).toBeGreaterThan(0);
+    await host.inside(['sh', '-c', `umount ${planted} && rmdir ${planted}`]);
+    await session.cut();
+    await expectNothing('ada');
+  });
+
+  it('is gone when the client is killed, and the session is in syslog from open to close', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'sleep 1000 & setsid sleep 1000 & cat');
+    const [id = ''] = await records('ada');
+    await session.cut();
+    await expectNothing('ada');
+    const log = await host.log();
+    expect(log).toContain(`msg="session opened" user=ada rhost=127.0.0.1 connection=${id}`);
+    expect(log).toMatch(
+      new RegExp(
+        `msg="session closed" user=ada connection=${id.replace('.', '\\.')} rhost=127.0.0.1 seconds=\\d+ processes=[1-9]\\d* containers=1`,
+      ),
+    );
+  });
+
+  it('is gone when the network vanished', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'sleep 1000');
+    session.vanish();
+    await expectNothing('ada');
+    await session.cut();
+  });
+
+  it('is gone though it ignores every signal that can be ignored', async () => {
+    const session = await LiveSession.ready(
+      ...([host, 'ada', `trap '' HUP INT TERM; while :; do sleep 1; done`] as const),
+    );
+    await session.cut();
+    await expectNothing('ada');
+  });
+
+  it('is gone when its terminal is closed', async () => {
+    const session = LiveSession.begin(host, 'ada', ['-tt']);
+    session.client.stdin?.write('nohup sleep 1000 & echo re""ady\n');
+    await session.says('ready');
+    await session.cut();
+    await expectNothing('ada');
+  });
+
+  it("leaves the container that other connections of the user's share, and their work", async () => {
+    const first = await LiveSession.ready(host, 'bob', 'sleep 1000');
+    const second = await LiveSession.ready(host, 'bob', 'sleep 2000 & cat');
+    const firstSleeps = async (): Promise<boolean> =>
+      (await leftOver(host, 'bob')).processes.some((line) => line.endsWith(' sleep 1000'));
+    await first.cut();
+    await expect.poll(firstSleeps, { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => records('bob'), { timeout: 10_000 }).toHaveLength(1);
+    second.client.stdin?.write('still here\n');
+    await second.says('still here');
+    expect((await leftOver(host, 'bob')).containers).toEqual(['berth-shared']);
+    await second.cut();
+    await expectNothing('bob');
+  });
+
+  it('goes on where the profile lets it linger and it ignores the hangup, and only there', async () => {
+    const work = `nohup sleep 3000 >&- 2>&- & sleep 4000 & cat`;
+    const lingering = await LiveSession.ready(host, 'cleo', work);
+    const shared = await LiveSession.ready(host, 'bob', work);
+    await lingering.cut();
+    await shared.cut();
+    await expectNothing('bob');
+    const sleeps = async (): Promise<string[]> =>
+      (await leftOver(host, 'cleo')).processes.flatMap(
+        (line) => / (sleep \d+)$/.exec(line)?.[1] ?? [],
+      );
+    await expect.poll(sleeps, { timeout: 10_000 }).toEqual(['sleep 3000']);
+    await expect.poll(() => records('cleo'), { timeout: 10_000 }).toEqual([]);
+    // The reaper lets it be as long as it works, and ends the container after that.
+    await reap();
+    expect(await sleeps()).toEqual(['sleep 3000']);
+    await host.inside(['pkill', '-f', '^sleep 3000']);
+    await reap();
+    await expectNothing('cleo');
+  });
+
+  it('ends at its time where the profile has one, though a client is there', async () => {
+    const session = await LiveSession.ready(host, 'dan', 'cat');
+    await reap();
+    session.client.stdin?.write('not yet\n');
+    await session.says('not yet');
+    await waitFor({ what: 'its time to be over', timeoutMs: 30_000, everyMs: 500 }, async () => {
+      const { stdout } = await reap('--dry-run');
+      expect(stdout.toString()).toBe('would end container berth-timed of dan\n');
+      return true;
+    });
+    expect((await reap()).stdout.toString()).toBe('ended container berth-timed of dan\n');
+    expect((await leftOver(host, 'dan')).containers).toEqual([]);
+    await session.cut();
+    await expectNothing('dan');
+  });
+
+  it('is found by the reaper when sshd itself was killed', async () => {
+    await LiveSession.ready(host, 'ada', 'sleep 1000');
+    await LiveSession.ready(host, 'bob', 'sleep 1000');
+    const pids = [...(await monitors('ada')), ...(await monitors('bob'))];
+    await host.inside(['kill', '-9', ...pids]);
+    const runs = await Promise.all([reap('-o', 'json'), reap('-o', 'json')]);
+    const reports = runs.map(({ stdout }) => JSON.parse(stdout.toString()) as Report);
+    expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    expect(reports.flatMap(({ connections }) => connections.map(({ user }) => user))).toEqual(
+      expect.arrayContaining(['ada', 'bob']),
+    );
+    await expectNothing('ada');
+    await expectNothing('bob');
+  });
+
+  it('is found by the reaper after a boot, by the store alone', async () => {
+    const session = await LiveSession.ready(host, 'bob', 'sleep 1000');
+    const { uid } = host.account('bob');
+    const [monitor = ''] = await monitors('bob');
+    // What a boot leaves of it: no process, nothing in /run and /dev/shm, and the disk as it was.
+    await host.inside(['kill', '-9', monitor]);
+    await host.inside(['pkill', '-9', '-u', 'bob']);
+    await session.cut();
+    const gone = [`/run/berth/*`, `/run/user/${uid}/*`, `/dev/shm/libpod_rootless_lock_${uid}`];
+    await host.inside(['sh', '-c', `rm -rf ${gone.join(' ')}`]);
+    expect((await leftOver(host, 'bob')).containers).toEqual(['berth-shared']);
+    // Podman lists a container a moment before it runs; the reaper gives it a minute.
+    const stored = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers/containers.json`;
+    await host.inside(['sed', '-i', 's/"created":"20../"created":"2001/', stored]);
+    expect((await reap()).stdout.toString()).toBe('ended container berth-shared of bob\n');
+    await expectNothing('bob');
+  });
+
+  it('runs no more though the disk is full, and is removed when there is room again', async () => {
+    const { uid, gid } = host.account('ada');
+    const storage = `/var/lib/berth-ssh/users/${uid}`;
+    const options = `size=64m,mode=0700,uid=${uid},gid=${gid}`;
+    await host.inside(['mount', '-t', 'tmpfs', '-o', options, 'full', storage]);
+    const session = await LiveSession.ready(host, 'ada', 'sleep 1000');
+    await host.inside(['sh', '-c', `cat /dev/zero >${storage}/fill`]);
+    await session.cut();
+    await expect
+      .poll(async () => (await leftOver(host, 'ada')).processes, { timeout: 30_000 })
+      .toEqual([]);
+    await host.inside(['rm', `${storage}/fill`]);
+    await waitFor({ what: 'ada to be gone', timeoutMs: 30_000 }, async () => {
+      await reap();
+      expect(await leftOver(host, 'ada')).toEqual(nothingLeft);
+      return true;
+    });
+    await host.inside(['umount', storage]);
+  });
+
+  it('is all that is ended: not what others run, nor what the user runs otherwise', async () => {
+    await host.asUser('ada', ['sh', '-c', 'setsid sleep 5000 >&- 2>&- <&- &']);
+    const [other = ''] = (await host.inside(['pgrep', '-f', '^sleep 5000'])).stdout
+      .toString()
+      .split('\n');
+    const bob = await LiveSession.ready(host, 'bob', 'cat');
+    const [bobs = ''] = await records('bob');
+    const session = await LiveSession.ready(
+      ...([host, 'ada', `BERTH_CONNECTION=${bobs} setsid sleep 6000 & cat`] as const),
+    );
+    const { processes } = await leftOver(host, 'ada');
+    // Bob's close does not touch what ada marked as his.
+    await bob.cut();
+    await expectNothing('bob');
+    expect((await leftOver(host, 'ada')).processes).toEqual(processes);
+    await session.cut();
+    await waitFor({ what: "ada's session to be gone", timeoutMs: 20_000 }, async () => {
+      expect((await leftOver(host, 'ada')).processes).toEqual([`${other} sleep 5000`]);
+      return true;
+    });
+    await host.inside(['kill', other]);
+    await expectNothing('ada');
+  });
+
+  it('is counted for Prometheus', async () => {
+    const file = '/run/metrics/berth.prom';
+    const session = await LiveSession.ready(host, 'bob', 'cat');
+    expect((await reap('--textfile', file)).exitCode).toBe(0);
+    const text = (await host.inside(['cat', file])).stdout.toString();
+    expect(text).toMatch(/^berth_ssh_sessions_open 1$/m);
+    expect(text).toMatch(/^berth_ssh_containers 1$/m);
+    expect(text).toMatch(/^berth_ssh_reaped_connections_total \d+$/m);
+    expect(text).toMatch(/^berth_ssh_reap_failures_total \d+$/m);
+    expect((await host.inside(['stat', '-c', '%a', file])).stdout.toString()).toBe('644\n');
+    await session.cut();
+    await expectNothing('bob');
+  });
+
+  it(`leaves nothing of ${times(12, 100)} connections that are cut at random moments`, async () => {
+    const commands = [
+      ['sleep 1000'],
+      ['-tt'],
+      ['setsid sleep 1000 & nohup sleep 1000'],
+      ['cat'],
+      [`trap '' HUP TERM; while :; do sleep 1; done`],
+      ['-N'],
+    ];
+    const random = seeded(20261122);
+    const moments = Array.from({ length: times(12, 100) }, () => random() * 3_000);
+    // The connection of the user's that is met may be another one.
+    const monitor = (user: string): Promise<string> =>
+      waitFor({ what: 'a connection', timeoutMs: 30_000 }, async () => (await monitors(user))[0]);
+    const cut = async (number: number): Promise<void> => {
+      const user = number % 2 === 0 ? 'ada' : 'bob';
+      const session = LiveSession.begin(host, user, commands[number % 6] ?? []);
+      await sleep(moments[number]);
+      switch (Math.floor(number / 2) % 4) {
+        case 0:
+          session.vanish();
+          break;
+        case 1:
+          await host.inside(['kill', '-9', await monitor(user)]);
+          break;
+        case 2:
+          await host.inside(['pkill', '-9', '-P', await monitor(user), '-u', user]);
+          break;
+        default:
+      }
+      await sleep(500);
+      await session.cut();
+    };
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      while (next < moments.length) await cut(next++);
+    };
+    await Promise.all(Array.from({ length: 6 }, worker));
+    // Those whose sshd was killed are the reaper's; the others end by themselves meanwhile.
+    await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
+      await reap();
+      for (const user of ['ada', 'bob']) expect(await leftOver(host, user)).toEqual(nothingLeft);
+      return true;
+    });
+  }, 300_000);
+});
+
+interface Report {
+  readonly connections: readonly { readonly user: string }[];
+}

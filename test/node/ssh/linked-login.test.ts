@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { filesInside } from '../../../src/transfer-tools.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+
+const own = '/etc/berth-own';
+const link = '/etc/berth-login';
+let host: SshHost;
+
+beforeAll(async () => {
+  host = await SshHost.start({
+    ...{ mode: 'forced', users: { ada: [] } },
+    sshd: `Match User ada\n  ForceCommand ${link}`,
+  });
+  const script = [
+    `cp -rL ${installed} ${own}`,
+    `mkdir -p ${own}/files`,
+    `touch ${own}/files/here`,
+    `chmod -R go=rX ${own}`,
+    `ln -s ${own}/shell/login ${link}`,
+  ].join(' && ');
+  const { exitCode, stderr } = await host.inside(['sh', '-c', script]);
+  if (exitCode !== 0) throw new Error(stderr);
+});
+afterAll(() => host.stop());
+
+it("ForceCommand names a link to the login: sessions have the installation's files", async () => {
+  const { stdout, stderr } = await host.ssh('ada', [`id -un; ls ${filesInside}`]);
+  expect(stdout.toString(), stderr).toContain('ada\n');
+  expect(stdout.toString(), stderr).toContain('here');
+});

@@ -1,0 +1,109 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+
+let host: SshHost;
+beforeAll(async () => {
+  host = await SshHost.start({
+    mode: 'forced',
+    users: { ada: [], eve: [] },
+    sshYml: { rules: [{ profile: 'base', users: ['ada'] }] },
+  });
+});
+afterAll(() => host.stop());
+
+async function root(script: string): Promise<void> {
+  const { exitCode, stderr } = await host.inside(['sh', '-ec', script]);
+  if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
+}
+
+async function plan(user: string): Promise<{ exitCode: number | undefined; plan: SessionPlan }> {
+  const words = ['plan', '--ssh', '--user', user, '-o', 'json'];
+  const { exitCode, stdout, stderr } = await host.inside([join(installed, 'berth'), ...words]);
+  if (stdout.length === 0) throw new Error(stderr);
+  return { exitCode, plan: JSON.parse(stdout.toString()) as SessionPlan };
+}
+
+describe('plan --ssh promises what the login then does', () => {
+  it('a session, where nothing is in its way', async () => {
+    const { exitCode, plan: planned } = await plan('ada');
+
+    expect(planned.obstacles).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
+  });
+
+  it('none for whom no rule is', async () => {
+    const { exitCode, plan: planned } = await plan('eve');
+
+    expect(planned).toMatchObject({ outcome: 'refused', obstacles: [] });
+    expect(exitCode).toBe(77);
+    expect((await host.ssh('eve', ['true'])).exitCode).toBe(255);
+  });
+
+  const edit = (path: string, change: string): readonly [string, string] => [
+    `cp -p ${path} /run/before; sed -i '${change}' ${path}`,
+    `cat /run/before > ${path}`,
+  ];
+  it.each<[string, readonly [string, string], string]>([
+    ['no subordinate IDs', edit('/etc/subuid', '/^ada:/d'), 'user-subids'],
+    ['no image', edit('/etc/berth/profiles/base.yml', 's/berth-site/berth-sight/'), 'image'],
+    [
+      'no init program for containers',
+      edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
+      'podman-runtime',
+    ],
+    [
+      'a runtime that is none',
+      edit('/etc/berth/ssh.yml', 's,/usr/bin/crun,/usr/bin/env,'),
+      'podman-runtime',
+    ],
+    [
+      'newuidmap without its rights',
+      [
+        'cp -p /usr/bin/newuidmap /run/changed; chmod 755 /run/changed; mount --bind /run/changed /usr/bin/newuidmap',
+        'umount /usr/bin/newuidmap',
+      ],
+      'newuidmap',
+    ],
+    [
+      'a storage that users cannot enter',
+      ['chmod 700 /var/lib/berth-ssh', 'chmod 755 /var/lib/berth-ssh'],
+      'storage',
+    ],
+  ])('%s: it says so, and what to do', async (_what, [spoil, mend], id) => {
+    await root(spoil);
+    try {
+      const { exitCode, plan: planned } = await plan('ada');
+      const { exitCode: login } = await host.ssh('ada', ['true']);
+
+      expect(planned.obstacles.map((one) => one.id)).toContain(id);
+      for (const { next } of planned.obstacles) expect(next).toMatch(/\w/);
+      expect(exitCode).toBe(69);
+      expect(login).toBe(255);
+    } finally {
+      await root(mend);
+    }
+  });
+
+  it('a mount that is not there ends both, with its name', async () => {
+    const [spoil, mend] = edit(
+      '/etc/berth/profiles/base.yml',
+      's,^mounts:,&\\n  - source: /nowhere/scratch,',
+    );
+    await root(spoil);
+    try {
+      const words = ['plan', '--ssh', '--user', 'ada'];
+      const planned = await host.inside([join(installed, 'berth'), ...words]);
+      const login = await host.ssh('ada', ['true']);
+
+      expect(planned.exitCode).toBe(69);
+      expect(planned.stderr).toContain('/nowhere/scratch');
+      expect(login.exitCode).toBe(255);
+    } finally {
+      await root(mend);
+    }
+  });
+});

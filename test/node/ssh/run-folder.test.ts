@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CheckResult } from '../../../src/finding.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { refusal, root } from '../../rig/node/refusal.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+/** Without pam_systemd nobody makes /run/user/UID. */
+describe('the run folder on a host without pam_systemd', () => {
+  let host: SshHost;
+  let folder: string;
+  beforeAll(async () => {
+    host = await SshHost.start({
+      mode: 'forced',
+      users: { ada: [], bob: [] },
+    });
+    await root(host, `rmdir /run/user/${host.account('ada').uid}`);
+    folder = `/run/berth/users/${host.account('ada').uid}`;
+  });
+  afterAll(() => host.stop());
+
+  const mounts = async (): Promise<string[]> =>
+    (await readFile(`/proc/${host.init}/mountinfo`, 'utf8'))
+      .split('\n')
+      .filter((line) => line.includes('/run/berth/users/'));
+  const runFolderOfDoctor = async (user: string): Promise<string | undefined> => {
+    const { stdout } = await host.inside([
+      `${installed}/berth`,
+      'doctor',
+      '--user',
+      user,
+      '-o',
+      'json',
+    ]);
+    const { checks } = JSON.parse(stdout.toString()) as { checks: CheckResult[] };
+    return checks.find(({ id }) => id === 'user-run-folder')?.message;
+  };
+  const reap = () => host.inside([`${installed}/berth`, 'reap']);
+  const gone = (): Promise<true> =>
+    waitFor({ what: 'the run folder to be gone', timeoutMs: 20_000 }, async () =>
+      (await mounts()).length === 0 ? true : undefined,
+    );
+
+  it("is a limited file system of the user's own, where containers run", async () => {
+    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const { uid, gid } = host.account('ada');
+    const [line = '', ...more] = await mounts();
+    expect(more).toEqual([]);
+    expect(line).toMatch(new RegExp(` ${folder} rw,nosuid,nodev,`));
+    expect(line).toMatch(new RegExp(`size=65536k,nr_inodes=16384,mode=700,uid=${uid},gid=${gid}`));
+    const { stderr } = await host.asUser('ada', [
+      'dd',
+      'if=/dev/zero',
+      `of=${folder}/fill`,
+      'bs=1M',
+      'count=200',
+    ]);
+    expect(stderr).toContain('No space left on device');
+    await host.asUser('ada', ['rm', `${folder}/fill`]);
+    const many = `cd ${folder}; mkdir many; seq 17000 | sed s,^,many/, | xargs touch`;
+    expect((await host.asUser('ada', ['sh', '-c', many])).stderr).toContain('No space left');
+    await host.asUser('ada', ['rm', '-r', `${folder}/many`]);
+    expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
+    expect(await mounts()).toHaveLength(1);
+    expect(await runFolderOfDoctor('ada')).toBe(
+      `ada uses ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing, or not the user's alone`,
+    );
+    await session.cut();
+    await gone();
+    await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
+    await expect(readFile(host.path(folder))).rejects.toThrow('ENOENT');
+    expect(await runFolderOfDoctor('ada')).toBe(
+      `the next login of ada makes /run/user/${uid} (pam_systemd), or else ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
+    );
+  });
+
+  it("is systemd's where that has made one", async () => {
+    const session = await LiveSession.ready(host, 'bob', 'cat');
+    expect(await mounts()).toEqual([]);
+    expect(await runFolderOfDoctor('bob')).toBe(
+      `bob uses /run/user/${host.account('bob').uid} (pam_systemd)`,
+    );
+    await session.cut();
+  });
+
+  it('is mounted once by ten first connections at once', async () => {
+    const all = Array.from({ length: 10 }, () => host.ssh('ada', ['echo in; sleep 1']));
+    const results = await Promise.all(all);
+    expect(results.map(({ stdout }) => stdout.toString())).toEqual(Array(10).fill('in\n'));
+    await gone();
+    // One close may meet a container that another removes, and leaves the rest to the reaper.
+    expect((await reap()).exitCode).toBe(0);
+  });
+
+  it('stays while something is open there, and is gone with the next turn of the reaper', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const own = await host.asUser('ada', [
+      'sh',
+      '-c',
+      `(cd ${folder}; exec setsid sleep 1000 >&- 2>&- <&-) & echo $!`,
+    ]);
+    const pid = own.stdout.toString().trim();
+    await session.cut();
+    await waitFor({ what: 'the close', timeoutMs: 20_000 }, async () =>
+      (await leftOver(host, 'ada')).files.length === 0 ? true : undefined,
+    );
+    expect(await mounts()).toHaveLength(1);
+    expect((await host.ssh('ada', ['echo again'])).stdout.toString()).toBe('again\n');
+    await root(host, `kill ${pid}`);
+    await waitFor({ what: 'the reaper', timeoutMs: 20_000 }, async () => {
+      expect((await reap()).exitCode).toBe(0);
+      return (await mounts()).length === 0 ? true : undefined;
+    });
+  });
+
+  it('is unmounted on the host by a reaper in a mount namespace of its own', async () => {
+    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const records = `/run/berth/connections/${host.account('ada').uid}`;
+    await root(host, `cd ${records}; kill -9 $(ls | sed -n 's/^\\([0-9]*\\)\\.[0-9]*$/\\1/p')`);
+    await session.cut();
+    expect(await mounts()).toHaveLength(1);
+    await root(host, `unshare --mount --propagation slave ${installed}/berth reap`);
+    await gone();
+  });
+
+  it('is refused where it cannot be mounted, and the user is told what is missing', async () => {
+    await root(host, `printf '#!/bin/sh\\nexit 1\\n' >/run/nsenter; chmod 755 /run/nsenter`);
+    await root(host, `sed -i 's,^podman:,podman:\\n  nsenter: /run/nsenter,' /etc/berth/ssh.yml`);
+    expect((await refusal(host, 'ada')).code).toBe('run-folder-missing');
+    expect(await host.log()).toContain('code=run-folder-not-mounted');
+    expect(await root(host, `stat -c '%U %a' ${folder}`)).toBe('root 755\n');
+  });
+});

@@ -1,0 +1,38 @@
+import { readdir } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SshHost, standardProfile } from '../../../rig/node/ssh-host.ts';
+import { LiveSession } from '../../../rig/node/live-session.ts';
+
+describe('a value of the environment', () => {
+  let host: SshHost;
+  const value = 'for-nobody-else-5b1f';
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { ada: [] } },
+      profiles: {
+        base: { ...standardProfile, environment: { set: { SITE_VALUE: value } } },
+      },
+    });
+  });
+  afterAll(() => host.stop());
+
+  it.each([
+    ['without a terminal', []],
+    ['with a terminal', ['-tt']],
+  ])('is on no command line, %s, and in no file that others can read', async (_, options) => {
+    const session = LiveSession.begin(host, 'ada', [...options, 'echo "<$SITE_VALUE>"; cat']);
+    await session.says(`<${value}>`);
+    const folder = `/run/user/${host.account('ada').uid}/berth`;
+    const { stdout } = await host.inside(['sh', '-c', 'cat /proc/[0-9]*/cmdline']);
+    expect(stdout.toString()).not.toContain(value);
+    // Positive control: the program is there that was told the environment.
+    expect(stdout.toString()).toContain(`${folder}/exec-`);
+    const modes = await host.inside(['sh', '-c', `stat -c %a ${folder} ${folder}/exec-*`]);
+    expect(modes.stdout.toString()).toBe('700\n600\n');
+    await session.cut();
+    await expect
+      .poll(async () => (await readdir(host.path(folder))).join(), { timeout: 20_000 })
+      .not.toContain('exec-');
+  });
+});

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SshHost, standardSshYml } from '../../../rig/node/ssh-host.ts';
+import { leftOver, nothingLeft } from '../../../rig/node/left-over.ts';
+
+/**
+ * Podman, and a moment before it begins, what another session of the same user can do at any time: the
+ * one moment in which it matters cannot be hit otherwise.
+ */
+const podman = `#!/bin/sh
+case " $* " in *' run '*) if [ -e "/home-of-test/swap" ]; then sh /home-of-test/swap; fi ;; esac
+exec /usr/bin/podman "$@"
+`;
+
+describe('a folder that a profile mounts and its user can replace', () => {
+  let host: SshHost;
+
+  beforeAll(async () => {
+    host = await SshHost.start({
+      ...{ mode: 'login-shell', users: { ada: [] } },
+      sshYml: { podman: { ...standardSshYml.podman, podman: '/usr/local/sbin/berth-test-podman' } },
+      profiles: {
+        base: {
+          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+          lifetime: 'connection',
+          mounts: [{ source: '$HOME' }, { source: '$HOME/shared', target: '/shared' }],
+        },
+      },
+    });
+    const { home } = host.account('ada');
+    const script = podman.replaceAll('/home-of-test', home);
+    const path = '/usr/local/sbin/berth-test-podman';
+    await host.inside(['mount', '-t', 'tmpfs', '-o', 'mode=0755', 'tmpfs', '/usr/local/sbin']);
+    await host.inside(['sh', '-c', `cat >${path} && chmod 0755 ${path}`], { input: script });
+    await host.asUser('ada', [
+      'sh',
+      '-c',
+      'mkdir data && echo mine >data/file && ln -s data shared',
+    ]);
+  });
+  afterAll(() => host.stop());
+
+  const swap = (to: string): Promise<unknown> =>
+    host.asUser('ada', ['sh', '-c', 'cat >swap'], {
+      input: `ln -sfn ${to} ${host.account('ada').home}/shared\n`,
+    });
+
+  it('is mounted as it is', async () => {
+    const { stdout, stderr } = await host.ssh('ada', ['cat /shared/file']);
+    expect(stdout.toString(), stderr).toBe('mine\n');
+  });
+
+  it.each(['/run/user/$(id -u)', '/var/lib/berth-ssh/users/$(id -u)', '/etc'])(
+    'gives nobody a session with %s, though it leads there only when podman mounts it',
+    async (to) => {
+      await swap(to);
+      const { stdout, stderr, exitCode } = await host.ssh('ada', [
+        'ls -a /shared; touch /shared/x',
+      ]);
+      expect([stdout.toString(), exitCode]).toEqual(['', 255]);
+      expect(stderr).toContain('[session-mount-changed,');
+      await host.asUser('ada', ['sh', '-c', 'rm swap; ln -sfn data shared']);
+      await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
+    },
+  );
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensurePackages } from '../../rig/site/packages.ts';
+import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
+import { elsewhere, slurmClient, slurmPackages, startSlurm } from '../../rig/node/slurm.ts';
+
+const user = 'slurm-ann';
+const other = 'slurm-ben';
+const eventually = { timeout: 30_000, interval: 500 };
+
+describe('Slurm from inside a session', () => {
+  let host: SshHost;
+
+  beforeAll(async () => {
+    await ensurePackages(slurmPackages);
+    const base = {
+      ...standardProfile,
+      hostname: 'session',
+      // The host's passwd: the image does not know SlurmUser.
+      mounts: [{ source: '$HOME' }, { source: '/etc/passwd', read_only: true }, ...slurmClient],
+    };
+    host = await SshHost.start({
+      mode: 'forced',
+      users: { [user]: [], [other]: [] },
+      sshYml: { rules: [{ users: [other], profile: 'elsewhere' }, { profile: 'base' }] },
+      profiles: { base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: elsewhere } },
+    });
+    await startSlurm(host);
+  });
+  afterAll(() => host.stop());
+
+  /** What a command says, inside. */
+  async function inside(command: string, as = user): Promise<string> {
+    const { exitCode, stdout, stderr } = await host.ssh(as, [command]);
+    if (exitCode !== 0) throw new Error(`${command}: ${exitCode ?? 'killed'} ${stderr}`);
+    return stdout.toString().trim();
+  }
+
+  it('shows the nodes', async () => {
+    expect(await inside('sinfo --noheader --format="%P %N %T"')).toBe('short* node1 idle');
+  });
+
+  it('runs a command on the node, as the user, in the same folder', async () => {
+    expect(await inside('hostname; srun hostname')).toBe('session\nlogin1');
+    const { home, uid } = host.account(user);
+    expect(await inside('srun sh -c "id -u; pwd"')).toBe(`${uid}\n${home}`);
+  });
+
+  it('hands on input, output, errors and exit code of what runs on the node', async () => {
+    const command = 'srun --quiet sh -c "cat; echo wrong >&2; exit 7"';
+    const { exitCode, stdout, stderr } = await host.ssh(user, [command], { input: 'given\n' });
+    expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 7, stdout: 'given\n' });
+    expect(stderr).toContain('wrong\n');
+  });
+
+  it('takes a batch job, which goes on without the session', async () => {
+    const script = '#!/bin/sh\nuntil [ -e go ]; do sleep 0.1; done\nhostname\n';
+    const { exitCode, stdout } = await host.ssh(user, ['sbatch --parsable --output=out'], {
+      input: script,
+    });
+    expect(exitCode).toBe(0);
+    const job = stdout.toString().trim();
+    const queue = 'squeue --noheader --format="%i %u %T"';
+    await expect.poll(() => inside(queue), eventually).toBe(`${job} ${user} RUNNING`);
+    expect(await inside('touch go')).toBe('');
+    await expect.poll(() => inside(queue), eventually).toBe('');
+    expect(await inside('cat out')).toBe('login1');
+  });
+
+  it('works where slurm.conf and the socket are elsewhere on the host', async () => {
+    const { uid } = host.account(other);
+    expect(await inside('srun sh -c "hostname; id -u"', other)).toBe(`login1\n${uid}`);
+  });
+});

@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../rig/site/ports.ts';
+import { LintHost } from './lint-host.ts';
+import { LintSshd } from './lint-sshd.ts';
+
+/* Whom the linter looks at, and from where. */
+let host: LintHost;
+let running: LintSshd | undefined;
+
+beforeAll(async () => {
+  host = await LintHost.make([
+    { name: 'ann', shell: '/bin/sh', groups: ['berth'] },
+    { name: 'bob', shell: '/bin/sh', groups: ['berth'] },
+    { name: 'svc', uid: 911, shell: '/bin/bash', groups: ['services'] },
+    { name: 'other', uid: 912, shell: '/bin/bash', groups: [] },
+  ]);
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  await host.cleanHomes();
+});
+afterAll(() => host.remove());
+
+const example = () => host.example('forced-command');
+const users = (answer: Awaited<ReturnType<LintHost['lint']>>) =>
+  [...new Set(answer.report?.samples.map(({ user }) => user))].sort();
+
+describe('accounts', () => {
+  it.each([
+    ['AllowUsers', 'AllowUsers svc'],
+    ['AllowUsers with a host', 'AllowUsers s*@192.0.2.*'],
+    ['AllowGroups', 'AllowGroups services'],
+    ['AllowUsers of an included file', 'Include ALLOW'],
+  ])('one of the system that %s lets in', async (_, line) => {
+    const allow = await host.write('allow.conf', 'AllowUsers svc\n');
+    const config = (await example()).replace('AllowGroups berth', line.replace('ALLOW', allow));
+    const answer = await host.lint(config);
+    expect(answer.severities).toEqual({ 'shell-reads-home': 'door' });
+    expect(users(answer)).toContain('svc');
+    expect(users(answer)).not.toContain('other');
+    await host.allowKey('svc');
+    running = await LintSshd.start(host, config.replace('@192.0.2.*', '@127.0.0.1'));
+    expect((await running.ssh('svc', ['true'])).stdout).toContain('INSIDE');
+  });
+
+  it('those of the system whom nothing names are not looked at', async () => {
+    for (const line of ['', 'AllowUsers *']) {
+      const answer = await host.lint((await example()).replace('AllowGroups berth', line));
+      expect(users(answer)).not.toContain('svc');
+    }
+  });
+
+  it('one whom a Match lets in and another one not', async () => {
+    const block = 'Match Address 10.0.0.0/8\n  AllowUsers bob\n  ForceCommand none\n';
+    const answer = await host.lint(`${await example()}${block}`);
+    expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
+  });
+
+  it('a name of AllowUsers that nobody has is of no consequence', async () => {
+    const config = (await example()).replace('AllowGroups berth', 'AllowUsers ann nobody-has-it');
+    expect((await host.lint(config)).severities).toEqual({});
+  });
+});
+
+describe('endpoints', () => {
+  it('a port on which nobody listens is of no consequence; where somebody does, it is looked at', async () => {
+    const { port } = await freePorts(['port']);
+    const text = await example();
+    const config = `${text}Match LocalPort ${port}\n  ForceCommand none\n`;
+    expect((await host.lint(config)).codes).toEqual([]);
+    expect((await host.lint(config, '--port', String(port))).codes).toEqual(['no-forced-command']);
+    // As sshd's command line or a socket unit would have it.
+    const { command, words } = host.inside([
+      ...['/usr/sbin/sshd', '-D', '-f', await host.write('sshd_config.port', text)],
+      ...['-o', `Port=${port}`, '-o', 'ListenAddress=127.0.0.1', '-o', 'PidFile=none'],
+    ]);
+    const started = execa(command, words, { reject: false });
+    try {
+      await expect
+        .poll(async () => (await host.lint(config)).codes, { timeout: 20_000 })
+        .toEqual(['no-forced-command']);
+    } finally {
+      started.kill();
+      await started;
+    }
+  });
+
+  it('addresses that no block tells apart for an account are tried once', async () => {
+    const blocks = Array.from(
+      { length: 300 },
+      (_, index) =>
+        `Match Group nobody-there Address 10.0.${Math.floor(index / 100)}.${index % 100}\n  X11Forwarding no\n`,
+    );
+    const answer = await host.lint(`${await example()}${blocks.join('')}`);
+    expect(answer.codes).toEqual(['match-not-probed']);
+    expect(answer.report?.samples.length).toBeLessThan(10);
+  });
+});
+
+describe('the files that are named', () => {
+  it('are looked for in the current folder', async () => {
+    const config = await host.write('sshd_config.relative', await example());
+    await host.write('etc/pam.d/sshd', host.pam('', ''));
+    await host.write('pam-copy', host.pam(''));
+    const answer = await host.berth(
+      ...['lint', 'sshd', '--config', 'sshd_config.relative', '--login', 'login', '-o', 'json'],
+      ...['--settings', 'ssh.yml', '--pam', 'pam-copy'],
+    );
+    expect(answer.stderr).toBe('');
+    expect(answer.codes).toEqual([]);
+    expect(answer.exitCode).toBe(0);
+    await host.write('etc/pam.d/sshd', host.pam(''));
+    expect(await readFile(config, 'utf8')).toContain('ForceCommand');
+  });
+});
+
+it('the profile of a group in forced-command.conf can be taken as it is written there', async () => {
+  const text = await readFile(
+    join(import.meta.dirname, '../../../etc/sshd/forced-command.conf'),
+    'utf8',
+  );
+  const taken = `HostKey ${host.path('host_key')}\n${host.withLogin(text.replaceAll(/^# (Match Group|    Force)/gm, '$1'))}`;
+  expect(taken).toMatch(/^Match Group berth-gpu\n {4}ForceCommand \S+ --profile gpu$/m);
+  // Nobody is in that group here.
+  expect((await host.lint(taken)).codes).toEqual(['match-not-probed']);
+});

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { SshdFinding } from '../../../src/sshd-lint/rules/finding.ts';
+import { installed } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+
+/* A real directory that is not enumerated, as most are not. */
+const directory = {
+  groups: { 'site-staff': 61000, project: 61001 },
+  users: { lena: { uid: 60001, groups: ['site-staff', 'project'] as const } },
+} as const;
+
+let host: SshHost;
+
+beforeAll(async () => {
+  host = await SshHost.start({ mode: 'plain', users: {}, directory });
+  await root('echo nss_disable_enumeration yes >> /etc/nslcd.conf');
+  const pid = '"$(cat /run/nslcd/nslcd.pid)"';
+  await root(`kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.05; done; /usr/sbin/nslcd`);
+  await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
+    (await host.inside(['getent', 'passwd', 'lena'])).exitCode === 0 ? true : undefined,
+  );
+});
+afterAll(() => host.stop());
+
+async function root(script: string): Promise<void> {
+  const { exitCode, stderr } = await host.inside(['sh', '-c', script]);
+  if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
+}
+
+/** What is open for her, by the example with these lines in the place of AllowGroups. */
+async function findingsOf(user: string, lines: string): Promise<readonly SshdFinding[]> {
+  const example = new URL('../../../etc/sshd/forced-command.conf', import.meta.url);
+  const login = `${installed}/shell/login`;
+  const text = (await readFile(example, 'utf8'))
+    .replace('AllowGroups berth', lines)
+    .replaceAll('/usr/lib/berth/shell/login', login);
+  const input = `HostKey /etc/ssh/host_key\n${text}`;
+  await host.inside(['tee', '/etc/ssh/sshd_config.new'], { input });
+  const { stdout, stderr } = await host.inside([
+    ...[`${installed}/berth`, 'lint', 'sshd', '--login', login, '-o', 'json'],
+    ...['--config', '/etc/ssh/sshd_config.new'],
+  ]);
+  if (stdout.length === 0) throw new Error(stderr);
+  const { samples } = JSON.parse(stdout.toString()) as {
+    samples: readonly { user: string; findings: readonly SshdFinding[] }[];
+  };
+  return samples.filter((one) => one.user === user).flatMap(({ findings }) => findings);
+}
+
+it.each(['AllowUsers lena', 'AllowUsers lena@192.0.2.*', 'AllowGroups project'])(
+  '%s: whom getent does not list is looked at, with her shell',
+  async (line) => {
+    expect((await host.inside(['getent', 'passwd'])).stdout.toString()).not.toContain('lena');
+    const found = await findingsOf('lena', line);
+    expect(found.map(({ code }) => code)).toContain('shell-reads-home');
+  },
+);
+
+it('and with her groups', async () => {
+  const blocks = 'Match Group *ject\n  ForceCommand none\nMatch all';
+  const found = await findingsOf('lena', `AllowUsers lena\n${blocks}`);
+  expect(found.map(({ code }) => code)).toContain('no-forced-command');
+});

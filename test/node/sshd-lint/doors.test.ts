@@ -1,0 +1,234 @@
+import { spawn } from 'node:child_process';
+import { chmod } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { LintHost } from './lint-host.ts';
+import { greeting, LintSshd } from './lint-sshd.ts';
+
+/*
+ * Each door that the linter names is tried against a real sshd: it opens with the mistake, and the
+ * example closes it. The login is a stand-in that starts nothing, so whatever else is seen ran on the
+ * host.
+ */
+let forced: LintHost;
+let shell: LintHost;
+let running: LintSshd | undefined;
+
+beforeAll(async () => {
+  forced = await LintHost.make([
+    { name: 'ann', shell: '/bin/sh', groups: ['berth'] },
+    { name: 'basil', shell: '/bin/bash', groups: ['berth'] },
+  ]);
+  shell = await LintHost.make([{ name: 'ann', shell: 'LOGIN', groups: ['berth'] }]);
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  for (const host of [forced, shell]) {
+    await host.cleanHomes();
+  }
+});
+afterAll(async () => {
+  await forced.remove();
+  await shell.remove();
+});
+
+/** sshd with this configuration, after the linter named the code, or found nothing where there is none. */
+async function serve(
+  host: LintHost,
+  config: string,
+  code: SshdFindingCode | undefined,
+  user = 'ann',
+): Promise<LintSshd> {
+  const answer = await host.lint(config, '--user', user);
+  if (code === undefined) expect(answer.codes).toEqual([]);
+  else expect(answer.codes).toContain(code);
+  await running?.stop();
+  running = await LintSshd.start(host, config);
+  return running;
+}
+
+const example = () => forced.example('forced-command');
+const shellExample = () => shell.example('login-shell');
+const unforced = (text: string) => text.replace(/^ForceCommand .*$/m, '');
+
+describe('a plain shell', () => {
+  it('opens without ForceCommand, and is closed by it', async () => {
+    await forced.allowKey('ann');
+    const open = await serve(forced, unforced(await example()), 'no-forced-command');
+    expect((await open.ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
+    const closed = await serve(forced, await example(), undefined);
+    expect(await closed.ssh('ann', ['echo HOST'])).toMatchObject({
+      stdout: 'INSIDE args= original=echo HOST',
+      exitCode: 3,
+    });
+  });
+
+  it("bash reads the user's ~/.bashrc before the forced command; the login as shell does not", async () => {
+    const rc = 'echo ran > ~/proof\n';
+    await forced.allowKey('basil');
+    await forced.writeInHome('basil', '.bashrc', rc);
+    const open = await serve(forced, await example(), 'shell-reads-home', 'basil');
+    expect((await open.ssh('basil', ['true'])).stdout).toContain('INSIDE');
+    expect(await forced.proof('basil')).toBe('ran\n');
+
+    await shell.allowKey('ann');
+    await shell.writeInHome('ann', '.bashrc', rc);
+    const closed = await serve(shell, await shellExample(), undefined);
+    expect((await closed.ssh('ann', ['true'])).stdout).toContain('INSIDE');
+    expect(await shell.proof('ann')).toBeUndefined();
+  });
+
+  it("a relative forced command is the user's own program", async () => {
+    await forced.allowKey('ann');
+    await forced.writeInHome('ann', 'bin/login', '#!/bin/sh\necho HOST\n', 0o700);
+    const config = `ForceCommand bin/login\n${await example()}`;
+    const open = await serve(forced, config, 'forced-command-relative');
+    expect((await open.ssh('ann', ['true'])).stdout).toBe('HOST');
+  });
+
+  it("$SSH_ORIGINAL_COMMAND in ForceCommand makes the user's words root's", async () => {
+    await forced.allowKey('ann');
+    const config = `ForceCommand ${forced.path('login')} $SSH_ORIGINAL_COMMAND\n${await example()}`;
+    const open = await serve(forced, config, 'forced-command-user-text');
+    expect((await open.ssh('ann', ['--config mine.yml'])).stdout).toContain(
+      'args=--config mine.yml',
+    );
+  });
+
+  it('what ForceCommand says after the login runs on the host', async () => {
+    await forced.allowKey('ann');
+    const config = `ForceCommand ${forced.path('login')} || echo HOST\n${await example()}`;
+    const open = await serve(forced, config, 'forced-command-metacharacters');
+    expect((await open.ssh('ann', ['true'])).stdout).toContain('\nHOST');
+  });
+
+  it('~/.ssh/rc runs on the host where no command is forced, and inside for a login shell', async () => {
+    const rc = 'echo ran > ~/proof\n';
+    await forced.allowKey('ann');
+    await forced.writeInHome('ann', '.ssh/rc', rc);
+    const open = await serve(forced, `PermitUserRC yes\n${unforced(await example())}`, 'user-rc');
+    await open.ssh('ann', ['true']);
+    expect(await forced.proof('ann')).toBe('ran\n');
+    const closed = await serve(forced, `PermitUserRC yes\n${await example()}`, undefined);
+    await closed.ssh('ann', ['true']);
+    expect(await forced.proof('ann')).toBeUndefined();
+
+    await shell.allowKey('ann');
+    await shell.writeInHome('ann', '.ssh/rc', rc);
+    const twice = await serve(
+      shell,
+      `PermitUserRC yes\n${unforced(await shellExample())}`,
+      'user-rc',
+    );
+    const { stdout } = await twice.ssh('ann', ['true']);
+    expect(stdout.match(/^INSIDE args=-c /gm)).toHaveLength(2);
+    expect(await shell.proof('ann')).toBeUndefined();
+  });
+});
+
+describe('sftp of sshd itself', () => {
+  const listing = 'ls -1 /etc/passwd\n';
+
+  it('serves the host where no command is forced, with a login shell, too', async () => {
+    await shell.allowKey('ann');
+    const internal = (text: string) =>
+      text.replace(/^Subsystem .*$/m, 'Subsystem sftp internal-sftp');
+    const open = await serve(shell, internal(unforced(await shellExample())), 'sftp-on-host');
+    expect(await open.sftp('ann', listing)).toMatchObject({ exitCode: 0 });
+    const closed = await serve(shell, internal(await shellExample()), undefined);
+    expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
+  });
+
+  it('serves the host for command="internal-sftp" in the user\'s own authorized_keys', async () => {
+    await shell.allowKey('ann', 'command="internal-sftp"');
+    const open = await serve(shell, unforced(await shellExample()), 'sftp-by-key-option');
+    const seen = await open.sftp('ann', listing);
+    expect(seen).toMatchObject({ exitCode: 0 });
+    expect(seen.stdout).toContain('/etc/passwd');
+    const closed = await serve(shell, await shellExample(), undefined);
+    expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
+  });
+
+  it('serves the host as forced command', async () => {
+    await forced.allowKey('ann');
+    const config = `ForceCommand internal-sftp\n${await example()}`;
+    const open = await serve(forced, config, 'forced-command-internal-sftp');
+    expect(await open.sftp('ann', listing)).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('without any session', () => {
+  let server: Server;
+
+  afterEach(() => server.close());
+
+  const listen = (place: { path: string } | { host: string; port: number }) =>
+    new Promise<void>((resolve) => {
+      server = createServer((socket) => socket.end('the host says hello'));
+      server.listen(place, resolve);
+    });
+
+  it('-L to a Unix socket reaches the host with AllowStreamLocalForwarding', async () => {
+    const path = forced.path('host.socket');
+    await listen({ path });
+    await chmod(path, 0o777);
+    await forced.allowKey('ann');
+    const seen = async (sshd: LintSshd) => {
+      const { local } = await freePorts(['local']);
+      const options = ['-p', `${sshd.port}`, '-i', forced.path('keys/ann'), '-F', 'none', '-N'];
+      for (const one of [
+        'StrictHostKeyChecking=no',
+        'UserKnownHostsFile=/dev/null',
+        'BatchMode=yes',
+      ])
+        options.push('-o', one);
+      const client = spawn('ssh', [...options, '-L', `${local}:${path}`, 'ann@127.0.0.1'], {
+        stdio: 'ignore',
+      });
+      try {
+        // What is forwarded is refused by closing: the port must be there before it counts.
+        const ready = () =>
+          execa('ss', ['-Hltn', `sport = :${local}`]).then(({ stdout }) => stdout || undefined);
+        await waitFor({ what: 'the forward', timeoutMs: 10_000, everyMs: 20 }, ready);
+        return await greeting(local);
+      } finally {
+        client.kill();
+      }
+    };
+    const open = `AllowStreamLocalForwarding local\n${await example()}`;
+    expect(await seen(await serve(forced, open, 'stream-local-forwarding'))).toContain('hello');
+    expect(await seen(await serve(forced, await example(), undefined))).toBeUndefined();
+  });
+
+  it("-W reaches the host's loopback with AllowTcpForwarding, which is the session's own network", async () => {
+    const { port } = await freePorts(['port']);
+    await listen({ host: '127.0.0.1', port });
+    await forced.allowKey('ann');
+    const through = async (config: string) => {
+      const sshd = await serve(forced, config, undefined);
+      return (await sshd.ssh('ann', ['-W', `127.0.0.1:${port}`, '--'])).stdout;
+    };
+    expect(await through(await example())).toContain('hello');
+    expect(await through(`AllowTcpForwarding no\n${await example()}`)).toBe('');
+  });
+});
+
+describe('who comes in', () => {
+  it('others who write in a home add a key to it without StrictModes', async () => {
+    await forced.allowKey('ann');
+    await chmod(forced.homeOf('ann'), 0o777);
+    try {
+      const open = await serve(forced, `StrictModes no\n${await example()}`, 'strict-modes-off');
+      expect((await open.ssh('ann', ['true'])).stdout).toContain('INSIDE');
+      const closed = await serve(forced, await example(), undefined);
+      expect((await closed.ssh('ann', ['true'])).exitCode).toBe(255);
+    } finally {
+      await chmod(forced.homeOf('ann'), 0o700);
+    }
+  });
+});

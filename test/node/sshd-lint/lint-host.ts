@@ -1,0 +1,280 @@
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { execa } from 'execa';
+import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/finding.ts';
+import { ensurePackages } from '../../rig/site/packages.ts';
+import { installed } from '../../rig/site/portal.ts';
+
+/** An account of the host, of nobody else on this machine. */
+export interface LintUser {
+  readonly name: string;
+  readonly uid: number;
+  /** `LOGIN` stands for the login, `HOME` for the home. */
+  readonly shell: string;
+  readonly groups?: readonly string[];
+}
+
+/** A user without a UID gets one of a person's. */
+type NewUser = Omit<LintUser, 'uid'> & { readonly uid?: number };
+
+export interface LintAnswer {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Every code that was reported, each once, ascending. */
+  readonly codes: readonly SshdFindingCode[];
+  readonly severities: Readonly<Partial<Record<SshdFindingCode, SshdSeverity>>>;
+  readonly report: Report | undefined;
+}
+
+interface Report {
+  readonly samples: readonly {
+    user: string;
+    refusedBy?: string;
+    endpoint: { address: string; localPort: number };
+    findings: readonly Reported[];
+  }[];
+  readonly host: readonly Reported[];
+  readonly matches: readonly Reported[];
+}
+
+interface Reported {
+  readonly code: SshdFindingCode;
+  readonly severity: SshdSeverity;
+  readonly message: string;
+  readonly closedBy: string;
+  readonly place?: string;
+}
+
+/**
+ * A login node as far as sshd can tell: passwd, group, PAM and sshd's folders of its own, in a mount
+ * namespace. Its login is a stand-in, which says that it was reached and with what.
+ */
+export class LintHost {
+  readonly folder: string;
+  readonly users: readonly LintUser[];
+
+  private constructor(folder: string, users: readonly LintUser[]) {
+    this.folder = folder;
+    this.users = users;
+  }
+
+  static async make(users: readonly NewUser[]): Promise<LintHost> {
+    await ensurePackages(['openssh-server', 'openssh-client', 'openssh-sftp-server', 'xauth']);
+    const folder = await mkdtemp(join(tmpdir(), 'berth-lint-'));
+    await chmod(folder, 0o755);
+    const login = join(folder, 'login');
+    const host = new LintHost(
+      folder,
+      users.map((user, index) => ({
+        uid: 47_001 + index,
+        ...user,
+        shell: user.shell.replace('LOGIN', login).replace('HOME', join(folder, 'home', user.name)),
+      })),
+    );
+    await host.writeEtc();
+    await host.write('login', standIn, 0o755);
+    await host.write('ssh.yml', `profiles_dir: ${join(folder, 'profiles')}\n`);
+    await host.write('profiles/normal.yml', 'image: registry.invalid/site:1\nnetwork: host\n');
+    await host.write('hooks/pam-session', hookStandIn(folder), 0o755);
+    await host.write('etc/pam.d/sshd', host.pam(''));
+    await mkdir(join(folder, 'keys'));
+    for (const key of ['host_key', ...users.map(({ name }) => `keys/${name}`)])
+      await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, key)]);
+    return host;
+  }
+
+  /** A line of PAM that runs pam-session at open and at close. */
+  get sessionLine(): string {
+    return `session optional pam_exec.so quiet ${this.path('hooks/pam-session')}`;
+  }
+
+  /** A PAM stack as Berth wants it; `more` comes last. */
+  pam(more: string, session = this.sessionLine): string {
+    return [
+      'auth required pam_permit.so',
+      'account required pam_permit.so',
+      'session required pam_permit.so',
+      session,
+      more,
+      '',
+    ].join('\n');
+  }
+
+  /** When pam-session ran since the last time: `open_session`, `close_session`. */
+  async hookRuns(): Promise<string[]> {
+    const path = this.path('hook.log');
+    const text = await readFile(path, 'utf8').catch(() => '');
+    await rm(path, { force: true });
+    return text.split('\n').filter((line) => line !== '');
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  homeOf(user: string): string {
+    return this.path(`home/${user}`);
+  }
+
+  async write(name: string, text: string, mode = 0o644): Promise<string> {
+    const path = this.path(name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    await writeFile(path, text, { mode });
+    await chmod(path, mode);
+    return path;
+  }
+
+  /** A file of the user's own, in the home. */
+  async writeInHome(user: string, name: string, text: string, mode = 0o600): Promise<string> {
+    const path = join(this.homeOf(user), name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(path, text, { mode });
+    await chmod(path, mode);
+    const { uid } = this.userOf(user);
+    for (let part = path; part.length > this.homeOf(user).length; part = dirname(part))
+      await chown(part, uid, uid);
+    return path;
+  }
+
+  /** Lets the user in, with options of authorized_keys(5) that the user wrote. */
+  async allowKey(user: string, options = ''): Promise<void> {
+    const key = (await readFile(this.path(`keys/${user}.pub`), 'utf8')).trim();
+    await this.writeInHome(user, '.ssh/authorized_keys', `${options} ${key}\n`.trimStart());
+  }
+
+  /** What code of the user's left in `~/proof`, if it ran on this host; it is taken away. */
+  async proof(user: string): Promise<string | undefined> {
+    const path = join(this.homeOf(user), 'proof');
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    await rm(path, { force: true });
+    return text;
+  }
+
+  async cleanHomes(): Promise<void> {
+    for (const { name } of this.users)
+      for (const file of await readdir(this.homeOf(name)))
+        await rm(join(this.homeOf(name), file), { recursive: true, force: true });
+  }
+
+  userOf(name: string): LintUser {
+    const user = this.users.find((one) => one.name === name);
+    if (user === undefined) throw new Error(`no user ${name}`);
+    return user;
+  }
+
+  /** One of the examples of etc/sshd, with the login of this host. */
+  async example(name: 'forced-command' | 'login-shell'): Promise<string> {
+    const text = await readFile(new URL(`../../../etc/sshd/${name}.conf`, import.meta.url), 'utf8');
+    return `HostKey ${this.path('host_key')}\n${this.withLogin(text)}`;
+  }
+
+  withLogin(text: string): string {
+    return text.replaceAll('/usr/lib/berth/shell/login', this.path('login'));
+  }
+
+  /** `berth lint sshd` of this configuration, by root of this host. */
+  async lint(config: string, ...args: string[]): Promise<LintAnswer> {
+    const file = await this.write('sshd_config', config);
+    const given = ['--config', file, '--login', this.path('login')];
+    given.push('--settings', this.path('ssh.yml'), '-o', 'json');
+    const answer = await this.berth('lint', 'sshd', ...given, ...args);
+    // A linter that could not look found nothing, either.
+    if (answer.report === undefined) throw new Error(`berth lint sshd: ${answer.stderr}`);
+    return answer;
+  }
+
+  async berth(...args: string[]): Promise<LintAnswer> {
+    const { command, words } = this.inside([join(installed, 'berth'), ...args]);
+    const { exitCode, stdout, stderr } = await execa(command, words, {
+      reject: false,
+      input: '',
+      cwd: this.folder,
+      // What an admin may have: none of it may reach sshd or change what is found.
+      env: { BASH_ENV: '/nonexistent', LC_ALL: 'C.UTF-8' },
+    });
+    const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined;
+    const all = [
+      ...(report?.host ?? []),
+      ...(report?.matches ?? []),
+      ...(report?.samples ?? []).flatMap(({ findings }) => findings),
+    ];
+    return {
+      ...{ exitCode, stdout, stderr, report },
+      codes: [...new Set(all.map(({ code }) => code))].sort(),
+      severities: Object.fromEntries(all.map(({ code, severity }) => [code, severity])),
+    };
+  }
+
+  /** A command line that runs it on this host. */
+  inside(argv: readonly string[]): { readonly command: string; readonly words: string[] } {
+    const script = [
+      // The whole folder: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
+      'mount --bind "$0/etc" /etc',
+      'mount -t tmpfs -o mode=0755 tmpfs /run',
+      'mkdir -m 0755 /run/sshd',
+      'exec "$@"',
+    ].join(' && ');
+    return {
+      command: 'unshare',
+      words: ['--mount', '--propagation', 'private', 'sh', '-c', script, this.folder, ...argv],
+    };
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private async writeEtc(): Promise<void> {
+    await execa('cp', ['-a', '/etc', this.path('etc')]);
+    await rm(this.path('etc/pam.d'), { recursive: true });
+    for (const key of await readdir(this.path('etc/ssh')))
+      if (key.startsWith('ssh_host_')) await rm(this.path(`etc/ssh/${key}`));
+    const lines = this.users.map(
+      ({ name, uid, shell }) => `${name}:x:${uid}:${uid}::${this.homeOf(name)}:${shell}`,
+    );
+    const groups = new Set(this.users.flatMap(({ groups = [] }) => groups));
+    await this.write(
+      'etc/passwd',
+      [
+        'root:x:0:0:root:/root:/bin/bash',
+        'sshd:x:101:65534::/run/sshd:/usr/sbin/nologin',
+        'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin',
+        ...lines,
+        '',
+      ].join('\n'),
+    );
+    await this.write(
+      'etc/group',
+      [
+        ...['root:x:0:', 'tty:x:5:', 'nogroup:x:65534:'],
+        ...this.users.map(({ name, uid }) => `${name}:x:${uid}:`),
+        ...[...groups].map((group, index) => {
+          const members = this.users.filter((user) => user.groups?.includes(group) === true);
+          return `${group}:x:${48_001 + index}:${members.map(({ name }) => name).join(',')}`;
+        }),
+        '',
+      ].join('\n'),
+    );
+    // `*` is no password and no lock.
+    const shadow = ['root', ...this.users.map(({ name }) => name)].map(
+      (n) => `${n}:*:20000:::::::\n`,
+    );
+    await this.write('etc/shadow', shadow.join(''), 0o600);
+    for (const { name, uid } of this.users) {
+      await mkdir(this.homeOf(name), { recursive: true, mode: 0o755 });
+      await chmod(this.homeOf(name), 0o700);
+      await chown(this.homeOf(name), uid, uid);
+    }
+  }
+}
+
+/** Says that the login was reached, how, and with which environment. */
+const standIn = `#!/bin/sh
+printf 'INSIDE args=%s original=%s\\n' "$*" "$SSH_ORIGINAL_COMMAND"
+exit 3
+`;
+
+/** Says when PAM ran it. */
+const hookStandIn = (folder: string) => `#!/bin/sh\necho "$PAM_TYPE" >> ${folder}/hook.log\n`;

@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { execa, type Options } from 'execa';
+import { freePorts } from '../../rig/site/ports.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import type { LintHost } from './lint-host.ts';
+
+export interface SshResult {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A real sshd of a `LintHost` on a loopback port, and the client's side of it. */
+export class LintSshd {
+  readonly port: number;
+  private readonly process: ChildProcess;
+  private readonly host: LintHost;
+
+  private constructor(host: LintHost, port: number, process: ChildProcess) {
+    this.host = host;
+    this.port = port;
+    this.process = process;
+  }
+
+  static async start(host: LintHost, config: string): Promise<LintSshd> {
+    const { sshd: port } = await freePorts(['sshd']);
+    const listen = `ListenAddress 127.0.0.1\nPort ${port}\nPidFile none\nLogLevel VERBOSE\n`;
+    const file = await host.write('sshd_config.live', `${listen}${config}`);
+    await rm(host.path('sshd.log'), { force: true });
+    const { command, words } = host.inside([
+      ...['/usr/sbin/sshd', '-D', '-f', file, '-E', host.path('sshd.log')],
+    ]);
+    // No fork on the way: the child's PID is sshd's.
+    const process = spawn(command, words, { stdio: 'ignore', env: { PATH: '/usr/sbin:/usr/bin' } });
+    const sshd = new LintSshd(host, port, process);
+    await waitFor(
+      {
+        what: `sshd on port ${port}`,
+        timeoutMs: 20_000,
+        everyMs: 20,
+        alive: () =>
+          process.exitCode === null
+            ? Promise.resolve()
+            : Promise.reject(new Error(`sshd ended with ${process.exitCode}`)),
+      },
+      () => greeting(port),
+    );
+    return sshd;
+  }
+
+  /** Runs ssh(1) as this user; never asks. */
+  ssh(user: string, args: readonly string[], options: Options = {}): Promise<SshResult> {
+    return this.client('ssh', ['-p', `${this.port}`], user, args, options);
+  }
+
+  /** `sftp -b -`: these commands, and what came back. */
+  sftp(user: string, commands: string): Promise<SshResult> {
+    return this.client('sftp', ['-b', '-', '-P', `${this.port}`], user, [], { input: commands });
+  }
+
+  private async client(
+    command: string,
+    first: readonly string[],
+    user: string,
+    args: readonly string[],
+    options: Options,
+  ): Promise<SshResult> {
+    const settings = [
+      ...['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null'],
+      ...['LogLevel=ERROR', 'IdentitiesOnly=yes', 'ConnectTimeout=10'],
+    ].flatMap((one) => ['-o', one]);
+    const key = this.host.path(`keys/${user}`);
+    const { exitCode, stdout, stderr } = await execa(
+      command,
+      [...first, '-F', 'none', '-i', key, ...settings, ...destination(command, user, args)],
+      { reject: false, input: '', timeout: 20_000, ...options },
+    );
+    return { exitCode, stdout: String(stdout), stderr: String(stderr) };
+  }
+
+  /** Once every connection is over: PAM closes a session after its client is gone. */
+  async idle(): Promise<void> {
+    const file = `/proc/${this.process.pid}/task/${this.process.pid}/children`;
+    await waitFor(
+      { what: 'the end of all connections', timeoutMs: 20_000, everyMs: 20 },
+      async () => ((await readFile(file, 'utf8')).trim() === '' ? true : undefined),
+    );
+  }
+
+  async stop(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.process.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** ssh takes options up to `--`, then the user's command; without `--` all is the command. */
+function destination(command: string, user: string, args: readonly string[]): string[] {
+  const there = `${user}@127.0.0.1`;
+  if (command !== 'ssh') return [there];
+  const at = args.indexOf('--');
+  return [...args.slice(0, Math.max(at, 0)), there, '--', ...args.slice(at + 1)];
+}
+
+/** The first bytes that a loopback port says; nothing where it closes without any. */
+export function greeting(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.setTimeout(10_000, () => socket.destroy());
+    socket.once('data', (bytes) => {
+      resolve(bytes.toString('latin1'));
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(undefined));
+    socket.once('close', () => resolve(undefined));
+  });
+}

@@ -1,0 +1,245 @@
+import { chmod, chown, copyFile, rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
+import { LintHost } from './lint-host.ts';
+import { LintSshd } from './lint-sshd.ts';
+
+/* Each stack is linted, and then a real sshd with the real PAM shows when pam-session ran. */
+let host: LintHost;
+let sshd: LintSshd;
+
+beforeAll(async () => {
+  host = await LintHost.make([{ name: 'ann', shell: '/bin/sh', groups: ['berth'] }]);
+  sshd = await LintSshd.start(host, await host.example('forced-command'));
+});
+afterEach(async () => {
+  await host.cleanHomes();
+  for (const file of ['early', 'hook']) await rm(host.path(`etc/pam.d/${file}`), { force: true });
+});
+afterAll(async () => {
+  await sshd.stop();
+  await host.remove();
+});
+
+const lint = async () => host.lint(await host.example('forced-command'));
+
+interface Stack {
+  readonly what: string;
+  /** `HOOK` stands for the path of pam-session. */
+  readonly session: string;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly codes: readonly SshdFindingCode[];
+  readonly runs: readonly string[];
+}
+
+const exec = 'session optional pam_exec.so quiet';
+const both = ['open_session', 'close_session'];
+const hook = `${exec} HOOK`;
+const mistyped = ['pam-line-mistyped', 'pam-session-missing'] as const;
+const early = { early: 'session sufficient pam_permit.so\n' };
+
+const stacks: readonly Stack[] = [
+  ...[
+    { what: 'one line for both', session: hook },
+    {
+      what: 'a line for each',
+      session: `${exec} type=open_session HOOK open\n${exec} type=close_session HOOK close`,
+    },
+    { what: 'a line that goes on in the next', session: 'session optional \\\n pam_exec.so HOOK' },
+    { what: '@include', session: '@include hook', files: { hook } },
+    {
+      what: 'include of its type',
+      session: 'auth include hook\naccount include hook\nsession include hook',
+      files: { hook: `auth sufficient pam_permit.so\naccount sufficient pam_permit.so\n${hook}` },
+    },
+    {
+      what: 'behind a substack that ends',
+      session: `session substack early\n${hook}`,
+      files: early,
+    },
+    {
+      what: "behind Debian's jump over pam_deny",
+      session: `session [default=1] pam_permit.so\nsession requisite pam_deny.so\n${hook}`,
+    },
+    {
+      what: 'behind a question about the user',
+      session: `session [success=1 default=ignore] pam_succeed_if.so quiet uid < 1000\n${hook}`,
+    },
+    {
+      what: 'behind an optional module that is not there',
+      session: `-session optional pam_nowhere.so\n${hook}`,
+    },
+    {
+      what: 'behind an end for other users',
+      session: `session sufficient pam_succeed_if.so quiet user = root\n${hook}`,
+    },
+  ].map((stack) => ({ ...stack, codes: [], runs: both })),
+
+  ...[
+    { what: 'sufficient', session: `session sufficient pam_permit.so\n${hook}` },
+    { what: 'done', session: `session [success=done default=ignore] pam_permit.so\n${hook}` },
+    { what: 'a jump', session: `session [success=1 default=ignore] pam_permit.so\n${hook}` },
+    {
+      what: 'a jump over a substack',
+      session: `session [success=1 default=ignore] pam_permit.so\nsession substack hook`,
+      files: { hook: `session required pam_permit.so\n${hook}` },
+    },
+    { what: 'an included end', session: `session include early\n${hook}`, files: early },
+    { what: 'an @included end', session: `@include early\n${hook}`, files: early },
+    {
+      what: 'an end inside of the file that has the line',
+      session: '@include hook',
+      files: { hook: `session sufficient pam_permit.so\n${hook}` },
+    },
+    { what: 'a refusal', session: `session requisite pam_deny.so\n${hook}` },
+  ].map((stack) => ({
+    ...stack,
+    what: `never reached: ${stack.what}`,
+    codes: ['pam-session-unreached'] as const,
+    runs: [],
+  })),
+
+  ...[
+    ['the type', hook.replace('session', 'sesion')],
+    ['the module', hook.replace('pam_exec.so', 'pam_exce.so')],
+    ['the path', `${exec} HOOK-on`],
+    ['the program', `${exec} HOOK`.replace('HOOK', '/usr/lib/berth/hooks/pam-sesion')],
+    ['a relative path', `${exec} pam-session`],
+    ['no program', exec],
+    ['the type of pam_exec', `${exec} type=open-session HOOK`],
+    ['the word', `${exec} type=open_session HOOK close`],
+    ['the control and the type', 'optional session pam_exec.so HOOK'],
+    ['no control', 'session pam_exec.so HOOK'],
+  ].map(([what = '', session = '']) => ({
+    what: `mistyped: ${what}`,
+    session,
+    codes: mistyped,
+    // pam_exec asks for nothing but its own type.
+    runs: what === 'the word' ? ['open_session'] : [],
+  })),
+  {
+    what: 'another stack',
+    session: `account optional pam_exec.so quiet HOOK`,
+    codes: mistyped,
+    runs: ['account'],
+  },
+  {
+    what: 'a module that is not there, beside',
+    session: `${hook}\nsession optional pam_nowhere.so`,
+    codes: ['pam-line-mistyped'],
+    runs: both,
+  },
+  {
+    what: 'a module that is not there, and is required',
+    session: `${hook}\n-session required pam_nowhere.so`,
+    codes: ['pam-line-mistyped'],
+    // Nobody gets in.
+    runs: ['open_session'],
+  },
+  {
+    what: 'a file of pam_env that is not there, beside',
+    session: `session required pam_env.so readenv=0 conffile=/etc/security/none.conf\n${hook}`,
+    codes: ['pam-line-mistyped'],
+    runs: both,
+  },
+  {
+    what: 'no line for the close',
+    session: `${exec} type=open_session HOOK open`,
+    codes: ['pam-session-missing'],
+    runs: ['open_session'],
+  },
+  {
+    what: 'no line for the open',
+    session: `${exec} type=close_session HOOK close`,
+    codes: ['pam-session-missing'],
+    runs: ['close_session'],
+  },
+];
+
+describe('pam-session in the stack of sshd', () => {
+  it.each(stacks)('$what: $codes', async ({ session, files = {}, codes, runs }) => {
+    const withHook = (text: string) => text.replaceAll('HOOK', host.path('hooks/pam-session'));
+    await host.write('etc/pam.d/sshd', host.pam('', withHook(session)));
+    for (const [name, text] of Object.entries(files))
+      await host.write(`etc/pam.d/${name}`, `${withHook(text)}\n`);
+    expect((await lint()).codes).toEqual([...codes].sort());
+
+    await host.allowKey('ann');
+    await host.hookRuns();
+    await sshd.ssh('ann', ['true']);
+    await sshd.idle();
+    expect(await host.hookRuns()).toEqual(runs);
+  });
+
+  it('a finding says the line, and what leads past it', async () => {
+    const lines = `session sufficient pam_permit.so\n${host.sessionLine}`;
+    await host.write('etc/pam.d/sshd', host.pam('', lines));
+    const { report } = await lint();
+    expect(report?.host[0]?.message).toMatch(
+      /^\/etc\/pam\.d\/sshd:5 never runs pam-session: \/etc\/pam\.d\/sshd:4 \(pam_permit\.so\)/,
+    );
+  });
+});
+
+describe('what root runs for PAM', () => {
+  const codes = async (more: string) => {
+    await host.write('etc/pam.d/sshd', host.pam(more));
+    return (await lint()).severities;
+  };
+  const writable = { 'program-writable': 'door' };
+
+  it('others can write a module', async () => {
+    const module = host.path('etc/security/pam_own.so');
+    await copyFile('/etc/hostname', module);
+    expect(await codes('session optional /etc/security/pam_own.so')).toEqual({});
+    await chmod(module, 0o666);
+    expect(await codes('session optional /etc/security/pam_own.so')).toEqual(writable);
+  });
+
+  it('others can write a program of pam_exec, or its folder', async () => {
+    const program = await host.write('etc/security/site/notify', '#!/bin/sh\n', 0o755);
+    const line = 'auth optional pam_exec.so seteuid quiet log=/dev/null /etc/security/site/notify';
+    expect(await codes(line)).toEqual({});
+    await chmod(program, 0o775);
+    expect(await codes(line)).toEqual(writable);
+    await chmod(program, 0o755);
+    await chown(host.path('etc/security/site'), host.userOf('ann').uid, 0);
+    expect(await codes(line)).toEqual(writable);
+  });
+
+  it('others can write what is included, or what pam_env reads', async () => {
+    const file = await host.write('etc/pam.d/early', 'session required pam_permit.so\n', 0o666);
+    expect(await codes('@include early')).toEqual(writable);
+    await chmod(file, 0o644);
+    expect(await codes('@include early')).toEqual({});
+    const env = await host.write('etc/security/site.conf', '', 0o666);
+    const line = 'session required pam_env.so readenv=0 conffile=/etc/security/site.conf';
+    expect(await codes(line)).toEqual(writable);
+    await chmod(env, 0o644);
+    expect(await codes(line)).toEqual({});
+  });
+});
+
+describe('--pam', () => {
+  it("a copy anywhere, of anybody: what it includes is the host's, and its owner is of no consequence", async () => {
+    await host.write('etc/pam.d/hook', `${host.sessionLine}\n`);
+    await host.write('etc/pam.d/sshd', host.pam('', ''));
+    const copy = await host.writeInHome('ann', 'sshd', host.pam('', '@include hook'), 0o666);
+    const text = await host.example('forced-command');
+    expect((await host.lint(text, '--pam', copy)).severities).toEqual({});
+    await host.writeInHome('ann', 'sshd', host.pam('', ''));
+    expect((await host.lint(text, '--pam', copy)).codes).toEqual(['pam-session-missing']);
+  });
+
+  it("the host's own file, by its name: its owner counts", async () => {
+    const file = await host.write('etc/pam.d/sshd', host.pam(''));
+    await chmod(file, 0o666);
+    const answer = await host.lint(
+      await host.example('forced-command'),
+      '--pam',
+      '/etc/pam.d/sshd',
+    );
+    await chmod(file, 0o644);
+    expect(answer.severities).toEqual({ 'program-writable': 'door' });
+  });
+});

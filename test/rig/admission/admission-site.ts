@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:https';
+import type { AdmissionParameters } from '../../../src/config/admission-parameters.ts';
+import type { AdmissionSettings } from '../../../src/admission/admission-settings.ts';
+import { kubernetesPolicies } from '../../../src/admission/kubernetes-policies.ts';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { type Response, send } from '../site/https.ts';
+import type { KeyPair } from '../site/certificates.ts';
+import { LiveCluster } from '../site/live-cluster.ts';
+import type { KubectlResult, Site } from '../site/site.ts';
+import { waitFor } from '../site/wait.ts';
+import { fillsIn } from '../site/kubernetes/versions.ts';
+import { nowhere, person, siteParameters } from './person.ts';
+import { saidInFull } from './said-in-full.ts';
+import { everything, namespace } from './user-namespace.ts';
+
+/** An answer of the API server: its status and what it said. */
+export interface Verdict {
+  readonly status: number;
+  readonly message: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The policies as they are, on the real API server, in namespaces of their own: another label, other
+ * names, so that other tests on this cluster see nothing of them.
+ */
+export class AdmissionSite {
+  readonly settings: AdmissionSettings;
+  readonly namespace: string;
+  readonly cluster: LiveCluster;
+  readonly #site: Site;
+  readonly #userName: string;
+  readonly #pair: KeyPair;
+  readonly #user: { readonly cert: string; readonly key: string };
+  readonly #policies: readonly Manifest[];
+
+  private constructor(
+    site: Site,
+    settings: AdmissionSettings,
+    namespace: string,
+    user: { readonly cert: string; readonly key: string },
+    pair: KeyPair,
+  ) {
+    this.#site = site;
+    this.settings = settings;
+    this.namespace = namespace;
+    this.#userName = `${settings.within ?? ''}-user`;
+    this.cluster = new LiveCluster(site);
+    this.#user = user;
+    this.#pair = pair;
+    this.#policies = kubernetesPolicies(settings);
+  }
+
+  /**
+   * Installs them all, with a namespace of a user who may do there what RBAC can give.
+   *
+   * @param parameters What the site allows.
+   * @param nothingFilledIn As for a cluster without MutatingAdmissionPolicy, which this one may be.
+   */
+  static async install(
+    site: Site,
+    parameters: AdmissionParameters = siteParameters,
+    nothingFilledIn = !fillsIn(site.record.kubernetesMinor),
+  ): Promise<AdmissionSite> {
+    const run = `adm-${randomUUID().slice(0, 8)}`;
+    const settings: AdmissionSettings = {
+      prefix: `${run}-`,
+      label: { key: 'berth.dev/admission-test', value: run },
+      parameters: { ...parameters, stampers: [`${run}-site:berth-hook`] },
+      within: run,
+      nothingFilledIn,
+    };
+    const pair = await site.certificates.client(`${run}-user`);
+    const user = {
+      cert: await readFile(pair.cert, 'utf8'),
+      key: await readFile(pair.key, 'utf8'),
+    };
+    const own = new AdmissionSite(site, settings, `${run}-home`, user, pair);
+    try {
+      await own.#make();
+    } catch (error) {
+      await own.remove();
+      throw error;
+    }
+    return own;
+  }
+
+  async #make(): Promise<void> {
+    const { label } = this.settings;
+    await this.cluster.create(
+      namespace(this.namespace, { [label.key]: label.value }, person.annotations),
+    );
+    await this.cluster.create(
+      ...this.#policies,
+      {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'pipeline', namespace: this.namespace },
+      },
+      ...everything(this.namespace, this.#userName),
+    );
+    await this.cluster.settled(this.namespace);
+    await this.#inForce();
+  }
+
+  /**
+   * Policies count some moments after they are written. The API server takes those that refuse in at
+   * once, and those that fill in apart from them: the last of each is asked for.
+   */
+  async #inForce(): Promise<void> {
+    const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
+    const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
+    await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
+      return (await this.#podsLookedAt()) &&
+        (await this.request('PATCH', home, stolen)).status === 403
+        ? true
+        : undefined;
+    });
+  }
+
+  /** Whether a pod that says nothing is filled in, or refused where nothing is. */
+  async #podsLookedAt(): Promise<boolean> {
+    const { status, body } = await this.asItIs(person.pod());
+    if (this.settings.nothingFilledIn === true) return status === 403;
+    const { metadata } = body as Partial<Manifest>;
+    return metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
+  }
+
+  /**
+   * One request as the user. Pods of tests leave open what is filled in; where nothing is they are sent
+   * saying it, and so break the rule that they are about.
+   */
+  async request(
+    method: string,
+    path: string,
+    body?: object,
+    contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+  ): Promise<Verdict> {
+    const answer = await send(`${this.#site.server}${path}`, {
+      method,
+      ca: this.#site.ca.pem,
+      client: this.#user,
+      headers: { 'content-type': contentType },
+      ...(body === undefined ? {} : { body: JSON.stringify(this.#full(body)) }),
+    });
+    return verdict(answer);
+  }
+
+  #full(body: object): object {
+    return this.settings.nothingFilledIn === true ? saidInFull(body) : body;
+  }
+
+  /** A dry run of a creation as the user, of the very object, on any cluster. */
+  async asItIs(object: Manifest): Promise<Verdict> {
+    const answer = await send(
+      `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`,
+      {
+        ...{ method: 'POST', ca: this.#site.ca.pem, client: this.#user },
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(object),
+      },
+    );
+    return verdict(answer);
+  }
+
+  /** Creates an object in the user's namespace; nothing is kept unless `keep`. */
+  create(object: Manifest, { keep = false } = {}): Promise<Verdict> {
+    return this.request(
+      'POST',
+      `${collection(object, this.namespace)}${keep ? '' : '?dryRun=All'}`,
+      object,
+    );
+  }
+
+  /** Runs the real kubectl as the user, in the user's namespace. */
+  kubectl(args: readonly string[]): Promise<KubectlResult> {
+    const { cert, key } = this.#pair;
+    return this.#site.kubectl(
+      [
+        ...[`--server=${this.#site.server}`, `--certificate-authority=${this.#site.ca.file}`],
+        ...[`--client-certificate=${cert}`, `--client-key=${key}`, `--namespace=${this.namespace}`],
+        ...args,
+      ],
+      { kubeconfig: '/dev/null' },
+    );
+  }
+
+  /** Keeps a pod that was there before the namespace was a user's. @returns Its path. */
+  async podFromBefore(name: string, securityContext: object, more: object = {}): Promise<string> {
+    const { key, value } = this.settings.label;
+    const pod = person.pod(name);
+    const { namespace } = this;
+    await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
+    try {
+      await waitFor({ what: 'a pod out of reach', timeoutMs: 20_000 }, async () => {
+        const spec = { ...pod.spec, nodeSelector: nowhere, securityContext, ...more };
+        const made = await this.create({ ...pod, spec }, { keep: true });
+        return made.status === 201 ? true : undefined;
+      });
+    } finally {
+      await this.cluster.patch('namespace', namespace, '', {
+        metadata: { labels: { [key]: value } },
+      });
+    }
+    await this.#inForce();
+    return `/api/v1/namespaces/${namespace}/pods/${name}`;
+  }
+
+  /** The namespace as OSC's hook made it: labelled, and nothing known of its user. */
+  async withoutIdentity(work: () => Promise<void>): Promise<void> {
+    const { namespace } = this;
+    const nothing = Object.fromEntries(Object.keys(person.annotations).map((key) => [key, null]));
+    await this.cluster.patch('namespace', namespace, '', { metadata: { annotations: nothing } });
+    try {
+      await work();
+    } finally {
+      await this.cluster.patch('namespace', namespace, '', {
+        metadata: { annotations: person.annotations },
+      });
+    }
+  }
+
+  /** A namespace of the same user that no policy looks at. */
+  async freeNamespace(): Promise<string> {
+    const name = `${this.settings.within ?? ''}-free`;
+    await this.cluster.create(namespace(name), ...everything(name, this.#userName));
+    await this.cluster.settled(name);
+    return name;
+  }
+
+  /** Makes pods as the user over one connection that stays; nothing is kept. */
+  podMaker(): (namespace: string, pod: Manifest) => Promise<void> {
+    const agent = new Agent({
+      keepAlive: true,
+      maxSockets: 1,
+      ca: this.#site.ca.pem,
+      ...this.#user,
+    });
+    return async (place, pod) => {
+      const request = { method: 'POST', ca: this.#site.ca.pem, agent, body: JSON.stringify(pod) };
+      const url = `${this.#site.server}/api/v1/namespaces/${place}/pods?dryRun=All`;
+      const { status, text } = await send(url, {
+        ...request,
+        headers: { 'content-type': 'application/json' },
+      });
+      if (status !== 201) throw new Error(text);
+    };
+  }
+
+  /** Gives the user a right that a site may give to all: namespaces of their own. */
+  async mayMakeNamespaces(): Promise<void> {
+    await this.#everywhere('namespaces', this.#userName, {
+      resources: ['namespaces'],
+      verbs: ['create'],
+    });
+  }
+
+  /**
+   * A part of the cluster such as a network's plugin or the controller of load balancers: it may write
+   * statuses in every namespace. @returns Its user name.
+   */
+  async component(): Promise<string> {
+    const name = `${this.settings.prefix}component`;
+    await this.#everywhere('component', name, {
+      resources: ['pods', 'pods/status', 'services', 'services/status'],
+      verbs: ['get', 'patch'],
+    });
+    return name;
+  }
+
+  async #everywhere(
+    right: string,
+    user: string,
+    rule: { readonly resources: readonly string[]; readonly verbs: readonly string[] },
+  ): Promise<void> {
+    const name = this.settings.prefix + right;
+    const rbac = 'rbac.authorization.k8s.io';
+    await this.cluster.create(
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'ClusterRole',
+        metadata: { name },
+        rules: [{ apiGroups: [''], ...rule }],
+      },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata: { name },
+        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+        subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+      },
+    );
+  }
+
+  /** All objects of one policy of this name, without the prefix. */
+  async without(policy: string, work: () => Promise<void>): Promise<void> {
+    const objects = this.#policies.filter(
+      ({ metadata }) => metadata.name === this.settings.prefix + policy,
+    );
+    if (objects.length === 0) throw new Error(`there is no policy ${policy}`);
+    const kinds = objects.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+    await this.cluster.kubectl(['delete', ...kinds, '--wait=true']);
+    try {
+      await work();
+    } finally {
+      await this.cluster.create(...objects);
+    }
+  }
+
+  async remove(): Promise<void> {
+    const rights = ['namespaces', 'component']
+      .map((right) => this.settings.prefix + right)
+      .flatMap((name) => [`clusterrole/${name}`, `clusterrolebinding/${name}`]);
+    const names = this.#policies.map(
+      ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
+    );
+    await this.cluster.kubectl(['delete', '--ignore-not-found', ...rights, ...names]);
+    await this.cluster.deleteNamespaces([this.namespace, `${this.settings.within ?? ''}-free`]);
+  }
+}
+
+function verdict({ status, text }: Response): Verdict {
+  const body = JSON.parse(text) as Record<string, unknown>;
+  return { status, body, message: typeof body.message === 'string' ? body.message : '' };
+}
+
+function collection({ apiVersion, kind }: Manifest, namespace: string): string {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+  return `${root}/namespaces/${namespace}/${kind.toLowerCase()}s`;
+}

@@ -1,0 +1,30 @@
+import type { Manifest } from '../../../src/admission/manifest.ts';
+
+/** All that a namespace can give: the policies have to hold whoever has every right in it. */
+export function everything(namespace: string, user: string): Manifest[] {
+  const rbac = 'rbac.authorization.k8s.io';
+  const metadata = { name: 'everything', namespace };
+  return [
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: rbac, kind: 'Role', name: 'everything' },
+      subjects: [{ apiGroup: rbac, kind: 'User', name: user }],
+    },
+  ];
+}
+
+export function namespace(
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+  annotations: Readonly<Record<string, string>> = {},
+): Manifest {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } };
+}

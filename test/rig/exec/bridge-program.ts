@@ -1,0 +1,19 @@
+/**
+ * A program of one bridge, as `login` has one beside its relay. Its word is a `BridgeInput` in JSON without
+ * the log, whose lines go to standard error. It says `begun` and ends with its standard input.
+ */
+import { writeSync } from 'node:fs';
+import { Bridge, type BridgeInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';
+import { logfmtLogger } from '../../../src/log.ts';
+import { leave } from '../../../src/system/leave.ts';
+import { staySmall } from '../../../src/ssh/pod/exec/disable-jit.ts';
+
+const input = JSON.parse(process.argv[2] ?? '{}') as Omit<BridgeInput, 'log'>;
+const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));
+const bridge = new Bridge({ ...input, log });
+staySmall();
+void bridge
+  .own()
+  .then(() => bridge.ports())
+  .then(() => writeSync(1, 'begun\n'));
+process.stdin.resume().once('end', () => void bridge.stop().then(() => leave(0)));

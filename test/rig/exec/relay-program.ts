@@ -1,0 +1,27 @@
+/**
+ * A program of one session through the relay, as `login` is: its word is a `RelaySession` in JSON. What
+ * went wrong is one line on standard error.
+ */
+import { writeSync } from 'node:fs';
+import { asBerthError } from '../../../src/errors.ts';
+import { relaySession, type RelaySession } from '../../../src/ssh/pod/exec/relay-session.ts';
+import { leave } from '../../../src/system/leave.ts';
+
+const say = (thrown: unknown): void => {
+  const { code, message } = asBerthError(thrown, 'relaying');
+  writeSync(2, `relay: ${code}: ${message}\n`);
+};
+
+relaySession({
+  ...(JSON.parse(process.argv[2] ?? '{}') as RelaySession),
+  warn: say,
+}).then(
+  ({ exitCode, reason }) => {
+    if (reason !== undefined) say(reason);
+    leave(exitCode);
+  },
+  (thrown: unknown) => {
+    say(thrown);
+    leave(255);
+  },
+);

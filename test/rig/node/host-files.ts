@@ -1,0 +1,105 @@
+import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { execa } from 'execa';
+import { stringify } from 'yaml';
+import type { Account } from '../site/accounts.ts';
+import { sshdConfig, type SshdConfig } from './sshd-config.ts';
+
+export interface HostFiles {
+  readonly sshd: SshdConfig;
+  readonly sshYml: object;
+  readonly profiles: Readonly<Record<string, object>>;
+  /** By path below /etc. */
+  readonly etc: Readonly<Record<string, string>>;
+  /** Lines after those of Debian's /etc/pam.d/sshd. */
+  readonly pam: string;
+  /** The shell of our users in passwd(5), where it is not the machine's. */
+  readonly shell?: string;
+}
+
+/** What every interactive login shows once: tests look for it. */
+export const motd = 'Welcome to the login node of the test.\n';
+
+/**
+ * Fills `folder` with what a host's /etc has besides the machine's own, with the users' homes and keys.
+ * The accounts are copied: those that the machine gets or loses later are nothing to this host.
+ */
+export async function writeHostFiles(folder: string, files: HostFiles): Promise<void> {
+  const { users, port } = files.sshd;
+  for (const name of ['etc', 'etc.work', 'homes', 'storage', 'cache', 'keys'])
+    await mkdir(join(folder, name), { recursive: true, mode: 0o755 });
+  await writeFile(join(folder, 'users'), users.map(({ uid, gid }) => `${uid} ${gid}\n`).join(''));
+  const etc = (name: string, text: string, mode = 0o644) =>
+    writeAt(join(folder, 'etc', name), text, mode);
+
+  for (const name of ['passwd', 'group', 'subuid', 'subgid'])
+    await etc(name, await readFile(join('/etc', name), 'utf8'));
+  await copyFile('/etc/shadow', join(folder, 'etc/shadow'));
+  await etc('hosts', '127.0.0.1 localhost login1\n::1 localhost\n');
+  await etc('hostname', 'login1\n');
+  await etc('motd', motd);
+  if (files.shell !== undefined) {
+    await etc('passwd', withShell(await readFile('/etc/passwd', 'utf8'), users, files.shell));
+    await etc('shells', `/bin/sh\n/bin/bash\n${files.shell}\n`);
+  }
+  await etc('pam.d/sshd', `${await readFile('/etc/pam.d/sshd', 'utf8')}\n${files.pam}\n`);
+  await etc('rsyslog-of-test.conf', syslogConfig(join(folder, 'syslog')));
+  await etc('ssh/sshd_config', sshdConfig(files.sshd));
+  await etc('berth/ssh.yml', stringify(files.sshYml));
+  await mkdir(join(folder, 'etc/berth/profiles'), { recursive: true });
+  for (const [name, profile] of Object.entries(files.profiles))
+    await etc(`berth/profiles/${name}.yml`, stringify(profile));
+
+  for (const [name, text] of Object.entries(files.etc)) await etc(name, text);
+
+  const hostKey = await newKey(join(folder, 'etc/ssh/host_key'));
+  await writeFile(join(folder, 'known_hosts'), `[127.0.0.1]:${port} ${hostKey}\n`);
+  for (const user of users) {
+    await etc(`ssh/authorized_keys/${user.name}`, `${await newKey(keyOf(folder, user.name))}\n`);
+    await makeHome(join(folder, 'homes'), user);
+  }
+}
+
+/** The private key by which a user logs in. */
+export function keyOf(folder: string, user: string): string {
+  return join(folder, 'keys', user);
+}
+
+async function writeAt(path: string, text: string, mode: number): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+  await writeFile(path, text, { mode });
+  await chmod(path, mode);
+}
+
+/** @returns The public key, as in authorized_keys without its comment. */
+async function newKey(path: string): Promise<string> {
+  await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', '', '-f', path]);
+  return (await readFile(`${path}.pub`, 'utf8')).trim();
+}
+
+async function makeHome(homes: string, { name, uid, gid }: Account): Promise<void> {
+  const home = join(homes, name);
+  await execa('cp', ['-r', '/etc/skel', home]);
+  await execa('chown', ['-R', `${uid}:${gid}`, home]);
+  await chmod(home, 0o700);
+}
+
+function withShell(passwd: string, users: readonly Account[], shell: string): string {
+  const names = new Set(users.map(({ name }) => name));
+  return passwd
+    .split('\n')
+    .map((line) => {
+      const fields = line.split(':');
+      return names.has(fields[0] ?? '') ? [...fields.slice(0, 6), shell].join(':') : line;
+    })
+    .join('\n');
+}
+
+function syslogConfig(file: string): string {
+  const line = '%timegenerated:::date-rfc3339% %syslogpriority-text% %syslogtag%%msg%\\n';
+  return `global(workDirectory="/run" maxMessageSize="64k")
+module(load="imuxsock" SysSock.RateLimit.Interval="0")
+template(name="line" type="string" string="${line}")
+*.* action(type="omfile" file="${file}" template="line" fileCreateMode="0600")
+`;
+}

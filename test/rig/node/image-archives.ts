@@ -1,0 +1,86 @@
+/** The test images' root file systems, built once from Debian's packages and kept in the cache folder. */
+import { createHash } from 'node:crypto';
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { ensureCommand, ensurePackages } from '../site/packages.ts';
+import { cacheFolder } from '../site/folders.ts';
+import { withLock } from '../site/lock.ts';
+import { say, step } from '../site/progress.ts';
+
+/** What people look for after a login; no shell of theirs and no slurm. */
+const sitePackages = [
+  ...['procps', 'rsync', 'openssh-sftp-server', 'git', 'tmux', 'xauth', 'x11-utils'],
+  ...['netcat-openbsd', 'python3', 'openssh-client'],
+];
+
+/** Changes when the contents of an archive are to change. */
+export const archivesKey = createHash('sha256')
+  .update(JSON.stringify(['bookworm', 'minbase', sitePackages, 'busybox-static 1']))
+  .digest('hex')
+  .slice(0, 12);
+
+const folder = join(cacheFolder, 'images');
+
+/** A tar of a Debian with the usual tools, no device nodes in it (nobody but root could unpack them). */
+export function siteArchive(): Promise<string> {
+  return kept(`site-${archivesKey}.tar`, async (file) => {
+    await ensureCommand('mmdebstrap', 'mmdebstrap');
+    await step('building the site image with mmdebstrap (80 s)', () =>
+      execa('mmdebstrap', [
+        ...['--variant=minbase', `--include=${sitePackages.join(',')}`],
+        ...['bookworm', file],
+      ]),
+    );
+    await execa('tar', ['--delete', `--file=${file}`, './dev']);
+  });
+}
+
+/** A tar with a static busybox, its applets and empty folders to mount on: no libc, no sftp-server. */
+export function busyboxArchive(): Promise<string> {
+  return kept(`busybox-${archivesKey}.tar`, async (file) => {
+    await ensurePackages(['busybox-static']);
+    const root = await mkdtemp(join(folder, 'busybox.'));
+    try {
+      await chmod(root, 0o755);
+      for (const name of ['bin', 'dev', 'etc', 'home', 'proc', 'root', 'run', 'sys', 'tmp', 'usr'])
+        await mkdir(join(root, name));
+      await chmod(join(root, 'tmp'), 0o1777);
+      await copyFile('/bin/busybox', join(root, 'bin/busybox'));
+      const { stdout } = await execa('/bin/busybox', ['--list']);
+      for (const applet of stdout.split('\n'))
+        if (applet !== 'busybox') await symlink('busybox', join(root, 'bin', applet));
+      await packed(root, file);
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+}
+
+async function packed(root: string, file: string): Promise<void> {
+  await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', file, '.']);
+}
+
+/** The file of that name in the cache; made beside it first, so that a killed maker leaves no half. */
+async function kept(name: string, make: (file: string) => Promise<void>): Promise<string> {
+  const file = join(folder, name);
+  if (await exists(file)) return file;
+  // Login nodes and the site's node may both want it at once.
+  await withLock(`${file}.lock`, waiting, async () => {
+    if (await exists(file)) return;
+    const fresh = join(folder, `new-${name}`);
+    await rm(fresh, { force: true });
+    await make(fresh);
+    await rename(fresh, file);
+  });
+  return file;
+}
+
+const waiting = (): void => say('… another process packs the test images');
+
+async function exists(file: string): Promise<boolean> {
+  return await stat(file).then(
+    () => true,
+    () => false,
+  );
+}

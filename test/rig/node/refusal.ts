@@ -1,0 +1,58 @@
+import { writeFile } from 'node:fs/promises';
+import { expect } from 'vitest';
+import { stringify } from 'yaml';
+import type { ClientOptions } from './client.ts';
+import type { SshHost } from './ssh-host.ts';
+
+export interface Refusal {
+  /** The one line that the user sees. */
+  readonly line: string;
+  readonly code: string;
+  /** The line of syslog with the same session's id. */
+  readonly story: string;
+  readonly milliseconds: number;
+}
+
+/**
+ * A login that must fail: nothing on stdout, one line on stderr, 255 as ssh(1) itself has it, and in
+ * syslog the whole story by the id that the user was told.
+ */
+export async function refusal(
+  host: SshHost,
+  user: string,
+  options: ClientOptions = {},
+): Promise<Refusal> {
+  const began = performance.now();
+  const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in'], options);
+  // sshd's own, where the home is not there.
+  const stderr = said.replace(/^Could not chdir to home directory [^\n]+\n/, '');
+  const milliseconds = performance.now() - began;
+  expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({ exitCode: 255, stdout: '' });
+  const [, code = '', id = ''] =
+    /^login: [^\n]+ \[([a-z-]+), session ([0-9a-f]+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
+  expect(code, stderr).not.toBe('');
+  // No user can run what root's hints name.
+  expect(stderr).not.toMatch(/`/);
+  let story = '';
+  await expect
+    .poll(async () => {
+      const lines = (await host.log()).split('\n');
+      story = lines.find((line) => line.includes(`session=${id} `)) ?? '';
+      return story;
+    })
+    .toMatch(new RegExp(`err berth:? level=error .*user=${user} code=${code} .*hint=`));
+  return { line: stderr, code, story, milliseconds };
+}
+
+/** Writes a file of the host as root. */
+export async function put(host: SshHost, path: string, contents: string | object, mode = 0o644) {
+  const text = typeof contents === 'string' ? contents : stringify(contents);
+  await writeFile(host.path(path), text, { mode });
+}
+
+/** A command of root's on the host that must succeed. */
+export async function root(host: SshHost, script: string): Promise<string> {
+  const { exitCode, stdout, stderr } = await host.inside(['bash', '-euc', script]);
+  expect(exitCode, stderr).toBe(0);
+  return stdout.toString();
+}

@@ -1,0 +1,36 @@
+import type { CheckResult } from '../../../src/finding.ts';
+import { expect } from 'vitest';
+import type { Portal } from './portal.ts';
+
+/** What `berth doctor -o json` said. */
+export interface Report {
+  readonly exitCode: number;
+  readonly checks: readonly CheckResult[];
+}
+
+export async function doctor(portal: Portal, ...args: string[]): Promise<Report> {
+  const { exitCode, stdout, stderr } = await portal.berth('doctor', '-o', 'json', ...args);
+  if (stdout === '') throw new Error(stderr);
+  return { exitCode, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
+}
+
+/**
+ * What is not well, as `id status`, of one cluster or of all; each says what to do. Not that the policies are
+ * not installed: on the site of the tests they have other names (test/site-exclusive/doctor/admission.test.ts).
+ */
+export function complaints({ checks }: Report, cluster?: string): string[] {
+  return checks
+    .filter(({ status }) => status === 'failed' || status === 'warning')
+    .filter(({ id, status }) => !(id === 'admission' && status === 'warning'))
+    .filter((one) => cluster === undefined || one.cluster === cluster)
+    .map(({ id, status, next }) => {
+      expect(next).toMatch(/\w/);
+      return `${id} ${status}`;
+    });
+}
+
+export function check({ checks }: Report, id: string): CheckResult {
+  const found = checks.find((one) => one.id === id);
+  if (found === undefined) throw new Error(`there is no check ${id}`);
+  return found;
+}

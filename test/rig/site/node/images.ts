@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { execa } from 'execa';
+import { busyboxArchive, siteArchive } from '../../node/image-archives.ts';
+import { step } from '../progress.ts';
+import { waitFor } from '../wait.ts';
+import type { NodeBinaries } from './binaries.ts';
+import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
+import { entering } from './namespaces.ts';
+import type { NodeRegistry } from './registry.ts';
+
+/** The images of SshHost's tests, under the same names. */
+export type ImageName = 'site' | 'busybox';
+
+const imageNames = {
+  site: 'localhost/berth-site:1',
+  busybox: 'localhost/berth-busybox:1',
+} as const satisfies Record<ImageName, string>;
+
+const archives = { site: siteArchive, busybox: busyboxArchive } as const;
+
+const path = 'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
+
+/** What an image is made of. */
+interface Layer {
+  /** A tar of the root file system. */
+  readonly archive: string;
+  readonly command: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** containerd's images, by ctr(8) in the namespace that kubelet uses. */
+export class NodeImages {
+  readonly #folder: string;
+  readonly #init: number;
+  readonly #binaries: NodeBinaries;
+
+  constructor(folder: string, init: number, binaries: NodeBinaries) {
+    this.#folder = folder;
+    this.#init = init;
+    this.#binaries = binaries;
+  }
+
+  /** ctr(8) on the node. @returns its stdout */
+  async ctr(args: readonly string[]): Promise<string> {
+    const { stdout } = await execa('nsenter', this.#ctr(args));
+    return stdout;
+  }
+
+  /** Waits until containerd answers. */
+  async answers(alive?: () => Promise<void>): Promise<void> {
+    const waiting = { what: 'containerd to answer', timeoutMs: 30_000, everyMs: 50 };
+    await waitFor({ ...waiting, ...(alive === undefined ? {} : { alive }) }, () =>
+      this.ctr(['version']),
+    );
+  }
+
+  /** Makes sure that containerd has an image of the tests; seconds for `site`, once. */
+  async ensure(name: ImageName): Promise<string> {
+    const image = imageNames[name];
+    if (await this.has(image)) return image;
+    const archive = await archives[name]();
+    await step(`importing ${image} into containerd`, () =>
+      this.#import(image, { archive, command: ['/bin/sh'] }),
+    );
+    return image;
+  }
+
+  /**
+   * Pushes an image of the tests under this name, which is not left to containerd. It has a label more
+   * and so an ID of its own: kubelet gives an image that once came by a password to nobody without one.
+   */
+  async push(name: ImageName, as: string, { user, password }: NodeRegistry): Promise<void> {
+    const labels = { 'berth.test/pushed-as': as };
+    await this.#import(as, { archive: await archives[name](), command: ['/bin/sh'], labels });
+    const trust = ['--hosts-dir', registriesFolder(this.#folder)];
+    await this.ctr(['images', 'push', '--user', `${user}:${password}`, ...trust, as]);
+    await this.ctr(['images', 'remove', as]);
+  }
+
+  async ensurePause(): Promise<void> {
+    if (await this.has(pauseImage)) return;
+    const root = await mkdtemp(join(this.#folder, 'pause-'));
+    try {
+      const source = new URL('pause/pause.c', import.meta.url).pathname;
+      await execa('gcc', ['-static', '-Os', '-s', '-o', join(root, 'pause'), source]);
+      const archive = `${root}.tar`;
+      await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', archive, 'pause']);
+      await this.#import(pauseImage, { archive, command: ['/pause'] });
+      await rm(archive);
+    } finally {
+      await rm(root, { recursive: true });
+    }
+  }
+
+  /** Takes the images of a docker-archive in, under their names. */
+  async importArchive(archive: string): Promise<void> {
+    await this.ctr(['images', 'import', archive]);
+  }
+
+  async has(image: string): Promise<boolean> {
+    return (await this.ctr(['images', 'list', '--quiet', `name==${image}`])) === image;
+  }
+
+  /**
+   * A tar of a root file system becomes an image of one layer: written as `docker save` would, streamed,
+   * so that no second copy of it is on the disk.
+   */
+  async #import(image: string, { archive, command, labels = {} }: Layer): Promise<void> {
+    const folder = await mkdtemp(join(this.#folder, 'image-'));
+    try {
+      const digest = createHash('sha256');
+      await pipeline(createReadStream(archive), digest);
+      await writeFile(
+        join(folder, 'config.json'),
+        JSON.stringify({
+          architecture: 'amd64',
+          os: 'linux',
+          config: { Cmd: command, Env: [path], Labels: labels },
+          rootfs: { type: 'layers', diff_ids: [`sha256:${digest.digest('hex')}`] },
+        }),
+      );
+      const manifest = { Config: 'config.json', RepoTags: [image], Layers: ['layer.tar'] };
+      await writeFile(join(folder, 'manifest.json'), JSON.stringify([manifest]));
+      await symlink(archive, join(folder, 'layer.tar'));
+      const tar = ['--dereference', '-cf', '-', '-C', folder];
+      await execa('tar', [...tar, 'manifest.json', 'config.json', 'layer.tar'], {
+        buffer: false,
+      }).pipe('nsenter', this.#ctr(['images', 'import', '-']));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
+  #ctr(args: readonly string[]): string[] {
+    const { ctr } = this.#binaries;
+    return entering(this.#init, [
+      ctr,
+      ...['--address', containerdSocket, '--namespace', 'k8s.io', ...args],
+    ]);
+  }
+}

@@ -1,0 +1,271 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { stringify } from 'yaml';
+import { publicFolder } from './folders.ts';
+import type { Site } from './site.ts';
+
+/** Where the outputs are installed: a folder that users can read, which a checkout may not be. */
+export const installed = join(publicFolder, 'berth');
+
+export interface PortalTokens {
+  readonly accessToken?: string | undefined;
+  readonly idToken?: string | undefined;
+  readonly refreshToken?: string | undefined;
+}
+
+export interface HookResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A cluster's file in `clusters.d`: what the test says over what every test wants. */
+export type ClusterFile = Readonly<Record<string, unknown>>;
+
+export interface PortalOptions {
+  /** `clusters.d/NAME.yml`, its `v2.job`; one cluster `prod` where not said. */
+  readonly clusters?: Readonly<Record<string, ClusterFile>>;
+  /** Lines over those of the shipped `hook.env`. */
+  readonly hookEnv?: Readonly<Record<string, string>>;
+  /** `berth.yml`. */
+  readonly berth?: Readonly<Record<string, unknown>>;
+  /** Root's kubeconfig; one with a fresh token of the hook's ServiceAccount where not said. */
+  readonly kubeconfig?: string;
+}
+
+/** The prefix of every namespace that a portal of a test makes, unless it says otherwise. */
+export const namespacePrefix = 'u-';
+export const pullSecretName = 'ondemand-pull-secret';
+
+/**
+ * An Open OnDemand host as far as its pre-PUN hook can tell: its configuration files in a folder of
+ * their own, and the hook called as nginx_stage calls it.
+ */
+export class Portal {
+  readonly site: Site;
+  /** Root's own; homes and sockets are elsewhere. */
+  readonly folder: string;
+  readonly files: {
+    readonly berth: string;
+    readonly hookEnv: string;
+    readonly clustersDir: string;
+    readonly kubeconfig: string;
+    readonly dockerConfig: string;
+    readonly stateDir: string;
+  };
+
+  /** Turns a command line into one that runs elsewhere, such as where systemd runs. */
+  enter = (argv: readonly string[]): readonly string[] => argv;
+
+  private constructor(site: Site, folder: string) {
+    this.site = site;
+    this.folder = folder;
+    this.files = {
+      berth: join(folder, 'berth.yml'),
+      hookEnv: join(folder, 'hook.env'),
+      clustersDir: join(folder, 'clusters.d'),
+      kubeconfig: join(folder, 'kubeconfig'),
+      dockerConfig: join(folder, 'docker-config.json'),
+      stateDir: join(folder, 'state'),
+    };
+  }
+
+  /** Installs `etc/kubernetes` on the site's cluster and writes a portal's configuration. */
+  static async make(site: Site, options: PortalOptions = {}): Promise<Portal> {
+    await installHookAccount(site);
+    await mkdir(publicFolder, { recursive: true });
+    const portal = new Portal(site, await mkdtemp(join(publicFolder, 'portal-')));
+    await mkdir(portal.files.clustersDir, { mode: 0o755 });
+    await writeFile(
+      portal.files.dockerConfig,
+      JSON.stringify({ auths: { 'registry.example.org': { auth: 'dXNlcjpwYXNz' } } }),
+      { mode: 0o600 },
+    );
+    await writeFile(portal.files.kubeconfig, options.kubeconfig ?? (await hookKubeconfig(site)), {
+      mode: 0o600,
+    });
+    await portal.writeHookEnv(options.hookEnv);
+    for (const [name, job] of Object.entries(options.clusters ?? { prod: {} }))
+      await portal.writeCluster(name, job);
+    await portal.writeBerth(options.berth);
+    return portal;
+  }
+
+  async writeHookEnv(lines: Readonly<Record<string, string>> = {}): Promise<void> {
+    const values = {
+      K8S_USERNAME_PREFIX: '',
+      NAMESPACE_PREFIX: namespacePrefix,
+      NETWORK_POLICY_ALLOW_CIDR: '127.0.0.1/32',
+      IDP_ISSUER_URL: this.site.keycloak.issuer,
+      CLIENT_ID: this.site.keycloak.client('kubernetes-public').id,
+      CLIENT_SECRET: '',
+      IMAGE_PULL_SECRET: pullSecretName,
+      REGISTRY_DOCKER_CONFIG_JSON: this.files.dockerConfig,
+      USE_POD_SECURITY_POLICY: 'false',
+      USE_JOB_POD_REAPER: 'true',
+      ...lines,
+    };
+    await writeFile(
+      this.files.hookEnv,
+      Object.entries(values)
+        .map(([key, value]) => `${key}="${value}"\n`)
+        .join(''),
+      { mode: 0o600 },
+    );
+  }
+
+  async writeCluster(name: string, job: ClusterFile = {}): Promise<void> {
+    const standard = {
+      adapter: 'kubernetes',
+      cluster: name,
+      context: name,
+      bin: this.site.kubectlPath,
+      namespace_prefix: namespacePrefix,
+      auth: { type: 'oidc' },
+      server: { endpoint: this.site.server, cert_authority_file: this.site.ca.file },
+    };
+    const file = { v2: { metadata: { title: name }, job: { ...standard, ...job } } };
+    await writeFile(join(this.files.clustersDir, `${name}.yml`), stringify(file), { mode: 0o644 });
+  }
+
+  /** `defaults` are merged key by key with those that every test needs. */
+  async writeBerth({
+    defaults = {},
+    ...berth
+  }: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const settings = {
+      hook_env: this.files.hookEnv,
+      clusters_dir: this.files.clustersDir,
+      state_dir: this.files.stateDir,
+      kube_credential: join(installed, 'shell/kube-credential'),
+      defaults: {
+        admin: { kubeconfig: this.files.kubeconfig },
+        subject_prefix: 'oidc:',
+        credentials: {
+          ca_file: this.site.ca.file,
+          audience: this.site.keycloak.client('kubernetes').id,
+          exchange: false,
+          token: 'id',
+        },
+        ...(defaults as object),
+      },
+      ...berth,
+    };
+    await writeFile(this.files.berth, stringify(settings), { mode: 0o644 });
+  }
+
+  /** OnDemand's own client, whose tokens are exchanged for the cluster's; its secret is in a file of root's. */
+  async useExchange(more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const { id, secret = '' } = this.site.keycloak.client('ondemand');
+    const file = join(this.folder, 'client-secret');
+    await writeFile(file, `${secret}\n`, { mode: 0o600 });
+    const credentials = {
+      ca_file: this.site.ca.file,
+      client_id: id,
+      client_secret_file: file,
+      audience: 'kubernetes',
+      exchange: true,
+      exchange_scope: 'kubernetes',
+      ...more,
+    };
+    const admin = { kubeconfig: this.files.kubeconfig };
+    await this.writeBerth({ defaults: { admin, subject_prefix: 'oidc:', credentials } });
+  }
+
+  /** The user's tokens from the identity provider, of a client whose tokens the cluster takes. */
+  async login(user: string): Promise<PortalTokens> {
+    return this.site.keycloak.login(user, { client: 'kubernetes-public' });
+  }
+
+  /** What nginx_stage's sudo leaves of the environment, and the tokens of `pun_pre_hook_exports`. */
+  environment(tokens: PortalTokens = {}): Record<string, string> {
+    return {
+      PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: this.folder,
+      LANG: 'C.UTF-8',
+      SUDO_USER: 'apache',
+      SUDO_UID: '48',
+      NGINX_STAGE_CONFIG_FILE: '/etc/ood/config/nginx_stage.yml',
+      OOD_PORTAL: 'ondemand',
+      ...(tokens.accessToken === undefined ? {} : { OOD_OIDC_ACCESS_TOKEN: tokens.accessToken }),
+      ...(tokens.idToken === undefined ? {} : { OOD_OIDC_ID_TOKEN: tokens.idToken }),
+      ...(tokens.refreshToken === undefined ? {} : { OOD_OIDC_REFRESH_TOKEN: tokens.refreshToken }),
+    };
+  }
+
+  /** `pre-pun --user NAME`, as nginx_stage runs it: root, cwd `/`, umask 022, an empty pipe. */
+  prePun(user: string, tokens: PortalTokens = {}, ...args: string[]): Promise<HookResult> {
+    const words = ['--user', user, '--config', this.files.berth, ...args];
+    return this.run('hooks/pre-pun', words, tokens);
+  }
+
+  /** `berth COMMAND …` with this portal's configuration. */
+  berth(...args: string[]): Promise<HookResult> {
+    return this.run('berth', [...args, '--config', this.files.berth]);
+  }
+
+  async run(
+    output: string,
+    args: readonly string[],
+    tokens: PortalTokens = {},
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<HookResult> {
+    const [file = '', ...rest] = this.enter([join(installed, output), ...args]);
+    const { exitCode, stdout, stderr, shortMessage } = await execa(file, rest, {
+      reject: false,
+      extendEnv: false,
+      env: { ...this.environment(tokens), ...env },
+      cwd: '/',
+      input: '',
+      timeout: 60_000,
+    });
+    if (exitCode === undefined) throw new Error(shortMessage);
+    return { exitCode, stdout, stderr };
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A kubeconfig with a token of the hook's ServiceAccount, as `berth token` writes it. */
+export async function hookKubeconfig(
+  site: Site,
+  server = site.server,
+  account = { namespace: 'ondemand', name: 'berth-hook' },
+): Promise<string> {
+  const { stdout } = await ok(
+    site.kubectl(['-n', account.namespace, 'create', 'token', account.name, '--duration=2h']),
+  );
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server, 'certificate-authority': site.ca.file } }],
+    users: [{ name: 'berth-hook', user: { token: stdout.trim() } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'berth-hook' } }],
+    'current-context': 'c',
+  });
+}
+
+let prepared: Promise<unknown> | undefined;
+
+/** Once a run: `kubectl apply -k etc/kubernetes`, as the README tells an admin. */
+function installHookAccount(site: Site): Promise<unknown> {
+  const etc = new URL('../../../etc/kubernetes', import.meta.url).pathname;
+  prepared ??= ok(site.kubectl(['apply', '-k', etc]));
+  return prepared;
+}
+
+/** `npm run install:site`, into the folder of the tests. */
+export async function installBerth(): Promise<void> {
+  const root = new URL('../../../', import.meta.url).pathname;
+  const script = join(root, 'scripts/install.ts');
+  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installed], { cwd: root });
+}
+
+async function ok<R extends HookResult>(running: Promise<R>): Promise<R> {
+  const result = await running;
+  if (result.exitCode !== 0) throw new Error(result.stderr);
+  return result;
+}

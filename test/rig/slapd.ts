@@ -1,0 +1,229 @@
+/** A real slapd on loopback, with TLS, for one test file. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ensurePackages } from './site/packages.ts';
+import { freePorts } from './site/ports.ts';
+import type { KeyPair } from './site/certificates.ts';
+import { waitFor } from './site/wait.ts';
+
+const run = promisify(execFile);
+
+export const base = 'dc=site,dc=test';
+/** May read everything, page by page, without limits. */
+export const reader = { dn: `cn=reader,${base}`, password: 'päss wörd' };
+const admin = { dn: `cn=admin,${base}`, password: 'admin-password' };
+
+export interface SlapdOptions {
+  readonly certificate: KeyPair;
+  readonly ca: string;
+  /** `rfc2307bis`: groups hold the DNs of their members. */
+  readonly schema?: 'rfc2307' | 'rfc2307bis';
+  /** Further lines of its database's configuration. */
+  readonly database?: readonly string[];
+  /** An address beside loopback at which it takes `ldaps`. */
+  readonly address?: string;
+}
+
+/** An entry as LDIF takes it; values that are no plain ASCII are encoded. */
+export interface Entry {
+  readonly dn: string;
+  readonly [attribute: string]: string | number | readonly (string | number)[];
+}
+
+export class Slapd {
+  readonly folder: string;
+  readonly ports: { readonly ldap: number; readonly ldaps: number };
+  readonly passwordFile: string;
+  readonly #address: string | undefined;
+  #process: ChildProcess | undefined;
+
+  private constructor(folder: string, ports: Slapd['ports'], address: string | undefined) {
+    this.folder = folder;
+    this.ports = ports;
+    this.#address = address;
+    this.passwordFile = join(folder, 'password');
+  }
+
+  static async start(options: SlapdOptions, entries: readonly Entry[]): Promise<Slapd> {
+    await ensurePackages(['slapd', 'ldap-utils']);
+    const folder = await mkdtemp(join(tmpdir(), 'slapd-'));
+    const ports = await freePorts(['ldap', 'ldaps']);
+    const slapd = new Slapd(folder, ports, options.address);
+    await mkdir(join(folder, 'data'), { mode: 0o700 });
+    await writeFile(slapd.passwordFile, `${reader.password}\n`, { mode: 0o600 });
+    await slapd.configure(options);
+    await writeFile(join(folder, 'site.ldif'), ldif([...roots, ...entries]));
+    await run('/usr/sbin/slapadd', ['-q', '-f', slapd.#conf, '-l', join(folder, 'site.ldif')]);
+    await slapd.up();
+    return slapd;
+  }
+
+  /** Writes its configuration anew; it counts from the next start. */
+  async configure(options: SlapdOptions): Promise<void> {
+    await writeFile(join(this.folder, 'bis.schema'), bisSchema);
+    await writeFile(this.#conf, slapdConf(this.folder, options));
+  }
+
+  /** Starts it and waits until it answers. */
+  async up(): Promise<void> {
+    const { ldap, ldaps } = this.ports;
+    const hosts = ['127.0.0.1', ...(this.#address === undefined ? [] : [this.#address])];
+    const tls = hosts.map((host) => `ldaps://${host}:${ldaps}`);
+    const urls = [`ldap://127.0.0.1:${ldap}`, ...tls, this.#socketUrl].join(' ');
+    const child = spawn('/usr/sbin/slapd', ['-d', '0', '-h', urls, '-f', this.#conf], {
+      stdio: 'ignore',
+    });
+    this.#process = child;
+    await waitFor({ what: 'slapd', timeoutMs: 20_000, everyMs: 20 }, async () => {
+      if (child.exitCode !== null) throw new Error(`slapd ended with ${child.exitCode}`);
+      await this.#ldap('ldapwhoami', []);
+      return true;
+    });
+  }
+
+  /** A signal: STOP, CONT. */
+  signal(name: NodeJS.Signals): void {
+    this.#process?.kill(name);
+  }
+
+  async down(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#process;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.down('SIGKILL');
+    await rm(this.folder, { recursive: true });
+  }
+
+  async add(...entries: readonly Entry[]): Promise<void> {
+    await this.#ldap('ldapadd', [], ldif(entries));
+  }
+
+  /** @param how `-M`: a referral itself, and not what it refers to */
+  async delete(dn: string, ...how: string[]): Promise<void> {
+    await this.#ldap('ldapdelete', [...how, dn]);
+  }
+
+  /** Puts these values in the place of an attribute's. */
+  async replace(dn: string, attribute: string, ...values: (string | number)[]): Promise<void> {
+    const lines = [line('dn', dn), 'changetype: modify', `replace: ${attribute}`];
+    await this.#ldap(
+      'ldapmodify',
+      [],
+      [...lines, ...values.map((v) => line(attribute, v)), ''].join('\n'),
+    );
+  }
+
+  get #conf(): string {
+    return join(this.folder, 'slapd.conf');
+  }
+
+  get #socketUrl(): string {
+    return `ldapi://${encodeURIComponent(join(this.folder, 'ldapi'))}`;
+  }
+
+  async #ldap(command: string, args: readonly string[], input = ''): Promise<void> {
+    const words = ['-H', this.#socketUrl, '-x', '-D', admin.dn, '-w', admin.password, ...args];
+    const running = run(command, words);
+    // It may end before it has read anything; its exit status says why.
+    running.child.stdin?.on('error', () => undefined).end(input);
+    await running;
+  }
+}
+
+type Attributes = Readonly<Record<string, string | number | readonly (string | number)[]>>;
+
+export function person(name: string, uid: number | string, more: Attributes = {}): Entry {
+  return {
+    dn: `uid=${escaped(name)},ou=people,${base}`,
+    objectClass: ['account', 'posixAccount'],
+    ...{ cn: name, uid: name, uidNumber: uid, gidNumber: 100, homeDirectory: `/home/${name}` },
+    ...more,
+  };
+}
+
+/** RFC 2307: members by name. */
+export function group(name: string, gid: number | string, members: readonly string[] = []): Entry {
+  return {
+    dn: `cn=${escaped(name)},ou=groups,${base}`,
+    objectClass: 'posixGroup',
+    ...{ cn: name, gidNumber: gid },
+    ...(members.length === 0 ? {} : { memberUid: members }),
+  };
+}
+
+/** RFC 4514. */
+export function escaped(value: string): string {
+  return value.replace(/[,+"\\<>;=]/g, '\\$&');
+}
+
+const roots: readonly Entry[] = [
+  { dn: base, objectClass: ['dcObject', 'organization'], dc: 'site', o: 'site' },
+  ...['people', 'groups'].map((ou) => ({
+    ...{ dn: `ou=${ou},${base}`, objectClass: 'organizationalUnit', ou },
+  })),
+  {
+    dn: reader.dn,
+    objectClass: ['organizationalRole', 'simpleSecurityObject'],
+    ...{ cn: 'reader', userPassword: reader.password },
+  },
+];
+
+function ldif(entries: readonly Entry[]): string {
+  return entries
+    .map(({ dn, ...attributes }) =>
+      [
+        line('dn', dn),
+        ...Object.entries(attributes).flatMap(([name, values]) =>
+          (Array.isArray(values) ? (values as (string | number)[]) : [values as string]).map((v) =>
+            line(name, v),
+          ),
+        ),
+        '',
+      ].join('\n'),
+    )
+    .join('\n');
+}
+
+function line(name: string, value: string | number): string {
+  return `${name}:: ${Buffer.from(String(value)).toString('base64')}`;
+}
+
+function slapdConf(
+  folder: string,
+  { certificate, ca, schema, database = [] }: SlapdOptions,
+): string {
+  const schemas = ['core', 'cosine'].map((name) => `/etc/ldap/schema/${name}.schema`);
+  const own = schema === 'rfc2307bis' ? `${folder}/bis.schema` : '/etc/ldap/schema/nis.schema';
+  return [
+    ...[...schemas, own].map((file) => `include ${file}`),
+    ...['modulepath /usr/lib/ldap', 'moduleload back_mdb', 'loglevel none'],
+    `TLSCertificateFile ${certificate.cert}`,
+    `TLSCertificateKeyFile ${certificate.key}`,
+    `TLSCACertificateFile ${ca}`,
+    ...['database mdb', 'maxsize 268435456', `suffix "${base}"`],
+    ...[`rootdn "${admin.dn}"`, `rootpw ${admin.password}`, `directory ${folder}/data`],
+    `index objectClass,uid,uidNumber,gidNumber,cn${schema === 'rfc2307bis' ? '' : ',memberUid'} eq`,
+    ...database,
+    `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.pr=unlimited size.prtotal=unlimited`,
+    'access to attrs=userPassword by anonymous auth by * none',
+    `access to dn.subtree="${base}" by dn.exact="${reader.dn}" read by anonymous none`,
+    '',
+  ].join('\n');
+}
+
+/** What RFC 2307bis has otherwise: a posixGroup is auxiliary, beside a group that holds DNs. */
+const bisSchema = `
+attributetype ( 1.3.6.1.1.1.1.3 NAME 'homeDirectory' EQUALITY caseExactIA5Match
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.26 SINGLE-VALUE )
+objectclass ( 1.3.6.1.1.1.2.0 NAME 'posixAccount' SUP top AUXILIARY
+  MUST ( cn $ uid $ uidNumber $ gidNumber $ homeDirectory ) )
+objectclass ( 1.3.6.1.1.1.2.2 NAME 'posixGroup' SUP top AUXILIARY MUST gidNumber )
+`;

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { openSite } from '../../rig/site/site.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { AdmissionSite } from '../../rig/admission/admission-site.ts';
+import { claim, claimOf } from './hostile-claims.ts';
+import { service } from './hostile-services.ts';
+import { mounting } from './hostile.ts';
+import { nowhere } from '../../rig/admission/person.ts';
+
+let admission: AdmissionSite;
+let component: string;
+
+beforeAll(async () => {
+  admission = await AdmissionSite.install(await openSite());
+  component = await admission.component();
+});
+afterAll(() => admission.remove());
+
+describe('Services', () => {
+  const labels = { job: 'jupyter-1a2b3c', 'app.kubernetes.io/managed-by': 'open-ondemand' };
+
+  it.each<[string, Manifest]>([
+    [
+      "of OnDemand's Kubernetes adapter",
+      service({ type: 'NodePort', ports: [{ port: 80, targetPort: 8080 }] }, { labels }),
+    ],
+    ['of the cluster alone', service({})],
+    ['without an address', service({ clusterIP: 'None' })],
+    [
+      'with a load balancer of a class on the list',
+      service({ type: 'LoadBalancer', loadBalancerClass: 'example.org/campus' }),
+    ],
+  ])('%s', async (_, object) => {
+    const { status, message } = await admission.create(object);
+
+    expect([status, message]).toEqual([201, '']);
+  });
+
+  it('have their endpoints and their address from the cluster', async () => {
+    const { namespace, cluster } = admission;
+    const fields = { type: 'LoadBalancer', loadBalancerClass: 'example.org/campus' };
+    const made = await admission.create(service(fields, { name: 'campus' }), { keep: true });
+    expect(made.status).toBe(201);
+
+    await waitFor({ what: 'the EndpointSlice', timeoutMs: 20_000 }, async () => {
+      const selector = 'kubernetes.io/service-name=campus';
+      const { stdout } = await admission.kubectl([
+        ...['get', 'endpointslices', '-l', selector, '-o', 'name'],
+      ]);
+      return stdout === '' ? undefined : true;
+    });
+    const ingress = [{ ip: '10.0.0.1' }];
+    await cluster.kubectl([
+      ...['patch', 'service', 'campus', '-n', namespace, '--subresource=status'],
+      ...['-p', JSON.stringify({ status: { loadBalancer: { ingress } } })],
+      `--as=${component}`,
+    ]);
+    expect((await cluster.get('service', 'campus', namespace))?.status).toMatchObject({
+      loadBalancer: { ingress },
+    });
+  });
+});
+
+describe('volumes that are made new', () => {
+  it('come with a pod, of a class on the list', async () => {
+    const template = { spec: claim({}) };
+    const pod = mounting({ ephemeral: { volumeClaimTemplate: template } });
+    const { spec } = pod as { spec?: object };
+    const { status, message } = await admission.create(
+      { ...pod, metadata: { name: 'scratch' }, spec: { ...spec, nodeSelector: nowhere } },
+      { keep: true },
+    );
+    expect([status, message]).toEqual([201, '']);
+
+    const made = await waitFor({ what: 'the claim of the pod', timeoutMs: 20_000 }, () =>
+      admission.cluster.get('persistentvolumeclaim', 'scratch-v', admission.namespace),
+    );
+    expect(made.spec).toMatchObject({ storageClassName: 'scratch' });
+  });
+
+  it('come by a claim; and who may make volumes may bind one', async () => {
+    const { status, message } = await admission.create(claimOf({}));
+    expect([status, message]).toEqual([201, '']);
+
+    const bound = claimOf({ volumeName: 'of-the-project' });
+    await admission.cluster.create({
+      ...bound,
+      metadata: { name: 'project', namespace: admission.namespace },
+    });
+  });
+});

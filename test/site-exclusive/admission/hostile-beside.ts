@@ -1,0 +1,113 @@
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { claimOf } from './hostile-claims.ts';
+import { service } from './hostile-services.ts';
+import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
+
+/** What else is there already. */
+export const bystanders: readonly Manifest[] = [
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web' },
+    spec: { type: 'NodePort', selector: { app: 'x' }, ports: [{ port: 80 }] },
+  },
+  {
+    ...service({ type: 'LoadBalancer', loadBalancerClass: 'example.org/campus' }),
+    metadata: { name: 'balanced' },
+  },
+  { ...claimOf({}), metadata: { name: 'waits' } },
+];
+
+const order = {
+  policy: 'pod-metadata',
+  field: 'metadata.annotations k8s.v1.cni.cncf.io/networks',
+  wanted: absent,
+} as const;
+const routes = {
+  policy: 'service-endpoints',
+  field: 'only parts of the cluster',
+  wanted: "say where a Service's traffic goes",
+} as const;
+const changed = (fields: object): ReturnType<typeof patched> => patched('pods/victim', fields);
+const web = (fields: object): ReturnType<typeof patched> => patched('services/web', fields);
+
+/** On the Service and the claim that are there, and beside them. */
+export const hostileBeside: readonly HostileRequest[] = [
+  {
+    way: 'a network of its choice for a pod that runs',
+    ...order,
+    ...changed(annotations({ 'k8s.v1.cni.cncf.io/networks': 'storage/lustre' })),
+  },
+  {
+    way: 'an order with an empty value for a pod that runs',
+    ...order,
+    ...changed(annotations({ 'k8s.v1.cni.cncf.io/networks': '' })),
+  },
+  {
+    way: 'an order with an empty value by pods/status',
+    ...order,
+    ...changed(annotations({ 'k8s.v1.cni.cncf.io/networks': '' })),
+    path: 'pods/victim/status',
+  },
+  {
+    way: 'an address for a Service that is there (CVE-2020-8554)',
+    policy: 'services',
+    field: 'spec.externalIPs',
+    wanted: absent,
+    ...web({ spec: { externalIPs: ['10.0.0.1'] } }),
+  },
+  {
+    way: 'a load balancer for a Service that is there',
+    policy: 'services',
+    field: 'spec.type',
+    wanted: 'must be ClusterIP or NodePort',
+    ...web({ spec: { type: 'LoadBalancer' } }),
+  },
+  {
+    way: 'a name by ExternalDNS for a Service that is there',
+    policy: 'services',
+    field: 'metadata.annotations external-dns.alpha.kubernetes.io/hostname',
+    wanted: absent,
+    ...web(annotations({ 'external-dns.alpha.kubernetes.io/hostname': '' })),
+  },
+  {
+    way: 'an address by services/status (CVE-2020-8554)',
+    ...routes,
+    ...patched('services/balanced/status', {
+      status: { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } },
+    }),
+  },
+  {
+    way: "somebody else's pod behind a Service, by Endpoints",
+    ...routes,
+    method: 'POST',
+    path: 'endpoints',
+    body: {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata: { name: 'free' },
+      subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 2049 }] }],
+    },
+  },
+  {
+    way: "somebody else's pod behind a Service, by an EndpointSlice",
+    ...routes,
+    method: 'POST',
+    path: '/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices',
+    body: {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'free-1', labels: { 'kubernetes.io/service-name': 'free' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.0.0.1'] }],
+      ports: [{ port: 2049 }],
+    },
+  },
+  {
+    way: "an admin's volume for a claim that waits",
+    policy: 'claims',
+    field: 'spec.volumeName',
+    wanted: 'must be absent: the volume is made new',
+    ...patched('persistentvolumeclaims/waits', { spec: { volumeName: 'the-root-of-the-node' } }),
+  },
+];

@@ -1,0 +1,72 @@
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { type HostileObject, of, type Row } from './hostile.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a claim asks for: well but for this. */
+export function claim(fields: Fields): Fields {
+  return {
+    accessModes: ['ReadWriteOnce'],
+    storageClassName: 'scratch',
+    resources: { requests: { storage: '1Gi' } },
+    ...fields,
+  };
+}
+
+export function claimOf(fields: Fields, metadata: Fields = {}): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'hostile', ...metadata },
+    spec: claim(fields),
+  };
+}
+
+const made = 'must be absent: the volume is made new';
+
+const rows: readonly Row[] = [
+  [
+    "a claim of an admin's volume",
+    'spec.volumeName',
+    made,
+    claimOf({ volumeName: 'the-root-of-the-node' }),
+  ],
+  [
+    'a claim of a volume by its labels',
+    'spec.selector',
+    made,
+    claimOf({ selector: { matchLabels: { site: 'archive' } } }),
+  ],
+  [
+    'a claim with the data of a snapshot',
+    'spec.dataSource',
+    made,
+    claimOf({
+      dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'x' },
+    }),
+  ],
+  [
+    'a claim of a volume without a class',
+    'spec.storageClassName',
+    'must be one that this site allows: scratch',
+    claimOf({ storageClassName: '' }),
+  ],
+  [
+    'a claim of a class that is not for users',
+    'spec.storageClassName',
+    'must be one that this site allows: scratch',
+    claimOf({ storageClassName: 'archive' }),
+  ],
+  [
+    'a claim of another class by the old annotation',
+    'spec.storageClassName',
+    'must be one that this site allows: scratch',
+    claimOf(
+      { storageClassName: undefined },
+      { annotations: { 'volume.beta.kubernetes.io/storage-class': 'archive' } },
+    ),
+  ],
+];
+
+/** PersistentVolumeClaims that lead to what others made. */
+export const hostileClaims: readonly HostileObject[] = of('claims', rows);

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { AdmissionSite } from '../../rig/admission/admission-site.ts';
+import { hostilePods } from './hostile-pods.ts';
+
+let site: Site;
+let admission: AdmissionSite;
+
+/** The API server writes the field into the old annotation too; either policy may be the first to refuse. */
+const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/main must be absent';
+
+beforeAll(async () => {
+  site = await openSite();
+  admission = await AdmissionSite.install(site);
+});
+afterAll(() => admission.remove());
+
+/** By default these know no such volume, and keep an emptyDir in its place. */
+const dropsImageVolumes = (): boolean => ['1.33', '1.34'].includes(site.record.kubernetesMinor);
+
+describe('a user with every right in the namespace may not make a pod with', () => {
+  it.each(hostilePods.map((one) => [one.way, one] as const))('%s', async (way, hostile) => {
+    const { status, message } = await admission.create(hostile.object);
+    if (way === 'an image as a volume' && dropsImageVolumes()) {
+      expect(status).toBe(201);
+      return;
+    }
+    if (way.startsWith('no AppArmor') && message.includes(appArmorAnnotation)) {
+      expect(status).toBe(403);
+      return;
+    }
+
+    expect([status, message]).toEqual([
+      403,
+      expect.stringContaining(`'${admission.settings.prefix}${hostile.policy}'`),
+    ]);
+    expect(message).toContain(`denied request: ${hostile.field}`);
+    expect(message).toMatch(hostile.wanted);
+    expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
+  });
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSite } from '../../rig/site/site.ts';
+import { AdmissionSite, type Verdict } from '../../rig/admission/admission-site.ts';
+import { bystanders } from './hostile-beside.ts';
+import { hostileClaims } from './hostile-claims.ts';
+import { bind, hostileDeletions, placed } from './hostile-endings.ts';
+import { hostileChanges, victim } from './hostile-requests.ts';
+import { hostileServices } from './hostile-services.ts';
+import { hostileTemplates } from './hostile-templates.ts';
+import { person } from '../../rig/admission/person.ts';
+
+let admission: AdmissionSite;
+
+beforeAll(async () => {
+  admission = await AdmissionSite.install(await openSite());
+  for (const object of [victim, ...bystanders]) {
+    const { status, message } = await admission.create(object, { keep: true });
+    expect([status, message]).toEqual([201, '']);
+  }
+  await admission.create(placed, { keep: true });
+  await bind(admission, 'placed');
+});
+afterAll(() => admission.remove());
+
+function refused(
+  { status, message }: Verdict,
+  { policy, field, wanted }: { policy: string; field: string; wanted: string },
+): void {
+  const name = `'${admission.settings.prefix}${policy}'`;
+  expect([status, message]).toEqual([403, expect.stringContaining(name)]);
+  expect(message).toContain(`denied request: ${field}`);
+  expect(message).toContain(wanted);
+  expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
+}
+
+describe('a user with every right in the namespace may not have', () => {
+  it.each([...hostileChanges, ...hostileDeletions].map((one) => [one.way, one] as const))(
+    '%s',
+    async (_, hostile) => {
+      const { method, path, body, contentType } = hostile;
+      const all = path.includes('?') ? '&' : '?';
+      const absolute = path.startsWith('/')
+        ? path.replace('{namespace}', admission.namespace)
+        : `${home()}/${path}`;
+
+      refused(
+        await admission.request(method, `${absolute}${all}dryRun=All`, body, contentType),
+        hostile,
+      );
+    },
+  );
+
+  it.each(
+    [...hostileTemplates, ...hostileServices, ...hostileClaims].map(
+      (one) => [one.way, one] as const,
+    ),
+  )('%s', async (_, hostile) => {
+    refused(await admission.create(hostile.object), hostile);
+  });
+});
+
+describe('a user with every right on the own namespace may not change', () => {
+  const stamped = (key: string, value: string | null): object => ({
+    metadata: { annotations: { [`openondemand.org/${key}`]: value } },
+  });
+  const uid = 'metadata.annotations openondemand.org/uid must stay';
+
+  it.each<[string, string, object]>([
+    ['the UID', uid, stamped('uid', '1')],
+    ['the GID', 'metadata.annotations openondemand.org/gid must stay', stamped('gid', '1')],
+    ['the groups', 'openondemand.org/groups must stay', stamped('groups', '5002,6500')],
+    ['the owner', 'openondemand.org/owner must stay', stamped('owner', 'bob')],
+    [
+      'when the hook was here',
+      'last-hook-execution must stay',
+      stamped('last-hook-execution', '9'),
+    ],
+    ['anything of that name', 'openondemand.org/new must stay', stamped('new', 'x')],
+    ['that there is a UID', uid, stamped('uid', null)],
+  ])('%s', async (_, says, body) => {
+    const { status, message } = await patchNamespace('', body);
+
+    expect([status, message]).toEqual([403, expect.stringContaining(says)]);
+  });
+
+  it.each(['/status', '/finalize'])('the UID by namespaces%s', async (subresource) => {
+    const { status, message } =
+      subresource === '/status'
+        ? await patchNamespace(subresource, stamped('uid', '1'))
+        : await admission.request('PUT', `${home()}${subresource}?dryRun=All`, {
+            apiVersion: 'v1',
+            kind: 'Namespace',
+            metadata: { name: admission.namespace, annotations: { 'openondemand.org/uid': '1' } },
+          });
+
+    expect([status, message]).toEqual([403, expect.stringContaining('openondemand.org/uid')]);
+  });
+
+  it('the label by which the policies find it', async () => {
+    const { status, message } = await patchNamespace('', {
+      metadata: { labels: { [admission.settings.label.key]: null } },
+    });
+
+    expect([status, message]).toEqual([
+      403,
+      expect.stringContaining(`label ${admission.settings.label.key} must stay`),
+    ]);
+  });
+
+  it('but may describe it', async () => {
+    const { status } = await patchNamespace('', { metadata: { annotations: { note: 'mine' } } });
+
+    expect(status).toBe(200);
+  });
+
+  it('nor make another that is somebody’s, with the right to make namespaces', async () => {
+    await admission.mayMakeNamespaces();
+    const { label, within = '' } = admission.settings;
+    const make = (metadata: object): Promise<Verdict> =>
+      admission.request('POST', '/api/v1/namespaces?dryRun=All', {
+        metadata: { name: `${within}-new`, ...metadata },
+      });
+
+    expect(await make({ annotations: person.annotations })).toMatchObject({ status: 403 });
+    expect(await make({ labels: { [label.key]: label.value } })).toMatchObject({ status: 403 });
+    expect(await make({ annotations: { note: 'mine' } })).toMatchObject({ status: 201 });
+  });
+});
+
+const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
+
+function patchNamespace(subresource: string, body: object): Promise<Verdict> {
+  return admission.request('PATCH', `${home()}${subresource}?dryRun=All`, body);
+}

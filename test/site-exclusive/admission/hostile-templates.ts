@@ -1,0 +1,140 @@
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import {
+  absent,
+  annotated,
+  falseOrAbsent,
+  type HostileObject,
+  of,
+  podWith,
+  type Row,
+} from './hostile.ts';
+
+/** What a controller would make its pods of. */
+function template(pod: Manifest): object {
+  const { annotations = {} } = pod.metadata;
+  return { metadata: { labels: { app: 'x' }, annotations }, spec: pod.spec };
+}
+
+function workload(
+  apiVersion: string,
+  kind: string,
+  pod: Manifest,
+  spec: Readonly<Record<string, unknown>> = {},
+): Manifest {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name: 'hostile' },
+    spec: { selector: { matchLabels: { app: 'x' } }, ...spec, template: template(pod) },
+  };
+}
+
+const never = { restartPolicy: 'Never' };
+const job = (pod: Manifest): object => ({ template: template(pod) });
+
+const rows: readonly Row[] = [
+  [
+    'a Deployment of root',
+    'spec.securityContext.runAsUser',
+    'must be 5001',
+    workload('apps/v1', 'Deployment', podWith({ securityContext: { runAsUser: 0 } })),
+  ],
+  [
+    'a ReplicaSet with a foreign group',
+    'spec.securityContext.supplementalGroups has 6500',
+    '5002, 6000, 6001',
+    workload('apps/v1', 'ReplicaSet', podWith({ securityContext: { supplementalGroups: [6500] } })),
+  ],
+  [
+    'a StatefulSet with the root of the node',
+    'hostPath.path of volume v',
+    '/fs/ess',
+    workload(
+      'apps/v1',
+      'StatefulSet',
+      podWith({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }),
+      { serviceName: 'x' },
+    ),
+  ],
+  [
+    'a DaemonSet on the network of the nodes',
+    'spec.hostNetwork',
+    falseOrAbsent,
+    workload('apps/v1', 'DaemonSet', podWith({ hostNetwork: true })),
+  ],
+  [
+    'a Job that is privileged',
+    'securityContext.privileged of container main',
+    falseOrAbsent,
+    {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'hostile' },
+      spec: job(podWith(never, { securityContext: { privileged: true } })),
+    },
+  ],
+  [
+    'a CronJob with an image from elsewhere',
+    'image evil.example.net/x',
+    'registry.example.org',
+    {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'hostile' },
+      spec: {
+        schedule: '* * * * *',
+        jobTemplate: { spec: job(podWith(never, { image: 'evil.example.net/x' })) },
+      },
+    },
+  ],
+  [
+    'a ReplicationController with a capability',
+    'securityContext.capabilities.add of container main',
+    absent,
+    {
+      apiVersion: 'v1',
+      kind: 'ReplicationController',
+      metadata: { name: 'hostile' },
+      spec: {
+        selector: { app: 'x' },
+        template: template(podWith({}, { securityContext: { capabilities: { add: ['SETUID'] } } })),
+      },
+    },
+  ],
+  [
+    'a PodTemplate for a node of its choice',
+    'spec.nodeName',
+    absent,
+    {
+      apiVersion: 'v1',
+      kind: 'PodTemplate',
+      metadata: { name: 'hostile' },
+      template: template(podWith({ nodeName: 'control-plane' })),
+    },
+  ],
+  [
+    'a Deployment with a network of its choice',
+    'metadata.annotations k8s.v1.cni.cncf.io/networks',
+    absent,
+    workload('apps/v1', 'Deployment', annotated({ 'k8s.v1.cni.cncf.io/networks': 'storage' })),
+  ],
+  [
+    'a Deployment whose pods take for ever to end',
+    'spec.terminationGracePeriodSeconds',
+    'must be at most 2m',
+    workload('apps/v1', 'Deployment', podWith({ terminationGracePeriodSeconds: 1_000_000 })),
+  ],
+  [
+    'a Deployment with all GPUs',
+    'env of container main',
+    'must not ask the runtime for devices',
+    workload(
+      'apps/v1',
+      'Deployment',
+      podWith({}, { env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }] }),
+    ),
+  ],
+];
+
+/** Workloads whose pods would be refused. */
+export const hostileTemplates: readonly HostileObject[] = of('pod-templates', rows);

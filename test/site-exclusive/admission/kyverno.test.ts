@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { siteAdmission } from '../../../src/admission/admission-settings.ts';
+import { kyvernoPolicies } from '../../../src/admission/kyverno-policies.ts';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { annotated, type HostileObject } from './hostile.ts';
+import { claimOf, hostileClaims } from './hostile-claims.ts';
+import { hostilePods } from './hostile-pods.ts';
+import { hostileServices, service } from './hostile-services.ts';
+import { hostileTemplates } from './hostile-templates.ts';
+import { kyvernoApply, type Refusals } from './kyverno/kyverno-cli.ts';
+import { person, siteParameters } from '../../rig/admission/person.ts';
+
+// Kyverno's command line knows objects that are created. Updates, with what was there before, and
+// subresources are beyond it: those cases are hostile-requests.test.ts's alone.
+const namespace = 'user-ada';
+const settings = siteAdmission(siteParameters);
+const ondemand = new URL('ondemand/', import.meta.url).pathname;
+
+const secret: HostileObject = {
+  way: 'a token that never ends',
+  policy: 'account-tokens',
+  field: 'type',
+  wanted: 'must not be kubernetes.io/service-account-token',
+  object: {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'forever' },
+    type: 'kubernetes.io/service-account-token',
+  },
+};
+const stolen: HostileObject = {
+  way: 'a namespace of somebody else',
+  policy: 'namespace-identity',
+  field: 'metadata.annotations',
+  wanted: 'openondemand.org/uid',
+  object: {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'stolen', annotations: person.annotations },
+  },
+};
+const endpoints: HostileObject = {
+  way: "somebody else's pod behind a Service",
+  policy: 'service-endpoints',
+  field: 'only parts of the cluster',
+  wanted: "say where a Service's traffic goes",
+  object: {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name: 'free' },
+    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 2049 }] }],
+  },
+};
+const hostile = [
+  ...[...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims],
+  ...[secret, stolen, endpoints],
+];
+
+const friendly: readonly (readonly [string, Manifest])[] = [
+  ['kubectl run', person.pod()],
+  ["the Service of OnDemand's adapter", service({ type: 'NodePort' })],
+  ['a claim', claimOf({})],
+  ['what people write down', annotated({ note: '', 'kubectl.kubernetes.io/restartedAt': 'x' })],
+  ...readdirSync(ondemand).map(
+    (file) => [file, parse(readFileSync(ondemand + file, 'utf8')) as Manifest] as const,
+  ),
+];
+
+let refusals: Refusals;
+
+beforeAll(async () => {
+  const objects = [
+    ...hostile.map(({ object }, index) => named(object, `hostile-${index}`)),
+    ...friendly.map(([, object], index) => named(object, `friendly-${index}`)),
+  ];
+  refusals = await kyvernoApply(kyvernoPolicies(settings), objects, {
+    user: 'ada',
+    namespaces: [
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: {
+          name: namespace,
+          labels: { [settings.label.key]: settings.label.value },
+          annotations: person.annotations,
+        },
+      },
+    ],
+  });
+}, 1_800_000);
+
+function named(object: Manifest, name: string): Manifest {
+  const place = object.kind === 'Namespace' ? {} : { namespace };
+  // Kyverno sees what the API server understood: null is nothing.
+  const understood = JSON.parse(
+    JSON.stringify(object, (_, value: unknown) => value ?? undefined),
+  ) as Manifest;
+  return { ...understood, metadata: { ...object.metadata, ...place, name } };
+}
+
+describe('Kyverno refuses, with the same policy and the same words,', () => {
+  it.each(hostile.map((one, index) => [one.way, index, one] as const))('%s', (_, index, one) => {
+    const { policy, message } = refusals.get(`hostile-${index}`) ?? { policy: '', message: '' };
+
+    expect(policy).toBe(settings.prefix + one.policy);
+    expect(message).toContain(one.field);
+    expect(message).toContain(one.wanted);
+    expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
+  });
+});
+
+describe('Kyverno takes', () => {
+  it.each(friendly.map(([name], index) => [name, index] as const))('%s', (_, index) => {
+    expect(refusals.get(`friendly-${index}`)).toBeUndefined();
+  });
+});

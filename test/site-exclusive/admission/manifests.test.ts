@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { renderManifests } from '../../../src/cli/render-objects.ts';
+import { siteAdmission } from '../../../src/admission/admission-settings.ts';
+import { admissionManifests } from '../../../src/admission/render-admission.ts';
+import { fillsIn } from '../../rig/site/kubernetes/versions.ts';
+import { openSite } from '../../rig/site/site.ts';
+
+const folder = new URL('../../../etc/kubernetes/admission/', import.meta.url).pathname;
+
+describe('etc/kubernetes/admission', () => {
+  it('is what `berth render policies` prints', async () => {
+    const file = await readFile(`${folder}policies.yaml`, 'utf8');
+    const [, , ...lines] = file.split('\n');
+
+    expect(lines.join('\n')).toBe(
+      renderManifests(admissionManifests('kubernetes', siteAdmission())),
+    );
+  });
+
+  it('is taken by the API server as it is, or what is rendered for its version', async () => {
+    const site = await openSite();
+    const nothingFilledIn = !fillsIn(site.record.kubernetesMinor);
+    const made = nothingFilledIn
+      ? renderManifests(
+          admissionManifests('kubernetes', siteAdmission(undefined, { nothingFilledIn })),
+        )
+      : (await site.kubectl(['kustomize', folder])).stdout;
+    // The namespace of the probe is not there in a dry run, and what is in it cannot be tried.
+    const objects = made
+      .split('\n---\n')
+      .filter((one) => !one.includes('namespace: berth-admission-probe'));
+
+    const tried = await site.kubectl(['create', '--dry-run=server', '-f', '-'], {
+      input: objects.join('\n---\n'),
+    });
+
+    expect(
+      tried.stderr
+        .split('\n')
+        .filter((line) => !line.includes('already exists'))
+        .join(''),
+    ).toBe('');
+  });
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { admissionPolicies } from '../../../src/admission/policies.ts';
+import { openSite } from '../../rig/site/site.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { AdmissionSite, type Verdict } from '../../rig/admission/admission-site.ts';
+import { podWith } from './hostile.ts';
+import { hostilePods } from './hostile-pods.ts';
+import { bind, hostileDeletions, placed } from './hostile-endings.ts';
+import { hostileClaims } from './hostile-claims.ts';
+import { hostileChanges, victim } from './hostile-requests.ts';
+import { hostileServices } from './hostile-services.ts';
+import { hostileTemplates } from './hostile-templates.ts';
+import { person } from '../../rig/admission/person.ts';
+
+let admission: AdmissionSite;
+
+beforeAll(async () => {
+  admission = await AdmissionSite.install(await openSite());
+  await admission.create(victim, { keep: true });
+  await admission.create(placed, { keep: true });
+  await bind(admission, placed.metadata.name);
+});
+afterAll(() => admission.remove());
+
+const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
+const object = (way: string): Promise<Verdict> => {
+  const all = [...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims];
+  const found = all.find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile object: ${way}`);
+  return admission.create(found.object);
+};
+const change = (way: string): Promise<Verdict> => {
+  const found = hostileChanges.find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile change: ${way}`);
+  const { method, path, body, contentType } = found;
+  return admission.request(method, `${home()}/${path}?dryRun=All`, body, contentType);
+};
+
+const deletion = (way: string): Promise<Verdict> => {
+  const found = hostileDeletions.find((one) => one.way === way);
+  if (found === undefined) throw new Error(`there is no hostile deletion: ${way}`);
+  return admission.request(found.method, `${home()}/${found.path}`, found.body);
+};
+
+/** For each policy one thing that it alone refuses. */
+const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
+  'pod-spec': () => object('a foreign fsGroup'),
+  'pod-metadata': () => object('a lifetime over the limit'),
+  'pod-deletion': () => deletion('an end that takes for ever by its deletion'),
+  'pod-templates': () => object('a Deployment of root'),
+  'pod-binding': () => change('a node by pods/binding'),
+  services: () => object('the default load balancer'),
+  'service-endpoints': () => change("somebody else's pod behind a Service, by Endpoints"),
+  claims: () => object("a claim of an admin's volume"),
+  'account-tokens': () => change('a token that never ends'),
+  'namespace-identity': () =>
+    admission.request('PATCH', `${home()}?dryRun=All`, {
+      metadata: { annotations: { 'openondemand.org/uid': '1' } },
+    }),
+};
+
+/** Until the API server has seen that the policy is gone. */
+const taken = (attempt: () => Promise<Verdict>): Promise<Verdict> =>
+  waitFor({ what: 'the request being taken', timeoutMs: 20_000 }, async () => {
+    const verdict = await attempt();
+    return verdict.status < 300 ? verdict : undefined;
+  });
+
+describe('without the one policy that refuses it, taken is', () => {
+  it.each(Object.entries(alone))('%s', async (policy, attempt) => {
+    expect(await attempt()).toMatchObject({ status: 403 });
+
+    await admission.without(policy, async () => {
+      await taken(attempt);
+    });
+  });
+
+  it('pod-spec: a container without limits, where the site fills in none', async () => {
+    const said = {
+      metadata: { annotations: { 'pod.kubernetes.io/lifetime': '1h' } },
+      context: {
+        runAsUser: person.uid,
+        runAsGroup: person.gid,
+        runAsNonRoot: true,
+        supplementalGroupsPolicy: 'Strict',
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      container: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    };
+    const unlimited = (): Promise<Verdict> =>
+      admission.create(
+        podWith(
+          { securityContext: said.context },
+          { securityContext: said.container },
+          said.metadata,
+        ),
+      );
+
+    await admission.without('pod-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () => {
+        const { message } = await unlimited();
+        return message.includes('resources.requests.cpu of container main must be present')
+          ? true
+          : undefined;
+      });
+      await admission.without('pod-spec', async () => {
+        await taken(unlimited);
+      });
+    });
+  });
+
+  it('pod-defaults: what says nothing is refused', async () => {
+    const plain = (): Promise<Verdict> => admission.create(person.pod());
+    await admission.without('pod-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+        (await plain()).status === 403 ? true : undefined,
+      );
+    });
+    await taken(plain);
+  });
+
+  it('debug-defaults: an ephemeral container that says nothing is refused', async () => {
+    const plain = (): Promise<Verdict> =>
+      admission.request(
+        'PATCH',
+        `${home()}/pods/victim/ephemeralcontainers?dryRun=All`,
+        { spec: { ephemeralContainers: [{ name: 'plain', image: person.image }] } },
+        'application/strategic-merge-patch+json',
+      );
+    await admission.without('debug-defaults', async () => {
+      await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
+        (await plain()).message.includes('allowPrivilegeEscalation of container plain')
+          ? true
+          : undefined,
+      );
+    });
+    await taken(plain);
+  });
+
+  it('and every policy is among these', () => {
+    const names = admissionPolicies(admission.settings).map(({ name }) => name);
+
+    expect(Object.keys(alone).sort()).toEqual(names.sort());
+  });
+});

@@ -1,0 +1,158 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
+import { openSite } from '../../rig/site/site.ts';
+import { AdmissionSite } from '../../rig/admission/admission-site.ts';
+import { victim } from './hostile-requests.ts';
+import { person, siteParameters } from '../../rig/admission/person.ts';
+import { saidInFull } from '../../rig/admission/said-in-full.ts';
+
+/** As `berth render policies --kubernetes 1.34` has them, on whatever version the site is. */
+let strict: AdmissionSite;
+/** The same with `supplemental_groups_policy: Merge`. */
+let merge: AdmissionSite;
+
+beforeAll(async () => {
+  const site = await openSite();
+  strict = await AdmissionSite.install(site, siteParameters, true);
+  const parameters = { ...siteParameters, supplementalGroupsPolicy: 'Merge' } as const;
+  merge = await AdmissionSite.install(site, parameters, true);
+});
+afterAll(async () => {
+  await strict.remove();
+  await merge.remove();
+});
+
+async function ondemand(file: string, place: AdmissionSite): Promise<Manifest> {
+  const text = await readFile(new URL(`ondemand/${file}`, import.meta.url), 'utf8');
+  const pod = parse(text) as Manifest;
+  return { ...pod, metadata: { ...pod.metadata, namespace: place.namespace } };
+}
+
+const taken = [201, ''];
+const whole =
+  'This cluster fills in nothing. Write securityContext {runAsUser: 5001, runAsGroup: 5002, runAsNonRoot: true, supplementalGroups: [5002, 6000, 6001], supplementalGroupsPolicy: Strict, seccompProfile: {type: RuntimeDefault}} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} and resources (requests and limits of cpu and memory) for each container, and the annotation pod.kubernetes.io/lifetime. Ask hpc-help@example.org.';
+
+describe('where nothing is filled in, pods of OnDemand’s adapter', () => {
+  it.each(['batch.yml', 'host-type.yml'])('%s: passes as it is', async (file) => {
+    const { status, message } = await merge.asItIs(await ondemand(file, merge));
+    expect([status, message]).toEqual(taken);
+  });
+
+  it('with init containers pass where a LimitRange gives those their resources', async () => {
+    const pod = await ondemand('jupyter.yml', merge);
+    expect((await merge.asItIs(pod)).message).toContain(
+      'resources.requests.cpu of container init-1 must be present',
+    );
+
+    const size = { cpu: '1', memory: '1Gi' };
+    await merge.cluster.create({
+      apiVersion: 'v1',
+      kind: 'LimitRange',
+      metadata: { name: 'defaults', namespace: merge.namespace },
+      spec: { limits: [{ type: 'Container', default: size, defaultRequest: size }] },
+    });
+    const { status, message } = await merge.asItIs(pod);
+    expect([status, message]).toEqual(taken);
+  });
+
+  it('of an app without a wall time are told to have one', async () => {
+    const pod = await ondemand('gpu.yml', merge);
+    expect((await merge.asItIs(pod)).message).toContain(
+      'metadata.annotations[pod.kubernetes.io/lifetime] must say how long the pod may run',
+    );
+
+    const annotations = { 'pod.kubernetes.io/lifetime': '08h00m00s' };
+    const { status, message } = await merge.asItIs({
+      ...pod,
+      metadata: { ...pod.metadata, annotations },
+    });
+    expect([status, message]).toEqual(taken);
+  });
+
+  it('are refused for the groups of their images, unless the site takes those', async () => {
+    const { status, message } = await strict.asItIs(await ondemand('batch.yml', strict));
+    expect(status).toBe(403);
+    expect(message).toMatch(
+      /denied request: spec\.securityContext\.supplementalGroupsPolicy must be Strict: [^.]+\. Ask/,
+    );
+  });
+});
+
+describe('where nothing is filled in', () => {
+  it('the pod of an SSH session passes as it is', async () => {
+    const { name, uid, gid, groups } = person;
+    const pod = podObject({
+      user: { name, uid, gid, groups, home: '/home/ada', shell: '/bin/bash' },
+      profile: parseProfile({ image: person.image, mounts: [], lifetime: '8h' }, 'p', 'p.yml'),
+      ...{ namespace: strict.namespace, loginHost: 'login1', groupNames: new Map() },
+    });
+    const { status, message } = await strict.asItIs(pod as unknown as Manifest);
+    expect([status, message]).toEqual(taken);
+  });
+
+  it('who says nothing is told all of it, and passes with that', async () => {
+    const plain = person.pod('plain');
+    const { status, message } = await strict.asItIs(plain);
+    expect(status).toBe(403);
+    // Which of the two policies is the first is the API server's matter.
+    expect(message).toMatch(
+      /denied request: (spec\.securityContext\.runAsUser must be 5001|metadata\.annotations\[pod\.kubernetes\.io\/lifetime\] must say)/,
+    );
+    expect(message).toContain(whole);
+
+    const full = await strict.asItIs(saidInFull(plain) as Manifest);
+    expect([full.status, full.message]).toEqual(taken);
+  });
+
+  it('who forgot one field is told that one', async () => {
+    const pod = saidInFull(person.pod('plain')) as Manifest & { spec: { securityContext: object } };
+    const securityContext = { ...pod.spec.securityContext, runAsNonRoot: false };
+    const { message } = await strict.asItIs({ ...pod, spec: { ...pod.spec, securityContext } });
+    expect(message).toMatch(
+      /denied request: spec\.securityContext\.runAsNonRoot must be true\. Ask/,
+    );
+  });
+
+  it('each container may say its own seccomp profile, but all of them', async () => {
+    const pod = saidInFull(person.pod('plain')) as Manifest & {
+      spec: { securityContext: object; containers: { securityContext: object }[] };
+    };
+    const seccompProfile = { type: 'RuntimeDefault' };
+    const [main] = pod.spec.containers;
+    const own = {
+      ...main,
+      securityContext: { ...main?.securityContext, seccompProfile },
+    };
+    const attempt = (containers: object[]): ReturnType<AdmissionSite['asItIs']> =>
+      strict.asItIs({
+        ...pod,
+        spec: {
+          ...pod.spec,
+          securityContext: { ...pod.spec.securityContext, seccompProfile: undefined },
+          containers,
+        },
+      });
+
+    expect(await attempt([own])).toMatchObject({ status: 201 });
+    expect(await attempt([own, { ...main, name: 'second' }])).toMatchObject({
+      status: 403,
+      message: expect.stringContaining('spec.securityContext.seccompProfile.type') as string,
+    });
+  });
+
+  it('a Deployment that leaves it open is refused itself', async () => {
+    const made = await strict.kubectl(['create', 'deployment', 'web', `--image=${person.image}`]);
+    expect(made.exitCode).toBe(1);
+    expect(made.stderr).toContain(whole);
+  });
+
+  it('kubectl debug passes with --profile=restricted', async () => {
+    await strict.create(victim, { keep: true });
+    const debug = ['debug', 'pod/victim', `--image=${person.image}`, '--profile=restricted'];
+    expect(await strict.kubectl([...debug, '--', 'sh'])).toMatchObject({ exitCode: 0 });
+  });
+});

@@ -1,0 +1,92 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-activity.ts';
+import { ensurePackages } from '../../rig/site/packages.ts';
+import { freePorts } from '../../rig/site/ports.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+
+let folder: string;
+let url: string;
+let prometheus: ChildProcess;
+
+const hour = 3600;
+
+/** A real Prometheus with a past: what kube-state-metrics would have told it of two clusters. */
+beforeAll(async () => {
+  await ensurePackages(['prometheus']);
+  folder = await mkdtemp(join(tmpdir(), 'prometheus-'));
+  const now = Math.floor(Date.now() / 1000);
+  const seen = (namespace: string, cluster: string, from: number, to: number): string[] =>
+    Array.from(
+      { length: Math.floor((from - to) / 300) },
+      (_, step) =>
+        `kube_pod_container_info{namespace="${namespace}",cluster="${cluster}",pod="p"} 1 ${now - from + step * 300}`,
+    );
+  const lines = [
+    '# TYPE kube_pod_container_info gauge',
+    ...seen('u-lately', 'prod', 3 * hour, 2 * hour),
+    ...seen('u-long-ago', 'prod', 40 * hour, 39 * hour),
+    ...seen('u-elsewhere', 'test', 3 * hour, 2 * hour),
+    '# EOF',
+    '',
+  ];
+  await writeFile(join(folder, 'past.txt'), lines.join('\n'));
+  await writeFile(join(folder, 'prometheus.yml'), 'global: {}\n');
+  await promisify(execFile)('promtool', [
+    ...[
+      'tsdb',
+      'create-blocks-from',
+      'openmetrics',
+      join(folder, 'past.txt'),
+      join(folder, 'data'),
+    ],
+  ]);
+  const { port } = await freePorts(['port']);
+  url = `http://127.0.0.1:${port}`;
+  prometheus = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      ...['--storage.tsdb.retention.time=10y', `--web.listen-address=127.0.0.1:${port}`],
+    ],
+    { stdio: 'ignore' },
+  );
+  await waitFor({ what: 'Prometheus', timeoutMs: 30_000 }, async () =>
+    (await fetch(`${url}/-/ready`)).ok ? true : undefined,
+  );
+});
+afterAll(async () => {
+  const ended = new Promise((resolve) => prometheus.once('exit', resolve));
+  prometheus.kill('SIGKILL');
+  await ended;
+  await rm(folder, { recursive: true });
+});
+
+describe('what Prometheus has seen of pods', () => {
+  const ask = (seconds: number, matchers = ''): Promise<ReadonlySet<string>> =>
+    namespacesWithPods({ url, matchers, timeoutMs: 10_000 }, seconds);
+
+  it('is the namespaces with a pod within the time', async () => {
+    expect([...(await ask(24 * hour))].sort()).toEqual(['u-elsewhere', 'u-lately']);
+    expect([...(await ask(48 * hour, 'cluster="prod"'))].sort()).toEqual([
+      'u-lately',
+      'u-long-ago',
+    ]);
+  });
+
+  it('is an error where it knows no pod, does not understand, or is not there', async () => {
+    await expect(ask(24 * hour, 'cluster="none"')).rejects.toMatchObject({
+      code: 'prometheus-incomplete',
+    });
+    await expect(ask(24 * hour, 'cluster=')).rejects.toMatchObject({ code: 'prometheus-refused' });
+    const nowhere = { url: 'http://127.0.0.1:1', matchers: '', timeoutMs: 1000 };
+    await expect(namespacesWithPods(nowhere, hour)).rejects.toMatchObject({
+      code: 'prometheus-unreachable',
+    });
+  });
+});

@@ -1,0 +1,169 @@
+import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from '../../../src/admission/manifest.ts';
+import { probeManifests, probeNamespace } from '../../../src/admission/probe.ts';
+import { stampRights } from '../../../src/admission/stamp-rights.ts';
+import { admissionFinding } from '../../../src/doctor/admission-check.ts';
+import type { Finding } from '../../../src/finding.ts';
+import { apiClient } from '../../../src/reconcile/api-client.ts';
+import { send } from '../../rig/site/https.ts';
+import { fillsIn } from '../../rig/site/kubernetes/versions.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { AdmissionSite } from '../../rig/admission/admission-site.ts';
+import { service } from '../admission/hostile-services.ts';
+import { person } from '../../rig/admission/person.ts';
+import { saidInFull } from '../../rig/admission/said-in-full.ts';
+
+let site: Site;
+let admission: AdmissionSite;
+let token: string;
+
+beforeAll(async () => {
+  site = await openSite();
+  admission = await AdmissionSite.install(site);
+  const { namespace, name } = hook();
+  await admission.cluster.create(
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
+    ...hookRights(),
+  );
+  token = (await admission.cluster.kubectl(['create', 'token', name, '-n', namespace])).trim();
+});
+afterAll(async () => {
+  const made = [...stampRights(admission.settings), ...hookRights()];
+  const names = made.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+  await admission.cluster.kubectl(['delete', '--ignore-not-found', ...names]);
+  await admission.cluster.deleteNamespaces([hook().namespace, probeNamespace(admission.settings)]);
+  await admission.remove();
+});
+
+/** The account that stamps, in the place of ondemand/berth-hook. */
+function hook(): { readonly namespace: string; readonly name: string } {
+  const [namespace = '', name = ''] = admission.settings.parameters.stampers[0]?.split(':') ?? [];
+  return { namespace, name };
+}
+
+/** What etc/kubernetes/hook.yaml gives on namespaces. */
+function hookRights(): Manifest[] {
+  const rbac = 'rbac.authorization.k8s.io';
+  const name = `${admission.settings.prefix}hook`;
+  return [
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'create', 'patch'] }],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', ...hook() }],
+    },
+  ];
+}
+
+async function finding(): Promise<Finding> {
+  const client = apiClient(
+    { url: site.server, ca: site.ca.pem, token },
+    AbortSignal.timeout(20_000),
+  );
+  try {
+    return await admissionFinding(client, `v${site.record.kubernetesMinor}.0`, admission.settings);
+  } finally {
+    client.close();
+  }
+}
+
+const found = (status: Finding['status']): Promise<Finding> =>
+  waitFor({ what: `a finding that is ${status}`, timeoutMs: 20_000 }, async () => {
+    const one = await finding();
+    return one.status === status ? one : undefined;
+  });
+
+/** The hook's own request at a login. */
+async function stamp(value: string): Promise<number> {
+  const { status } = await send(
+    `${site.server}/api/v1/namespaces/${admission.namespace}?dryRun=All`,
+    {
+      method: 'PATCH',
+      ca: site.ca.pem,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/merge-patch+json',
+      },
+      body: JSON.stringify({ metadata: { annotations: { 'openondemand.org/uid': value } } }),
+    },
+  );
+  return status;
+}
+
+/** A pod that only the quota refuses, whether anything is filled in or not. */
+const nobodysPod = saidInFull({
+  ...person.pod(),
+  spec: {
+    ...person.pod().spec,
+    securityContext: { runAsUser: 65_534, runAsGroup: 65_534, supplementalGroups: [65_534] },
+  },
+}) as Manifest;
+
+describe('berth doctor, in the right of the hook', () => {
+  it('says which right it lacks where the policies did not bring it', async () => {
+    const warning = await found('warning');
+    assert(warning.status === 'warning');
+    const { message, next } = warning;
+
+    expect(message).toContain(`may not create pods in ${probeNamespace(admission.settings)}`);
+    expect(message).toContain('Without policies users can run pods as any UID');
+    expect(next).toMatch(
+      fillsIn(site.record.kubernetesMinor)
+        ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
+        : /berth render policies --kubernetes 1\.\d+ \| kubectl apply -f -/,
+    );
+  });
+
+  it('finds that they hold, and which one is gone', async () => {
+    await admission.cluster.create(...probeManifests(admission.settings));
+    await admission.cluster.settled(probeNamespace(admission.settings));
+
+    expect((await found('ok')).message).toContain('7 ways tried');
+    for (const policy of ['pod-spec', 'services']) {
+      await admission.without(policy, async () => {
+        const { message } = await found('failed');
+        expect(message).toMatch(new RegExp(`: \\S+-${policy}$`));
+      });
+      await found('ok');
+    }
+  });
+
+  it.each<[string, Manifest]>([
+    ['pod', nobodysPod],
+    ['Service', service({})],
+  ])('may make no %s there that stays', async (_, object) => {
+    const resource = `${object.kind.toLowerCase()}s`;
+    const { status, text } = await send(
+      `${site.server}/api/v1/namespaces/${probeNamespace(admission.settings)}/${resource}`,
+      {
+        method: 'POST',
+        ca: site.ca.pem,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(object),
+      },
+    );
+
+    expect([status, text]).toEqual([403, expect.stringContaining('exceeded quota')]);
+  });
+});
+
+describe('the hook', () => {
+  it('stamps identities with the right that the policies bring, and not without', async () => {
+    expect(await stamp('5009')).toBe(403);
+
+    await admission.cluster.create(...stampRights(admission.settings));
+
+    await waitFor({ what: 'the right to stamp', timeoutMs: 20_000 }, async () =>
+      (await stamp('5009')) === 200 ? true : undefined,
+    );
+  });
+});

@@ -1,0 +1,268 @@
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, assert, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { ensureAccount } from '../../rig/site/accounts.ts';
+import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { check, complaints, doctor } from '../../rig/site/doctor-says.ts';
+
+let site: Site;
+let portal: Portal;
+
+beforeAll(async () => {
+  site = await openSite();
+  await ensureAccount('alice');
+  portal = await Portal.make(site);
+});
+afterAll(() => portal.remove());
+
+describe('berth doctor on a site that is well', () => {
+  it('has nothing to say, changes nothing in the cluster, and exits 0', async ({ skip }) => {
+    const mark = site.skipped('audit') === undefined ? await site.audit.mark() : undefined;
+    const report = await doctor(portal, '--user', 'alice');
+    expect(complaints(report)).toEqual([]);
+    expect(check(report, 'admission')).toMatchObject({
+      status: 'warning',
+      message: expect.stringContaining('Without policies users can run pods as any UID') as string,
+    });
+    expect(report.exitCode).toBe(0);
+    // The half that needs the audit log.
+    skip(mark === undefined, site.skipped('audit'));
+    assert(mark !== undefined);
+    const events = await site.audit.since(mark, {
+      user: 'system:serviceaccount:ondemand:berth-hook',
+    });
+    const changes = events
+      .filter(({ verb }) => !['get', 'list'].includes(verb))
+      .map(({ verb, requestURI }) => `${verb} ${requestURI}`)
+      .filter((line) => !/selfsubject(access)?reviews|dryRun=All/.test(line));
+    expect(events.length).toBeGreaterThan(10);
+    expect(changes).toEqual([]);
+  });
+
+  it('shows a person what it saw, cluster by cluster, without colours in a pipe', async () => {
+    const { stdout, exitCode } = await portal.berth('doctor');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^this host\n {2}✓ node/);
+    expect(stdout).toMatch(/\ncluster prod\n/);
+    expect(stdout).toMatch(/\n\d+ ok, \d+ warnings, 0 failed, \d+ skipped\n?$/);
+    expect(stdout).not.toContain('\u001b');
+  });
+});
+
+describe('berth doctor, one thing taken away at a time', () => {
+  afterEach(async () => {
+    await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });
+    await chmod(portal.files.kubeconfig, 0o600);
+    await portal.writeHookEnv();
+    await portal.writeBerth();
+    await portal.writeCluster('prod');
+  });
+
+  const kubeconfig = async (
+    change: (file: { clusters: Entry[]; users: Entry[] }) => unknown,
+  ): Promise<void> => {
+    const file = parse(await readFile(portal.files.kubeconfig, 'utf8')) as {
+      clusters: Entry[];
+      users: Entry[];
+    };
+    change(file);
+    await writeFile(portal.files.kubeconfig, stringify(file), { mode: 0o600 });
+  };
+  type Entry = { name: string } & Record<string, unknown>;
+
+  it('a kubeconfig that everybody can read', async () => {
+    await chmod(portal.files.kubeconfig, 0o644);
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual(['admin-kubeconfig-mode failed']);
+    expect(check(report, 'admin-kubeconfig-mode').next).toBe(
+      `chmod 600 ${portal.files.kubeconfig}`,
+    );
+    expect(report.exitCode).toBe(1);
+  });
+
+  it('registry credentials that everybody can read', async () => {
+    await chmod(portal.files.dockerConfig, 0o644);
+    const report = await doctor(portal);
+    await chmod(portal.files.dockerConfig, 0o600);
+    expect(complaints(report)).toEqual(['docker-config-mode failed']);
+  });
+
+  it('the kubeconfig itself: what depends on it is skipped', async () => {
+    await rm(portal.files.kubeconfig);
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual([
+      'admin-kubeconfig-mode failed',
+      'admin-credentials failed',
+    ]);
+    expect(check(report, 'rights').status).toBe('skipped');
+    expect(check(report, 'issuer').status).toBe('ok');
+  });
+
+  it('the CA of the API server', async () => {
+    const other = await execa('openssl', [
+      ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other'.split(
+        ' ',
+      ),
+      ...['-keyout', '/dev/null'],
+    ]);
+    const data = Buffer.from(other.stdout).toString('base64');
+    await kubeconfig(({ clusters: [one] }) => {
+      const server = { server: site.server, 'certificate-authority-data': data };
+      if (one !== undefined) one.cluster = server;
+    });
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual(['api failed']);
+    expect(check(report, 'api').message).toContain('certificate is not accepted');
+  });
+
+  it('a token that is not over', async () => {
+    const part = (value: object): string =>
+      Buffer.from(JSON.stringify(value)).toString('base64url');
+    const sub = 'system:serviceaccount:ondemand:berth-hook';
+    const token = `${part({ alg: 'RS256' })}.${part({ sub, exp: 1_700_000_000 })}.c2ln`;
+    await kubeconfig((file) => (file.users = [{ name: 'berth-hook', user: { token } }]));
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual(['admin-token failed', 'api failed']);
+    expect(check(report, 'admin-token').next).toContain('berth token setup --cluster prod');
+    expect(check(report, 'admin-token').next).toContain('berth-token-rotate.timer');
+  });
+
+  it('the right to the pull secret, when the site names it otherwise', async () => {
+    await portal.writeHookEnv({ IMAGE_PULL_SECRET: 'regcred' });
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual(['rights failed']);
+    const { message, next } = check(report, 'rights');
+    expect(message).toMatch(
+      /^3 of \d+ rights are missing: get secrets regcred in \S+; patch secrets regcred in \S+; create secrets regcred in/,
+    );
+    expect(next).toContain('Name the pull secret regcred in the resourceNames');
+  });
+
+  it('every right', async () => {
+    await site.kubectl('-n ondemand create serviceaccount powerless'.split(' '));
+    const { stdout } = await site.kubectl('-n ondemand create token powerless'.split(' '));
+    await kubeconfig(
+      (file) => (file.users = [{ name: 'berth-hook', user: { token: stdout.trim() } }]),
+    );
+    const report = await doctor(portal);
+    await site.kubectl('-n ondemand delete serviceaccount powerless'.split(' '));
+    expect(complaints(report)).toEqual(['rights failed']);
+    expect(check(report, 'rights').next).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes/);
+  });
+
+  it("modesty: an admin's certificate, which may do everything", async () => {
+    const { cert, key } = await site.certificates.client('someone', ['system:masters']);
+    const user = { 'client-certificate': cert, 'client-key': key };
+    await kubeconfig((file) => (file.users = [{ name: 'berth-hook', user }]));
+    const report = await doctor(portal);
+    expect(complaints(report)).toEqual([
+      'admin-token warning',
+      'excess-rights warning',
+      // It may look, and OSC's reaper is not installed here.
+      'cluster-roles failed',
+      'guard failed',
+    ]);
+    expect(check(report, 'cluster-roles').message).toContain('job-pod-reaper');
+  });
+
+  it("modesty: OSC's role is still bound", async () => {
+    await site.kubectl([
+      ...'create clusterrole ondemand --verb=get,list --resource=secrets,pods'.split(' '),
+    ]);
+    await site.kubectl(
+      'create clusterrolebinding ondemand --clusterrole=ondemand --serviceaccount=ondemand:berth-hook'.split(
+        ' ',
+      ),
+    );
+    // The API server's own authorizer learns of a binding a moment after it was made.
+    const report = await waitFor({ what: 'the binding to count', timeoutMs: 20_000 }, async () => {
+      const seen = await doctor(portal);
+      return complaints(seen).length > 0 ? seen : undefined;
+    });
+    await site.kubectl('delete clusterrole/ondemand clusterrolebinding/ondemand'.split(' '));
+    expect(complaints(report)).toEqual(['excess-rights warning']);
+    expect(report.exitCode).toBe(0);
+    const { message, next } = check(report, 'excess-rights');
+    expect(message).toContain('list secrets');
+    expect(next).toContain('kubectl delete clusterrolebinding ondemand');
+  });
+
+  it('the guard', async () => {
+    const guard = 'validatingadmissionpolicybinding/berth-hook-guard';
+    const { stdout } = await site.kubectl(['get', guard, '-o', 'yaml']);
+    await site.kubectl(['delete', guard]);
+    try {
+      const report = await waitFor(
+        { what: 'the guard to be gone', timeoutMs: 20_000 },
+        async () => {
+          const seen = await doctor(portal);
+          if (check(seen, 'guard').status === 'ok') throw new Error('still there');
+          return seen;
+        },
+      );
+      expect(complaints(report)).toEqual(['guard failed']);
+      expect(check(report, 'guard').next).toMatch(
+        /^kubectl apply -f \S+\/share\/etc\/kubernetes\/guard\.yaml$/,
+      );
+    } finally {
+      await site.kubectl(['create', '-f', '-'], {
+        input: stdout.replace(/^ {2}resourceVersion:.*\n|^ {2}uid:.*\n/gm, ''),
+      });
+      await waitFor({ what: 'the guard to be back', timeoutMs: 20_000 }, async () => {
+        if (check(await doctor(portal), 'guard').status !== 'ok') throw new Error('not yet');
+        return true;
+      });
+    }
+  });
+
+  it('an API server that answers: the other cluster is checked all the same, and in time', async () => {
+    const silent: Server = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const address = silent.address();
+    const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+    const endpoint = `https://127.0.0.1:${port}`;
+    await portal.writeCluster('silent', { server: { endpoint } });
+    await kubeconfig((file) => {
+      file.clusters.push({ name: 's', cluster: { server: endpoint } });
+      (file as unknown as { contexts: Entry[] }).contexts.push({
+        name: 's',
+        context: { cluster: 's', user: 'berth-hook' },
+      });
+    });
+    const started = performance.now();
+    const report = await doctor(portal, '--timeout', '2s');
+    const took = performance.now() - started;
+    silent.close();
+    await rm(join(portal.files.clustersDir, 'silent.yml'));
+    expect(complaints(report, 'prod')).toEqual([]);
+    expect(complaints(report, 'silent')).toEqual([
+      'api failed',
+      'api-certificate failed',
+      'api-clock failed',
+    ]);
+    expect(took).toBeLessThan(6_000);
+  });
+
+  it('a file of clusters.d: its cluster has a fault, the other is checked', async () => {
+    const file = join(portal.files.clustersDir, 'broken.yml');
+    await writeFile(file, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
+    const report = await doctor(portal);
+    await rm(file);
+    expect(complaints(report)).toEqual(['cluster-config failed']);
+    expect(check(report, 'cluster-config')).toMatchObject({ cluster: 'broken' });
+  });
+
+  it('the configuration as a whole', async () => {
+    await rm(portal.files.hookEnv);
+    const report = await doctor(portal, '--user', 'alice');
+    expect(complaints(report)).toEqual(['config failed']);
+    expect(check(report, 'user').status).toBe('ok');
+    expect(check(report, 'node').status).toBe('ok');
+    expect(report.exitCode).toBe(1);
+  });
+});

@@ -1,0 +1,111 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import type { CheckResult } from '../../../src/finding.ts';
+import { doctor } from '../../../src/doctor/doctor.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { publicFolder } from '../../rig/site/folders.ts';
+import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+
+let site: Site;
+let portal: Portal;
+let folder: string;
+
+const login = { namespace: 'ondemand', name: 'berth-login' };
+
+/** The files of a login node whose sessions are pods, and root's credentials as those of its account. */
+beforeAll(async () => {
+  site = await openSite();
+  const cluster = new LiveCluster(site);
+  await cluster.kubectl(['apply', '-k', 'etc/kubernetes']);
+  await cluster.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
+  portal = await Portal.make(site, {
+    clusters: { prod: { auth: { type: 'managed' } } },
+    kubeconfig: await hookKubeconfig(site, site.server, login),
+    berth: { defaults: { ssh_sessions: {} } },
+    hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
+  });
+  await mkdir(publicFolder, { recursive: true });
+  folder = await mkdtemp(join(publicFolder, 'pod-doctor-'));
+  await mkdir(join(folder, 'profiles'));
+});
+afterAll(async () => {
+  await portal.remove();
+  await rm(folder, { recursive: true });
+});
+
+async function checks(profile: object): Promise<CheckResult[]> {
+  const image = 'registry.example.org/login:1';
+  await writeFile(join(folder, 'profiles/cloud.yml'), stringify({ image, ...profile }));
+  await writeFile(join(folder, 'ssh.yml'), stringify({ profiles_dir: join(folder, 'profiles') }));
+  return doctor({
+    files: { configFile: portal.files.berth },
+    sshConfigFile: join(folder, 'ssh.yml'),
+    ...{ nodeVersion: process.versions.node, uid: 0, now: Date.now() / 1000, timeoutMs: 20_000 },
+  });
+}
+
+/** What of it is about pods, as `status message`, or its next step. */
+async function sayings(
+  profile: object,
+  ids: readonly string[] = ['ssh-profile', 'ssh-pods', 'ssh-sessions', 'rights', 'cluster-roles'],
+): Promise<Readonly<Record<string, string>>> {
+  const results = (await checks(profile)).filter(({ id }) => ids.includes(id));
+  return Object.fromEntries(
+    results.map(({ id, status, message, next }) => [id, `${status}: ${next ?? message}`]),
+  );
+}
+
+describe('berth doctor on a login node whose sessions are pods', () => {
+  it('finds that the account can do what it must and no more, and asks for no Podman', async () => {
+    const all = await checks({ backend: 'pod' });
+
+    const ids = all.map(({ id }) => id);
+    expect(ids).toContain('pam-session');
+    expect(ids.filter((id) => /podman|subid|storage|image|cgroup/.test(id))).toEqual([]);
+    const about = (id: string) => all.find((one) => one.id === id);
+    expect(about('ssh-pods')?.message).toBe('profile cloud: its sessions are pods on prod');
+    expect(about('ssh-sessions')).toMatchObject({ status: 'ok' });
+    expect(about('rights')).toMatchObject({ status: 'ok' });
+    expect(about('excess-rights')).toMatchObject({ status: 'ok' });
+    expect(about('guard')).toMatchObject({ status: 'ok' });
+  });
+
+  it('names what a profile says in vain, and a cluster that is none', async () => {
+    const vain = { backend: 'pod', slurm: {}, pod: { cluster: 'test' } };
+
+    const said = await sayings(vain);
+
+    expect(said['ssh-profile']).toMatch(/^warning: Leave them out/);
+    expect(said['ssh-pods']).toMatch(/^failed: Name it as pod.cluster/);
+  });
+
+  it('tells how the account of the portal’s hook becomes one of a login node', async () => {
+    await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });
+    try {
+      const said = await sayings({ backend: 'pod' });
+
+      expect(said.rights).toMatch(
+        /kubectl apply -f \S+\/share\/etc\/kubernetes\/ssh-sessions\.yaml/,
+      );
+      expect(said['ssh-sessions']).toMatch(/^failed: kubectl apply -f .*ssh-sessions.yaml/);
+    } finally {
+      const own = await hookKubeconfig(site, site.server, login);
+      await writeFile(portal.files.kubeconfig, own, { mode: 0o600 });
+    }
+  });
+
+  it('tells where the Secret of a node has to be named', async () => {
+    await portal.writeBerth({ defaults: { ssh_sessions: { secret: 'berth-session-login2' } } });
+    try {
+      const said = await sayings({ backend: 'pod' });
+
+      expect(said['ssh-sessions']).toMatch(/^failed: Name the Secret berth-session-login2 in/);
+      expect(said.rights).toMatch(/^ok/);
+    } finally {
+      await portal.writeBerth();
+    }
+  });
+});

@@ -1,0 +1,35 @@
+import { openSite } from '../../../rig/site/site.ts';
+import { conformance } from '../../../conformance/on-host.ts';
+import { profilesByLifetime, saidOfUsers, usersByLifetime } from '../../../conformance/sessions.ts';
+import { startPodHost, type PodHostOptions } from '../../../rig/node/pod-host.ts';
+
+const shellSays =
+  'the shell around the command ends with 128 + N, whether the command died of signal N or said so';
+
+const ownFolder =
+  'sockets of forwards are in a folder of the user’s own on the login node, not in its /tmp: test/site-exclusive/ssh/pod/forwards.test.ts';
+
+/** What a session in a pod cannot do as long as the sshd in front of it is a plain one. */
+const explained = {
+  '-L: to a Unix socket in /tmp there': ownFolder,
+  '-R: a Unix socket in /tmp there leads here': ownFolder,
+  'a shell that dies of a signal: the client ends with 255': shellSays,
+  'the name of that signal arrives (AsyncSSH)': shellSays,
+  'agent forwarding: from there on with ssh, which signs with the key here':
+    "the suite's sshd listens on the login node's loopback alone, and root's ports do not lead into a pod",
+};
+
+const explainedWhenForced = {
+  'signals of the client reach the command (AsyncSSH)':
+    'sshd hands no signals to a session whose command is forced',
+};
+
+/** The suite against Berth in one of its modes. */
+export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): void {
+  const profiles = profilesByLifetime({});
+  conformance(`Berth in pods as ${mode}`, {
+    start: async () => startPodHost(await openSite(), { mode, profiles, ...usersByLifetime }),
+    ...{ users: saidOfUsers, first },
+    explained: { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+  });
+}

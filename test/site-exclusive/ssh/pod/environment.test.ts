@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditMark } from '../../../rig/site/kubernetes/audit.ts';
+import { openSite, type Site } from '../../../rig/site/site.ts';
+import { waitFor } from '../../../rig/site/wait.ts';
+import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+
+/** Longer than a terminal's line, and with all that a line, a shell and a URI have a use for. */
+const awkward = `two\nlines\t'"\`$HOME\\ %41+&=é ${'long '.repeat(1000)}end\n`;
+
+describe('what a session in a pod is told', () => {
+  const user = 'pod-env';
+  const fromClient = 'client-only-7c2e';
+  const fromProfile = 'profile-only-90d4';
+  const ofCommand = 'command-only-3ba8';
+  let site: Site;
+  let pods: PodHost;
+  beforeAll(async () => {
+    site = await openSite();
+    pods = await startPodHost(site, {
+      ...{ mode: 'forced', users: { [user]: ['tty'] } },
+      profile: { environment: { set: { SITE_VALUE: fromProfile, AWKWARD: awkward } } },
+    });
+  }, 600_000);
+  afterAll(() => pods.stop());
+
+  const given = ['-o', `SetEnv=LC_MARK=${fromClient}`];
+  const session = (options: readonly string[], command: string) =>
+    pods.host.ssh(user, [...options, ...given, command]);
+
+  /** URIs of the execs in the user's pods; an exec is told when it has ended. */
+  const execs = (mark: AuditMark): Promise<string[]> =>
+    waitFor({ what: 'the exec in the audit log', timeoutMs: 20_000 }, async () => {
+      const uris = (await site.audit.since(mark))
+        .filter(({ objectRef }) => objectRef?.namespace === `u-${user}`)
+        .filter(({ objectRef }) => objectRef?.subresource === 'exec')
+        .map(({ requestURI }) => decodeURIComponent(requestURI.replaceAll('+', ' ')));
+      return uris.some((uri) => uri.includes('BERTH_CONNECTION=')) ? uris : undefined;
+    });
+
+  it.each([
+    ['without a terminal', ['-T']],
+    ['with a terminal', ['-tt']],
+  ])('arrives, and is neither in the audit log nor on a command line, %s', async (_, options) => {
+    const mark = await site.audit.mark();
+    const look = `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo; done 2>/dev/null`;
+    const { exitCode, stdout, stderr } = await session(
+      options,
+      `echo "<$LC_MARK> <$SITE_VALUE>"; echo begin; ${look} # ${ofCommand}`,
+    );
+    expect([exitCode, stderr.replaceAll(/Connection to .* closed\.\r?\n/g, '')]).toEqual([0, '']);
+    const [said = '', lines = ''] = stdout.toString().replaceAll('\r', '').split('begin\n');
+    expect(said).toBe(`<${fromClient}> <${fromProfile}>\n`);
+    // Positive control: the pod's own process, and ours around the command.
+    expect(lines).toContain('sleep infinity');
+    expect(lines).toContain('/bin/sh -c ');
+    for (const value of [fromClient, fromProfile]) expect(lines).not.toContain(value);
+    const uris = (await execs(mark)).join('\n');
+    for (const value of [fromClient, fromProfile, ofCommand, 'SITE_VALUE'])
+      expect(uris).not.toContain(value);
+  });
+
+  it.each([
+    ['without a terminal', ['-T'], ''],
+    ['with a terminal', ['-tt'], 'stty -opost; '],
+  ])('arrives to the byte, %s', async (_, options, before) => {
+    const { stdout } = await session(options, `${before}printf '%s' "$AWKWARD"`);
+    expect(stdout.toString()).toBe(awkward.replace('$HOME', pods.host.account(user).home));
+  });
+
+  it('leaves what the client types to the command, also what is typed at once', async () => {
+    const input = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 256));
+    const { stdout } = await pods.host.ssh(user, [...given, 'cat'], { input });
+    expect(stdout.equals(input)).toBe(true);
+  });
+
+  it('has nothing of ours but the mark of the connection', async () => {
+    const { stdout } = await session(['-n'], `echo "\${#SITE_VALUE}"; env | grep -ci berth_`);
+    expect(stdout.toString()).toBe(`${fromProfile.length}\n1\n`);
+  });
+});

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CertificateAuthority } from '../../../../rig/site/certificates.ts';
+import { run } from '../../../../rig/node/client.ts';
+import type { RelayPod } from '../../../../rig/exec/relay-pod.ts';
+import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
+
+let box: RelayPod;
+
+withRelayPod((made) => {
+  box = made;
+});
+
+const sh = (script: string): string[] => ['sh', '-c', script];
+
+describe('a command in a pod', () => {
+  it.each([0, 1, 42, 126, 127, 137, 255])('ends with its own exit code %i', async (code) => {
+    expect((await box.run(sh(`exit ${code}`))).exitCode).toBe(code);
+  });
+
+  it('has standard error apart, and the words that it was given', async () => {
+    const words = ['a b', '', '*', '"', 'é\n', '&x=%41+'];
+    const { exitCode, stdout, stderr } = await box.run([
+      ...sh('printf "<%s>" "$@"; echo wrong >&2'),
+      'sh',
+      ...words,
+    ]);
+    expect(stdout.toString()).toBe(words.map((word) => `<${word}>`).join(''));
+    expect([exitCode, stderr]).toEqual([0, 'wrong\n']);
+  });
+
+  it('hears the end of standard input, and gives back every byte', async () => {
+    const input = Buffer.concat([Buffer.from([0, 255, 3, 10, 13]), randomBytes(3_000_000)]);
+    const { exitCode, stdout } = await box.run(['cat'], { input });
+    expect(exitCode).toBe(0);
+    expect(stdout.equals(input)).toBe(true);
+  });
+
+  it('works with two gigabytes of address space, as some login nodes allow', async () => {
+    const input = randomBytes(1_000_000);
+    const words = ['-c', 'ulimit -v 2000000; exec "$@"', 'limited', ...box.words(['cat'])];
+    const { exitCode, stdout, stderr } = await run('/bin/bash', words, { input });
+    expect([exitCode, stderr]).toEqual([0, '']);
+    expect(stdout.equals(input)).toBe(true);
+  });
+
+  it('says much on both at once, and nothing of it is lost', async () => {
+    const { exitCode, stdout, stderr } = await box.run(
+      sh('head -c 2000000 /dev/zero >&2 & head -c 5000000 /dev/zero; wait; exit 3'),
+    );
+    expect([exitCode, stdout.length, stderr.length]).toEqual([3, 5_000_000, 2_000_000]);
+  });
+
+  it('that is not in the image is 255 and says so', async () => {
+    const { exitCode, stderr } = await box.run(['/no/such/program']);
+    expect(exitCode).toBe(255);
+    expect(stderr).toMatch(/^relay: exec-failed-in-pod: .*\/no\/such\/program/);
+  });
+
+  it('ends while its standard input is still open', async () => {
+    const relay = box.begin(sh('echo done; exit 7')).read();
+    expect(await relay.ended).toBe(7);
+    expect(relay.stdout).toBe('done\n');
+  });
+
+  it('ends while somebody goes on writing to it', async () => {
+    // More than some 200 KB that nobody reads is Kubernetes' own: kubectl exec hangs with it as well.
+    for (let turn = 0; turn < 5; turn += 1) {
+      const { exitCode, stdout, stderr } = await box.run(['head', '-n', '1'], {
+        input: Buffer.from('yes\n'.repeat(20_000)),
+      });
+      expect([exitCode, stdout.toString(), stderr]).toEqual([0, 'yes\n', '']);
+    }
+  });
+
+  it('runs thirty times at once, each with its own', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 30 }, async (_, index) => {
+        const { exitCode, stdout, stderr } = await box.run(sh(`cat; exit ${index}`), {
+          input: `mine is ${index}`,
+          timeout: 90_000,
+        });
+        return [exitCode, stdout.toString(), stderr];
+      }),
+    );
+    expect(results).toEqual(results.map((_, index) => [index, `mine is ${index}`, '']));
+  }, 120_000);
+});
+
+describe('where only v4 is spoken', () => {
+  const protocols = ['v4.channel.k8s.io'] as const;
+
+  it('exit code and output arrive', async () => {
+    const { exitCode, stdout, stderr } = await box.run(sh('echo out; echo err >&2; exit 9'), {
+      protocols,
+    });
+    expect([exitCode, stdout.toString()]).toEqual([9, 'out\n']);
+    expect(stderr).toContain('err\n');
+  });
+
+  it('it is said that the end of standard input can not be', async () => {
+    const { exitCode, stdout, stderr } = await box.run(['head', '-n', '1'], {
+      protocols,
+      input: 'line\nmore',
+    });
+    expect([exitCode, stdout.toString()]).toEqual([0, 'line\n']);
+    expect(stderr).toContain('relay: exec-no-half-close: ');
+  });
+});
+
+describe('who may not', () => {
+  const refused = async (options: Parameters<RelayPod['run']>[1]) => {
+    const { exitCode, stdout, stderr } = await box.run(['true'], options);
+    expect([exitCode, stdout.length]).toEqual([255, 0]);
+    return stderr;
+  };
+
+  it('has a token that is none', async () => {
+    expect(await refused({ server: { token: 'none' } })).toMatch(
+      /^relay: exec-unauthorized: .* 401/,
+    );
+  });
+
+  it('asks for a pod that is gone, or a container that never was', async () => {
+    expect(await refused({ pod: 'gone' })).toMatch(/^relay: exec-no-pod: .*"gone" not found/);
+    expect(await refused({ container: 'other' })).toMatch(
+      /^relay: exec-refused: .*container other is not valid/,
+    );
+  });
+
+  it('has no right to that namespace', async () => {
+    expect(await refused({ namespace: 'kube-system' })).toMatch(/^relay: exec-forbidden: .* 403/);
+  });
+
+  it('meets a server that is not the one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-relay-ca-'));
+    try {
+      const { cert } = await CertificateAuthority.create(folder);
+      const ca = await readFile(cert, 'utf8');
+      expect(await refused({ server: { ca } })).toMatch(/^relay: exec-certificate: /);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('finds nobody there', async () => {
+    expect(await refused({ server: { url: 'https://127.0.0.1:9' } })).toMatch(
+      /^relay: exec-unreachable: .*ECONNREFUSED/,
+    );
+  });
+});

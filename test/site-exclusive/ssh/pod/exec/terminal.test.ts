@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { Terminal } from '../../../../conformance/terminal.ts';
+import type { RelayPod } from '../../../../rig/exec/relay-pod.ts';
+import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
+
+let box: RelayPod;
+let terminal: Terminal | undefined;
+
+withRelayPod((made) => {
+  box = made;
+});
+
+afterEach(() => {
+  terminal?.close();
+  terminal = undefined;
+});
+
+/** A terminal with a relay in it, and behind it the shell that somebody sits at. */
+function opened(command: readonly string[], size?: { rows: number; columns: number }): Terminal {
+  const words = box.words(command, { tty: true });
+  const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  const env = { PATH: process.env.PATH ?? '' };
+  const local = ['sh', '-c', `${quoted}; echo "relay ended: $?"; stty -a; echo over`];
+  terminal = Terminal.open({ env }, local, size);
+  return terminal;
+}
+
+describe('the terminal of a session', () => {
+  it('has the size of the window, from the start and when it changes', async () => {
+    const screen = opened(['sh', '-c', 'while :; do stty size; sleep 0.2; done'], {
+      rows: 31,
+      columns: 97,
+    });
+    await screen.shows(/31 97/);
+    await screen.resize(44, 132);
+    await screen.shows(/44 132/);
+    screen.type('\u0003');
+    await screen.shows(/relay ended: 130/);
+  });
+
+  it('hands on every key: ctrl-C ends what runs inside and not the session', async () => {
+    const screen = opened(['sh']);
+    await screen.shows(/# /);
+    screen.type("sh -c 'echo $((6 * 7)) waits; exec sleep 100'\r");
+    await screen.shows(/42 waits/);
+    screen.type('\u0003');
+    await screen.shows(/# /);
+    screen.type('echo still $((40 + 2))\r');
+    await screen.shows(/still 42/);
+    screen.type('\u0004');
+    await screen.shows(/relay ended: 0/);
+  });
+
+  it('shows what is said byte for byte: a line feed alone stays one', async () => {
+    const screen = opened(['sh', '-c', "stty -opost; printf 'up\\ndown\\tend'"]);
+    await screen.shows(/up\ndown\tend/);
+    await screen.shows(/relay ended: 0/);
+  });
+
+  it.each([
+    ['the command ends', 'exit 5', /relay ended: 5/],
+    ['the command dies', 'kill -9 $$', /relay ended: 137/],
+  ])('is as it was when %s', async (_what, script, end) => {
+    const screen = opened(['sh', '-c', `sleep 0.2; ${script}`]);
+    await screen.shows(end);
+    const [modes = ''] = await screen.shows(/[^]*over/);
+    for (const mode of ['opost', 'icanon', 'echo', 'isig', 'icrnl', 'ixon', 'iexten'])
+      expect(modes.split(/[\s;]+/)).toContain(mode);
+  });
+
+  it('is as it was when the session is ended from outside', async () => {
+    const screen = opened(['sh', '-c', 'echo pid; sleep 100']);
+    await screen.shows(/pid/);
+    const pids = await box.running();
+    expect(pids).toHaveLength(1);
+    for (const pid of pids) process.kill(pid, 'SIGTERM');
+    await screen.shows(/session-signalled: the session was ended by SIGTERM/);
+    await screen.shows(/relay ended: 255/);
+    const [modes = ''] = await screen.shows(/[^]*over/);
+    for (const mode of ['opost', 'icanon', 'echo']) expect(modes.split(/[\s;]+/)).toContain(mode);
+  });
+
+  it('is as it was when nothing ran at all', async () => {
+    const words = box.words(['true'], { tty: true, pod: 'gone' });
+    const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+    terminal = Terminal.open({ env: { PATH: process.env.PATH ?? '' } }, [
+      ...['sh', '-c', `${quoted}; echo "relay ended: $?"; stty -a; echo over`],
+    ]);
+    await terminal.shows(/relay ended: 255/);
+    const [modes = ''] = await terminal.shows(/[^]*over/);
+    expect(modes.split(/[\s;]+/)).toContain('opost');
+  });
+});

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LiveCluster } from '../../../rig/site/live-cluster.ts';
+import { ensureNode } from '../../../rig/site/node/node.ts';
+import { openSite, type Site } from '../../../rig/site/site.ts';
+import { waitFor } from '../../../rig/site/wait.ts';
+import { refusal } from '../../../rig/node/refusal.ts';
+import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
+
+/** Each user has the profile of the same fault. */
+const faults = ['away', 'denied', 'never', 'place', 'quota', 'policy', 'mount', 'crowd'] as const;
+const userOf = (fault: string): string => `pf-${fault}`;
+const namespaceOf = (fault: string): string => `u-${userOf(fault)}`;
+
+let site: Site;
+let pods: PodHost;
+let cluster: LiveCluster;
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  const { registry } = await ensureNode(site);
+  const [address = ''] = registry.address.split(':');
+  pods = await startPodHost(site, {
+    mode: 'forced',
+    users: Object.fromEntries(faults.map((fault) => [userOf(fault), []])),
+    sshYml: { rules: faults.map((fault) => ({ profile: fault, users: [userOf(fault)] })) },
+    profiles: {
+      away: { image: `${address}:9/tools:1`, pull: 'always' },
+      denied: { image: `${registry.address}/private:1`, pull: 'always' },
+      never: { image: 'localhost/never-built:1', pull: 'never' },
+      place: { pod: { node_selector: { 'example.org/gpus': 'many' } }, deadline: '3s' },
+      mount: { mounts: [{ source: '/home/of/nobody', target: '/data' }], deadline: '5s' },
+      ...{ quota: {}, policy: {}, crowd: {} },
+    },
+  });
+});
+afterAll(async () => {
+  await cluster.kubectl(['delete', ...policyNames, '--ignore-not-found']);
+  await cluster.deleteNamespaces(faults.map(namespaceOf));
+  await pods.stop();
+});
+
+const policyNames = [
+  'validatingadmissionpolicybinding/pf-policy',
+  'validatingadmissionpolicy/pf-policy',
+];
+const podNames = async (fault: string): Promise<string> =>
+  (await site.kubectl(['-n', namespaceOf(fault), 'get', 'pods', '-o', 'name'])).stdout;
+/** What the session's one line says, and that nothing of it stays on the cluster. */
+const refused = async (fault: string): Promise<{ line: string; code: string }> => {
+  const { line, code } = await refusal(pods.host, userOf(fault), { timeout: 90_000 });
+  await expect.poll(() => podNames(fault), { timeout: 20_000 }).toBe('');
+  return { line, code };
+};
+/** The first login makes the namespace; what is in it is the fault. */
+const makeNamespace = async (fault: string): Promise<void> => {
+  expect(await pods.host.ssh(userOf(fault), ['true'])).toMatchObject({ exitCode: 0 });
+};
+
+describe('a pod that cannot start', () => {
+  it('tells that the registry does not answer', async () => {
+    const { line, code } = await refused('away');
+    expect(code).toBe('pod-registry-unreachable');
+    expect(line).toContain('cannot be fetched: its registry does not answer: ');
+    // The kubelet has tried twice, with 10 to 30 seconds between.
+    expect(line).toMatch(/ImagePullBackOff: .*:9\/.*connection refused/);
+  });
+
+  it('tells that the registry does not let the cluster have the image', async () => {
+    const { line, code } = await refused('denied');
+    expect(code).toBe('pod-image-denied');
+    expect(line).toContain('its registry does not let the cluster have it: ErrImagePull: ');
+  });
+
+  it('tells that the image is not on the node, where none is pulled', async () => {
+    const { line, code } = await refused('never');
+    expect(code).toBe('pod-image-missing');
+    expect(line).toContain('the image of your session is not on its node: ');
+    expect(line).toContain('localhost/never-built:1');
+  });
+
+  it('tells that no node has a place for it, and for how long it has asked', async () => {
+    const { line, code } = await refused('place');
+    expect(code).toBe('pod-unschedulable');
+    expect(line).toContain('did not start within 3 s (waiting for a place on the cluster): ');
+    expect(line).toContain("didn't match Pod's node affinity/selector");
+  });
+
+  it('tells which folder its node does not have', async () => {
+    const { line, code } = await refused('mount');
+    expect(code).toBe('pod-start-deadline');
+    expect(line).toContain('/home/of/nobody is not a directory');
+  });
+
+  it('tells of the quota', async () => {
+    await makeNamespace('quota');
+    await cluster.create({
+      ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
+      metadata: { name: 'few', namespace: namespaceOf('quota') },
+      spec: { hard: { 'requests.memory': '1Mi' } },
+    });
+    const { line, code } = await refused('quota');
+    expect(code).toBe('pod-quota');
+    expect(line).toContain('there is no room for your session in your quota: ');
+    expect(line).toContain('limited: requests.memory=1Mi');
+  });
+
+  it('tells what a policy of the cluster says', async () => {
+    await makeNamespace('policy');
+    const kubernetes = { apiVersion: 'admissionregistration.k8s.io/v1' };
+    await cluster.create(
+      {
+        ...{ ...kubernetes, kind: 'ValidatingAdmissionPolicy', metadata: { name: 'pf-policy' } },
+        spec: {
+          matchConstraints: {
+            resourceRules: [
+              { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] },
+            ],
+          },
+          validations: [{ expression: 'false', message: 'no sessions on Sundays' }],
+        },
+      },
+      {
+        ...kubernetes,
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata: { name: 'pf-policy' },
+        spec: {
+          policyName: 'pf-policy',
+          validationActions: ['Deny'],
+          matchResources: {
+            namespaceSelector: {
+              matchLabels: { 'kubernetes.io/metadata.name': namespaceOf('policy') },
+            },
+          },
+        },
+      },
+    );
+    await waitFor({ what: 'the policy to hold', timeoutMs: 20_000 }, async () =>
+      (await pods.host.ssh(userOf('policy'), ['true'])).exitCode === 0 ? undefined : true,
+    );
+    const { line, code } = await refused('policy');
+    expect(code).toBe('pod-refused');
+    expect(line).toMatch(/the cluster refuses your session: .*: no sessions on Sundays/);
+  });
+});
+
+describe('thirty connections at once, each with a pod of its own', () => {
+  it('get one, or are told that the quota is used up', { timeout: 150_000 }, async () => {
+    await makeNamespace('crowd');
+    await expect.poll(() => podNames('crowd'), { timeout: 20_000 }).toBe('');
+    await cluster.create({
+      ...{ apiVersion: 'v1', kind: 'ResourceQuota' },
+      metadata: { name: 'few', namespace: namespaceOf('crowd') },
+      spec: { hard: { pods: '6' } },
+    });
+    const ends = await Promise.all(
+      Array.from({ length: 30 }, async () => {
+        const command = ['echo in; sleep 2'];
+        const { exitCode, stdout, stderr } = await pods.host.ssh(userOf('crowd'), command, {
+          timeout: 120_000,
+        });
+        return { exitCode, said: `${stdout.toString()}${stderr}` };
+      }),
+    );
+    const admitted = ends.filter(({ exitCode }) => exitCode === 0);
+    expect(admitted.length).toBeGreaterThanOrEqual(6);
+    expect(admitted.length).toBeLessThan(30);
+    for (const { exitCode, said } of ends)
+      if (exitCode === 0) expect(said).toBe('in\n');
+      else {
+        expect(exitCode, said).toBe(255);
+        expect(said).toMatch(
+          /^login: there is no room for your session in your quota: .*\[pod-quota, /,
+        );
+        expect(said).toContain('limited: pods=6');
+      }
+    await expect.poll(() => podNames('crowd'), { timeout: 60_000 }).toBe('');
+  });
+});

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureNode } from '../../../rig/site/node/node.ts';
+import { installed } from '../../../rig/site/portal.ts';
+import { openSite } from '../../../rig/site/site.ts';
+import { run } from '../../../rig/node/client.ts';
+import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+
+const files = join(installed, 'files');
+
+describe('an image that has no sftp-server and no scp', () => {
+  let pods: PodHost;
+  let folder: string;
+  let there: string;
+  const bytes = randomBytes(3_000_000);
+
+  beforeAll(async () => {
+    const site = await openSite();
+    const image = await (await ensureNode(site)).image('busybox');
+    pods = await startPodHost(site, {
+      ...{ mode: 'forced', users: { 'pod-tess': [] } },
+      profile: { image, lifetime: 'user', shell: '/bin/sh' },
+    });
+    folder = await mkdtemp(join(tmpdir(), 'berth-transfer-'));
+    there = join(folder, 'there');
+    await writeFile(there, bytes);
+  }, 600_000);
+  afterAll(async () => {
+    await pods.stop();
+    await rm(folder, { recursive: true });
+    await rm(files, { recursive: true, force: true });
+  });
+
+  const client = (program: 'sftp' | 'scp', words: readonly string[], input = '') => {
+    const { port } = pods.host;
+    const options = [...pods.host.clientOptions('pod-tess'), '-P', String(port)];
+    return run(program, [...options, ...words], { input });
+  };
+  const sftp = (back: string) =>
+    client(
+      'sftp',
+      ['-b', '-', 'pod-tess@127.0.0.1'],
+      `put ${there} ${back}\nget ${back} ${folder}/${back}\n`,
+    );
+
+  it('says so, where the login node has none to bring', async () => {
+    const { exitCode, stderr } = await client('scp', ['-O', there, 'pod-tess@127.0.0.1:none']);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain('[files-missing, session ');
+    expect(stderr).toContain('send this line to the admins');
+    // sshd shows nothing of what a subsystem says on standard error; syslog has it.
+    expect((await sftp('none')).exitCode).not.toBe(0);
+  });
+
+  it('gets those of the login node, for two clients at once, and sftp works both ways', async () => {
+    await execa(join(installed, 'berth'), ['images', 'files', '--to', files]);
+    for (const { exitCode, stderr } of await Promise.all([sftp('one'), sftp('two')]))
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    for (const back of ['one', 'two'])
+      expect((await readFile(join(folder, back))).equals(bytes)).toBe(true);
+  });
+
+  it('and so does scp of the old protocol', async () => {
+    const sent = await client('scp', ['-O', there, 'pod-tess@127.0.0.1:old']);
+    expect(sent).toMatchObject({ exitCode: 0, stderr: '' });
+    const { stdout } = await pods.host.ssh('pod-tess', ['cat old']);
+    expect(stdout.equals(bytes)).toBe(true);
+  });
+});

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installed, type Portal } from '../../../rig/site/portal.ts';
+import { openSite, type Site } from '../../../rig/site/site.ts';
+import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { root } from '../../../rig/node/refusal.ts';
+import { podPortal } from '../../../rig/node/pod-host.ts';
+
+const profile = { backend: 'pod', image: 'localhost/none:1', lifetime: 'connection' };
+
+/** One API server under two names: for the hook that is two clusters. */
+describe('a login on a node with pods of two clusters', () => {
+  let site: Site;
+  let portal: Portal;
+  let host: SshHost;
+  beforeAll(async () => {
+    site = await openSite();
+    portal = await podPortal(site, { prod: {}, lab: { namespace_prefix: 'u-lab-' } });
+    host = await SshHost.start({
+      ...{ mode: 'forced', images: false, users: { 'two-ada': [] } },
+      etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
+      profiles: {
+        base: { ...profile, pod: { cluster: 'prod' } },
+        lab: { ...profile, pod: { cluster: 'lab' } },
+      },
+    });
+  });
+  afterAll(async () => {
+    await host.stop();
+    await portal.remove();
+    await site.kubectl(['delete', 'namespace', 'u-two-ada', 'u-lab-two-ada', '--wait=false']);
+  });
+
+  it('has the way to both, kept by root and handed over to the user, each with its owner', async () => {
+    const { uid } = host.account('two-ada');
+    const [kept, given] = [`/run/berth/pods/${uid}`, `/run/user/${uid}/berth-pods`];
+    // What a user keeps there makes the steps that are done as the user longer.
+    await root(host, `install -d -m 700 -o two-ada ${given}; cd ${given}; seq 5000 | xargs touch`);
+    const hook = `env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installed}/hooks/pam-session open`;
+    for (let turn = 0; turn < 15; turn += 1) {
+      await root(host, `rm -rf ${kept} ${given}/*.json ${given}/*.refused; ${hook}`);
+      const owners = await root(host, `stat -c '%U %a %n' ${kept}/* ${given}/*.*`);
+      expect(owners.trim().split('\n').sort(), await host.log()).toEqual(
+        [
+          ...['lab', 'prod'].map((name) => `root 600 ${kept}/${name}.json`),
+          ...['lab', 'prod'].map((name) => `two-ada 600 ${given}/${name}.json`),
+        ].sort(),
+      );
+    }
+    expect(await host.log()).not.toContain('level=error');
+  });
+});

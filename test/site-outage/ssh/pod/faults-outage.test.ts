@@ -1,0 +1,182 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { withoutApiServer } from '../../../rig/site/kubernetes/api-server-outage.ts';
+import { ensureNode, type TestNode } from '../../../rig/site/node/node.ts';
+import { installed } from '../../../rig/site/portal.ts';
+import { openSite, type Site } from '../../../rig/site/site.ts';
+import { waitFor } from '../../../rig/site/wait.ts';
+import { refusal } from '../../../rig/node/refusal.ts';
+import { leftOver } from '../../../rig/node/left-over.ts';
+import { LiveSession } from '../../../rig/node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 600_000 });
+
+const user = 'pf-out';
+
+let site: Site;
+let node: TestNode;
+let pods: PodHost;
+beforeAll(async () => {
+  site = await openSite();
+  node = await ensureNode(site);
+  pods = await startPodHost(site, {
+    mode: 'forced',
+    users: { [user]: [], 'pf-pull': [], 'pf-warm': [] },
+    sshYml: {
+      rules: [
+        { profile: 'pull', users: ['pf-pull'] },
+        { profile: 'warm', users: ['pf-warm'] },
+        { profile: 'base' },
+      ],
+    },
+    profile: { deadline: '20s' },
+    profiles: {
+      warm: { lifetime: 'user', grace: '1h' },
+      pull: { image: `${node.registry.address}/private:1`, pull: 'always' },
+    },
+  });
+});
+afterAll(() => pods.stop());
+
+const ssh = (...words: string[]) => pods.host.ssh(user, words);
+const live = (command: string) => LiveSession.ready(pods.host, user, command);
+const podNames = async (): Promise<string> =>
+  (await site.kubectl(['-n', `u-${user}`, 'get', 'pods', '-o', 'name'])).stdout;
+const reap = () => pods.host.inside([`${installed}/berth`, 'reap'], { timeout: 60_000 });
+/** The reaper's next turn that finds the cluster well again. */
+const nothingAfterReaping = (): Promise<unknown> =>
+  waitFor({ what: 'nothing to be left', timeoutMs: 60_000, everyMs: 1000 }, async () => {
+    const { exitCode, stderr } = await reap();
+    expect(exitCode, stderr).toBe(0);
+    expect(await podNames()).toBe('');
+    return true;
+  });
+const worksAgain = (): Promise<unknown> =>
+  waitFor({ what: 'a login to work', timeoutMs: 40_000, everyMs: 1000 }, async () => {
+    const { exitCode, stderr } = await ssh('true');
+    expect(exitCode, stderr).toBe(0);
+    return true;
+  });
+
+/** As the cluster itself does five minutes after a node has died. */
+const giveUpPods = (of: string) =>
+  site.kubectl(['-n', `u-${of}`, 'delete', 'pods', '--all', '--wait=false']);
+
+describe('an API server that is away', () => {
+  it('ends sessions with 255 and a reason, and tells who logs in; what was left is reaped', async () => {
+    const session = await live('sleep 300');
+    await withoutApiServer(site, async () => {
+      expect(await session.ended()).toBe(255);
+      expect(session.said).toMatch(/^login: .*\[exec-connection-lost, session [0-9a-f]+\]\. /m);
+      const known = await refusal(pods.host, user);
+      expect(known.code).toBe('exec-unreachable');
+      expect(known.line).toContain('ECONNREFUSED');
+      const unknown = await refusal(pods.host, 'pf-pull');
+      expect(unknown.code).toBe('pod-access-missing');
+      expect(unknown.line).toMatch(/there is no way to your pods at the moment: .*ECONNREFUSED/);
+      const { exitCode, stderr } = await reap();
+      expect(exitCode, stderr).toBe(75);
+    });
+    await nothingAfterReaping();
+    await worksAgain();
+  });
+});
+
+describe('a kubelet that is stopped', () => {
+  it('ends sessions with 255, lets nobody wait for longer than the profile says, and all is well after it', async () => {
+    const session = await live('sleep 300');
+    await node.stop('kubelet');
+    try {
+      expect(await session.ended()).toBe(255);
+      expect(session.said).toMatch(/^login: .*\[[a-z-]+, session [0-9a-f]+\]\. /m);
+      const { code, milliseconds } = await refusal(pods.host, user);
+      expect(code).toMatch(/pod-start-deadline|pod-unschedulable/);
+      expect(milliseconds).toBeLessThan(40_000);
+    } finally {
+      await node.start('kubelet');
+    }
+    await worksAgain();
+    await nothingAfterReaping();
+  });
+});
+
+describe('a node that is dead', () => {
+  it('does not keep the name of the pod that the cluster gave up', async () => {
+    const uids = ['-n', 'u-pf-warm', 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}'];
+    const pod = async (): Promise<string> => {
+      const { exitCode, stdout, stderr } = await site.kubectl(uids);
+      expect(exitCode, stderr).toBe(0);
+      return stdout;
+    };
+    expect((await pods.host.ssh('pf-warm', ['true'])).exitCode).toBe(0);
+    // A close that is still at work removes a pod that is on its way out.
+    const files = async () => (await leftOver(pods.host, 'pf-warm')).files;
+    await expect.poll(files, { timeout: 30_000 }).toEqual([]);
+    const dead = await pod();
+    await node.stop('kubelet');
+    try {
+      await giveUpPods('pf-warm');
+      expect(await pod()).toBe(dead);
+      expect((await refusal(pods.host, 'pf-warm')).code).toMatch(/pod-(start-dead|unsched)/);
+      expect(await pod()).not.toBe(dead);
+    } finally {
+      await node.start('kubelet');
+    }
+    const { stdout, stderr } = await pods.host.ssh('pf-warm', ['echo anew']);
+    expect(stdout.toString(), stderr).toBe('anew\n');
+  });
+});
+
+describe('a node that nobody reaches any more', () => {
+  it('takes its sessions along when the cluster gives it up: who types is told', async () => {
+    const session = await LiveSession.ready(pods.host, 'pf-warm', 'cat');
+    await node.cutOff(async () => {
+      session.client.stdin?.write('is anybody there?\n');
+      await giveUpPods('pf-warm');
+      expect(await session.ended()).toBe(255);
+      expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
+    });
+    // The node, which is back, ends what the cluster gave up; a login at that moment would be told the same.
+    const left = ['-n', 'u-pf-warm', 'get', 'pods', '-o', 'name'];
+    await expect.poll(async () => (await site.kubectl(left)).stdout, { timeout: 60_000 }).toBe('');
+    const { stdout, stderr } = await pods.host.ssh('pf-warm', ['echo anew']);
+    expect(stdout.toString(), stderr).toBe('anew\n');
+  });
+});
+
+describe('a registry that is stopped', () => {
+  it('is told from one that refuses, and asked again by the next login', async () => {
+    const says = async (): Promise<string> => (await refusal(pods.host, 'pf-pull')).code;
+    expect(await says()).toBe('pod-image-denied');
+    await node.stop('docker-registry');
+    try {
+      expect(await says()).toBe('pod-registry-unreachable');
+    } finally {
+      await node.start('docker-registry');
+    }
+    expect(await says()).toBe('pod-image-denied');
+  });
+});
+
+describe('a peer that stops reading', () => {
+  it('makes the command wait and no memory grow, and ends the session when it goes', async () => {
+    const session = await live('exec cat /dev/zero');
+    session.client.stdout?.pause();
+    session.client.kill('SIGSTOP');
+    const pids = (await pods.host.inside(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
+      .toString()
+      .trim()
+      .split('\n');
+    expect(pids).toHaveLength(1);
+    const status = pods.host.path(`/proc/${pids[0] ?? ''}/status`);
+    const peak = async (): Promise<number> =>
+      Number(/VmHWM:\s+(\d+)/.exec(await readFile(status, 'utf8'))?.[1]) / 1024;
+    await expect.poll(peak).toBeGreaterThan(30);
+    await new Promise((resolve) => setTimeout(resolve, 4000));
+    // Node itself has some 45; a second of zeroes is hundreds.
+    expect(await peak()).toBeLessThan(100);
+    await session.cut();
+    await nothingAfterReaping();
+  });
+});

@@ -1,0 +1,123 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { installed, Portal } from '../../rig/site/portal.ts';
+import { openSite } from '../../rig/site/site.ts';
+
+const berth = join(installed, 'berth');
+let portal: Portal;
+
+beforeAll(async () => {
+  portal = await Portal.make(await openSite());
+});
+afterAll(() => portal.remove());
+
+const run = (...args: string[]) =>
+  execa(berth, args, { reject: false, env: { LANG: 'de_DE.UTF-8' }, input: '' });
+
+/** On a terminal, as script(1) makes one. */
+async function onTerminal(args: readonly string[], env: Record<string, string>): Promise<string> {
+  const command = [berth, ...args].map((word) => `'${word}'`).join(' ');
+  const { stdout } = await execa('script', ['-qec', command, '/dev/null'], {
+    reject: false,
+    extendEnv: false,
+    env: { PATH: '/usr/bin:/bin', TERM: 'xterm', LANG: 'C.UTF-8', ...env },
+    stdin: 'ignore',
+  });
+  return stdout;
+}
+
+describe('the command line', () => {
+  it.each([
+    [[], 'which command?'],
+    [['frobnicate'], 'Unknown command: frobnicate'],
+    [['doctr'], 'Did you mean doctor?'],
+    [['doctor', '--usr', 'alice'], 'Unknown argument'],
+    [['doctor', '--user'], 'Not enough arguments following: user'],
+    [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
+    [['doctor', 'alice'], 'Unknown'],
+    [['render'], 'Missing required argument: user'],
+    [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is no version'],
+    [['render', 'policies', '--kubernetes', '1.29'], 'Kubernetes 1.29 has no ValidatingAdmission'],
+    [['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'], 'nothing to Kyverno'],
+    [['token'], 'rotate or setup?'],
+    [['token', 'rotate', '--lifetime', '24'], '--lifetime 24: a time such as 24h'],
+    [['token', 'rotate', '--lifetime', '5m'], '--lifetime 5m: a time from 10m to 365d is wanted'],
+    [['token', 'rotate', '--timeout', '0s'], '--timeout 0s: a time from 1s to 1d is wanted'],
+    [['doctor', '--timeout', '99d'], '--timeout 99d: a time from 1s to 1d is wanted'],
+    [['images', 'gc', '--grace', '9999d'], '--grace 9999d: a time from 0s to 3650d is wanted'],
+    [['plan', '--ssh', '--user', 'a', '--port', '99999'], '--port 99999: a port from 1 to 65535'],
+    [['plan', '--ssh', '--user', 'a', '--port', '0'], '--port 0: a port from 1 to 65535'],
+    [['plan', '--ssh', '--user', 'a', '--port', 'x'], '--port NaN: a port from 1 to 65535'],
+    [['lint', 'sshd', '--port', '99999'], '--port 99999: a port from 1 to 65535'],
+    [['token', 'rotate', '--kubeconfig', 'f', '--cluster', 'c'], 'mutually exclusive'],
+    [['token', 'setup', '--service-account', 'x'], 'NAMESPACE/NAME is wanted'],
+  ])('%j is refused with exit 64 and a next step', async (args, message) => {
+    const { exitCode, stdout, stderr } = await run(...args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(stderr).toMatch(/^berth: .* \[usage\]\nnext: \S/);
+    expect(stderr.split('\n')).toHaveLength(2);
+  });
+
+  it.each([
+    [['--help']],
+    [['plan', '--help']],
+    [['render', '--help']],
+    [['doctor', '--help']],
+    [['token', 'rotate', '--help']],
+    [['token', 'setup', '--help']],
+  ])('%j shows examples and exits 0', async (args) => {
+    const { exitCode, stdout, stderr } = await run(...args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/Examples:\n.*berth /);
+  });
+
+  it('says its version', async () => {
+    expect((await run('--version')).stdout).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+});
+
+describe('on a terminal', () => {
+  const args = (): string[] => ['doctor', '--config', portal.files.berth];
+
+  it('doctor has colours', async () => {
+    expect(await onTerminal(args(), {})).toContain('\u001b[32m✓');
+  });
+
+  it.each([[{ NO_COLOR: '1' }], [{ TERM: 'dumb' }]])('but none with %j', async (env) => {
+    const shown = await onTerminal(args(), env);
+    expect(shown).toContain('✓ node');
+    expect(shown).not.toMatch(/\u001b\[\d+m/);
+  });
+
+  it('is plain ASCII where the locale is', async () => {
+    const shown = await onTerminal(args(), { LC_ALL: 'C', NO_COLOR: '1' });
+    expect(shown).toContain('ok   node');
+    expect(shown).not.toMatch(/[^\u0000-\u007f]/);
+  });
+
+  it('says after a second what it waits for, and takes it away again', async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const address = silent.address();
+    const server = `https://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}`;
+    const slow = await Portal.make(portal.site, {
+      clusters: { slow: { server: { endpoint: server } } },
+      kubeconfig: stringify({
+        clusters: [{ name: 's', cluster: { server } }],
+        users: [{ name: 's', user: { token: 'x' } }],
+        contexts: [{ name: 's', context: { cluster: 's', user: 's' } }],
+      }),
+    });
+    const words = ['doctor', '--timeout', '3s', '--config', slow.files.berth];
+    const [shown, piped] = await Promise.all([onTerminal(words, {}), run(...words)]);
+    silent.close();
+    await slow.remove();
+    expect(shown).toMatch(/\r\u001b\[Kchecking, at most 3s for each \(1 s\)/);
+    expect(shown).toMatch(/\r\u001b\[Kthis host/);
+    expect(piped.stderr).toBe('');
+  });
+});

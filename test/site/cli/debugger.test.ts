@@ -1,0 +1,33 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, it } from 'vitest';
+import { installed } from '../../rig/site/portal.ts';
+
+/** Sends itself the signal that opens Node's debugger, and says what listens then. */
+const script = `
+  const { execFileSync } = require('node:child_process');
+  process.kill(process.pid, 'SIGUSR1');
+  setTimeout(() => {
+    const all = execFileSync('ss', ['-ltnp'], { encoding: 'utf8' });
+    console.log(all.split('\\n').filter((line) => line.includes('pid=' + process.pid + ',')).join());
+  }, 500);
+`;
+
+describe('a client that sends SIGUSR1 to a login that just starts', () => {
+  it('opens no debugger on the host', async () => {
+    for (const name of await readdir(join(installed, 'shell'))) {
+      const [line = ''] = (await readFile(join(installed, 'shell', name), 'utf8')).split('\n');
+      const words = line.split(' ');
+      const node = words.find((word) => word.endsWith('/node')) ?? '';
+      const options = words.filter((word) => word.startsWith('--'));
+      const { stdout } = await execa(node, [...options, '-e', script]);
+      expect(stdout).toBe('');
+    }
+  });
+
+  it('would, without that option', async () => {
+    const { stdout } = await execa(process.execPath, ['-e', script]);
+    expect(stdout).toContain('127.0.0.1:9229');
+  });
+});

@@ -1,0 +1,201 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { ensureAccount } from '../../rig/site/accounts.ts';
+import { installed, Portal, pullSecretName } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+
+let site: Site;
+let portal: Portal;
+/** Of no user: dry runs need a namespace that is there. */
+const namespace = 'r-rendered';
+const unknownUser = [
+  '--user',
+  'rendered',
+  '--uid',
+  '5001',
+  '--gid',
+  '5001',
+  '--groups',
+  '6000,5001',
+];
+
+beforeAll(async () => {
+  site = await openSite();
+  await ensureAccount('alice');
+  portal = await Portal.make(site, {
+    hookEnv: { NAMESPACE_PREFIX: 'r-' },
+    clusters: { prod: { namespace_prefix: 'r-' } },
+  });
+  await site.kubectl(['create', 'namespace', namespace]);
+});
+afterAll(async () => {
+  await site.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  await portal.remove();
+});
+
+describe('the parameters of the policies', () => {
+  it('are refused at their line and column, in a file of one document', async () => {
+    const file = join(portal.folder, 'admission.yml');
+    for (const [text, message] of [
+      ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
+      ['images: []\nimage: []\n', ':2:1: image is unknown: is images meant?'],
+      ['images: []\n---\nnfs: []\n', ':2:1: broken YAML: a second document begins here'],
+    ] as const) {
+      await writeFile(file, text);
+      const args = ['render', 'policies', '--parameters', file];
+      const { exitCode, stdout, stderr } = await execa(join(installed, 'berth'), args, {
+        reject: false,
+      });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 78, stdout: '' });
+      expect(stderr).toContain(`${file}${message}`);
+    }
+  });
+});
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> };
+  readonly data?: Record<string, string>;
+}
+
+const documents = (text: string): Rendered[] =>
+  parseAllDocuments(text).map((one) => one.toJS() as Rendered);
+
+describe('berth render', () => {
+  it.each([['yaml'], ['json']])('prints %s that the API server takes', async (format) => {
+    const { stdout, exitCode } = await portal.berth('render', ...unknownUser, '-o', format);
+    expect(exitCode).toBe(0);
+    const tried = await site.kubectl(['apply', '--dry-run=server', '-f', '-'], { input: stdout });
+    expect(tried).toMatchObject({ exitCode: 0 });
+    expect(tried.stdout).toContain(`namespace/${namespace}`);
+    expect(tried.stdout).toContain(
+      'rolebinding.rbac.authorization.k8s.io/rendered-ood-user created',
+    );
+  });
+
+  it('has the identity of a user whom this host does not know from the command line', async () => {
+    const { stdout } = await portal.berth('render', ...unknownUser);
+    expect(documents(stdout)[0]?.metadata.annotations).toMatchObject({
+      'openondemand.org/uid': '5001',
+      'openondemand.org/gid': '5001',
+      'openondemand.org/groups': '5001,6000',
+    });
+  });
+
+  it('has the identity of an account from this host', async () => {
+    const { stdout } = await portal.berth('render', '--user', 'alice');
+    const { stdout: uid } = await execa('id', ['-u', 'alice']);
+    expect(documents(stdout)[0]?.metadata.annotations).toMatchObject({
+      'openondemand.org/uid': uid,
+    });
+  });
+
+  it('asks no cluster: one that is dead does not matter', async () => {
+    const dead = await Portal.make(site, {
+      clusters: { dead: { server: { endpoint: 'https://127.0.0.1:1' } } },
+    });
+    expect(await dead.berth('render', ...unknownUser)).toMatchObject({ exitCode: 0, stderr: '' });
+    await dead.remove();
+  });
+
+  it('leaves the Secret out, so that what is applied never overwrites the real one', async () => {
+    const { stdout } = await portal.berth('render', ...unknownUser);
+    expect(documents(stdout).some(({ kind }) => kind === 'Secret')).toBe(false);
+    expect(stdout).toContain(`# Secret ${namespace}/${pullSecretName} is left out here`);
+    expect(stdout).not.toContain('dXNlcjpwYXNz');
+  });
+
+  it('prints it into a pipe where that is asked for', async () => {
+    const { stdout } = await portal.berth('render', ...unknownUser, '--show-secrets');
+    const secret = documents(stdout).find(({ kind }) => kind === 'Secret');
+    const config = Buffer.from(secret?.data?.['.dockerconfigjson'] ?? '', 'base64').toString();
+    expect(config).toContain('dXNlcjpwYXNz');
+  });
+
+  it.each([
+    ['022', 64],
+    ['077', 0],
+  ])('into a file made with umask %s: exit %i', async (umask, exitCode) => {
+    const file = join(portal.folder, `out-${umask}`);
+    const command = [
+      join(installed, 'berth'),
+      'render',
+      ...unknownUser,
+      '--show-secrets',
+      '--config',
+      portal.files.berth,
+    ];
+    const script = `umask ${umask}; exec "$@" > ${file}`;
+    const result = await execa('sh', ['-c', script, 'sh', ...command], { reject: false });
+    expect(result.exitCode).toBe(exitCode);
+    if (exitCode !== 0) expect(result.stderr).toContain('umask 077');
+  });
+
+  it('wants to know which cluster is meant where there are several', async () => {
+    await portal.writeCluster('other');
+    const { exitCode, stderr } = await portal.berth('render', ...unknownUser);
+    await rm(join(portal.files.clustersDir, 'other.yml'));
+    expect(exitCode).toBe(64);
+    expect(stderr).toBe(
+      'berth: which cluster? There are other, prod [usage]\nnext: Each has settings of its own: name one with --cluster.',
+    );
+  });
+
+  it('leaves what fills in out of the policies for a cluster that cannot, and says what that means', async () => {
+    const file = join(portal.folder, 'admission.yml');
+    const policies = async (text: string, ...args: string[]) => {
+      await writeFile(file, text);
+      return portal.run('berth', ['render', 'policies', '--parameters', file, ...args]);
+    };
+
+    for (const version of ['1.34', 'v1.35.4']) {
+      const old = await policies('{}', '--kubernetes', version);
+      expect(old.stdout).not.toContain('kind: Mutating');
+      expect(old.stdout).toContain('kind: ValidatingAdmissionPolicyBinding');
+      expect(old.stderr).toContain(
+        "OnDemand's adapter do not say supplementalGroupsPolicy: Strict",
+      );
+    }
+    const merge = 'supplemental_groups_policy: Merge';
+    // Who brings the image writes its /etc/group: then the images must be the site's.
+    const warned = await policies(merge, '--kubernetes', '1.33');
+    expect(warned.stderr).toContain('name the images in admission.yml');
+    const images = `${merge}\nimages: [registry.example.org/site/*]`;
+    expect((await policies(images, '--kubernetes', '1.33')).stderr).toBe('');
+    for (const args of [[], ['--kubernetes', '1.36']]) {
+      const { stdout, stderr } = await policies('{}', ...args);
+      expect(stdout).toContain('kind: MutatingAdmissionPolicyBinding');
+      expect(stderr).toBe('');
+    }
+  });
+
+  it.each([
+    [['--user', 'nobody-of-that-name'], 67, 'user-unknown'],
+    [['--user', '../etc', '--uid', '1', '--gid', '1'], 64, 'user-name-invalid'],
+    [['--user', 'x', '--uid', '-3', '--gid', '1'], 64, 'usage'],
+    [['--user', 'x', '--uid', '3000'], 64, 'usage'],
+    [['--user', 'alice', '--cluster', 'prd'], 64, 'cluster-unknown'],
+  ])('%j: exit %i, %s', async (args, exitCode, code) => {
+    const result = await portal.berth('render', ...args);
+    expect(result).toMatchObject({ exitCode, stdout: '' });
+    expect(result.stderr).toContain(`[${code}]`);
+    expect(result.stderr).toMatch(/\nnext: \S/);
+  });
+
+  it('shows what a file says without its power over the terminal', async () => {
+    const file = join(portal.folder, 'berth-bad.yml');
+    await writeFile(file, '"\\e[31mred": 1\n', { mode: 0o644 });
+    const { exitCode, stderr } = await portal.run('berth', [
+      'render',
+      '--user',
+      'alice',
+      '--config',
+      file,
+    ]);
+    expect(exitCode).toBe(78);
+    expect(stderr).not.toContain('\u001b');
+  });
+});

@@ -1,0 +1,290 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { seeded } from '../../rig/random.ts';
+import { hookKubeconfig, installed, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { times } from '../../rig/soak.ts';
+
+let site: Site;
+let portal: Portal;
+
+beforeAll(async () => {
+  site = await openSite();
+  portal = await Portal.make(site);
+});
+afterAll(() => portal.remove());
+
+/** Root's kubeconfig as an admin keeps it: with comments, and a token that is soon over. */
+async function commented(): Promise<string> {
+  const { stdout: token } = await site.kubectl(
+    '-n ondemand create token berth-hook --duration=10m'.split(' '),
+  );
+  return `# root's, for the pre-PUN hook
+apiVersion: v1
+kind: Config
+clusters:
+    - name: c      # the one and only
+      cluster: { server: "${site.server}", certificate-authority: ${site.ca.file} }
+users:
+    - name: someone-else
+      user: {token: not-to-be-touched}
+    - name: hook
+      user:
+        token: '${token.trim()}' # renewed by berth
+contexts: [{name: c, context: {cluster: c, user: hook}}]
+current-context: c
+`;
+}
+
+const read = (): Promise<string> => readFile(portal.files.kubeconfig, 'utf8');
+
+/** The token of an entry, wherever in the file it stands. */
+function tokenOf(text: string, user: string): string {
+  const { users } = parse(text) as { users: { name: string; user: { token: string } }[] };
+  return users.find(({ name }) => name === user)?.user.token ?? '';
+}
+
+async function nameOf(token: string): Promise<string> {
+  const { stdout } = await site.kubectl(['auth', 'whoami', '-o', 'name'], { token });
+  const review = await site.kubectl(['auth', 'whoami', '-o', 'json'], { token });
+  return stdout === '' && review.stdout === ''
+    ? ''
+    : (JSON.parse(review.stdout) as { status: { userInfo: { username: string } } }).status.userInfo
+        .username;
+}
+
+const hook = 'system:serviceaccount:ondemand:berth-hook';
+
+describe('berth token rotate', () => {
+  beforeEach(async () => {
+    await writeFile(portal.files.kubeconfig, await commented(), { mode: 0o600 });
+  });
+
+  it('puts a new token that works in the place of the old one, and changes no other byte', async () => {
+    const before = await read();
+    const { exitCode, stdout, stderr } = await portal.berth('token', 'rotate');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    const after = await read();
+    const [oldToken, newToken] = [tokenOf(before, 'hook'), tokenOf(after, 'hook')];
+    expect(newToken).not.toBe(oldToken);
+    expect(after).toBe(before.replace(oldToken, newToken));
+    expect(await nameOf(newToken)).toBe(hook);
+    expect((await stat(portal.files.kubeconfig)).mode & 0o777).toBe(0o600);
+    expect(stdout).toMatch(
+      /^prod: ondemand\/berth-hook has a new token in .*kubeconfig, user hook\n/,
+    );
+    expect(stdout).toMatch(/good until \S+Z \((24 h|23 h 59 min)\)/);
+    for (const secret of [oldToken, newToken])
+      expect(stdout + stderr).not.toContain(secret.slice(0, 40));
+  });
+
+  it('tells scripts when the old and the new token end', async () => {
+    const { stdout } = await portal.berth('token', 'rotate', '-o', 'json', '--lifetime', '2h');
+    const report = JSON.parse(stdout) as {
+      clusters: { status: string; oldExpires: string; expires: string }[];
+    };
+    expect(report.clusters).toHaveLength(1);
+    const [one] = report.clusters;
+    expect(one).toMatchObject({ cluster: 'prod', status: 'rotated' });
+    const minutesLeft = (time = ''): number => Math.round((Date.parse(time) - Date.now()) / 60_000);
+    expect(minutesLeft(one?.oldExpires)).toBeLessThanOrEqual(10);
+    expect(minutesLeft(one?.expires)).toBe(120);
+  });
+
+  it('renews a file by its name alone, without any configuration of the site', async () => {
+    const args = ['token', 'rotate', '--kubeconfig', portal.files.kubeconfig, '--context', 'c'];
+    expect(await portal.run('berth', args)).toMatchObject({ exitCode: 0 });
+    expect(await nameOf(tokenOf(await read(), 'hook'))).toBe(hook);
+  });
+
+  it('succeeds four times at once, and the last token works', async () => {
+    const runs = await Promise.all([1, 2, 3, 4].map(() => portal.berth('token', 'rotate')));
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(runs.map(() => [0, '']));
+    expect(await nameOf(tokenOf(await read(), 'hook'))).toBe(hook);
+  });
+
+  it('leaves a whole file with a token that works, whenever it is killed', async () => {
+    const before = await read();
+    const random = seeded(116);
+    const started = performance.now();
+    expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
+    const whole = performance.now() - started;
+    const signals: unknown[] = [];
+    for (let moment = 0; moment < times(6, 50); moment += 1) {
+      const running = execa(
+        join(installed, 'berth'),
+        ['token', 'rotate', '--config', portal.files.berth],
+        { reject: false },
+      );
+      // Before a third of its time it only loads its program.
+      await sleep(whole * (0.3 + 0.7 * random()));
+      running.kill('SIGKILL');
+      signals.push((await running).signal);
+      const text = await read();
+      expect(text.replace(tokenOf(text, 'hook'), '')).toBe(
+        before.replace(tokenOf(before, 'hook'), ''),
+      );
+      expect(await nameOf(tokenOf(text, 'hook'))).toBe(hook);
+    }
+    expect(signals).toContain('SIGKILL');
+    expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
+  });
+
+  it('writes nothing where the account may not make tokens, and says which right is missing', async () => {
+    await site.kubectl('-n ondemand create serviceaccount powerless'.split(' '));
+    try {
+      const { stdout } = await site.kubectl('-n ondemand create token powerless'.split(' '));
+      const text = (await read()).replace(tokenOf(await read(), 'hook'), stdout.trim());
+      await writeFile(portal.files.kubeconfig, text, { mode: 0o600 });
+      const { exitCode, stderr } = await portal.berth('token', 'rotate');
+      expect(exitCode).toBe(77);
+      expect(stderr).toContain('[api-forbidden]');
+      expect(stderr).toContain('next: Role berth-token-rotate lets the hook renew its own token');
+      expect(await read()).toBe(text);
+    } finally {
+      await site.kubectl('-n ondemand delete serviceaccount powerless'.split(' '));
+    }
+  });
+
+  it("renews with another account's credential where it is told whose token is wanted", async () => {
+    await site.kubectl('-n ondemand create serviceaccount rotator'.split(' '));
+    await site.kubectl(
+      '-n ondemand create rolebinding rotator --role=berth-token-rotate --serviceaccount=ondemand:rotator'.split(
+        ' ',
+      ),
+    );
+    try {
+      const { stdout } = await site.kubectl('-n ondemand create token rotator'.split(' '));
+      const text = (await read()).replace(tokenOf(await read(), 'hook'), stdout.trim());
+      await writeFile(portal.files.kubeconfig, text, { mode: 0o600 });
+      const result = await portal.berth(
+        'token',
+        'rotate',
+        '--service-account',
+        'ondemand/berth-hook',
+      );
+      expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(await nameOf(tokenOf(await read(), 'hook'))).toBe(hook);
+    } finally {
+      await site.kubectl(
+        '-n ondemand delete rolebinding/rotator serviceaccount/rotator'.split(' '),
+      );
+    }
+  });
+
+  it('says that a token which is over cannot renew itself, and how to make a new one', async () => {
+    const part = (value: object): string =>
+      Buffer.from(JSON.stringify(value)).toString('base64url');
+    const dead = `${part({ alg: 'RS256' })}.${part({ sub: hook, exp: 1_700_000_000 })}.c2ln`;
+    const text = (await read()).replace(tokenOf(await read(), 'hook'), dead);
+    await writeFile(portal.files.kubeconfig, text, { mode: 0o600 });
+    const { exitCode, stderr } = await portal.berth('token', 'rotate');
+    expect(exitCode).toBe(78);
+    expect(stderr).toContain('[api-unauthorized]');
+    expect(stderr).toContain('berth token setup --cluster prod --from ADMIN_KUBECONFIG');
+    expect(await read()).toBe(text);
+  });
+
+  it.each([
+    [
+      'a client certificate',
+      async () => {
+        const { cert, key } = await site.certificates.client('someone', []);
+        return { 'client-certificate': cert, 'client-key': key };
+      },
+      'token-not-in-kubeconfig',
+    ],
+    [
+      'a plugin',
+      () => ({ exec: { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/true' } }),
+      'admin-kubeconfig-unsupported',
+    ],
+    ['a token that is no JWT', () => ({ token: '0123456789abcdef' }), 'token-not-service-account'],
+  ] as const)('refuses %s, with what to do', async (_kind, user, code) => {
+    const file = parse(await read()) as { users: unknown[] };
+    file.users = [{ name: 'hook', user: await user() }];
+    await writeFile(portal.files.kubeconfig, stringify(file), { mode: 0o600 });
+    const { exitCode, stderr } = await portal.berth('token', 'rotate');
+    expect(exitCode).toBe(78);
+    expect(stderr).toContain(`[${code}]`);
+    expect(stderr).toMatch(/\nnext: .*(token setup|--service-account)/);
+  });
+
+  it('renews for the others where one cluster is dead', async () => {
+    const endpoint = 'https://127.0.0.1:1';
+    await portal.writeCluster('dead', { server: { endpoint } });
+    const file = parse(await read()) as Record<string, unknown[]>;
+    file.clusters?.push({ name: 'd', cluster: { server: endpoint } });
+    file.contexts?.push({ name: 'd', context: { cluster: 'd', user: 'hook-of-dead' } });
+    file.users?.push({ name: 'hook-of-dead', user: { token: tokenOf(await read(), 'hook') } });
+    await writeFile(portal.files.kubeconfig, stringify(file), { mode: 0o600 });
+    const before = await read();
+    const both = await portal.berth('token', 'rotate');
+    await execa('rm', [join(portal.files.clustersDir, 'dead.yml')]);
+    expect(both.exitCode).toBe(75);
+    expect(both.stderr).toContain('[api-unreachable]');
+    expect(both.stdout).toContain('prod: ondemand/berth-hook has a new token');
+    expect(tokenOf(await read(), 'hook')).not.toBe(tokenOf(before, 'hook'));
+    expect(tokenOf(await read(), 'hook-of-dead')).toBe(tokenOf(before, 'hook-of-dead'));
+  });
+});
+
+describe('berth token setup', () => {
+  it("makes root's kubeconfig for the hook from nothing, with an admin's credentials", async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const { exitCode, stdout, stderr } = await portal.berth(
+      ...['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig],
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('user berth-hook@prod');
+    expect((await stat(portal.files.kubeconfig)).mode & 0o777).toBe(0o600);
+    const whoami = await site.kubectl(['auth', 'whoami', '-o', 'json'], {
+      kubeconfig: portal.files.kubeconfig,
+    });
+    expect(whoami.stdout).toContain(hook);
+    expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
+  });
+
+  it('takes the token that kubectl made, where only kubectl can use the credentials', async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const { stdout: token } = await site.kubectl('-n ondemand create token berth-hook'.split(' '));
+    const result = await execa(
+      join(installed, 'berth'),
+      ['token', 'setup', '--config', portal.files.berth],
+      { input: token, reject: false },
+    );
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(tokenOf(await read(), 'berth-hook@prod')).toBe(token.trim());
+  });
+
+  it("refuses another account's token, and writes nothing", async () => {
+    await execa('rm', ['-f', portal.files.kubeconfig]);
+    const { stdout: token } = await site.kubectl('-n default create token default'.split(' '));
+    const { exitCode, stderr } = await execa(
+      join(installed, 'berth'),
+      ['token', 'setup', '--config', portal.files.berth],
+      { input: token, reject: false },
+    );
+    expect(exitCode).toBe(69);
+    expect(stderr).toContain('[token-does-not-work]');
+    expect(stderr).toContain('takes it for system:serviceaccount:default:default');
+    await expect(read()).rejects.toThrow('ENOENT');
+  });
+
+  it('writes nothing where the hook would go on using another context, and says what to write', async () => {
+    const before = await hookKubeconfig(site);
+    await writeFile(portal.files.kubeconfig, before, { mode: 0o600 });
+    const { exitCode, stderr } = await portal.berth(
+      ...['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig],
+    );
+    expect(exitCode).toBe(78);
+    expect(stderr).toContain(
+      'next: Write into berth.yml: clusters.prod.admin.context: berth-hook@prod',
+    );
+    expect(await read()).toBe(before);
+  });
+});

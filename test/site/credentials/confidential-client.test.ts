@@ -1,0 +1,207 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
+import { storePath } from '../../../src/credentials/root-store.ts';
+import { warningCodes } from '../../rig/log-lines.ts';
+import { commandAs } from '../../rig/site/accounts.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { ensureCommand } from '../../rig/site/packages.ts';
+import { installed, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { end, modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+
+let site: Site;
+let newcomers: Newcomers;
+let portal: Portal;
+let cara: Newcomer;
+let kubectl: OwnKubectl;
+let tokens: PortalTokens;
+let host: BrokerHost | undefined;
+let store: string;
+/** Seconds since the epoch. */
+let began: number;
+/** What must never be where the user can read it. */
+const secrets = new Set<string>();
+/** Every program that was started, with its arguments, by strace. */
+let started: { readonly hook: string; readonly broker: string; readonly user: string };
+
+beforeAll(async () => {
+  site = await openSite();
+  await ensureCommand('strace', 'strace');
+  newcomers = new Newcomers(new LiveCluster(site));
+  portal = await Portal.make(site);
+  await portal.useExchange();
+  secrets.add(site.keycloak.client('ondemand').secret ?? '');
+  cara = await newcomers.come('md-cara');
+  await site.keycloak.addUser(cara.name);
+  kubectl = new OwnKubectl(site, cara);
+  store = storePath(portal.files.stateDir, cara.uid, 'prod');
+  started = {
+    hook: join(portal.folder, 'hook.strace'),
+    broker: join(portal.folder, 'broker.strace'),
+    user: join(cara.home, 'kubectl.strace'),
+  };
+});
+
+afterAll(async () => {
+  await host?.stop();
+  await newcomers.leave();
+  await portal.remove();
+});
+
+const traced = (file: string, ...more: readonly string[]): string[] => [
+  ...['strace', '-f', '-A', '-e', 'trace=execve', '-s', '1000000', '-o', file, ...more],
+];
+
+/** As nginx_stage runs it, and every execve of it and its children in a file. */
+async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
+  began = Math.floor(Date.now() / 1000);
+  tokens = await site.keycloak.login(cara.name);
+  secrets.add(String(tokens.refreshToken));
+  const [strace = '', ...words] = traced(started.hook);
+  const hook = join(installed, 'hooks/pre-pun');
+  return execa(strace, [...words, hook, '--user', cara.name, '--config', portal.files.berth], {
+    reject: false,
+    extendEnv: false,
+    env: portal.environment(tokens),
+    cwd: '/',
+    input: '',
+  });
+}
+
+/** strace wants more than the unit lets its service do. */
+function boot(): Promise<BrokerHost> {
+  return BrokerHost.boot({
+    command: traced(started.broker, join(installed, 'hooks/credential-broker')),
+    config: portal.files.berth,
+    stateDir: portal.files.stateDir,
+    service: [`ReadWritePaths=${portal.folder}`, 'SystemCallFilter='],
+  });
+}
+
+async function endEverywhere(): Promise<void> {
+  await kubectl.endToken();
+  await end(store);
+}
+
+async function rememberRefreshToken(): Promise<void> {
+  const { refreshToken } = JSON.parse(await readFile(store, 'utf8')) as { refreshToken: string };
+  secrets.add(refreshToken);
+}
+
+describe("with OnDemand's confidential client", () => {
+  it('the portal’s token is exchanged for one that the cluster takes', async () => {
+    const { exitCode, stderr } = await tracedLogin();
+
+    expect(exitCode, stderr).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-cara');
+    expect((await kubectl.cache()).token).not.toBe(tokens.accessToken);
+    expect(await modeAndOwner(store)).toBe('0600 0');
+    await rememberRefreshToken();
+  });
+
+  it('the login says that there is no broker where systemd does not run', async ({ skip }) => {
+    skip(await isBooted(), 'systemd runs here and would start the broker');
+    const { stderr } = await portal.prePun(cara.name, tokens);
+    expect(warningCodes(stderr)).toContain('broker-no-systemd');
+  });
+
+  it('kubectl has the broker renew its token, also after the PUN started again', async () => {
+    host = await boot();
+    await host.open(cara.uid);
+    kubectl.host = host;
+    portal.enter = (argv) => host?.enter(argv) ?? argv;
+    for (let start = 0; start < 2; start += 1) {
+      const { token } = await kubectl.cache();
+      await endEverywhere();
+      const whoami = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+      const line = traced(started.user, '-v');
+
+      expect(await kubectl.runUnder(line, ...whoami)).toMatchObject({ stdout: 'oidc:md-cara' });
+
+      expect((await kubectl.cache()).token).not.toBe(token);
+      await rememberRefreshToken();
+      expect(warningCodes((await portal.prePun(cara.name, tokens)).stderr)).toEqual([]);
+    }
+    // The portal's, and one for each renewal: each is good once.
+    expect(secrets.size).toBe(4);
+  });
+
+  it('twenty kubectl at once spend one refresh token', async () => {
+    await endEverywhere();
+    const names = await Promise.all(Array.from({ length: 20 }, () => kubectl.whoami()));
+    expect(new Set(names)).toEqual(new Set(['oidc:md-cara']));
+    await rememberRefreshToken();
+    expect(secrets.size).toBe(5);
+  });
+});
+
+describe('the client’s secret and the refresh tokens', () => {
+  it('are in no file that the user can read and that was written since', async () => {
+    const files = await readableFiles();
+    expect(files).toContain(kubectl.cacheFile());
+    expect(files).toContain(kubectl.kubeconfigFile);
+    for (const file of files) expect(await secretsIn(file), file).toEqual([]);
+    // The same search finds what is there.
+    secrets.add((await kubectl.cache()).token);
+    expect(await secretsIn(kubectl.cacheFile())).toHaveLength(1);
+    secrets.delete((await kubectl.cache()).token);
+  });
+
+  it('are in no argument of any program, and in no environment of the user’s', async () => {
+    const { hook, broker: ofBroker, user } = started;
+    expect(await readFile(hook, 'utf8')).toContain('hooks/pre-pun');
+    expect(await readFile(ofBroker, 'utf8')).toContain('hooks/credential-broker');
+    // With -v: the environment is there too.
+    expect(await readFile(user, 'utf8')).toMatch(/shell\/kube-credential.*KUBERNETES_EXEC_INFO/);
+    for (const file of [hook, ofBroker, user]) expect(await secretsIn(file), file).toEqual([]);
+  });
+
+  it('are not what the user gets by asking the broker', async () => {
+    const ask = `const s = require('node:net').connect('${brokerSocket(cara.uid)}');
+      s.pipe(process.stdout); s.write('{"cluster":"prod"}\\n');`;
+    const { command, args } = commandAs(cara.name, join(installed, 'node'), ['-e', ask]);
+    const [file = '', ...words] = host?.enter([command, ...args]) ?? [];
+    const { stdout } = await execa(file, words, { cwd: '/' });
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['token', 'expiry']);
+    for (const secret of secrets) expect(stdout).not.toContain(secret);
+  });
+
+  it('and root’s files are closed to the user', async () => {
+    for (const file of [store, join(portal.folder, 'client-secret'), portal.files.stateDir]) {
+      const { command, args } = commandAs(cara.name, 'cat', [file]);
+      const { stderr } = await execa(command, args, { reject: false, cwd: '/' });
+      expect(stderr).toContain('Permission denied');
+    }
+  });
+});
+
+/** What the user can read of all that was written since the login, wherever programs leave files. */
+async function readableFiles(): Promise<string[]> {
+  const folders = [cara.home, '/dev/shm', '/etc', '/run', '/tmp', '/var'];
+  const { command, args } = commandAs(cara.name, 'find', [
+    ...[...folders, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable'],
+    // The test runner keeps the tests themselves there, and the realm's secret stands in them.
+    ...['-not', '-path', '/tmp/*/ssr/*', '-not', '-path', '/tmp/tsx-*', '-print0'],
+  ]);
+  const { stdout } = await execa(command, args, { reject: false, cwd: '/' });
+  return stdout.split('\0').filter((file) => file !== '');
+}
+
+async function secretsIn(file: string): Promise<string[]> {
+  // A file that is gone by now is in nobody's reach; any other error is one of this search.
+  const text = await readFile(file, 'latin1').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  });
+  return [...secrets].filter((secret) => text.includes(secret));
+}
+
+async function isBooted(): Promise<boolean> {
+  const { exitCode } = await execa('test', ['-d', '/run/systemd/system'], { reject: false });
+  return exitCode === 0;
+}

@@ -1,0 +1,181 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { check, complaints, doctor, type Report } from '../../rig/site/doctor-says.ts';
+import { errorLines } from '../../rig/log-lines.ts';
+import { commandAs } from '../../rig/site/accounts.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { type ClusterFile, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import type { Kubeconfig } from '../../rig/site/own-kubectl.ts';
+
+let site: Site;
+let newcomers: Newcomers;
+const portals: Portal[] = [];
+
+beforeAll(async () => {
+  site = await openSite();
+  newcomers = new Newcomers(new LiveCluster(site));
+});
+
+afterAll(async () => {
+  await newcomers.leave();
+  for (const portal of portals) await portal.remove();
+});
+
+async function come(name: string): Promise<Newcomer> {
+  await site.keycloak.addUser(name);
+  newcomers.remember(`u-other-${name}`);
+  return newcomers.come(name);
+}
+
+/** `prod` and `other` with these `config_file`s; in clusters.d nothing else is the same. */
+async function portalOf(prod: ClusterFile, other: ClusterFile): Promise<Portal> {
+  const endpoint = site.server.replace('127.0.0.1', 'localhost');
+  const portal = await Portal.make(site, {
+    clusters: {
+      prod,
+      other: {
+        namespace_prefix: 'u-other-',
+        server: { endpoint, cert_authority_file: site.ca.file },
+        ...other,
+      },
+    },
+  });
+  portals.push(portal);
+  const admin = { kubeconfig: portal.files.kubeconfig, context: 'c' };
+  await portal.writeBerth({ defaults: { admin } });
+  return portal;
+}
+
+/** ood_core, batch.rb: `--kubeconfig=#{config_file} --context=#{context}`, by a shell. */
+async function byAdapter(user: Newcomer, configFile: string, context: string): Promise<string> {
+  const line = `${site.kubectlPath} --kubeconfig=${configFile} --context=${context} auth whoami -o json`;
+  const { command, args } = commandAs(user.name, 'sh', ['-c', line]);
+  const { stdout, stderr } = await execa(command, args, {
+    reject: false,
+    extendEnv: false,
+    env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', HOME: user.home },
+    cwd: '/',
+    stdin: 'ignore',
+  });
+  if (stdout === '') return stderr;
+  return (JSON.parse(stdout) as { status: { userInfo: { username: string } } }).status.userInfo
+    .username;
+}
+
+/** What does not come from the prefixes, which differ on purpose. */
+const wrong = (report: Report): string[] =>
+  complaints(report).filter((one) => one !== 'config-warning warning');
+
+/** Each file has its check. */
+const failedKubeconfig = ({ exitCode, checks }: Report): ReturnType<typeof check> => {
+  const failed = checks.filter(({ status }) => status === 'failed');
+  return check({ exitCode, checks: failed }, 'user-kubeconfig');
+};
+
+describe("OnDemand's config_file of a cluster", () => {
+  it('is where the credential goes, for each cluster its own, and nowhere else', async () => {
+    const user = await come('cf-two');
+    const [mine, theirs] = [
+      join(user.home, '.kube/prod'),
+      join(user.home, '.config/ood/other.yml'),
+    ];
+    const portal = await portalOf(
+      { config_file: '~/.kube/prod' },
+      { config_file: '$HOME/.config/ood/other.yml' },
+    );
+    const tokens = await portal.login(user.name);
+
+    const planned = await portal.berth('plan', '--user', user.name);
+    expect(planned.exitCode, planned.stderr).toBe(1);
+    expect(planned.stdout).toContain(mine);
+    expect(planned.stdout).toContain(theirs);
+    expect(planned.stdout).not.toContain('.kube/config');
+    const login = await portal.prePun(user.name, tokens);
+    expect(login.exitCode, login.stderr).toBe(0);
+
+    for (const [file, context] of [
+      [mine, 'prod'],
+      [theirs, 'other'],
+    ] as const) {
+      const { contexts } = parse(await readFile(file, 'utf8')) as Kubeconfig;
+      expect(contexts.map(({ name }) => name)).toEqual([context]);
+      const { uid, mode } = await stat(file);
+      expect([uid, mode & 0o777]).toEqual([user.uid, 0o600]);
+    }
+    expect(existsSync(join(user.home, '.kube/config'))).toBe(false);
+    expect(await byAdapter(user, '$HOME/.config/ood/other.yml', 'other')).toBe(`oidc:${user.name}`);
+    expect(await byAdapter(user, mine, 'prod')).toBe(`oidc:${user.name}`);
+    expect((await portal.berth('plan', '--user', user.name)).exitCode).toBe(0);
+  });
+
+  it('is not written again by the next login', async () => {
+    const user = await come('cf-same');
+    const portal = await portalOf({ config_file: '~/prod.yml' }, {});
+    const tokens = await portal.login(user.name);
+    expect((await portal.prePun(user.name, tokens)).stderr).toContain('kubeconfig written');
+
+    const next = await portal.prePun(user.name, tokens);
+
+    expect(next.exitCode, next.stderr).toBe(0);
+    expect(next.stderr).not.toContain('kubeconfig written');
+  });
+
+  it('outside of the home is an error of that cluster alone: login, plan and doctor say it', async () => {
+    const user = await come('cf-out');
+    const outside = join(user.home, '../of-all');
+    const portal = await portalOf({ config_file: outside }, {});
+
+    const { exitCode, stderr } = await portal.prePun(user.name, await portal.login(user.name));
+
+    expect(exitCode).toBe(78);
+    expect(errorLines(stderr)).toMatchObject([{ code: 'kubeconfig-outside-home' }]);
+    expect(stderr).toMatch(/hint=".*config_file/);
+    expect(existsSync(outside)).toBe(false);
+    expect(await byAdapter(user, '$HOME/.kube/config', 'other')).toBe(`oidc:${user.name}`);
+    const plan = await portal.berth('plan', '--user', user.name);
+    expect(plan.exitCode).toBe(78);
+    expect(plan.stderr + plan.stdout).toContain('outside of the home');
+    const report = await doctor(portal, '--user', user.name);
+    expect(wrong(report)).toEqual(['user-kubeconfig failed']);
+    expect(failedKubeconfig(report).message).toContain('outside of the home');
+  });
+
+  it('behind a link that leads out of the home is refused, and nothing is written there', async () => {
+    const user = await come('cf-link');
+    const elsewhere = join(user.home, '../cf-link-elsewhere');
+    await mkdir(elsewhere);
+    await execa('chown', [user.name, elsewhere]);
+    await symlink(elsewhere, join(user.home, 'ood'));
+    try {
+      const portal = await portalOf({ config_file: '$HOME/ood/deep/prod' }, {});
+      const { exitCode, stderr } = await portal.prePun(user.name, await portal.login(user.name));
+      expect(exitCode).toBe(78);
+      expect(errorLines(stderr)).toMatchObject([{ code: 'kubeconfig-outside-home' }]);
+      expect(existsSync(join(elsewhere, 'deep'))).toBe(false);
+    } finally {
+      await rm(elsewhere, { recursive: true });
+    }
+  });
+
+  it("is doctor's to try, as the user", async () => {
+    const user = await come('cf-doc');
+    const folder = join(user.home, 'ood');
+    await mkdir(folder, { mode: 0o755 });
+    const portal = await portalOf({ config_file: '$HOME/ood/prod' }, {});
+    const closed = await doctor(portal, '--user', user.name);
+    expect(wrong(closed)).toEqual(['user-kubeconfig failed']);
+    expect(failedKubeconfig(closed).next).toContain(`namei -l ${folder}`);
+
+    await writeFile(join(folder, 'prod'), 'users: [\n');
+    await execa('chown', ['-R', user.name, folder]);
+    const broken = await doctor(portal, '--user', user.name);
+    expect(wrong(broken)).toEqual(['user-kubeconfig failed']);
+    expect(failedKubeconfig(broken).message).toContain(join(folder, 'prod'));
+  });
+});

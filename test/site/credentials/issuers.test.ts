@@ -1,0 +1,174 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { errorLines } from '../../rig/log-lines.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { Portal } from '../../rig/site/portal.ts';
+import { expired, type TestProvider } from '../../rig/site/provider.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { startBelieved } from '../../rig/site/site-provider.ts';
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: Newcomers;
+let provider: TestProvider;
+let portal: Portal;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new Newcomers(cluster);
+  provider = await startBelieved(site);
+  portal = await Portal.make(site, {
+    hookEnv: { IDP_ISSUER_URL: provider.issuer, CLIENT_ID: 'kubernetes' },
+  });
+});
+
+afterEach(() => {
+  provider.behaviour.claims = {};
+});
+
+afterAll(async () => {
+  await provider.close();
+  await newcomers.leave();
+  await portal.remove();
+});
+
+/** New keys are asked for once in ten seconds at most: the hook's note of its last request becomes older. */
+async function aMinuteLater(): Promise<void> {
+  const folder = join(portal.files.stateDir, 'issuers');
+  const names = await readdir(folder);
+  expect(names).not.toEqual([]);
+  for (const name of names) {
+    const file = join(folder, name);
+    const record = JSON.parse(await readFile(file, 'utf8')) as { triedAt: number };
+    const older = { ...record, triedAt: record.triedAt - 61 };
+    await writeFile(file, JSON.stringify(older), { mode: 0o600 });
+  }
+}
+
+async function come(name: string): Promise<{ person: Newcomer; kubectl: OwnKubectl }> {
+  const person = await newcomers.come(name);
+  return { person, kubectl: new OwnKubectl(site, person) };
+}
+
+describe('a login whose ID token has ended already', () => {
+  it('is good, as long as its refresh token is, and after the PUN started again', async () => {
+    const { kubectl } = await come('md-late');
+    provider.behaviour.claims = expired();
+    const tokens = await provider.login('md-late');
+    provider.behaviour.claims = {};
+
+    for (let start = 0; start < 3; start += 1) {
+      const { exitCode, stderr } = await portal.prePun('md-late', tokens);
+      expect(exitCode, stderr).toBe(0);
+      expect(await kubectl.whoami()).toBe('oidc:md-late');
+    }
+
+    await kubectl.endToken();
+    expect(await kubectl.whoami()).toBe('oidc:md-late');
+  });
+
+  it('and that has no refresh token costs the credential, not the namespace', async () => {
+    const { person, kubectl } = await come('md-over');
+    provider.behaviour.claims = expired();
+    const { idToken } = await provider.login('md-over');
+
+    const { exitCode, stderr } = await portal.prePun('md-over', { idToken });
+
+    expect(exitCode).not.toBe(0);
+    expect(errorLines(stderr)).toMatchObject([{ code: 'token-expired', cluster: 'prod' }]);
+    expect(await cluster.get('namespace', person.namespace)).toBeDefined();
+    expect(existsSync(kubectl.kubeconfigFile)).toBe(false);
+  });
+});
+
+describe('while the provider is down', () => {
+  it('a good token gets the user in; an ended one is renewed when it is up again', async () => {
+    const { kubectl } = await come('md-down');
+    const tokens = await provider.login('md-down');
+    await provider.close();
+    try {
+      const { exitCode, stderr } = await portal.prePun('md-down', tokens);
+      expect(exitCode, stderr).toBe(0);
+      expect(await kubectl.whoami()).toBe('oidc:md-down');
+
+      await kubectl.endToken();
+      expect(await kubectl.whoami()).toMatch(/kube-credential: .*127\.0\.0\.1.* \[[a-z-]+\]\. /);
+    } finally {
+      await provider.reopen();
+    }
+    expect(await kubectl.whoami()).toBe('oidc:md-down');
+  });
+});
+
+describe("the provider's new signing keys", () => {
+  it('are fetched when a token comes that the known ones do not fit', async () => {
+    const { kubectl } = await come('md-keys');
+    const old = await provider.login('md-keys');
+    await provider.rotateKeys();
+    await aMinuteLater();
+
+    const { exitCode, stderr } = await portal.prePun('md-keys', await provider.login('md-keys'));
+
+    expect(exitCode, stderr).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-keys');
+    await aMinuteLater();
+    // What only the withdrawn key signed is worth nothing any more.
+    const refused = await portal.prePun('md-keys', { idToken: old.idToken });
+    expect(errorLines(refused.stderr)).toMatchObject([{ code: 'token-key-unknown' }]);
+  });
+});
+
+describe('a token with many groups', () => {
+  const groups = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `group-of-a-large-site-${index + 1_000_000}`);
+
+  it('of 45 KB does its work, from the environment to the API server', async () => {
+    const { kubectl } = await come('md-many');
+    provider.behaviour.claims = { memberships: groups(1_050) };
+    const tokens = await provider.login('md-many');
+    expect(String(tokens.idToken).length).toBeGreaterThan(45_000);
+
+    expect((await portal.prePun('md-many', tokens)).exitCode).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-many');
+  });
+
+  it('of more than 64 KiB is refused with its size, the limit, and what to do', async () => {
+    await come('md-toomany');
+    provider.behaviour.claims = { memberships: groups(2_000) };
+    const { idToken } = await provider.login('md-toomany');
+
+    const { stderr } = await portal.prePun('md-toomany', { idToken });
+
+    const [error] = errorLines(stderr);
+    expect(error).toMatchObject({
+      code: 'token-too-large',
+      msg: `the token has ${String(idToken).length} bytes, 65536 is the limit`,
+    });
+    expect(error?.hint).toContain('only the groups that the cluster needs');
+  });
+});
+
+describe('tokens of another user', () => {
+  it.each([
+    ['of somebody else', 'md-mallory', 'md-vic1'],
+    ['of a user who was renamed', 'MD-VIC2', 'md-vic2'],
+    ['of a longer name', 'md-vic33', 'md-vic3'],
+  ])('%s are refused by name; the namespace is made', async (_whose, whose, name) => {
+    const { person, kubectl } = await come(name);
+
+    const { exitCode, stderr } = await portal.prePun(name, await provider.login(whose));
+
+    expect(exitCode).toBe(77);
+    expect(errorLines(stderr)).toMatchObject([
+      { code: 'token-of-another-user', user: name, cluster: 'prod' },
+    ]);
+    expect(await cluster.get('namespace', person.namespace)).toBeDefined();
+    expect(existsSync(kubectl.kubeconfigFile)).toBe(false);
+    await expect(kubectl.cache()).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
+import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
+import { storePath } from '../../../src/credentials/root-store.ts';
+import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
+import { loadSettings } from '../../../src/settings/load-site.ts';
+import {
+  prepareCredentials,
+  type PreparedCredentials,
+} from '../../../src/credentials/prepare-credentials.ts';
+import type { LoginTokens } from '../../../src/credentials/verify-login-tokens.ts';
+import { writeCredentials } from '../../../src/credentials/store-credentials.ts';
+import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
+import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { compiled } from '../../rig/compiled-credential.ts';
+import { OwnKubectl } from '../../rig/site/own-kubectl.ts';
+
+let site: Site;
+let account: Account;
+let folder: string;
+let stateDir: string;
+let plugin: string;
+let cluster: ClusterSettings;
+let host: BrokerHost | undefined;
+
+const user = 'cred-ann';
+
+beforeAll(async () => {
+  site = await openSite();
+  account = await ensureAccount(user);
+  await site.keycloak.addUser(user);
+  await site.keycloak.addUser('cred-bob');
+  folder = await mkdtemp(join(tmpdir(), 'berth-keycloak-'));
+  await chmod(folder, 0o711);
+  stateDir = join(folder, 'state');
+  plugin = await compiled('shell/kube-credential.ts', folder);
+  const config = await configure();
+  const loaded = await loadSettings({ configFile: config }, { cache: 'off' });
+  [cluster] = loaded.settings.clusters as [ClusterSettings];
+  const entry = await compiled('hooks/credential-broker.ts', folder);
+  host = await BrokerHost.boot({ command: [entry], config, stateDir });
+  await host.open(account.uid);
+});
+
+afterAll(async () => {
+  await host?.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** OnDemand's confidential client, which exchanges its token for the cluster's audience. */
+async function configure(): Promise<string> {
+  const { id, secret } = site.keycloak.client('ondemand');
+  const clusters = join(folder, 'clusters.d');
+  const job = {
+    adapter: 'kubernetes',
+    cluster: 'test',
+    context: 'test',
+    bin: site.kubectlPath,
+    config_file: '~/.kube/config',
+    server: { endpoint: site.server, cert_authority_file: site.ca.file },
+    auth: { type: 'oidc' },
+  };
+  await mkdir(clusters);
+  await writeFile(join(clusters, 'test.yml'), JSON.stringify({ v2: { metadata: {}, job } }));
+  await writeFile(join(folder, 'secret'), String(secret), { mode: 0o600 });
+  const file = join(folder, 'berth.yml');
+  const credentials = {
+    issuer: site.keycloak.issuer,
+    ca_file: site.ca.file,
+    client_id: id,
+    client_secret_file: join(folder, 'secret'),
+    audience: 'kubernetes',
+    exchange_scope: 'kubernetes',
+  };
+  const berth = {
+    state_dir: stateDir,
+    hook_env: null,
+    clusters_dir: clusters,
+    defaults: { credentials },
+  };
+  await writeFile(file, JSON.stringify(berth));
+  return file;
+}
+
+const exchanging = (): OidcSettings => cluster.credentials as OidcSettings;
+const publicClient = (): OidcSettings => {
+  const { issuer, caFile = '', audience, usernameClaim, clockSkewSeconds } = exchanging();
+  const common = {
+    mode: 'oidc',
+    issuer,
+    caFile,
+    audience,
+    usernameClaim,
+    clockSkewSeconds,
+  } as const;
+  return { ...common, clientId: 'kubernetes-public', exchange: false, token: 'id' };
+};
+
+/** What the hook does with a login's tokens. */
+async function give(credentials: OidcSettings, tokens: LoginTokens): Promise<PreparedCredentials> {
+  const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
+  return await writeCredentials(person, { ...cluster, credentials }, tokens, {
+    stateDir,
+    kubeCredentialCommand: plugin,
+    https: httpsRequest,
+    issuer: ({ issuer }) =>
+      openIssuer(
+        { issuer, stateDir, ca: site.ca.pem },
+        { https: httpsRequest, now: () => Date.now() / 1000, timeoutMs: 5_000 },
+      ),
+    readCa: () => site.ca.pem,
+    now: () => Date.now() / 1000,
+    timeoutMs: 5_000,
+    lockWaitMs: 5_000,
+  });
+}
+
+const login = (client: 'ondemand' | 'kubernetes-public', name = user) =>
+  site.keycloak.login(name, { client });
+
+const cacheFile = (): string => join(account.home, credentialCachePath(site.server));
+
+async function expire(file: string): Promise<void> {
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace(/"expiry":\d+/, '"expiry":1000'));
+}
+
+/** The user's own kubectl, with the user entry that the hook writes. */
+async function whoami(prepared: PreparedCredentials): Promise<string> {
+  // Twenty at once must not read what another one is writing.
+  const file = join(folder, `kubeconfig-${randomUUID()}`);
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'c', cluster: { server: site.server, 'certificate-authority': site.ca.file } },
+    ],
+    users: [{ name: 'u', user: prepared.kubeconfigUser }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  await writeFile(file, JSON.stringify(kubeconfig), { mode: 0o644 });
+  const kubectl = new OwnKubectl(site, account);
+  kubectl.host = host;
+  return await kubectl.whoami('--kubeconfig', file);
+}
+
+describe("the portal's tokens of a real login", () => {
+  it('are exchanged for one that the API server takes, where they are not for it', async () => {
+    const { accessToken, refreshToken } = await login('ondemand');
+    const prepared = await give(exchanging(), { accessToken, refreshToken: String(refreshToken) });
+    expect(prepared).toMatchObject({ needsBroker: true, warnings: [] });
+    expect(await whoami(prepared)).toBe(`oidc:${user}`);
+  });
+
+  it('are refused by name when they are for another audience', async () => {
+    const { accessToken } = await login('ondemand');
+    const settings: OidcSettings = { ...exchanging(), exchange: false };
+    await expect(give(settings, { accessToken })).rejects.toMatchObject({ code: 'token-audience' });
+  });
+
+  it('are refused when they are of somebody else, and nothing is exchanged', async () => {
+    const { accessToken } = await login('ondemand', 'cred-bob');
+    await expect(give(exchanging(), { accessToken })).rejects.toMatchObject({
+      code: 'token-of-another-user',
+    });
+  });
+
+  it('are refused when one was handed over in place of the other', async () => {
+    const { accessToken, idToken, refreshToken } = await login('kubernetes-public');
+    const swapped = (tokens: LoginTokens) => expect(give(publicClient(), tokens)).rejects;
+    await swapped({ idToken: accessToken }).toMatchObject({ code: 'token-type' });
+    await swapped({ idToken: String(refreshToken) }).toMatchObject({ code: 'token-algorithm' });
+    const access: OidcSettings = { ...publicClient(), token: 'access' };
+    await expect(give(access, { accessToken: String(idToken) })).rejects.toMatchObject({
+      code: 'token-type',
+    });
+  });
+
+  it('are refused with what to ask the provider for, when it does not exchange them', async () => {
+    const { accessToken } = await login('ondemand');
+    const refusal = give({ ...exchanging(), exchangeScope: 'openid' }, { accessToken });
+    await expect(refusal).rejects.toMatchObject({ code: 'issuer-refused' });
+    await expect(refusal).rejects.toThrow('Requested audience not available');
+    const wrongSecret = { ...exchanging(), clientSecret: 'wrong' };
+    await expect(give(wrongSecret, { accessToken })).rejects.toMatchObject({
+      code: 'issuer-client-refused',
+    });
+  });
+
+  it('need not be good any more, as long as the session is', async () => {
+    const tokens = await login('kubernetes-public');
+    const idToken = String(tokens.idToken);
+    const refreshToken = String(tokens.refreshToken);
+    // Keycloak makes no ended tokens: our clock is late until it is asked for a new one.
+    let late = 400;
+    const now = () => Date.now() / 1000 + late;
+    const https: HttpsClient = (request) => {
+      if (request.method === 'POST') late = 0;
+      return httpsRequest(request);
+    };
+    const source = { issuer: site.keycloak.issuer, stateDir, ca: site.ca.pem };
+    const deps = {
+      kubeCredentialCommand: plugin,
+      https,
+      issuer: () => openIssuer(source, { https, now, timeoutMs: 5_000 }),
+      readCa: () => site.ca.pem,
+      now,
+      timeoutMs: 5_000,
+    };
+    const settings = { ...cluster, credentials: publicClient() };
+    const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
+    const alone = prepareCredentials(person, settings, { idToken }, deps);
+    await expect(alone).rejects.toMatchObject({ code: 'token-expired' });
+    const prepared = await prepareCredentials(person, settings, { idToken, refreshToken }, deps);
+    expect(prepared.cacheFile?.contents.token).not.toBe(idToken);
+    expect(prepared.cacheFile?.contents.refresh).not.toMatchObject({ refreshToken });
+  });
+});
+
+describe('twenty kubectl at once, when the token has ended (refresh tokens are single-use)', () => {
+  it('all work with a public client, which the plugin refreshes', async () => {
+    const { idToken, refreshToken } = await login('kubernetes-public');
+    const tokens = { idToken: String(idToken), refreshToken: String(refreshToken) };
+    const prepared = await give(publicClient(), tokens);
+    for (let round = 0; round < 2; round += 1) {
+      await expire(cacheFile());
+      const names = await Promise.all(Array.from({ length: 20 }, () => whoami(prepared)));
+      expect(new Set(names)).toEqual(new Set([`oidc:${user}`]));
+    }
+    // The portal hands the same session over again: its refresh token was used long ago.
+    await give(publicClient(), tokens);
+    await expire(cacheFile());
+    expect(await whoami(prepared)).toBe(`oidc:${user}`);
+  });
+
+  it("all work with OnDemand's confidential client, by root's broker", async () => {
+    const { accessToken, refreshToken } = await login('ondemand');
+    const tokens = { accessToken, refreshToken: String(refreshToken) };
+    const prepared = await give(exchanging(), tokens);
+    const store = storePath(stateDir, account.uid, cluster.name);
+    for (let round = 0; round < 2; round += 1) {
+      await expire(cacheFile());
+      await expire(store);
+      const names = await Promise.all(Array.from({ length: 20 }, () => whoami(prepared)));
+      expect(new Set(names)).toEqual(new Set([`oidc:${user}`]));
+    }
+    await give(exchanging(), tokens);
+    await expire(cacheFile());
+    await expire(store);
+    expect(await whoami(prepared)).toBe(`oidc:${user}`);
+  });
+});

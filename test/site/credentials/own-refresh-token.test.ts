@@ -1,0 +1,164 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { OidcSettings } from '../../../src/config/settings.ts';
+import { type StoredCredential, storePath } from '../../../src/credentials/root-store.ts';
+import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
+import {
+  type LoginTokens,
+  verifiedLogin,
+  type VerifiedLogin,
+} from '../../../src/credentials/verify-login-tokens.ts';
+import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { installed, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { end, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+
+let site: Site;
+let newcomers: Newcomers;
+let portal: Portal;
+let dana: Newcomer;
+let kubectl: OwnKubectl;
+let host: BrokerHost;
+
+beforeAll(async () => {
+  site = await openSite();
+  newcomers = new Newcomers(new LiveCluster(site));
+  dana = await newcomers.come('or-dana');
+  await site.keycloak.addUser(dana.name);
+  portal = await Portal.make(site);
+  kubectl = new OwnKubectl(site, dana);
+  host = await BrokerHost.boot({
+    command: [join(installed, 'hooks/credential-broker')],
+    config: portal.files.berth,
+    stateDir: portal.files.stateDir,
+    service: [`ReadWritePaths=${portal.folder}`],
+  });
+  await host.open(dana.uid);
+  kubectl.host = host;
+  portal.enter = (argv) => host.enter(argv);
+});
+afterEach(() => site.keycloak.rotateRefreshTokens(true));
+afterAll(async () => {
+  await host.stop();
+  await newcomers.leave();
+  await portal.remove();
+});
+
+/** kubectl after its token has ended: what the broker got, or what kubectl said. */
+async function renewed(): Promise<string> {
+  await kubectl.endToken();
+  await end(storePath(portal.files.stateDir, dana.uid, 'prod'));
+  return kubectl.whoami();
+}
+
+async function login(tokens: PortalTokens): Promise<void> {
+  const { exitCode, stderr } = await portal.prePun(dana.name, tokens);
+  expect(exitCode, stderr).toBe(0);
+}
+
+/** What OIDCRefreshAccessTokenBeforeExpiry makes the portal do. */
+const portalRenews = ({ refreshToken = '' }: PortalTokens): Promise<PortalTokens> =>
+  site.keycloak.refresh(refreshToken);
+
+describe.each([
+  ['rotates', true],
+  ['does not rotate', false],
+])('a provider that %s refresh tokens, and a portal that renews by itself', (_case, rotates) => {
+  it('leave kubectl alone where it has a refresh token of its own', async () => {
+    await site.keycloak.rotateRefreshTokens(rotates);
+    await portal.useExchange({ own_refresh_token: true });
+    let tokens: PortalTokens = await site.keycloak.login(dana.name);
+    await login(tokens);
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect(await renewed()).toBe(`oidc:${dana.name}`);
+      tokens = await portalRenews(tokens);
+    }
+    // The portal hands over what it has now, to a new start of the user's nginx.
+    await login(tokens);
+    expect(await renewed()).toBe(`oidc:${dana.name}`);
+    await portalRenews(tokens);
+  });
+
+  it(`with a shared one ${rotates ? 'one of the two loses it' : 'both go on'}`, async () => {
+    await site.keycloak.rotateRefreshTokens(rotates);
+    await portal.useExchange();
+    const tokens = await site.keycloak.login(dana.name);
+    await login(tokens);
+    expect(await renewed()).toBe(`oidc:${dana.name}`);
+    const portals = portalRenews(tokens);
+    if (rotates) await expect(portals).rejects.toThrow('invalid_grant');
+    else await portals;
+    const said = await renewed();
+    if (rotates) expect(said).toMatch(/\[refresh-token-refused\].*Log out of the portal/);
+    else expect(said).toBe(`oidc:${dana.name}`);
+  });
+});
+
+describe('at the end of the session at the provider', () => {
+  it('kubectl with the portal’s tokens ends, and with offline tokens goes on', async () => {
+    await portal.useExchange({ own_refresh_token: true });
+    await login(await site.keycloak.login(dana.name));
+    await site.keycloak.logout(dana.name);
+    expect(await renewed()).toMatch(/\[refresh-token-refused\]/);
+
+    await portal.useExchange();
+    await login(await site.keycloak.login(dana.name, { scope: 'openid offline_access' }));
+    await site.keycloak.logout(dana.name);
+    expect(await renewed()).toBe(`oidc:${dana.name}`);
+  });
+});
+
+describe('a portal whose access token has ended', () => {
+  /** The hook's part of it, at a time when the token has ended, which Keycloak makes none of. */
+  const lateLogin = (tokens: LoginTokens, stored?: StoredCredential): Promise<VerifiedLogin> => {
+    let late = 400;
+    const now = () => Date.now() / 1000 + late;
+    const https: HttpsClient = (request) => {
+      if (request.method === 'POST') late = 0;
+      return httpsRequest(request);
+    };
+    const { issuer } = site.keycloak;
+    const { id, secret = '' } = site.keycloak.client('ondemand');
+    const settings: OidcSettings = {
+      ...{ mode: 'oidc', issuer, clientId: id, clientSecret: secret, token: 'access' },
+      caFile: site.ca.file,
+      ...{ audience: 'kubernetes', exchange: true, exchangeScope: 'kubernetes' },
+      ...{ ownRefreshToken: true, usernameClaim: 'preferred_username', clockSkewSeconds: 60 },
+    };
+    const source = { issuer, stateDir: portal.files.stateDir, ca: site.ca.pem };
+    return verifiedLogin({ ...dana, groups: [], shell: '/bin/sh' }, settings, tokens, {
+      https,
+      issuer: () => openIssuer(source, { https, now, timeoutMs: 5_000 }),
+      readCa: () => site.ca.pem,
+      now,
+      timeoutMs: 5_000,
+      ...(stored && { stored }),
+    });
+  };
+
+  it('never spends the refresh token of the portal', async () => {
+    await site.keycloak.rotateRefreshTokens(true);
+    await portal.useExchange({ own_refresh_token: true });
+    const tokens = await site.keycloak.login(dana.name);
+    await login(tokens);
+    const store = storePath(portal.files.stateDir, dana.uid, 'prod');
+    const stored = JSON.parse(await readFile(store, 'utf8')) as StoredCredential;
+
+    const { accessToken } = tokens;
+    await expect(lateLogin({ accessToken })).rejects.toMatchObject({ code: 'token-expired' });
+    const again = await lateLogin(tokens, stored);
+    expect(again).toMatchObject({ own: true, origin: stored.origin, turn: 1 });
+    const after = await portalRenews(tokens);
+    expect(after.refreshToken).not.toBe(tokens.refreshToken);
+
+    // Kubectl's session has ended, and the portal's new one is not spent for it.
+    const next = await site.keycloak.login(dana.name);
+    await expect(lateLogin(next, stored)).rejects.toMatchObject({ code: 'refresh-token-refused' });
+    await expect(lateLogin(next)).rejects.toMatchObject({ code: 'token-expired' });
+    await portalRenews(next);
+  });
+});

@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+
+let site: Site;
+let newcomers: Newcomers;
+let portal: Portal;
+let ann: Newcomer;
+let kubectl: OwnKubectl;
+let tokens: PortalTokens;
+let login: HookResult;
+
+beforeAll(async () => {
+  site = await openSite();
+  newcomers = new Newcomers(new LiveCluster(site));
+  portal = await Portal.make(site);
+  ann = await newcomers.come('md-ann');
+  await site.keycloak.addUser(ann.name);
+  kubectl = new OwnKubectl(site, ann);
+  tokens = await portal.login(ann.name);
+  login = await portal.prePun(ann.name, tokens);
+});
+
+afterAll(async () => {
+  await newcomers.leave();
+  await portal.remove();
+});
+
+describe('after a login with a public client, the user types kubectl', () => {
+  it('and works in the own namespace, with nothing set', async () => {
+    expect(login.exitCode, login.stderr).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-ann');
+    expect(await kubectl.run('get', 'pods')).toMatchObject({
+      exitCode: 0,
+      stderr: 'No resources found in u-md-ann namespace.',
+    });
+  });
+
+  it('and has no token in the kubeconfig, but the plugin', async () => {
+    const text = await readFile(kubectl.kubeconfigFile, 'utf8');
+
+    const { users } = await kubectl.kubeconfig();
+    expect(users.map(({ name, user }) => [name, Object.keys(user)])).toEqual([
+      ['md-ann', ['exec']],
+    ]);
+    for (const token of Object.values(tokens).map(String)) {
+      if (token.length > 20) expect(text).not.toContain(token);
+    }
+    expect(text).not.toContain('eyJ');
+  });
+
+  it('and nobody else can read the kubeconfig or the token', async () => {
+    const own = String(ann.uid);
+    expect(await modeAndOwner(kubectl.kubeconfigFile)).toBe(`0600 ${own}`);
+    expect(await modeAndOwner(kubectl.cacheFile())).toBe(`0600 ${own}`);
+    expect(await modeAndOwner(dirname(kubectl.cacheFile()))).toBe(`0700 ${own}`);
+  });
+
+  it('and is refused where others are', async () => {
+    const { exitCode, stderr } = await kubectl.run('get', 'pods', '-n', 'kube-system');
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('Forbidden');
+  });
+});
+
+describe('when the token has ended', () => {
+  it('kubectl renews it by itself and keeps the next refresh token', async () => {
+    const before = await kubectl.cache();
+    await kubectl.endToken();
+
+    expect(await kubectl.whoami()).toBe('oidc:md-ann');
+
+    const after = await kubectl.cache();
+    expect(after.expiry).toBeGreaterThan(Date.now() / 1000);
+    expect(after.token).not.toBe(before.token);
+    expect(after.refresh).toMatchObject({ by: 'plugin' });
+    expect(after.refresh).not.toEqual(before.refresh);
+    expect(await modeAndOwner(kubectl.cacheFile())).toBe(`0600 ${ann.uid}`);
+  });
+
+  it('a PUN that starts again with the same tokens of the portal does not end the session', async () => {
+    const { refresh } = await kubectl.cache();
+
+    for (let start = 0; start < 2; start += 1) {
+      expect((await portal.prePun(ann.name, tokens)).exitCode).toBe(0);
+      // The portal's own refresh token was used up above: the one that came of it stays.
+      expect((await kubectl.cache()).refresh).toEqual(refresh);
+    }
+
+    await kubectl.endToken();
+    expect(await kubectl.whoami()).toBe('oidc:md-ann');
+  });
+
+  it('and the session at the provider too, kubectl says what to do', async () => {
+    await site.keycloak.refresh(refreshTokenOf(await kubectl.cache()), 'kubernetes-public');
+    await kubectl.endToken();
+
+    const { exitCode, stderr } = await kubectl.run('get', 'pods');
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /\[refresh-token-refused\].*Log out of the portal .* then choose Help > Restart Web Server/,
+    );
+  });
+
+  it('a new login of the portal makes all well', async () => {
+    expect((await portal.prePun(ann.name, await portal.login(ann.name))).exitCode).toBe(0);
+    expect(await kubectl.whoami()).toBe('oidc:md-ann');
+    await kubectl.endToken();
+    expect(await kubectl.whoami()).toBe('oidc:md-ann');
+  });
+});
+
+function refreshTokenOf({ refresh }: Awaited<ReturnType<OwnKubectl['cache']>>): string {
+  if (refresh?.by !== 'plugin') throw new Error('there is no refresh token in the cache');
+  return refresh.refreshToken;
+}

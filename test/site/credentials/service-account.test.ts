@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storePath } from '../../../src/credentials/root-store.ts';
+import { errorLines } from '../../rig/log-lines.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { installed, Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { end, modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+
+/** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
+const optIn = new URL('../../../etc/kubernetes/service-account-tokens.yaml', import.meta.url)
+  .pathname;
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: Newcomers;
+let portal: Portal;
+let sam: Newcomer;
+let kubectl: OwnKubectl;
+let host: BrokerHost;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new Newcomers(cluster);
+  portal = await Portal.make(site, {
+    clusters: { prod: { auth: { type: 'managed' } } },
+    berth: { defaults: { credentials: { mode: 'service-account', lifetime: '1h' } } },
+  });
+  await site.kubectl(['apply', '-f', optIn]);
+  sam = await newcomers.come('md-sam');
+  kubectl = new OwnKubectl(site, sam);
+  host = await BrokerHost.boot({
+    command: [join(installed, 'hooks/credential-broker')],
+    config: portal.files.berth,
+    stateDir: portal.files.stateDir,
+  });
+  portal.enter = (argv) => host.enter(argv);
+  kubectl.host = host;
+});
+
+afterAll(async () => {
+  await host.stop();
+  await site.kubectl(['delete', '-f', optIn]);
+  await newcomers.leave();
+  await portal.remove();
+});
+
+const self = 'system:serviceaccount:u-md-sam:berth-user';
+
+describe('a site without an identity provider gives the user a ServiceAccount', () => {
+  it('with the first login, which makes namespace, account and token', async () => {
+    const { exitCode, stderr } = await portal.prePun(sam.name);
+
+    expect(exitCode, stderr).toBe(0);
+    expect(stderr).not.toMatch(/level=(warning|error)/);
+    expect(await kubectl.whoami()).toBe(self);
+  });
+
+  it('whose token the API server ends, and no secret keeps', async () => {
+    const { expiry } = await kubectl.cache();
+    const left = expiry - Date.now() / 1000;
+    expect(left).toBeGreaterThan(3500);
+    expect(left).toBeLessThan(3601);
+    const live = await cluster.dump(sam.namespace);
+    const types = live.filter(({ kind }) => kind === 'Secret').map(({ type }) => type);
+    expect(types).not.toContain('kubernetes.io/service-account-token');
+  });
+
+  it('whose files are the user’s alone', async () => {
+    expect(await modeAndOwner(kubectl.kubeconfigFile)).toBe(`0600 ${sam.uid}`);
+    expect(await modeAndOwner(kubectl.cacheFile())).toBe(`0600 ${sam.uid}`);
+    expect(await readFile(kubectl.kubeconfigFile, 'utf8')).not.toContain('eyJ');
+  });
+
+  it('that may what ood-user may, in the own namespace', async () => {
+    const made = await kubectl.run('create', 'configmap', 'mine', '--from-literal=a=b');
+    expect(made).toMatchObject({ exitCode: 0, stdout: 'configmap/mine created' });
+    expect(await kubectl.run('delete', 'configmap', 'mine')).toMatchObject({ exitCode: 0 });
+  });
+
+  it.each([
+    ['look into another namespace', ['get', 'pods', '-n', 'kube-system']],
+    ['see which namespaces there are', ['get', 'namespaces']],
+    ['say to be another owner', ['annotate', 'ns', 'u-md-sam', 'openondemand.org/owner=x']],
+    ['open the namespace to others', ['delete', 'networkpolicy', '--all']],
+    ['give rights away', ['create', 'rolebinding', 'x', '--clusterrole=ood-user', '--user=bob']],
+    ['take a longer token', ['create', 'token', 'berth-user', '--duration=9000h']],
+    ['take a token of the hook', ['create', 'token', 'berth-hook', '-n', 'ondemand']],
+    ['be somebody else', ['get', 'pods', '--as=oidc:alice']],
+  ])('that cannot %s', async (_what, args) => {
+    const { exitCode, stderr } = await kubectl.run(...args);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/forbidden/i);
+  });
+
+  it('that the broker renews, when its token has ended', async () => {
+    const before = await kubectl.cache();
+    await kubectl.endToken();
+    await end(storePath(portal.files.stateDir, sam.uid, 'prod'));
+
+    expect(await kubectl.whoami()).toBe(self);
+
+    const after = await kubectl.cache();
+    expect(after.token).not.toBe(before.token);
+    expect(after.expiry).toBeGreaterThan(Date.now() / 1000 + 3500);
+  });
+
+  it('that the next login makes anew, where somebody deleted it', async () => {
+    await cluster.delete('serviceaccount', 'berth-user', sam.namespace);
+    const { token } = await kubectl.cache();
+
+    const { stderr } = await portal.prePun(sam.name);
+
+    expect(stderr).toContain('repaired="ServiceAccount u-md-sam/berth-user"');
+    // The token of the old account is dead, though the API server may not see that for seconds.
+    expect((await kubectl.cache()).token).not.toBe(token);
+    expect(await kubectl.whoami()).toBe(self);
+  });
+});
+
+describe('where two names mean one namespace', () => {
+  it('the second gets no token of the first', async () => {
+    const [first, second] = (await newcomers.comeAll(['md-t.o', 'md-t-o'])) as [Newcomer, Newcomer];
+    expect((await portal.prePun(first.name)).exitCode).toBe(0);
+
+    const login = await portal.prePun(second.name);
+
+    expect(login.exitCode).toBe(77);
+    expect(new Set(errorLines(login.stderr).map(({ code }) => code))).toEqual(
+      new Set(['namespace-owned-by-another-user']),
+    );
+    await expect(new OwnKubectl(site, second).cache()).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('the broker gives none either, once the namespace is another user’s', async () => {
+    await cluster.patch('namespace', sam.namespace, '', {
+      metadata: { annotations: { 'openondemand.org/owner': 'md.sam' } },
+    });
+    await kubectl.endToken();
+    await end(storePath(portal.files.stateDir, sam.uid, 'prod'));
+
+    expect(await kubectl.whoami()).toContain('[namespace-owned-by-another-user]');
+  });
+});

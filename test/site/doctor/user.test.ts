@@ -1,0 +1,125 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
+import { ensureAccount, homeOf } from '../../rig/site/accounts.ts';
+import { Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { check, complaints, doctor } from '../../rig/site/doctor-says.ts';
+
+let site: Site;
+let portal: Portal;
+
+beforeAll(async () => {
+  site = await openSite();
+  await ensureAccount('alice');
+  portal = await Portal.make(site);
+});
+afterAll(() => portal.remove());
+
+describe('berth doctor --user', () => {
+  it('a user whom NSS does not know', async () => {
+    const report = await doctor(portal, '--user', 'nobody-of-that-name');
+    expect(complaints(report)).toEqual(['user failed']);
+    expect(check(report, 'user').next).toContain('getent passwd');
+  });
+
+  it("a user's home that the user cannot write into", async () => {
+    await execa('chown', ['root', homeOf('alice')]);
+    const report = await doctor(portal, '--user', 'alice');
+    await execa('chown', ['alice', homeOf('alice')]);
+    expect(complaints(report)).toContain('user-home failed');
+    expect(check(report, 'user-home').next).toContain('namei -l');
+  });
+
+  it('a kubeconfig of a user that is no YAML', async () => {
+    const folder = join(homeOf('alice'), '.kube');
+    const file = join(folder, 'config');
+    const before = await readFile(file).catch(() => undefined);
+    await execa('install', ['-d', '-o', 'alice', '-m', '700', folder]);
+    await writeFile(file, 'users: [\n');
+    await execa('chown', ['alice', file]);
+    const report = await doctor(portal, '--user', 'alice');
+    if (before === undefined) await rm(file);
+    else await writeFile(file, before);
+    expect(complaints(report)).toEqual(['user-kubeconfig failed']);
+  });
+
+  describe('the token that the API server sees', () => {
+    const cache = (): string => join(homeOf('alice'), credentialCachePath(site.server));
+    beforeAll(async () => {
+      await rm(cache(), { force: true });
+    });
+    afterAll(async () => {
+      await portal.writeBerth();
+      await rm(cache(), { force: true });
+    });
+
+    it('is not there before a login', async () => {
+      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      expect([status, message]).toEqual(['skipped', expect.stringContaining('no token yet')]);
+    });
+
+    it('is taken for who the RoleBindings are for, and renewed by nobody', async () => {
+      const { exitCode, stderr } = await portal.prePun('alice', await portal.login('alice'));
+      expect(exitCode, stderr).toBe(0);
+      const before = await readFile(cache(), 'utf8');
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual([]);
+      expect(check(report, 'user-token').message).toContain('as oidc:alice');
+      expect(await readFile(cache(), 'utf8')).toBe(before);
+    });
+
+    it('is taken for another name: the prefix is missing here', async () => {
+      await portal.writeBerth({ defaults: { subject_prefix: '' } });
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toContain('user-token failed');
+      const { message, next } = check(report, 'user-token');
+      expect(message).toContain('as oidc:alice, but the RoleBindings name alice');
+      expect(next).toContain('subject_prefix: "oidc:"');
+      await portal.writeBerth();
+    });
+
+    it('is not accepted', async () => {
+      const text = await readFile(cache(), 'utf8');
+      const { token } = JSON.parse(text) as { token: string };
+      await writeFile(cache(), text.replace(token, `${token.slice(0, -8)}AAAAAAAA`));
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual(['user-token failed']);
+      const { message, next } = check(report, 'user-token');
+      expect(message).toContain('does not accept the token of alice');
+      expect(message).not.toContain(token.slice(0, 40));
+      expect(next).toContain('--oidc-client-id');
+    });
+
+    it('is not asked about where it is another one, which the user put there', async () => {
+      const text = await readFile(cache(), 'utf8');
+      const { token } = JSON.parse(text) as { token: string };
+      const { stdout } = await site.kubectl('create token default -n default'.split(' '));
+      await writeFile(cache(), text.replace(token, stdout.trim()));
+      const report = await doctor(portal, '--user', 'alice');
+      expect(complaints(report)).toEqual([]);
+      expect(check(report, 'user-token').message).toContain('is not from');
+      await writeFile(cache(), text);
+    });
+
+    it('has ended', async () => {
+      const text = await readFile(cache(), 'utf8');
+      await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));
+      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      expect([status, message]).toEqual(['skipped', expect.stringContaining('has expired')]);
+    });
+  });
+
+  it("a namespace: it is somebody else's", async () => {
+    await portal.writeCluster('prod', { namespace_prefix: 'doctor-' });
+    await portal.writeHookEnv({ NAMESPACE_PREFIX: 'doctor-' });
+    await site.kubectl('create namespace doctor-alice'.split(' '));
+    await site.kubectl('annotate namespace doctor-alice openondemand.org/owner=bob'.split(' '));
+    const report = await doctor(portal, '--user', 'alice');
+    await site.kubectl('delete namespace doctor-alice --wait=false'.split(' '));
+    expect(complaints(report)).toEqual(['user-namespace failed']);
+    expect(check(report, 'user-namespace').message).toContain('belongs to bob');
+  });
+});

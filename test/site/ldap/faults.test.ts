@@ -1,0 +1,240 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../rig/site/ports.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { base, group, person, reader, Slapd, type SlapdOptions } from '../../rig/slapd.ts';
+import { SyncSite, type LdapSection } from './sync-site.ts';
+
+let site: Site;
+let host: SyncSite;
+let slapd: Slapd;
+let options: SlapdOptions;
+
+const people = Array.from({ length: 220 }, (_, n) => person(`user-${n}`, 20_000 + n));
+
+beforeAll(async () => {
+  site = await openSite();
+  host = await SyncSite.make(site);
+  options = { certificate: await site.certificates.server('slapd'), ca: site.ca.file };
+  slapd = await Slapd.start(options, [
+    ...people,
+    group('users', 100),
+    group('chem', 30_000, ['user-1']),
+  ]);
+});
+afterEach(() => host.clear());
+afterAll(async () => {
+  await slapd.remove();
+  await host.remove();
+});
+
+/** Nobody's namespace was written, and the next run does not take this one for its measure. */
+async function nothingChanged(): Promise<void> {
+  for (const annotations of (await host.allAnnotations()).values())
+    expect(Object.keys(annotations).sort()).toEqual(['last-hook-execution', 'owner']);
+}
+
+describe('a directory that gives no whole answer', () => {
+  it.each<[string, LdapSection, string, number]>([
+    ['is away', { url: 'ldaps://127.0.0.1:1' }, 'ldap-unreachable', 75],
+    ['wants another password', { bind_dn: `cn=nobody,${base}` }, 'ldap-credentials', 78],
+    ['has a certificate of somebody else', { ca_file: undefined }, 'ldap-certificate', 78],
+    ['has no such base', { users: { base: `ou=nobody,${base}` } }, 'ldap-no-base', 78],
+    ['finds nobody', { users: { filter: '(uid=nobody)' } }, 'ldap-no-users', 78],
+    ['finds no group', { groups: { filter: '(cn=nothing)' } }, 'ldap-no-groups', 78],
+    ['is asked with half a filter', { users: { filter: '(uid=a' } }, 'ldap-filter-invalid', 78],
+  ])('%s: nothing is changed', async (_, ldap, code, exit) => {
+    await host.configure(slapd, ldap);
+    await host.makeNamespaces(['user-1', 'user-2']);
+
+    const { exitCode, stdout, stderr } = await host.sync();
+
+    expect(stderr).toContain(`[${code}]`);
+    expect(stderr).toMatch(/^next: ./m);
+    expect(stderr + stdout).not.toContain(reader.password);
+    expect({ exitCode, stdout }).toEqual({ exitCode: exit, stdout: '' });
+    await nothingChanged();
+  });
+
+  it('ends at a size limit', async () => {
+    await slapd.down();
+    const limits = `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.prtotal=100`;
+    await slapd.configure({ ...options, database: [limits] });
+    await slapd.up();
+    try {
+      await host.configure(slapd);
+      await host.makeNamespaces(['user-1', 'user-219']);
+      const { exitCode, stderr } = await host.sync();
+      expect(stderr).toContain('[ldap-size-limit]');
+      expect(exitCode).toBe(78);
+      await nothingChanged();
+    } finally {
+      await slapd.down();
+      await slapd.configure(options);
+      await slapd.up();
+    }
+  });
+
+  it('has a part on another server', async () => {
+    const elsewhere = {
+      dn: `ou=more,ou=people,${base}`,
+      objectClass: ['referral', 'extensibleObject'],
+      ...{ ou: 'more', ref: `ldap://elsewhere.example.com/ou=more,${base}` },
+    };
+    await slapd.add(elsewhere);
+    try {
+      await host.configure(slapd);
+      await host.makeNamespaces(['user-1']);
+      const { exitCode, stderr } = await host.sync();
+      expect(stderr).toContain('[ldap-referral]');
+      expect(exitCode).toBe(78);
+      await nothingChanged();
+    } finally {
+      await slapd.delete(elsewhere.dn, '-M');
+    }
+  });
+
+  it.each([
+    ['is killed between two pages', () => slapd.down('SIGKILL'), 'ldap-connection-lost'],
+    ['says nothing any more', () => slapd.signal('SIGSTOP'), 'ldap-timeout'],
+  ])('%s: nothing is changed, and the next run is as ever', async (_, strike, code) => {
+    // Between the two, so that it is known when the second page is asked for.
+    const between = await Between.start(slapd.ports.ldaps, 9_000, strike);
+    try {
+      await host.configure(slapd, { url: `ldaps://127.0.0.1:${between.port}`, timeout: '2s' });
+      await host.makeNamespaces(['user-1', 'user-219']);
+      const { exitCode, stderr } = await host.sync();
+      expect(stderr).toContain(`[${code}]`);
+      expect(exitCode).toBe(75);
+      await nothingChanged();
+    } finally {
+      between.close();
+      slapd.signal('SIGCONT');
+      await slapd.down();
+      await slapd.up();
+    }
+    await host.configure(slapd);
+    expect(await host.sync()).toMatchObject({ exitCode: 0 });
+    expect(await host.annotations('user-219')).toMatchObject({ uid: '20219' });
+  });
+
+  it('has many users less than last time, until an admin says that it is so', async () => {
+    await host.configure(slapd);
+    await host.makeNamespaces(['user-1', 'user-200']);
+    await host.sync();
+    await host.configure(slapd, {
+      users: { filter: '(&(objectClass=posixAccount)(uidNumber<=20100))' },
+    });
+
+    const { exitCode, stderr } = await host.sync();
+
+    expect(stderr).toContain('there are 101 users, and last time there were 220 [ldap-too-few]');
+    expect(exitCode).toBe(69);
+    expect(await host.annotations('user-200')).not.toHaveProperty('removed');
+
+    expect(await host.sync('--accept-fewer')).toMatchObject({ exitCode: 0 });
+    expect(await host.annotations('user-200')).toHaveProperty('removed');
+  });
+
+  it('is asked at another address, where the first server is away', async () => {
+    await host.configure(slapd, {
+      url: `ldaps://127.0.0.1:1 ldaps://127.0.0.1:${slapd.ports.ldaps}`,
+    });
+    await host.makeNamespaces(['user-1']);
+
+    expect(await host.sync()).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
+describe('the way to the directory', () => {
+  it('is protected by StartTLS where the address is ldap://', async () => {
+    await host.configure(slapd, { url: `ldap://127.0.0.1:${slapd.ports.ldap}` });
+    await host.makeNamespaces(['user-1']);
+    expect(await host.sync()).toMatchObject({ exitCode: 0, stderr: '' });
+
+    await host.configure(slapd, {
+      ...{ url: `ldap://127.0.0.1:${slapd.ports.ldap}`, ca_file: undefined },
+    });
+    expect((await host.sync()).stderr).toContain('[ldap-certificate]');
+  });
+
+  it('is never open to others', async () => {
+    await host.configure(slapd, { url: 'ldap://ldap.example.com', start_tls: false });
+    const { exitCode, stderr } = await host.sync();
+    expect(stderr).toContain('ldap.start_tls must not be false');
+    expect(exitCode).toBe(78);
+  });
+
+  it('needs a password that nobody else can read', async () => {
+    await host.configure(slapd);
+    await chmod(slapd.passwordFile, 0o640);
+    try {
+      const { exitCode, stderr } = await host.sync();
+      expect(stderr).toContain('[ldap-password-unsafe]');
+      expect(exitCode).toBe(78);
+    } finally {
+      await chmod(slapd.passwordFile, 0o600);
+    }
+  });
+
+  it('ends with another exit status, and is in the metrics, where the API server refuses', async () => {
+    await host.configure(slapd);
+    const kubeconfig = join(host.folder, 'kubeconfig');
+    const good = await readFile(kubeconfig, 'utf8');
+    const metrics = join(host.folder, 'metrics/ldap.prom');
+    await host.sync('--textfile', metrics);
+    expect(await readFile(metrics, 'utf8')).toMatch(/^berth_ldap_sync_success 1$/m);
+    const success = /^berth_ldap_sync_last_success_timestamp_seconds \d+$/m;
+    const [first] = success.exec(await readFile(metrics, 'utf8')) ?? [];
+    await writeFile(kubeconfig, good.replace(/token: .*/, 'token: nobody'), { mode: 0o600 });
+    try {
+      const { exitCode, stderr } = await host.sync('--textfile', metrics);
+      expect(stderr).toContain('[api-unauthorized]');
+      expect(exitCode).toBe(78);
+      const text = await readFile(metrics, 'utf8');
+      expect(text).toMatch(/^berth_ldap_sync_success 0$/m);
+      expect(text).toContain(first);
+      expect(text).toMatch(/^berth_ldap_sync_users 220$/m);
+    } finally {
+      await writeFile(kubeconfig, good, { mode: 0o600 });
+    }
+  });
+});
+
+/** Hands bytes on, both ways, until the server has sent so many; then it strikes, once. */
+class Between {
+  readonly port: number;
+  readonly #server: Server;
+
+  private constructor(port: number, server: Server) {
+    this.port = port;
+    this.#server = server;
+  }
+
+  static async start(to: number, bytes: number, strike: () => unknown): Promise<Between> {
+    const { port } = await freePorts(['port']);
+    const server = createServer((client) => {
+      const upstream = connect(to, '127.0.0.1');
+      let seen = 0;
+      client.pipe(upstream);
+      upstream.on('data', (data: Buffer) => {
+        const before = seen;
+        seen += data.length;
+        if (before < bytes && seen >= bytes) strike();
+        client.write(data);
+      });
+      upstream.on('close', () => client.destroy());
+      client.on('close', () => upstream.destroy());
+      for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    return new Between(port, server);
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+}

@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { base, escaped, group, person, Slapd } from '../../rig/slapd.ts';
+import { SyncSite } from './sync-site.ts';
+
+let site: Site;
+let host: SyncSite;
+let slapd: Slapd;
+
+beforeAll(async () => {
+  site = await openSite();
+  host = await SyncSite.make(site);
+  slapd = await Slapd.start(
+    { certificate: await site.certificates.server('slapd'), ca: site.ca.file },
+    [
+      person('anna', 20001),
+      person('boris', 20002, { gidNumber: 30000 }),
+      person('c.d@e', 20003),
+      group('users', 100),
+      group('chem', 30000, ['anna']),
+      group('bio, and "more"', 30001, ['anna', 'boris', 'boris', 'nobody-here']),
+    ],
+  );
+});
+afterEach(() => host.clear());
+afterAll(async () => {
+  await slapd.remove();
+  await host.remove();
+});
+
+describe('berth ldap-sync', () => {
+  it("writes UID, GID and groups of each user onto the user's own namespace", async () => {
+    await host.configure(slapd);
+    await host.makeNamespaces(['anna', 'boris', 'c.d@e']);
+
+    const { exitCode, stdout, stderr } = await host.sync();
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('3 users, 3 groups');
+    expect(stdout).toContain('prod: 3 namespaces changed, 0 as they were');
+    expect(await host.annotations('anna')).toEqual({
+      ...{ owner: 'anna', 'last-hook-execution': '1700000000' },
+      ...{ uid: '20001', gid: '100', groups: '100,30000,30001' },
+    });
+    expect(await host.annotations('boris')).toMatchObject({ gid: '30000', groups: '30000,30001' });
+    expect(await host.annotations('c.d@e')).toMatchObject({ uid: '20003', groups: '100' });
+  });
+
+  it('writes what is different, and nothing where nothing is', async () => {
+    await host.configure(slapd);
+    await host.makeNamespaces(['anna', 'boris']);
+    await host.sync();
+    await slapd.replace(`cn=${escaped('chem')},ou=groups,${base}`, 'memberUid', 'boris');
+    const before = await host.cluster.get('namespace', host.namespaceOf('boris'));
+
+    const { clusters } = await host.report();
+
+    expect(clusters[0]).toMatchObject({
+      unchanged: 1,
+      changes: [
+        {
+          namespace: host.namespaceOf('anna'),
+          kind: 'update',
+          after: { 'openondemand.org/groups': '100,30001' },
+        },
+      ],
+    });
+    const after = await host.cluster.get('namespace', host.namespaceOf('boris'));
+    expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+    await slapd.replace(`cn=chem,ou=groups,${base}`, 'memberUid', 'anna');
+  });
+
+  it('marks the namespace of a user who is gone, and takes the mark off when the user is back', async () => {
+    await host.configure(slapd, { keep_percent: 50 });
+    await host.makeNamespaces(['anna', 'boris']);
+    await host.sync();
+    await slapd.delete(`uid=boris,ou=people,${base}`);
+
+    const gone = await host.sync();
+
+    expect(gone.stdout).toContain(`marked as removed: ${host.namespaceOf('boris')} of boris`);
+    const { removed, ...rest } = await host.annotations('boris');
+    expect(Math.abs(Number(removed) - Date.now() / 1000)).toBeLessThan(60);
+    expect(rest).toMatchObject({ uid: '20002', owner: 'boris' });
+    expect(await host.annotations('anna')).not.toHaveProperty('removed');
+
+    expect((await host.report()).clusters[0]?.changes).toEqual([]);
+    expect((await host.annotations('boris')).removed).toBe(removed);
+
+    await slapd.add(person('boris', 20002, { gidNumber: 30000 }));
+    const back = await host.sync();
+    expect(back.stdout).toContain(`no longer marked as removed: ${host.namespaceOf('boris')}`);
+    expect(await host.annotations('boris')).not.toHaveProperty('removed');
+  });
+
+  it('shows with --dry-run what it would write, and writes nothing', async () => {
+    await host.configure(slapd);
+    await host.makeNamespaces(['anna'], { 'openondemand.org/uid': '7' });
+
+    const { exitCode, stdout } = await host.sync('--dry-run');
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`would change ${host.namespaceOf('anna')} of anna (uid 7 -> 20001`);
+    expect(await host.annotations('anna')).not.toHaveProperty('groups');
+    expect(await host.cluster.get('configmap', 'berth-ldap-sync', 'ondemand')).toBeUndefined();
+  });
+
+  it('leaves a namespace alone that names no owner, or that is no namespace of the hook', async () => {
+    await host.configure(slapd);
+    const name = host.namespaceOf('anna');
+    await host.cluster.create(host.namespace(name, { 'openondemand.org/uid': '1' }));
+
+    const { stdout } = await host.sync();
+
+    expect(stdout).toContain(`${name} has no owner`);
+    expect(await host.annotations('anna')).toEqual({ uid: '1' });
+  });
+});
+
+describe('the two ways to say who is in a group', () => {
+  it.each(['rfc2307bis', 'memberof'] as const)('%s', async (schema) => {
+    const dn = (cn: string): string => `cn=${escaped(cn)},ou=groups,${base}`;
+    const lists = schema === 'rfc2307bis';
+    const groupOf = (cn: string, gid: number, ...members: string[]): ReturnType<typeof group> => ({
+      ...{ dn: dn(cn), objectClass: ['groupOfNames', 'posixGroup'], cn, gidNumber: gid },
+      member: ['cn=nobody', ...(lists ? members : [])],
+    });
+    const other = await Slapd.start(
+      {
+        certificate: await site.certificates.server('slapd'),
+        ca: site.ca.file,
+        schema: 'rfc2307bis',
+      },
+      [
+        person('anna', 20001, {
+          // Any attribute of DNs does: the server's memberOf overlay is not what is tested.
+          ...(lists ? {} : { objectClass: ['account', 'posixAccount', 'extensibleObject'] }),
+          ...(lists ? {} : { seeAlso: [dn('a,b').toUpperCase(), dn('c+d')] }),
+        }),
+        groupOf('a,b', 30000, `UID=Anna, OU=people,${base}`),
+        groupOf('c+d', 30001, `uid=\\61nna,ou=people,${base}`),
+        groupOf('others', 30002, `uid=annabel,ou=people,${base}`),
+      ],
+    );
+    try {
+      await host.configure(other, {
+        groups: { schema, ...(lists ? {} : { member: 'seeAlso' }) },
+      });
+      await host.makeNamespaces(['anna']);
+      const { exitCode, stderr } = await host.sync();
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      expect(await host.annotations('anna')).toMatchObject({ groups: '100,30000,30001' });
+    } finally {
+      await other.remove();
+    }
+  });
+});

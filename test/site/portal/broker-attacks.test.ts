@@ -1,0 +1,195 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
+import { storePath } from '../../../src/credentials/root-store.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { compiled } from '../../rig/compiled-credential.ts';
+
+const [victim, attacker] = [61_011, 61_012];
+const users = { [victim]: 'ann', [attacker]: 'bob' };
+const request = '{"cluster":"test"}\n';
+
+let folder: string;
+let stateDir: string;
+let host: BrokerHost;
+
+beforeAll(async () => {
+  if (!BrokerHost.possible) return;
+  folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
+  await chmod(folder, 0o755);
+  stateDir = join(folder, 'state');
+  const config = join(folder, 'berth.yml');
+  await mkdir(join(folder, 'clusters.d'));
+  await writeFile(
+    config,
+    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${join(folder, 'clusters.d')}\n`,
+  );
+  for (const [uid, username] of [
+    [victim, 'ann'],
+    [attacker, 'bob'],
+  ] as const) {
+    const path = storePath(stateDir, uid, 'test');
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const expiry = Date.now() / 1000 + 3_600;
+    const credential = { version: 1, username, token: `token-of-${uid}`, expiry };
+    await writeFile(path, JSON.stringify(credential), { mode: 0o600 });
+  }
+  const broker = await compiled('hooks/credential-broker.ts', folder);
+  host = await BrokerHost.boot({ command: [broker], config, stateDir, users });
+  for (const uid of [victim, attacker]) await host.open(uid);
+});
+
+afterAll(async () => {
+  if (!BrokerHost.possible) return;
+  await host.stop();
+  await rm(folder, { recursive: true });
+});
+
+const ask = `const connection = require('node:net').connect(process.argv[1]);
+  connection.on('error', ({ code }) => console.log(code)).pipe(process.stdout);
+  connection.write(process.argv[2]);`;
+
+/** What somebody gets who asks at a user's socket. */
+async function answer(uid: number, wrap: (argv: string[]) => string[]): Promise<unknown> {
+  const [file = '', ...words] = wrap([process.execPath, '-e', ask, brokerSocket(uid), request]);
+  const { stdout } = await promisify(execFile)(file, words);
+  // An answer may be followed by the end of a connection whose request nobody read.
+  const [line = ''] = stdout.split('\n');
+  return line.startsWith('{') ? JSON.parse(line) : line;
+}
+
+describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
+  it('is given to the user', async () => {
+    expect(await answer(victim, (argv) => host.as(victim, argv))).toMatchObject({
+      token: `token-of-${victim}`,
+    });
+  });
+
+  it('is not given to another one, whatever that one’s sockets are called', async () => {
+    // In a tmpfs, as a user's /run/user and /dev/shm are: inodes are counted up, see the program.
+    const own = '/run/attacker';
+    await run(host.enter(['install', '-d', '-o', String(attacker), own]));
+    const program = await compiled('test/rig/broker/broker-trap.ts', folder);
+    const sockets = [brokerSocket(attacker), brokerSocket(victim)];
+    const argv = ['env', '-C', own, program, ...sockets, request];
+    const [file = '', ...words] = host.as(attacker, argv);
+
+    const { stdout } = await promisify(execFile)(file, words);
+
+    const said = JSON.parse(stdout) as { trap: string; answer: string };
+    expect(said.trap, 'the line stood before the true one').toBe(brokerSocket(victim));
+    expect(JSON.parse(said.answer)).toMatchObject({ token: `token-of-${attacker}` });
+  });
+
+  it('is not given to one who connects to the user’s socket', async () => {
+    const foreign = () => answer(victim, (argv) => host.as(attacker, argv));
+    expect(await foreign()).toBe('EACCES');
+
+    // Where the mode of the file does not hold, systemd's word does.
+    await run(host.enter(['chmod', '0666', brokerSocket(victim)]));
+    try {
+      expect(await foreign()).toMatchObject({
+        error: {
+          code: 'broker-socket',
+          message: `UID ${attacker} connected to another unit than its own socket: 'berth-broker@${victim}.socket'`,
+        },
+      });
+    } finally {
+      await run(host.enter(['chmod', '0600', brokerSocket(victim)]));
+    }
+  });
+
+  it('is not given to root either, nor to whom the kernel does not name', async () => {
+    expect(await answer(victim, (argv) => host.enter(argv))).toMatchObject({
+      error: { code: 'broker-socket' },
+    });
+    // Of a process outside of its PID namespace systemd says `NUMBER-unknown`.
+    const outside = (argv: string[]) => host.as(victim, argv).filter((word) => word !== '--pid');
+    expect(await answer(victim, outside)).toMatchObject({ error: { code: 'broker-caller' } });
+  });
+});
+
+describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () => {
+  const counted = (property: string): Promise<string> =>
+    host.systemctl('show', `--property=${property}`, `berth-broker@${attacker}.socket`);
+
+  it('has eight processes of root’s, and others are served', async () => {
+    const flood = `for (let number = 0; number < 100; number += 1)
+      require('node:net').connect(process.argv[1]).on('error', () => {});`;
+    const argv = [process.execPath, '-e', flood, brokerSocket(attacker)];
+    const [file = '', ...words] = host.as(attacker, argv);
+    const flooding = once(spawn(file, words, { stdio: 'inherit' }), 'close');
+
+    // Each has systemd count; those that are in come to their end after some seconds.
+    await vi.waitFor(async () => expect(await counted('NRefused')).toBe('NRefused=92'), {
+      timeout: 20_000,
+    });
+    expect(await answer(victim, (argv) => host.as(victim, argv))).toMatchObject({
+      token: `token-of-${victim}`,
+    });
+
+    // No longer than a client may be silent.
+    await flooding;
+    await vi.waitFor(async () => expect(await counted('NConnections')).toBe('NConnections=0'), {
+      timeout: 20_000,
+    });
+    expect(await answer(attacker, (argv) => host.as(attacker, argv))).toMatchObject({
+      token: `token-of-${attacker}`,
+    });
+  });
+
+  it('notes its refusal of one who does not wait for it', async () => {
+    const program = `const connection = require('node:net').connect(${JSON.stringify(brokerSocket(attacker))});
+      connection.write('{"cluster":"nowhere"}\\n', () => connection.destroy());`;
+    const [file = '', ...words] = host.as(attacker, [process.execPath, '-e', program]);
+    const before = host.log.length;
+    await promisify(execFile)(file, words);
+    await vi.waitFor(() => expect(host.log.slice(before)).toContain('code=credential-missing'), {
+      timeout: 20_000,
+    });
+    await vi.waitFor(
+      async () => {
+        const running = await host.systemctl('list-units', '--no-legend', 'berth-broker@*.service');
+        expect(running).toBe('');
+      },
+      { timeout: 20_000 },
+    );
+    expect(host.log.slice(before).trim().split('\n')).toHaveLength(1);
+  });
+
+  it('and all users together have no more memory and tasks than the slice', async () => {
+    const limits = ['MemoryMax', 'TasksMax'].map((name) => `--property=${name}`);
+    const shown = await host.systemctl('show', ...limits, 'berth-broker.slice');
+    expect(shown.split('\n').sort()).toEqual([`MemoryMax=${2 ** 30}`, 'TasksMax=1024']);
+  });
+});
+
+describe.skipIf(!BrokerHost.possible)('a UID that was given to another person', () => {
+  const ask = () => answer(victim, (argv) => host.as(victim, argv));
+  const kept = () => existsSync(storePath(stateDir, victim, 'test'));
+
+  it('is nobody’s in between, which looks like a directory service that is down', async () => {
+    await host.rename({ [attacker]: 'bob' });
+    expect(await ask()).toMatchObject({ error: { code: 'user-unknown', exit: 'temporary' } });
+    expect(kept()).toBe(true);
+    await host.rename(users);
+    expect(await ask()).toMatchObject({ token: `token-of-${victim}` });
+  });
+
+  it('has nothing of the former one’s, and nothing is kept of it', async () => {
+    await host.rename({ ...users, [victim]: 'carl' });
+    expect(await ask()).toMatchObject({ error: { code: 'credential-missing' } });
+    expect(kept()).toBe(false);
+    expect(existsSync(storePath(stateDir, attacker, 'test'))).toBe(true);
+  });
+});
+
+async function run([file = '', ...words]: readonly string[]): Promise<void> {
+  await promisify(execFile)(file, words);
+}

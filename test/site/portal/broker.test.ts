@@ -1,0 +1,308 @@
+import { execFile, spawn } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
+import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker-protocol.ts';
+import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
+import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
+import { loadSettings } from '../../../src/settings/load-site.ts';
+import type { PreparedCredentials } from '../../../src/credentials/prepare-credentials.ts';
+import { storePath } from '../../../src/credentials/root-store.ts';
+import { writeCredentials } from '../../../src/credentials/store-credentials.ts';
+import type { User } from '../../../src/identity/user.ts';
+import { httpsRequest } from '../../../src/system/https-request.ts';
+import { BrokerHost } from '../../rig/broker/broker-host.ts';
+import { compiled } from '../../rig/compiled-credential.ts';
+import { clientSecret, confidentialClient, TestProvider } from '../../rig/token-provider.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let provider: TestProvider;
+let folder: string;
+let plugin: string;
+let stateDir: string;
+let cluster: ClusterSettings;
+let host: BrokerHost;
+
+const account = (uid: number): User => ({
+  name: 'ann',
+  uid,
+  gid: uid,
+  groups: [uid],
+  home: join(folder, String(uid)),
+  shell: '/bin/sh',
+});
+const ann = () => account(61_001);
+const bob = () => account(61_002);
+
+beforeAll(async () => {
+  if (!BrokerHost.possible) return;
+  provider = await TestProvider.start();
+  folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
+  await chmod(folder, 0o711);
+  stateDir = join(folder, 'state');
+  plugin = await compiled('shell/kube-credential.ts', folder);
+  const broker = await compiled('hooks/credential-broker.ts', folder);
+  const config = await configure();
+  cluster = (await loadSettings({ configFile: config }, { cache: 'off' })).settings
+    .clusters[0] as never;
+
+  for (const { uid, home } of [ann(), bob()]) {
+    await mkdir(home, { mode: 0o700 });
+    await chown(home, uid, uid);
+  }
+  const users = { [ann().uid]: 'ann', [bob().uid]: 'bob' };
+  host = await BrokerHost.boot({ command: [broker], config, stateDir, users });
+  for (const { uid } of [ann(), bob()]) await host.open(uid);
+});
+
+afterAll(async () => {
+  if (!BrokerHost.possible) return;
+  await host.stop();
+  await provider.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** The site: one cluster, OnDemand's confidential client, ID tokens of it are the credential. */
+async function configure(): Promise<string> {
+  const clusters = join(folder, 'clusters.d');
+  await mkdir(clusters);
+  await writeFile(
+    join(clusters, 'test.yml'),
+    `v2:\n  metadata: {title: Test}\n  job:\n    adapter: kubernetes\n    bin: /usr/bin/kubectl\n    cluster: test\n    context: test\n    config_file: ~/.kube/config\n    server: {endpoint: 'https://k8s.example.org:6443'}\n    auth: {type: oidc}\n`,
+  );
+  await writeFile(join(folder, 'secret'), clientSecret, { mode: 0o600 });
+  const file = join(folder, 'berth.yml');
+  await writeFile(
+    file,
+    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${clusters}\ndefaults:\n  credentials:\n    issuer: ${provider.issuer}\n    ca_file: ${provider.caFile}\n    client_id: ${confidentialClient}\n    client_secret_file: ${join(folder, 'secret')}\n`,
+  );
+  return file;
+}
+
+/** What the hook does at a login. */
+async function login(user: User, change: Partial<OidcSettings> = {}): Promise<PreparedCredentials> {
+  const { idToken, refreshToken } = await provider.login('ann', confidentialClient);
+  const credentials = { ...cluster.credentials, ...change } as OidcSettings;
+  return await writeCredentials(
+    user,
+    { ...cluster, credentials },
+    { idToken, refreshToken },
+    {
+      stateDir,
+      kubeCredentialCommand: plugin,
+      https: httpsRequest,
+      issuer: ({ issuer }) =>
+        openIssuer(
+          { issuer, stateDir, ca: provider.ca },
+          { https: httpsRequest, now: () => Date.now() / 1000, timeoutMs: 2_000 },
+        ),
+      readCa: () => provider.ca,
+      now: () => Date.now() / 1000,
+      timeoutMs: 2_000,
+      lockWaitMs: 2_000,
+    },
+  );
+}
+
+/** As if so much time had passed that both copies of the token have ended. */
+async function expire(user: User): Promise<void> {
+  const cache = join(user.home, credentialCachePath(cluster.server.endpoint));
+  for (const file of [cache, storePath(stateDir, user.uid, cluster.name)]) {
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace(/"expiry":\d+/, '"expiry":1000'));
+  }
+}
+
+/** The user's kubectl, which is to say its plugin. */
+function kubectl(
+  user: User,
+  home = user.home,
+): Promise<{ status: number; stdout: string; stderr: string }> {
+  const spec = { cluster: { server: cluster.server.endpoint }, interactive: false };
+  const apiVersion = 'client.authentication.k8s.io/v1';
+  const KUBERNETES_EXEC_INFO = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec });
+  return new Promise((resolve) => {
+    const env = { HOME: home, KUBERNETES_EXEC_INFO };
+    const [file = '', ...words] = host.as(user.uid, [plugin]);
+    const child = execFile(file, words, { env }, (_, stdout, stderr) =>
+      resolve({ status: child.exitCode ?? -1, stdout, stderr }),
+    );
+  });
+}
+
+/** Anything at all, sent to the broker by a user. */
+function say(uid: number, text: string | Buffer, end = true): Promise<BrokerAnswer> {
+  return new Promise((resolve) => {
+    const program = `const path = ${JSON.stringify(brokerSocket(uid))};
+      const connection = require('node:net').connect({ path, allowHalfOpen: true });
+      process.stdin.pipe(connection).pipe(process.stdout);
+      // The broker may end before it has read what was sent; what it answered is there by then.
+      connection.on('error', () => {});
+      connection.on('end', () => process.exit());`;
+    const [file = '', ...words] = host.as(uid, [process.execPath, '-e', program]);
+    const child = spawn(file, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    let received = '';
+    child.stdout.on('data', (data: Buffer) => (received += data.toString()));
+    child.on('close', () => resolve(JSON.parse(received) as BrokerAnswer));
+    if (end) child.stdin.end(text);
+    else child.stdin.write(text);
+  });
+}
+
+describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
+  beforeEach(() => {
+    provider.seen.length = 0;
+  });
+
+  it("leaves neither the client's secret nor a refresh token in the user's home", async () => {
+    const prepared = await login(ann());
+    expect(prepared).toMatchObject({ needsBroker: true, warnings: [] });
+    const file = join(ann().home, credentialCachePath(cluster.server.endpoint));
+    const text = await readFile(file, 'utf8');
+    expect(JSON.parse(text)).toMatchObject({
+      refresh: { by: 'broker', socket: '/run/berth/broker/61001.sock' },
+    });
+    const { refreshToken } = prepared.rootStore ?? {};
+    expect(refreshToken).toMatch(/./);
+    for (const secret of [clientSecret, String(refreshToken)]) {
+      expect(text + JSON.stringify(prepared.kubeconfigUser)).not.toContain(secret);
+    }
+    const status = await stat(file);
+    expect([status.uid, status.gid, status.mode & 0o777]).toEqual([61_001, 61_001, 0o600]);
+    const store = await stat(storePath(stateDir, 61_001, cluster.name));
+    expect([store.uid, store.mode & 0o777]).toEqual([0, 0o600]);
+  });
+
+  it('has its tokens renewed by root, for twenty kubectl with one request', async () => {
+    await login(ann());
+    await expire(ann());
+    provider.seen.length = 0;
+    const runs = await Promise.all(Array.from({ length: 20 }, () => kubectl(ann())));
+    for (const { status, stderr } of runs)
+      expect({ status, stderr }, host.log).toEqual({ status: 0, stderr: '' });
+    expect(new Set(runs.map((run) => run.stdout)).size).toBe(1);
+    expect(provider.seen).toEqual(['POST /token']);
+  });
+
+  it('has them renewed once, too, when all connections that a user may have ask for it', async () => {
+    await login(ann());
+    await expire(ann());
+    provider.seen.length = 0;
+    const request = `${JSON.stringify({ cluster: cluster.name })}\n`;
+    const answers = await Promise.all(Array.from({ length: 8 }, () => say(61_001, request)));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(Object.keys(answers[0] ?? {})).toEqual(['token', 'expiry']);
+    expect(provider.seen).toEqual(['POST /token']);
+  });
+
+  it('is served in the end, when more kubectl ask than may be connected at once', async () => {
+    await login(ann());
+    await expire(ann());
+    const homes = Array.from({ length: 20 }, (_, number) => join(ann().home, `home${number}`));
+    for (const home of homes) {
+      await mkdir(home);
+      await promisify(execFile)('cp', ['-a', join(ann().home, '.kube'), home]);
+      await chown(home, 61_001, 61_001);
+    }
+    provider.seen.length = 0;
+    const runs = await Promise.all(homes.map((home) => kubectl(ann(), home)));
+    for (const { status, stderr } of runs)
+      expect({ status, stderr }, host.log).toEqual({ status: 0, stderr: '' });
+    expect(provider.seen).toEqual(['POST /token']);
+  });
+
+  it('has them renewed again and again: each refresh token is used once', async () => {
+    await login(ann());
+    for (let round = 0; round < 3; round += 1) {
+      await expire(ann());
+      expect(await kubectl(ann())).toMatchObject({ status: 0 });
+    }
+  });
+
+  it('is asked by a user for that user only', async () => {
+    await login(ann());
+    await expire(ann());
+    // Bob with a file that names Ann's socket.
+    const socket = brokerSocket(61_001);
+    const file = join(bob().home, credentialCachePath(cluster.server.endpoint));
+    const cache = {
+      version: 1,
+      cluster: cluster.name,
+      server: cluster.server.endpoint,
+      token: 'x',
+      expiry: 1,
+    };
+    await mkdir(join(file, '..'), { recursive: true });
+    await writeFile(file, JSON.stringify({ ...cache, refresh: { by: 'broker', socket } }), {
+      mode: 0o600,
+    });
+    for (const path of [
+      '.kube',
+      '.kube/cache',
+      '.kube/cache/berth',
+      credentialCachePath(cluster.server.endpoint),
+    ]) {
+      await chown(join(bob().home, path), 61_002, 61_002);
+    }
+    const foreign = await kubectl(bob());
+    expect(foreign).toMatchObject({ status: 77, stdout: '' });
+    expect(foreign.stderr).toContain('[broker-unreachable]');
+    expect(foreign.stderr).toContain('not this user');
+
+    // By his own socket there is nothing of Ann's.
+    expect(await say(61_002, `{"cluster":"${cluster.name}"}\n`)).toMatchObject({
+      error: { code: 'credential-missing' },
+    });
+  });
+
+  it.each<[string, string | Buffer, string]>([
+    ['nothing', '', 'broker-request'],
+    ['half a line', '{"cluster":"te', 'broker-request'],
+    ['an empty line', '\n', 'broker-request'],
+    ['no JSON', 'GET / HTTP/1.1\r\n\r\n', 'broker-request'],
+    ['null', 'null\n', 'broker-request'],
+    ['a number for a name', '{"cluster":1}\n', 'broker-request'],
+    ['a path', '{"cluster":"../61002/test"}\n', 'cluster-name'],
+    ['a NUL', '{"cluster":"test\\u0000"}\n', 'cluster-name'],
+    ['a cluster without a login', '{"cluster":"other"}\n', 'credential-missing'],
+    ['more than a line', Buffer.alloc(5_000, 'a'), 'broker-request'],
+    ['random bytes', Buffer.from([0xff, 0xfe, 0x00, 0x0a]), 'broker-request'],
+  ])('answers %s with an error', async (_, text, code) => {
+    expect(await say(61_001, text)).toMatchObject({ error: { code } });
+  });
+
+  it('does not wait for ever for one that says nothing', async () => {
+    const began = performance.now();
+    expect(await say(61_001, '{', false)).toMatchObject({ error: { code: 'broker-silence' } });
+    expect(performance.now() - began).toBeLessThan(9_000);
+  }, 15_000);
+
+  it('says what is wrong with the site’s configuration, not that the broker is busy', async () => {
+    const file = join(folder, 'berth.yml');
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, `${text}nonsense: true\n`);
+    const answer = await say(61_001, '{"cluster":"test"}\n');
+    await writeFile(file, text);
+    expect(answer).toMatchObject({
+      error: { exit: 'config', message: expect.stringContaining('nonsense') as string },
+    });
+  });
+
+  it('says in one line that the session is over, and keeps its secrets', async () => {
+    await login(ann());
+    await expire(ann());
+    provider.intercept = () => ({
+      status: 400,
+      body: JSON.stringify({ error: 'invalid_grant', error_description: clientSecret }),
+    });
+    const { status, stderr } = await kubectl(ann());
+    provider.intercept = undefined;
+    expect(status, stderr).toBe(77);
+    expect(stderr).toContain('[refresh-token-refused]');
+    expect(stderr).not.toContain(clientSecret);
+  });
+});

@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { fingerprint } from '../../rig/site/fingerprint.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { Portal, type HookResult } from '../../rig/site/portal.ts';
+import { requestsOf } from '../../rig/site/requests-of.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+
+let site: Site;
+let cluster: LiveCluster;
+let newcomers: Newcomers;
+let portal: Portal;
+/** A host on which no login ever was. */
+let untouched: Portal;
+
+beforeAll(async () => {
+  site = await openSite();
+  cluster = new LiveCluster(site);
+  newcomers = new Newcomers(cluster);
+  portal = await Portal.make(site);
+  untouched = await Portal.make(site);
+});
+
+afterAll(async () => {
+  await newcomers.leave();
+  await portal.remove();
+  await untouched.remove();
+});
+
+/** Somebody who is known to the identity provider and never logged in at the portal. */
+async function come(name: string): Promise<Newcomer> {
+  await site.keycloak.addUser(name);
+  return newcomers.come(name);
+}
+
+describe('a plan changes nothing anywhere:', () => {
+  it.for<[string, string, (name: string) => Promise<HookResult>]>([
+    ['berth plan', 'dry-plan', (name) => portal.berth('plan', '--user', name)],
+    [
+      'pre-pun --dry-run',
+      'dry-hook',
+      async (name) => portal.prePun(name, await portal.login(name), '--dry-run'),
+    ],
+  ])('%s', async ([, name, run], { skip }) => {
+    const user = await come(name);
+    await portal.prePun(name, await portal.login(name));
+    await cluster.settled(user.namespace);
+    await cluster.delete('networkpolicy', 'deny-from-other-namespaces', user.namespace);
+    const look = async (): Promise<unknown> => [
+      await fingerprint(user.home),
+      await fingerprint(portal.files.stateDir),
+      await cluster.dump(user.namespace),
+    ];
+    const before = await look();
+    const reason = site.skipped('audit');
+    const mark = reason === undefined ? await site.audit.mark() : undefined;
+
+    const { exitCode } = await run(name);
+
+    expect(exitCode).toBe(1);
+    expect(await look()).toEqual(before);
+    // The half that needs the audit log.
+    skip(reason !== undefined, reason);
+    assert(mark !== undefined);
+    const requests = await requestsOf(portal, mark);
+    const writes = requests.filter(({ verb }) => !['get', 'list'].includes(verb));
+    expect(requests.length).toBeGreaterThan(writes.length);
+    expect(writes).toHaveLength(1);
+    for (const { requestURI } of writes) expect(requestURI).toContain('dryRun=All');
+  });
+});
+
+describe('on a host on which no login ever was', () => {
+  it('a plan does not even leave the checked configuration behind', async () => {
+    const { name } = await come('dry-host');
+    // A younger configuration is not remembered by a login either.
+    await sleep(2_100);
+
+    expect((await untouched.berth('plan', '--user', name)).exitCode).toBe(1);
+    expect((await untouched.prePun(name, {}, '--dry-run')).exitCode).toBe(1);
+
+    expect(existsSync(untouched.files.stateDir)).toBe(false);
+  });
+});
+
+describe('what is printed', () => {
+  it('is the same data as JSON and as YAML, and as text for pre-pun --dry-run', async () => {
+    const { name } = await come('dry-forms');
+    const [json, yaml, text, dry] = await Promise.all([
+      portal.berth('plan', '--user', name, '-o', 'json'),
+      portal.berth('plan', '--user', name, '-o', 'yaml'),
+      portal.berth('plan', '--user', name),
+      portal.prePun(name, {}, '--dry-run'),
+    ]);
+
+    const timeless = (key: unknown, value: unknown): unknown =>
+      key === 'openondemand.org/last-hook-execution' ? 0 : value;
+    expect(JSON.parse(json.stdout, timeless)).toEqual(parse(yaml.stdout, timeless));
+    const stamp = /last-hook-execution: "\d+"/g;
+    expect(dry.stdout.replaceAll(stamp, '')).toBe(text.stdout.replaceAll(stamp, ''));
+    expect([json, yaml, text, dry].map(({ exitCode }) => exitCode)).toEqual([1, 1, 1, 1]);
+  });
+
+  it('never holds a secret, of the site or of the user', async () => {
+    const user = await come('dry-secret');
+    const own = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      users: [
+        { name: 'other', user: { token: 'sEcReT-tOkEn-1' } },
+        { name: 'basic', user: { username: 'u', password: 'sEcReT: pass"word' } },
+        { name: 'cert', user: { 'client-key-data': 'c0VjUmVULWtleQ==' } },
+      ],
+    };
+    await mkdir(join(user.home, '.kube'));
+    await writeFile(join(user.home, '.kube/config'), JSON.stringify(own));
+    await execa('chown', ['-R', `${user.uid}:${user.gid}`, join(user.home, '.kube')]);
+
+    const outputs = await Promise.all([
+      portal.berth('plan', '--user', user.name),
+      portal.berth('plan', '--user', user.name, '-o', 'json'),
+      portal.berth('plan', '--user', user.name, '-o', 'yaml'),
+      portal.prePun(user.name, await portal.login(user.name), '--dry-run'),
+    ]);
+
+    const docker = await readFile(portal.files.dockerConfig, 'utf8');
+    for (const { exitCode, stdout, stderr } of outputs) {
+      expect(exitCode).toBe(1);
+      expect(stdout).toContain('.kube/config');
+      for (const secret of [
+        'sEcReT',
+        'c0VjUmVU',
+        'dXNlcjpwYXNz',
+        Buffer.from(docker).toString('base64'),
+      ])
+        expect(stdout + stderr).not.toContain(secret);
+    }
+  });
+});

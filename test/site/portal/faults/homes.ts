@@ -1,0 +1,20 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Account } from '../../../rig/site/accounts.ts';
+import type { Portal } from '../../../rig/site/portal.ts';
+
+/** Removes everything from a test account's home. */
+export async function emptyHome({ home }: Account): Promise<void> {
+  for (const name of await readdir(home)) await rm(join(home, name), { recursive: true });
+}
+
+/** Locks and temporary files below the home and the hook's state folder: nothing of it may stay. */
+export async function leftovers({ home }: Account, { files }: Portal): Promise<string[]> {
+  const all = await Promise.all(
+    [home, files.stateDir].map(async (folder) => {
+      const names = await readdir(folder, { recursive: true });
+      return names.map((name) => join(folder, name));
+    }),
+  );
+  return all.flat().filter((path) => /\.(lock|tmp|new|takeover|now)(\.|$)|\.berth-/.test(path));
+}

@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { credentialCachePath } from '../../../../src/credentials/credential-cache.ts';
+import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
+import { installed, type PortalTokens } from '../../../rig/site/portal.ts';
+import { seeded } from '../../../rig/random.ts';
+import { openSite, type Site } from '../../../rig/site/site.ts';
+import { times } from '../../../rig/soak.ts';
+import { emptyHome, leftovers } from './homes.ts';
+import {
+  type FreshPortal,
+  freshPortal,
+  isAsWanted,
+  removePortals,
+  timed,
+  type TimedResult,
+} from './hooks.ts';
+
+const user = 'faults-kill';
+/** How many moments of each kind of login. */
+const moments = times(6, 26);
+const foreign = { name: 'elsewhere', user: { token: 'of-another-site' } };
+
+let site: Site;
+let account: Account;
+
+beforeAll(async () => {
+  site = await openSite();
+  account = await ensureAccount(user);
+  await site.keycloak.addUser(user);
+});
+afterAll(async () => {
+  await removePortals(site);
+  await emptyHome(account);
+});
+
+/** A home with a kubeconfig that says something of the user's own. */
+async function homeWithForeignEntries(): Promise<void> {
+  await emptyHome(account);
+  const folder = join(account.home, '.kube');
+  await mkdir(folder, { mode: 0o700 });
+  const file = join(folder, 'config');
+  await writeFile(
+    file,
+    `# mine\napiVersion: v1\nkind: Config\nusers:\n- name: ${foreign.name}\n  user: {token: ${foreign.user.token}}\n`,
+    { mode: 0o600 },
+  );
+  for (const path of [folder, file]) await chown(path, account.uid, account.gid);
+}
+
+/** Starts the hook as nginx_stage does and kills it so many milliseconds later, where it still runs. */
+async function killedAfter(
+  milliseconds: number,
+  portal: FreshPortal,
+  tokens: PortalTokens,
+): Promise<boolean> {
+  const hook = spawn(
+    join(installed, 'hooks/pre-pun'),
+    ['--user', user, '--config', portal.files.berth],
+    { cwd: '/', env: portal.environment(tokens), stdio: 'ignore' },
+  );
+  const ended = once(hook, 'exit');
+  await Promise.race([sleep(milliseconds), ended]);
+  hook.kill('SIGKILL');
+  const [, signal] = (await ended) as [number | null, NodeJS.Signals | null];
+  return signal === 'SIGKILL';
+}
+
+/** Whatever was killed before, one login makes all as it should be. */
+async function expectRepaired(
+  portal: FreshPortal,
+  tokens: PortalTokens,
+  when: string,
+): Promise<void> {
+  const next = await timed(portal.prePun(user, tokens));
+  expect(next.stderr, when).not.toMatch(/level=error/);
+  expect(next.exitCode, when).toBe(0);
+  // A lock of a process that was killed is known as such at once, not when it is old enough.
+  expect(next.took, when).toBeLessThan(5_000);
+  expect(await isAsWanted(portal, user), when).toBe(true);
+  expect(await leftovers(account, portal), when).toEqual([]);
+
+  const text = await readFile(join(account.home, '.kube/config'), 'utf8');
+  const { users } = parse(text) as { users: readonly { name: string }[] };
+  expect(text, when).toMatch(/^# mine\n/);
+  expect(users, when).toContainEqual(foreign);
+  expect(users.map(({ name }) => name).sort(), when).toEqual([foreign.name, user].sort());
+}
+
+/** What kubectl's plugin would use next; it must not have been used up by whoever was killed. */
+async function expectRefreshTokenIsGood(): Promise<void> {
+  const { exitCode, stdout } = await site.kubectl(['get', 'pods', '-v=0'], {
+    account: user,
+    kubeconfig: join(account.home, '.kube/config'),
+  });
+  expect([exitCode, stdout]).toEqual([0, '']);
+  const file = join(account.home, credentialCachePath(site.server));
+  const { refresh } = JSON.parse(await readFile(file, 'utf8')) as {
+    refresh: { refreshToken: string };
+  };
+  await expect(
+    site.keycloak.refresh(refresh.refreshToken, 'kubernetes-public'),
+  ).resolves.toBeDefined();
+}
+
+describe('kill -9 at any moment of a login leaves what the next login repairs', () => {
+  it(`${moments} moments of first logins`, { timeout: 600_000 }, async () => {
+    const tokens = await (await freshPortal(site, oidc)).login(user);
+    let portal: FreshPortal;
+    const begin = async (): Promise<void> => {
+      await homeWithForeignEntries();
+      portal = await freshPortal(site, oidc);
+    };
+    await killedAtMoments(seeded(20261121), {
+      prepare: begin,
+      kill: (delay) => killedAfter(delay, portal, tokens),
+      whole: () => timed(portal.prePun(user, tokens)),
+      repaired: (when) => expectRepaired(portal, tokens, `first login, killed after ${when}`),
+    });
+    await expectRefreshTokenIsGood();
+  });
+
+  it(`${moments} moments of later logins that find drift`, { timeout: 600_000 }, async () => {
+    await homeWithForeignEntries();
+    const portal = await freshPortal(site, oidc);
+    const namespace = portal.namespaceOf(user);
+    let tokens = await portal.login(user);
+    await portal.prePun(user, tokens);
+    const drift = async (): Promise<void> => {
+      await site.kubectl(['-n', namespace, 'delete', 'networkpolicies,rolebindings', '--all']);
+      // A kubeconfig in which our entry was spoilt, and a new session of the portal.
+      const file = join(account.home, '.kube/config');
+      await writeFile(file, (await readFile(file, 'utf8')).replaceAll('kube-credential', 'gone'));
+      await appendFile(file, '# touched\n');
+      tokens = await portal.login(user);
+    };
+    await killedAtMoments(seeded(3), {
+      prepare: drift,
+      kill: (delay) => killedAfter(delay, portal, tokens),
+      whole: () => timed(portal.prePun(user, tokens)),
+      repaired: (when) => expectRepaired(portal, tokens, `later login, killed after ${when}`),
+    });
+    await expectRefreshTokenIsGood();
+  });
+});
+
+const oidc = { deadline: '10s', cluster: { auth: { type: 'oidc' } } };
+
+interface Login {
+  /** Before each login. */
+  readonly prepare: () => Promise<void>;
+  /** Starts a login and kills it so many milliseconds later. @returns false when it had ended before */
+  readonly kill: (delay: number) => Promise<boolean>;
+  /** One that nobody kills. */
+  readonly whole: () => Promise<TimedResult>;
+  readonly repaired: (when: string) => Promise<void>;
+}
+
+/**
+ * Kills logins at moments that are spread over the time that one takes. A login that ended before its moment
+ * does not count: how long one takes is a guess on a machine that is busy at times.
+ */
+async function killedAtMoments(next: () => number, login: Login): Promise<void> {
+  await login.prepare();
+  const { took, exitCode, stderr } = await login.whole();
+  expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('level=error')]);
+  let killed = 0;
+  for (let begun = 0; killed < moments; begun += 1) {
+    expect(begun, `${killed} of so many logins were killed`).toBeLessThan(moments * 10);
+    const delay = next() * took;
+    await login.prepare();
+    if (await login.kill(delay)) killed += 1;
+    await login.repaired(`${delay} ms`);
+  }
+}

@@ -1,0 +1,78 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { warningCodes } from '../../rig/log-lines.ts';
+import { publicFolder } from '../../rig/site/folders.ts';
+import { LiveCluster } from '../../rig/site/live-cluster.ts';
+import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { ensurePackages } from '../../rig/site/packages.ts';
+import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+
+let site: Site;
+let portal: Portal;
+let newcomers: Newcomers;
+let eve: Newcomer;
+let folder: string;
+
+beforeAll(async () => {
+  await ensurePackages(['rsyslog']);
+  site = await openSite();
+  newcomers = new Newcomers(new LiveCluster(site));
+  eve = await newcomers.come('sy-eve');
+  await site.keycloak.addUser(eve.name);
+  portal = await Portal.make(site);
+  folder = await mkdtemp(join(publicFolder, 'syslog-'));
+  const script = new URL('syslog.sh', import.meta.url).pathname;
+  const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', 'bash', script, folder];
+  portal.enter = (argv) => [...alone, ...argv];
+});
+afterAll(async () => {
+  await newcomers.leave();
+  await portal.remove();
+  await rm(folder, { recursive: true });
+});
+
+/** A login, and what is in syslog after it. */
+async function login(
+  user: string,
+  tokens: PortalTokens,
+): Promise<HookResult & { readonly lines: readonly string[] }> {
+  const result = await portal.prePun(user, tokens);
+  const lines = (await readFile(join(folder, 'log'), 'utf8')).split('\n');
+  return { ...result, lines: lines.filter((line) => line.includes(' berth: ')) };
+}
+
+describe('what nginx_stage drops of a login, or makes one long line of', () => {
+  it('is in syslog, if it is more than information, without a token', async () => {
+    const { idToken } = await portal.login(eve.name);
+    const { exitCode, stderr, lines } = await login(eve.name, { idToken });
+    expect(exitCode, stderr).toBe(0);
+    expect(warningCodes(stderr)).toEqual(['refresh-token-missing']);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      / berth: level=warning msg="there is no refresh token: .* user=sy-eve cluster=prod .*code=refresh-token-missing$/,
+    );
+    expect(lines[0]).not.toContain(String(idToken).split('.')[2]);
+  });
+
+  it('is nothing where all is well', async () => {
+    const { exitCode, lines } = await login(eve.name, await portal.login(eve.name));
+    expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [] });
+  });
+
+  it('is each line of one that fails', async () => {
+    const broken = join(portal.files.clustersDir, 'broken.yml');
+    await writeFile(broken, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
+    const { idToken } = await portal.login(eve.name);
+    const { exitCode, stderr, lines } = await login(eve.name, { idToken });
+    await rm(broken);
+    expect(exitCode).not.toBe(0);
+    const said = stderr.split('\n').filter((line) => /^level=(?:warning|error)/.test(line));
+    expect(said.map((line) => /code=(\S+)/.exec(line)?.[1]).sort()).toEqual([
+      'cluster-bad-value',
+      'refresh-token-missing',
+    ]);
+    expect(lines.map((line) => line.replace(/^.*? berth: /, '')).sort()).toEqual(said.sort());
+  });
+});

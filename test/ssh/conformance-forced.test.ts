@@ -1,3 +1,0 @@
-import { conformanceOfBerth } from './conformance/sessions.ts';
-
-conformanceOfBerth('forced', 0);

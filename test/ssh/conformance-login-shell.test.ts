@@ -1,3 +1,0 @@
-import { conformanceOfBerth } from './conformance/sessions.ts';
-
-conformanceOfBerth('login-shell', 1);

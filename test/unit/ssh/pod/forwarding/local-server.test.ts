@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenAtPath } from '../../../../../src/ssh/pod/forwarding/local-server.ts';
+
+describe('a socket in a folder of the user’s own', () => {
+  let folder: string;
+  let path: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'berth-local-'));
+    path = join(folder, 'a.sock');
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('is the user’s alone, and there once', async () => {
+    const server = await listenAtPath(path, (socket) => socket.destroy());
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await listenAtPath(path, (socket) => socket.destroy())).toBeUndefined();
+    server?.close();
+  });
+
+  it('takes the place of one that a killed process left', async () => {
+    const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => console.log('x'))`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const server = await listenAtPath(path, (socket) => socket.destroy());
+    expect(server).toBeDefined();
+    server?.close();
+  });
+
+  it('never takes the place of a file', async () => {
+    await writeFile(path, 'mine');
+    expect(await listenAtPath(path, (socket) => socket.destroy())).toBeUndefined();
+    expect((await stat(path)).isFile()).toBe(true);
+  });
+});

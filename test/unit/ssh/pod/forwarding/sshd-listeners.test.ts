@@ -1,0 +1,53 @@
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SshdListeners } from '../../../../../src/ssh/pod/forwarding/sshd-listeners.ts';
+import { listeningPaths } from '../../../../../src/ssh/pod/forwarding/listening-sockets.ts';
+
+describe('what sshd listens at in the folder for it', () => {
+  const uid = process.getuid?.() ?? 0;
+  let folder: string;
+  let child: ChildProcess | undefined;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'berth-remote-'));
+  });
+  afterEach(async () => {
+    child?.kill('SIGKILL');
+    await rm(folder, { recursive: true });
+  });
+  /** Another process that listens at some paths. */
+  const listens = async (...paths: string[]): Promise<ChildProcess> => {
+    const script = `const all = ${JSON.stringify(paths)}; let left = all.length;
+      for (const path of all) require('net').createServer().listen(path, () => (left -= 1) || console.log('x'))`;
+    const started = spawn(process.execPath, ['-e', script], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    child = started;
+    await once(started.stdout, 'data');
+    return started;
+  };
+  const sockets = (of = uid): string[] =>
+    [...new SshdListeners(of, folder).now().keys()].filter((place) => place.startsWith('unix:'));
+
+  it('leads to the name below /tmp of the pod, as long as somebody listens', async () => {
+    const server = await listens(join(folder, 'a.sock'), join(folder, 'krb5cc_0'));
+    await writeFile(join(folder, 'file'), '');
+    await symlink(join(folder, 'a.sock'), join(folder, 'link'));
+    expect(sockets()).toEqual(['unix:/tmp/a.sock']);
+    expect(sockets(uid + 1)).toEqual([]);
+    server.kill('SIGKILL');
+    await once(server, 'exit');
+    expect(sockets()).toEqual([]);
+  });
+
+  it('is not what a path with a line in it says', async () => {
+    await writeFile(join(folder, 'a.sock'), '');
+    // An abstract name, for which no folder is needed.
+    await listens(`\0\n0: 2 0 00010000 0001 01 4242 ${folder}/a.sock`);
+    expect([...listeningPaths(folder)]).toEqual([`${folder}/a.sock`]);
+    expect(sockets()).toEqual([]);
+  });
+});

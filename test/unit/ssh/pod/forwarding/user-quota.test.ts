@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UserSeats } from '../../../../../src/ssh/pod/forwarding/user-quota.ts';
+import { logfmtLogger } from '../../../../../src/log.ts';
+
+describe("what a user's sessions on a host may have together", () => {
+  let folder: string;
+  let lines: string[];
+  let made: UserSeats[];
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'berth-seats-'));
+    [lines, made] = [[], []];
+  });
+  afterEach(async () => {
+    for (const seats of made) await seats.end();
+    await rm(folder, { recursive: true });
+  });
+  const session = (): UserSeats => {
+    const log = logfmtLogger((line) => lines.push(line));
+    const seats = new UserSeats({ folder, name: 'connections', blocks: 3, size: 4, log });
+    made.push(seats);
+    return seats;
+  };
+  const take = async (seats: UserSeats, count: number): Promise<number> => {
+    const taken = await Promise.all(Array.from({ length: count }, () => seats.take()));
+    return taken.filter(Boolean).length;
+  };
+
+  it('is counted over all of them, by blocks, and said once where there is no more', async () => {
+    const [first, second] = [session(), session()];
+    expect(await take(first, 5)).toBe(5);
+    expect(await take(second, 6)).toBe(4);
+    expect(await take(first, 6)).toBe(3);
+    expect(await take(first, 6)).toBe(0);
+    expect(lines.filter((line) => line.includes('not forwarded'))).toHaveLength(2);
+    expect(lines[0]).toContain('most=12');
+  });
+
+  it('comes free when a session ends, and leaves no file', async () => {
+    const [first, second] = [session(), session()];
+    expect(await take(first, 20)).toBe(12);
+    await first.end();
+    expect(await readdir(folder)).toEqual([]);
+    expect(await take(second, 20)).toBe(12);
+    expect(await take(first, 1)).toBe(0);
+  });
+
+  it('comes free when a session was killed', async () => {
+    const first = session();
+    expect(await take(first, 12)).toBe(12);
+    const { pid } = spawnSync('true');
+    for (const name of await readdir(folder)) {
+      const owner = JSON.parse(await readFile(join(folder, name), 'utf8')) as object;
+      // As a process that is not there any more left it.
+      await writeFile(join(folder, name), JSON.stringify({ ...owner, pid, start: '1' }));
+    }
+    expect(await take(session(), 12)).toBe(12);
+  });
+
+  it('is nothing where it cannot be counted', async () => {
+    await rm(folder, { recursive: true });
+    await writeFile(folder, 'no folder');
+    expect(await take(session(), 3)).toBe(0);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('level=error');
+  });
+});

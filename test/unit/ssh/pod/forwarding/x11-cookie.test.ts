@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { link, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { x11Cookie } from '../../../../../src/ssh/pod/forwarding/x11-cookie.ts';
+
+const counted = (part: string | Buffer): Buffer => {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(part.length);
+  return Buffer.concat([length, Buffer.from(part)]);
+};
+const fields = Buffer.concat(['MIT-MAGIC-COOKIE-1', Buffer.alloc(16, 7)].map(counted));
+const entry = Buffer.concat([Buffer.from([1, 0]), counted('login1'), counted('10'), fields]);
+
+const uid = process.getuid?.() ?? 0;
+
+describe("xauth's file in a home that the pod has, too", () => {
+  let folder: string;
+  let file: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'berth-x11-'));
+    file = join(folder, 'Xauthority');
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('has the cookie', async () => {
+    await writeFile(file, entry);
+    expect(await x11Cookie(file, 10, uid)).toBe(fields.toString('base64'));
+    expect(await x11Cookie(file, 11, uid)).toBeUndefined();
+  });
+
+  it('has none where it is missing', async () => {
+    expect(await x11Cookie(file, 10, uid)).toBeUndefined();
+  });
+
+  it("is refused where it is another user's", async () => {
+    await writeFile(file, entry);
+    await expect(x11Cookie(file, 10, uid + 1)).rejects.toThrow('its owner is');
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a FIFO', () => spawnSync('mkfifo', [file])],
+    ['a link to a device', () => symlink('/dev/zero', file)],
+    [
+      'a link to a file',
+      async () => {
+        await writeFile(join(folder, 'other'), entry);
+        await symlink(join(folder, 'other'), file);
+      },
+    ],
+    ['a folder', () => spawnSync('mkdir', [file])],
+    [
+      'larger than memory',
+      async () => {
+        await writeFile(join(folder, 'large'), entry);
+        await truncate(join(folder, 'large'), 1_900_000_000);
+        await link(join(folder, 'large'), file);
+      },
+    ],
+  ])('is refused at once where it is %s', async (_what, make) => {
+    await make();
+    await expect(x11Cookie(file, 10, uid)).rejects.toThrow(/cannot be used: /);
+  });
+});
