@@ -1,27 +1,6 @@
-/**
- * Every way Berth can fail has a stable code. The code decides the exit status, sysexits(3), so a
- * site can alert on either.
- */
-const exitCodes = {
-  /** EX_USAGE: the command line is wrong. */
-  usage: 64,
-  /** EX_NOUSER: no such account. */
-  nouser: 67,
-  /** EX_UNAVAILABLE: a service is missing or answered with an error that will not go away. */
-  unavailable: 69,
-  /** EX_SOFTWARE: a defect of Berth's own. */
-  software: 70,
-  /** EX_OSERR, EX_IOERR: the machine failed (disk full, I/O error). */
-  io: 74,
-  /** EX_TEMPFAIL: the next login may succeed without anybody doing anything. */
-  temporary: 75,
-  /** EX_NOPERM: somebody is not allowed to do this. */
-  permission: 77,
-  /** EX_CONFIG: the site's configuration is wrong. */
-  config: 78,
-} as const;
+import { exitCodes, type ExitClass } from './exit-codes.ts';
 
-export type ExitClass = keyof typeof exitCodes;
+export type { ExitClass };
 
 export interface ErrorDetails {
   /** Stable kebab-case code, e.g. `namespace-owned-by-another-user`. */

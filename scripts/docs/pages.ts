@@ -1,0 +1,11 @@
+import { format, resolveConfig } from 'prettier';
+import { errorsPage } from './errors-page.ts';
+import type { GeneratedPage } from './page.ts';
+
+/** Every generated page, one module each. */
+export const generatedPages: readonly GeneratedPage[] = [errorsPage];
+
+/** The page as `npm run lint` wants it; `filepath` selects prettier's parser (JSON, Markdown). */
+export async function formattedPage({ path, markdown }: GeneratedPage): Promise<string> {
+  return format(await markdown(), { ...(await resolveConfig(path)), filepath: path });
+}

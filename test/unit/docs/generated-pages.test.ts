@@ -1,0 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { formattedPage, generatedPages } from '../../../scripts/docs/pages.ts';
+
+const root = new URL('../../../', import.meta.url).pathname;
+
+describe('the generated pages', () => {
+  it.each(generatedPages)('$path is what `npm run docs` writes', async (page) => {
+    expect(readFileSync(root + page.path, 'utf8')).toBe(await formattedPage(page));
+  });
+});
