@@ -5,7 +5,7 @@ import { configError } from '../config/config-error.ts';
 import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { readConfigFile } from '../system/config-files.ts';
-import { utf8 } from './config-text.ts';
+import { utf8 } from './config-reader.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** What the settings name, as it was read. */

@@ -1,42 +1,52 @@
 import { statSync } from 'node:fs';
 import { buildId } from '../build-id.ts';
 import { builtIn } from '../config/built-in.ts';
-import type { SettingsWarning } from '../config/settings.ts';
+import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
 import type { LoadedSettings } from '../config/site-parts.ts';
 import { asBerthError, BerthError, isErrno } from '../errors.ts';
 import { peekConfigFile } from '../system/config-files.ts';
-import { type CacheKey, readCachedSettings, writeCachedSettings } from './site-cache.ts';
+import type { ConfigReader } from './config-reader.ts';
+import {
+  fromPlain,
+  type PlainError,
+  readSettingsCache,
+  type SettingsCache,
+  writeSettingsCache,
+} from './settings-cache.ts';
 
 export type { LoadedSettings } from '../config/site-parts.ts';
 
-/** Which files to read; each is where the design says, unless told otherwise. */
+/** Which files to read, instead of those at the default paths. */
 export interface SettingsFiles {
-  /** `berth.yml`; then it must be there. */
+  /** `berth.yml`. If given, the file must exist. */
   readonly configFile?: string;
-  /** Counts before `hook_env` in berth.yml: OSC's scripts take it as an argument. */
+  /** Overrides `hook_env` of berth.yml: OSC's scripts take it as an argument. */
   readonly hookEnvFile?: string;
-  /** Counts before `clusters_dir` in berth.yml. */
+  /** Overrides `clusters_dir` of berth.yml. */
   readonly clustersDir?: string;
 }
 
 export interface LoadOptions {
-  /** `off`: read everything. `read`: leave no trace, for a dry run. */
+  /** `off`: read every file. `read`: write nothing, for a dry run. Default: `read-write`. */
   readonly cache?: 'read-write' | 'read' | 'off';
-  /** The build that the cache must be of; without one there is no cache. */
+  /** The build that must have written the cache. Default: this one; without a build there is no cache. */
   readonly build?: string;
-  /** Epoch milliseconds; the machine's clock where not said. */
+  /** Milliseconds since the epoch. Default: the system clock. */
   readonly now?: () => number;
 }
 
 const defaultConfigFile = '/etc/berth/berth.yml';
 
-/** A file that changed this recently may change again within the same tick of its clock. */
-const settledAfterNs = 2_000_000_000n;
+/** What the cache holds: `LoadedSettings` as JSON. */
+interface KeptSettings {
+  readonly settings: SiteSettings;
+  readonly broken: readonly { readonly cluster: string; readonly error: PlainError }[];
+}
 
 /**
- * The site's checked and frozen settings, and beside them the clusters whose configuration is
- * faulty. Where nothing changed since the last time, one file is read (`STATE_DIR/settings.json`,
- * 0600); else all of them, with YAML and schemas loaded for it.
+ * The site's checked and frozen settings, and the clusters whose configuration is invalid. If no file
+ * has changed since the last time, only the cache is read (`STATE_DIR/settings.json`, mode 0600);
+ * otherwise every file, for which YAML and the schemas are loaded.
  *
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
  *   `config-broken-yaml`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
@@ -50,30 +60,33 @@ export async function loadSettings(
   const { cache = 'read-write', build = buildId, now = Date.now } = options;
   if (cache === 'off' || build === undefined) return (await readAll(files, uid)).loaded;
 
-  const key: CacheKey = { build, asked: [configFile, files.hookEnvFile, files.clustersDir] };
   const stateDir = stateDirOf(configFile, uid);
   assertStateDir(stateDir, uid);
-  const path = `${stateDir}/settings.json`;
+  const kept: SettingsCache = {
+    path: `${stateDir}/settings.json`,
+    build,
+    asked: [configFile, files.hookEnvFile, files.clustersDir],
+    privateTo: uid,
+  };
   const warnings: SettingsWarning[] = [];
   const warn = (code: string, message: string): void => {
-    warnings.push({ code, message, file: path });
+    warnings.push({ code, message, file: kept.path });
   };
   try {
-    const cached = readCachedSettings(path, key, uid);
-    if (cached !== undefined) return cached;
+    const cached = readSettingsCache(kept) as KeptSettings | undefined;
+    if (cached !== undefined) return unpack(cached);
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     warn('settings-cache-ignored', `${error.message}; every file is read instead`);
   }
-  const { loaded, sources, newestNs, transient } = await readAll(files, uid);
+  const { loaded, reader } = await readAll(files, uid);
   if (loaded.settings.stateDir !== stateDir) assertStateDir(loaded.settings.stateDir, uid);
-  const settled = newestNs + settledAfterNs < BigInt(now()) * 1_000_000n;
-  if (cache === 'read-write' && settled && !transient) {
+  if (cache === 'read-write' && reader.isSettled(now())) {
     try {
-      await writeCachedSettings(path, key, sources, loaded);
+      await writeSettingsCache(kept, reader.sources, loaded);
     } catch (error) {
-      const { message } = asBerthError(error, path);
-      warn('settings-cache-not-written', `${message}: every login reads every file`);
+      const { message } = asBerthError(error, kept.path);
+      warn('settings-cache-not-written', `${message}; until then every hook reads every file`);
     }
   }
   return withWarnings(loaded, warnings);
@@ -82,15 +95,10 @@ export async function loadSettings(
 async function readAll(
   files: SettingsFiles,
   uid: number,
-): Promise<{
-  loaded: LoadedSettings;
-  sources: ReadonlyMap<string, string>;
-  newestNs: bigint;
-  transient: boolean;
-}> {
+): Promise<{ readonly loaded: LoadedSettings; readonly reader: ConfigReader }> {
   const { readSiteFiles } = await import('./read-site-files.ts');
   const { siteSettings } = await import('../config/site-settings.ts');
-  const { parts, ...facts } = readSiteFiles(
+  const { parts, reader } = readSiteFiles(
     {
       ...files,
       configFile: files.configFile ?? defaultConfigFile,
@@ -98,12 +106,19 @@ async function readAll(
     },
     uid,
   );
-  return { loaded: siteSettings(parts), ...facts };
+  return { loaded: siteSettings(parts), reader };
+}
+
+function unpack({ settings, broken }: KeptSettings): LoadedSettings {
+  return {
+    settings,
+    broken: broken.map(({ cluster, error }) => ({ cluster, error: fromPlain(error) })),
+  };
 }
 
 /**
- * Keys of issuers are believed and secrets are kept in it: who can write it can put another folder in
- * its place.
+ * The state directory holds secrets and trusted issuer keys, so nobody but root and this user may be
+ * able to replace anything in it.
  */
 function assertStateDir(path: string, uid: number): void {
   const status = statSync(path, { throwIfNoEntry: false });
@@ -122,8 +137,8 @@ function assertStateDir(path: string, uid: number): void {
 }
 
 /**
- * Where the cache is, before YAML can be read: a plain `state_dir:` line of berth.yml is found as it
- * stands. Should it be written in another way, the cache is where the design has it.
+ * The state directory, found without the YAML parser: by a plain `state_dir:` line of berth.yml. If the
+ * key is written in another way, the cache is in the default state directory.
  */
 function stateDirOf(configFile: string, uid: number): string {
   try {
@@ -132,7 +147,7 @@ function stateDirOf(configFile: string, uid: number): string {
       /^state_dir:[ \t]*["']?(\/[^\s"'#]+)["']?[ \t]*(?:#.*)?$/m.exec(text)?.[1] ?? builtIn.stateDir
     );
   } catch (error) {
-    // Whoever reads the file for its contents reports this.
+    // `readAll` reads the same file and reports the error.
     if (error instanceof BerthError || isErrno(error)) return builtIn.stateDir;
     throw error;
   }

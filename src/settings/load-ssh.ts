@@ -1,32 +1,50 @@
 import { buildId } from '../build-id.ts';
-import type { SshSettings } from '../config/profile/profile.ts';
-import { readSshCache, sshCacheFile, writeSshCache } from './ssh-cache.ts';
+import type { BrokenProfile, Profile, SshSettings } from '../config/profile/profile.ts';
+import {
+  fromPlain,
+  type PlainError,
+  readSettingsCache,
+  type SettingsCache,
+  writeSettingsCache,
+} from './settings-cache.ts';
 
 export interface SshSettingsFiles {
-  /** `ssh.yml`: of root's command line, never the user's. */
+  /** `ssh.yml`, from root's command line, never from the user's. */
   readonly configFile?: string | undefined;
-  /** What root compiled of it. */
+  /** The cache. Default: `sshCacheFile`. */
   readonly cacheFile?: string | undefined;
-  /** The build that this must be of; without one there is no cache. */
+  /** The build that must have written the cache. Default: this one; without a build there is no cache. */
   readonly build?: string | undefined;
 }
 
-/** A file that changed this recently may change again within the same tick of its clock. */
-const settledAfterNs = 2_000_000_000n;
+/** What the cache holds: `SshSettings` as JSON. */
+interface KeptSettings extends Omit<SshSettings, 'profiles' | 'broken'> {
+  readonly profiles: readonly (readonly [name: string, profile: Profile])[];
+  readonly broken: readonly (readonly [
+    name: string,
+    profile: Omit<BrokenProfile, 'error'> & { readonly error: PlainError },
+  ])[];
+}
+
+/** Where root keeps the settings, unless a test says otherwise: one file for each `ssh.yml`. */
+export function sshCacheFile(configFile: string): string {
+  if (configFile === '/etc/berth/ssh.yml') return '/var/cache/berth/ssh.json';
+  return `/var/cache/berth/ssh${encodeURIComponent(configFile)}.json`;
+}
 
 /**
- * The site's SSH settings with all profiles, checked and frozen, for the process of a user: whatever
- * is read must be root's and writable by nobody else. Where root's compiled file is current, YAML and
- * schemas are not even loaded; else they are, and the result is the same.
+ * The site's SSH settings with all profiles, checked and frozen, for a process of any user: every file
+ * must be root's and writable by nobody else. If root's cache is current, YAML and the schemas are not
+ * loaded; the result is the same either way. Writes nothing.
  *
- * A broken profile is in `broken`, with its error. The cache is never written here.
+ * An invalid profile is in `broken`, with its error.
  *
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
  *   `config-not-world-readable`, `config-not-utf8`, `config-broken-yaml`, `ssh-yml-invalid`; exit 78
  */
 export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<SshSettings> {
-  const { configFile, cacheFile, key } = placesOf(files);
-  const cached = key === undefined ? undefined : readSshCache(cacheFile, key);
+  const { configFile, cache } = sourcesOf(files);
+  const cached = fromCache(cache);
   if (cached !== undefined) return cached;
   const { readSshFiles } = await import('./read-ssh-files.ts');
   return readSshFiles(configFile).settings;
@@ -35,15 +53,15 @@ export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<Ssh
 export interface CompiledSshSettings {
   readonly settings: SshSettings;
   /**
-   * `current`: nothing changed since the last time. `unsettled`: a file changed within the last two
-   * seconds, or could not be read just now; the next call writes. `off`: no build to write for.
+   * `current`: nothing has changed since the last time. `unsettled`: not written, because a file changed
+   * within the last two seconds or could not be read. `off`: not written, because there is no build.
    */
   readonly state: 'current' | 'written' | 'unsettled' | 'off';
 }
 
 /**
- * Root's part: makes the one file that every session then reads instead of the YAML. Cheap where it is
- * current, so that it can be called at each login.
+ * Root's part: writes the cache (mode 0644) that every session then reads instead of the YAML. Cheap if
+ * it is current, so PAM's hook calls it for each connection.
  *
  * @param nowMs milliseconds since the epoch
  * @throws as `loadSshSettings`; and what `writeAtomically` and mkdir throw
@@ -52,20 +70,35 @@ export async function compileSshSettings(
   files: SshSettingsFiles = {},
   nowMs: number = Date.now(),
 ): Promise<CompiledSshSettings> {
-  const { configFile, cacheFile, key } = placesOf(files);
-  const cached = key === undefined ? undefined : readSshCache(cacheFile, key);
+  const { configFile, cache } = sourcesOf(files);
+  const cached = fromCache(cache);
   if (cached !== undefined) return { settings: cached, state: 'current' };
   const { readSshFiles } = await import('./read-ssh-files.ts');
-  const { settings, sources, newestNs, transient } = readSshFiles(configFile);
-  if (key === undefined) return { settings, state: 'off' };
-  const settled = newestNs + settledAfterNs < BigInt(nowMs) * 1_000_000n;
-  if (!settled || transient) return { settings, state: 'unsettled' };
-  await writeSshCache(cacheFile, key, sources, settings);
+  const { settings, reader } = readSshFiles(configFile);
+  if (cache === undefined) return { settings, state: 'off' };
+  if (!reader.isSettled(nowMs)) return { settings, state: 'unsettled' };
+  await writeSettingsCache(cache, reader.sources, settings);
   return { settings, state: 'written' };
 }
 
-function placesOf(files: SshSettingsFiles) {
+function sourcesOf(files: SshSettingsFiles): {
+  readonly configFile: string;
+  readonly cache: SettingsCache | undefined;
+} {
   const { configFile = '/etc/berth/ssh.yml', build = buildId } = files;
-  const { cacheFile = sshCacheFile(configFile) } = files;
-  return { configFile, cacheFile, key: build === undefined ? undefined : { build, configFile } };
+  if (build === undefined) return { configFile, cache: undefined };
+  const path = files.cacheFile ?? sshCacheFile(configFile);
+  return { configFile, cache: { path, build, asked: [configFile] } };
+}
+
+function fromCache(cache: SettingsCache | undefined): SshSettings | undefined {
+  const kept = cache && (readSettingsCache(cache) as KeptSettings | undefined);
+  if (kept === undefined) return undefined;
+  return Object.freeze({
+    ...kept,
+    profiles: new Map(kept.profiles),
+    broken: new Map(
+      kept.broken.map(([name, { error, ...rest }]) => [name, { error: fromPlain(error), ...rest }]),
+    ),
+  });
 }

@@ -10,32 +10,16 @@ import type { SettingsWarning } from '../config/settings.ts';
 import type { BrokenCluster, SiteParts } from '../config/site-parts.ts';
 import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
-import {
-  type ConfigDirectory,
-  type ConfigFile,
-  fileIdentity,
-  isOutsideTheFile,
-  readConfigDirectory,
-  readConfigFile,
-} from '../system/config-files.ts';
-import { utf8 } from './config-text.ts';
-
-/** The parts of the settings, and what they were read from. */
-export interface SiteFiles {
-  readonly parts: SiteParts;
-  /** Every file and directory that had a part in it, with its identity. */
-  readonly sources: ReadonlyMap<string, string>;
-  /** When the newest of them changed, in nanoseconds since the epoch. */
-  readonly newestNs: bigint;
-  /** True where the same files may read otherwise next time: one could not be read. */
-  readonly transient: boolean;
-}
+import type { ConfigFile } from '../system/config-files.ts';
+import { ConfigReader, utf8 } from './config-reader.ts';
 
 /**
- * Reads and checks every file of the configuration. This is the slow way, with YAML and schemas.
+ * Reads and checks every file of the site's configuration. Slow: needs YAML and the schemas.
  *
- * @throws BerthError what concerns the whole site: `berth.yml`, `hook.env`, the directory
- *   `clusters.d`. A fault of one cluster's file is among the parts.
+ * @param uid the user, besides root, whose files are accepted
+ * @returns the parts of the settings, and the reader, which knows the files they came from
+ * @throws BerthError if berth.yml, hook.env or the directory `clusters.d` is at fault. An error in one
+ *   cluster's file is among the parts.
  */
 export function readSiteFiles(
   files: {
@@ -45,7 +29,7 @@ export function readSiteFiles(
     clustersDir?: string;
   },
   uid: number,
-): SiteFiles {
+): { readonly parts: SiteParts; readonly reader: ConfigReader } {
   const reader = new SiteFilesReader(uid);
   const read = reader.berthYml(files.configFile, files.configFileRequired);
   const { berth } = read;
@@ -63,28 +47,15 @@ export function readSiteFiles(
     clientSecrets: reader.clientSecrets(berth),
     warnings: reader.warnings,
   };
-  return { ...reader.facts(), parts };
+  return { parts, reader };
 }
 
-class SiteFilesReader {
+class SiteFilesReader extends ConfigReader {
   readonly warnings: SettingsWarning[] = [];
-  private readonly sources = new Map<string, string>();
-  private newestNs = 0n;
-  private transient = false;
-  private readonly uid: number;
-
-  constructor(uid: number) {
-    this.uid = uid;
-  }
-
-  facts(): Pick<SiteFiles, 'sources' | 'newestNs' | 'transient'> {
-    const { sources, newestNs, transient } = this;
-    return { sources, newestNs, transient };
-  }
 
   berthYml(path: string, required: boolean): Pick<SiteParts, 'berth' | 'berthPlace'> {
     try {
-      const { value, place } = readYaml(utf8(this.read(path)), path, 'core');
+      const { value, place } = readYaml(utf8(this.file(path)), path, 'core');
       return { berth: parseBerthYml(value, path, place), berthPlace: place };
     } catch (error) {
       if (required || !(error instanceof BerthError) || error.code !== 'config-missing')
@@ -97,7 +68,7 @@ class SiteFilesReader {
   hookEnv(path: string, required: boolean): ReturnType<typeof hookEnvSettings> | undefined {
     let file: ConfigFile;
     try {
-      file = this.read(path);
+      file = this.file(path);
     } catch (error) {
       const isMissing = error instanceof BerthError && error.code === 'config-missing';
       if (required || !isMissing || existsSync(dirname(path))) throw error;
@@ -108,14 +79,13 @@ class SiteFilesReader {
     return settings;
   }
 
-  clusters(folder: string): (ClusterDefinition | BrokenCluster)[] {
-    const { names } = this.note(folder, readConfigDirectory(folder, this.uid));
+  clusters(directory: string): (ClusterDefinition | BrokenCluster)[] {
     const seen = new Set<string>();
-    return names.flatMap((file) => {
+    return this.directory(directory).flatMap((file) => {
       // ood_core reads both spellings and nothing that is hidden.
       const cluster = /^([^.].*)\.ya?ml$/.exec(file)?.[1];
       if (cluster === undefined) return [];
-      const path = `${folder}/${file}`;
+      const path = `${directory}/${file}`;
       const part = this.cluster(cluster, path);
       if (part === undefined) return [];
       if (!seen.has(cluster)) {
@@ -132,7 +102,7 @@ class SiteFilesReader {
 
   private cluster(cluster: string, path: string): ClusterDefinition | BrokenCluster | undefined {
     try {
-      return parseCluster(parseYaml(utf8(this.read(path)), path, 'psych'), cluster, path);
+      return parseCluster(parseYaml(utf8(this.file(path)), path, 'psych'), cluster, path);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       return { cluster, error };
@@ -152,7 +122,7 @@ class SiteFilesReader {
 
   private clientSecret(path: string): string | BerthError {
     try {
-      const file = this.read(path);
+      const file = this.file(path);
       this.warnReadable(file, 'the client secret');
       return utf8(file).replace(/\r?\n$/, '');
     } catch (error) {
@@ -165,22 +135,5 @@ class SiteFilesReader {
     if (!file.worldReadable) return;
     const message = `everybody on this host can read ${what}: run \`chmod o-r ${file.path}\``;
     this.warnings.push({ code: 'config-secret-readable-by-all', message, file: file.path });
-  }
-
-  private read(path: string): ConfigFile {
-    // A file that is refused counts as well: once it is mended, it has another identity.
-    this.sources.set(path, fileIdentity(path));
-    try {
-      return this.note(path, readConfigFile(path, this.uid));
-    } catch (error) {
-      if (isOutsideTheFile(error)) this.transient = true;
-      throw error;
-    }
-  }
-
-  private note<T extends ConfigFile | ConfigDirectory>(path: string, read: T): T {
-    this.sources.set(path, read.identity);
-    if (read.changedNs > this.newestNs) this.newestNs = read.changedNs;
-    return read;
   }
 }

@@ -20,8 +20,8 @@ import {
   type CompiledSshSettings,
   compileSshSettings,
   loadSshSettings,
+  sshCacheFile,
 } from '../../../src/settings/load-ssh.ts';
-import { sshCacheFile } from '../../../src/settings/ssh-cache.ts';
 
 const nobody = 65_534;
 let folder: string;

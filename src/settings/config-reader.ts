@@ -1,0 +1,69 @@
+import { configError } from '../config/config-error.ts';
+import {
+  type ConfigDirectory,
+  type ConfigFile,
+  fileIdentity,
+  isOutsideTheFile,
+  readConfigDirectory,
+  readConfigFile,
+} from '../system/config-files.ts';
+
+/** A file that changed within this time may change again without a new timestamp. Nanoseconds. */
+const settledAfterNs = 2_000_000_000n;
+
+/** Reads configuration files and directories, and records what a cache of the result depends on. */
+export class ConfigReader {
+  /** Every file and directory that was read or refused, with its identity (`fileIdentity`). */
+  readonly sources = new Map<string, string>();
+  private newestNs = 0n;
+  private transient = false;
+  private readonly uid: number;
+
+  /** @param uid the user, besides root, whose files are accepted */
+  constructor(uid: number) {
+    this.uid = uid;
+  }
+
+  /** @throws BerthError as `readConfigFile` */
+  file(path: string): ConfigFile {
+    // A refused file is a source too: after the repair it has another identity.
+    this.sources.set(path, fileIdentity(path));
+    try {
+      return this.record(path, readConfigFile(path, this.uid));
+    } catch (error) {
+      if (isOutsideTheFile(error)) this.transient = true;
+      throw error;
+    }
+  }
+
+  /** @returns the names in it, sorted. @throws BerthError as `readConfigDirectory` */
+  directory(path: string): readonly string[] {
+    return this.record(path, readConfigDirectory(path, this.uid)).names;
+  }
+
+  /**
+   * True if unchanged sources will give the same result again: no file has changed within the last two
+   * seconds, and none failed to be read for a reason outside the file.
+   *
+   * @param nowMs milliseconds since the epoch
+   */
+  isSettled(nowMs: number): boolean {
+    return !this.transient && this.newestNs + settledAfterNs < BigInt(nowMs) * 1_000_000n;
+  }
+
+  private record<T extends ConfigFile | ConfigDirectory>(path: string, read: T): T {
+    this.sources.set(path, read.identity);
+    if (read.changedNs > this.newestNs) this.newestNs = read.changedNs;
+    return read;
+  }
+}
+
+/** @throws BerthError `config-not-utf8` */
+export function utf8(file: ConfigFile): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
+  } catch {
+    const hint = 'Save it as UTF-8.';
+    throw configError('config-not-utf8', file.path, 'is not UTF-8', hint);
+  }
+}
