@@ -15,7 +15,7 @@ import type { Issuer } from '../credentials/oidc/issuer.ts';
 import { BerthError } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { HttpsClient } from '../system/https-request.ts';
-import type { MintToken } from '../credentials/prepare-credentials.ts';
+import type { MintToken } from '../credentials/credential-files.ts';
 
 export interface RefreshDeps {
   readonly stateDir: string;

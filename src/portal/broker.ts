@@ -1,4 +1,4 @@
-import { brokerCaller } from '../credentials/broker-caller.ts';
+import { brokerCaller } from './broker-caller.ts';
 import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { refreshForUser, type RefreshDeps } from './broker-refresh.ts';

@@ -4,7 +4,7 @@ import type {
   OidcSettings,
   SiteSettings,
 } from '../config/settings.ts';
-import { ensureBroker } from '../credentials/ensure-broker.ts';
+import { ensureBroker } from './open-broker-socket.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
 import { forgetFormer } from '../credentials/root-store.ts';
@@ -17,9 +17,9 @@ import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { byKubeconfig, kubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
 import { beforeDeadline, eachCluster, type ClusterOutcome } from '../clusters/each-cluster.ts';
-import type { MintToken, PreparedCredentials } from '../credentials/prepare-credentials.ts';
-import type { LoginTokens } from '../credentials/verify-login-tokens.ts';
-import { writeCredentials, type WriteDeps } from '../credentials/store-credentials.ts';
+import type { MintToken, PreparedCredentials } from '../credentials/credential-files.ts';
+import type { LoginTokens } from '../credentials/renewable-token.ts';
+import { writeCredentials, type WriteDeps } from '../credentials/cluster-credential.ts';
 
 export interface GiveInput {
   readonly user: User;

@@ -1,4 +1,4 @@
-import type { LoginTokens } from '../credentials/verify-login-tokens.ts';
+import type { LoginTokens } from '../credentials/renewable-token.ts';
 
 /**
  * The tokens of a login as nginx_stage hands them over: `OOD_` and the names as the site spells them in

@@ -2,7 +2,7 @@ import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger, type Logger } from '../log.ts';
 import { leanStart } from '../system/lean-start.ts';
 import { stderrSink } from '../system/leave.ts';
-import { login, type LoginInput } from './login-hook.ts';
+import { login, type LoginInput } from './pre-pun-hook.ts';
 import { portalTokens } from './portal-tokens.ts';
 
 export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;

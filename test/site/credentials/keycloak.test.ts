@@ -11,9 +11,9 @@ import { loadSettings } from '../../../src/settings/load-site.ts';
 import {
   prepareCredentials,
   type PreparedCredentials,
-} from '../../../src/credentials/prepare-credentials.ts';
-import type { LoginTokens } from '../../../src/credentials/verify-login-tokens.ts';
-import { writeCredentials } from '../../../src/credentials/store-credentials.ts';
+} from '../../../src/credentials/credential-files.ts';
+import type { LoginTokens } from '../../../src/credentials/renewable-token.ts';
+import { writeCredentials } from '../../../src/credentials/cluster-credential.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';

@@ -8,7 +8,7 @@ import {
   type LoginTokens,
   verifiedLogin,
   type VerifiedLogin,
-} from '../../../src/credentials/verify-login-tokens.ts';
+} from '../../../src/credentials/renewable-token.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';

@@ -9,9 +9,9 @@ import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { loadSettings } from '../../../src/settings/load-site.ts';
-import type { PreparedCredentials } from '../../../src/credentials/prepare-credentials.ts';
+import type { PreparedCredentials } from '../../../src/credentials/credential-files.ts';
 import { storePath } from '../../../src/credentials/root-store.ts';
-import { writeCredentials } from '../../../src/credentials/store-credentials.ts';
+import { writeCredentials } from '../../../src/credentials/cluster-credential.ts';
 import type { User } from '../../../src/identity/user.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';

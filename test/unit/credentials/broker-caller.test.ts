@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { brokerCaller } from '../../../src/credentials/broker-caller.ts';
+import { brokerCaller } from '../../../src/portal/broker-caller.ts';
 
 const by = (socket: string) => () => Promise.resolve(socket);
 const own = by('berth-broker@1000.socket');

@@ -7,7 +7,7 @@ import {
   verifiedLogin,
   type VerifiedLogin,
   type VerifyDeps,
-} from './verify-login-tokens.ts';
+} from './renewable-token.ts';
 import type { StoredCredential } from './root-store.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { brokerSocket, brokerSocketUnit } from './broker-protocol.ts';
+import { brokerSocket, brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 

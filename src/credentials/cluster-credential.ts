@@ -19,8 +19,8 @@ import {
   type CredentialDeps,
   prepareCredentials,
   type PreparedCredentials,
-} from './prepare-credentials.ts';
-import { type LoginTokens, originOf } from './verify-login-tokens.ts';
+} from './credential-files.ts';
+import { type LoginTokens, originOf } from './renewable-token.ts';
 
 export interface WriteDeps extends Omit<CredentialDeps, 'stored' | 'cached' | 'heirs' | 'keep'> {
   readonly stateDir: string;

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { brokerSocketUnit } from './broker-protocol.ts';
+import { brokerSocketUnit } from '../credentials/broker-protocol.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**

@@ -21,7 +21,7 @@ import {
   rememberSilentClusters,
   type SilentClusters,
 } from './cluster-backoff.ts';
-import type { LoginTokens } from '../credentials/verify-login-tokens.ts';
+import type { LoginTokens } from '../credentials/renewable-token.ts';
 
 export interface LoginInput {
   readonly username: string;
