@@ -151,7 +151,7 @@ async function removeLeftovers(path: string): Promise<void> {
 /** The same for the same sources and libraries: what one build checked, another reads anew. */
 async function hashOfSources(): Promise<string> {
   const files = (await readdir(join(root, 'src'), { recursive: true }))
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.(?:ts|py|sh)$/.test(file))
     .map((file) => join('src', file));
   const hash = createHash('sha256');
   for (const file of [...files.sort(), 'package-lock.json']) {

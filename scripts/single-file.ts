@@ -1,6 +1,7 @@
-import { basename } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
-import { build, transform, type BuildOptions, type Metafile } from 'esbuild';
+import { build, transform, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
 export interface SingleFile {
   readonly text: string;
@@ -35,6 +36,7 @@ export async function singleFile(
     legalComments: 'none',
     logLevel: 'warning',
     define,
+    plugins: [sourceTexts],
   };
   const { outputFiles, metafile } = await build(options);
   for (const { entryPoint } of Object.values(metafile.outputs))
@@ -63,6 +65,22 @@ export async function singleFile(
   ].join('\n');
   return { text: file, sources: inOutputs(metafile.outputs) };
 }
+
+/** Puts the text of a file in the place of each call of `sourceText` (`src/source-text.ts`). */
+const sourceTexts: Plugin = {
+  name: 'source-text',
+  setup(bundler) {
+    bundler.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+      const parts = (await readFile(path, 'utf8')).split(
+        /sourceText\('([^']+)', import\.meta\.url\)/,
+      );
+      const replaced = parts.map(async (part, index) =>
+        index % 2 === 0 ? part : JSON.stringify(await readFile(join(dirname(path), part), 'utf8')),
+      );
+      return { contents: (await Promise.all(replaced)).join(''), loader: 'ts' };
+    });
+  },
+};
 
 function inOutputs(outputs: Metafile['outputs']): string[] {
   return Object.values(outputs).flatMap(({ inputs }) =>

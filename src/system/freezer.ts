@@ -3,6 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { BerthError } from '../errors.ts';
 import { freezeFunctions } from '../freeze-functions.ts';
+import { sourceText } from '../source-text.ts';
 import { isRunning, type ProcessId } from './processes.ts';
 
 /** Whose processes are stopped, and where. */
@@ -135,9 +136,4 @@ export class Freezer {
 const longestAnswer = 4096;
 const stdio: ['pipe', 'pipe', 'ignore'] = ['pipe', 'pipe', 'ignore'];
 
-const script = String.raw`${freezeFunctions}
-while read -r word; do
-  last=
-  case $word in last | hold | freeze | thaw | thawed) $word ;; esac
-  printf '%s\n' "$last"
-done`;
+const script = freezeFunctions + sourceText('./freezer.sh', import.meta.url);

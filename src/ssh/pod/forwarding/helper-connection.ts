@@ -1,7 +1,7 @@
 import { bridgeError } from './protocol/bridge-error.ts';
 import { Connections, type BridgeSink } from './protocol/multiplexer.ts';
 import { Outbox } from './protocol/outbox.ts';
-import { helperProgram, helperWords } from './protocol/helper.ts';
+import { helperProgram, helperWords } from './helper-program.ts';
 import type { ExecOutcome } from '../exec/protocol/exec-status.ts';
 import { messageBody, messageSlot } from '../exec/protocol/frame.ts';
 import { asBerthError, BerthError } from '../../../errors.ts';

@@ -15,7 +15,7 @@ export interface PodProcess {
 }
 
 /** Of a shell that sweeps the pod, of whatever login node. */
-export const sweepMark = 'sweep';
+const sweepMark = 'sweep';
 
 /** @param rows `PID PARENT SESSION STATE START AGE MARK`, `-` for no mark; what is no such row is left out. */
 export function podProcesses(rows: readonly string[]): PodProcess[] {

@@ -1,3 +1,4 @@
+import { sourceText } from '../../../source-text.ts';
 import {
   bundledArgv,
   filesInside,
@@ -37,15 +38,7 @@ export interface BroughtFile {
  * two that bring the same are in nobody's way.
  */
 export function unpackWords(files: readonly BroughtFile[]): string[] {
-  const script = [
-    'umask 022; set -e; cd "$0"; all=.all.$$; trap "rm -f $all" EXIT',
-    'cat >$all; mkdir -p lib; from=1',
-    'while [ $# -gt 0 ]; do',
-    'tail -c +$from $all | head -c "$2" >"$1.$$"; chmod 755 "$1.$$"; mv -f "$1.$$" "$1"',
-    'from=$((from + $2)); shift 2',
-    'done',
-    `: >${complete}`,
-  ].join('\n');
+  const script = sourceText('./unpack.sh', import.meta.url);
   const words = files.flatMap(({ name, size }) => [name, String(size)]);
   return ['/bin/sh', '-c', script, filesInside, ...words];
 }

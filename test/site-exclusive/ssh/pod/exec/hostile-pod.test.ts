@@ -11,7 +11,7 @@ import {
   kinds,
   number32,
 } from '../../../../../src/ssh/pod/forwarding/protocol/frames.ts';
-import { helperProgram } from '../../../../../src/ssh/pod/forwarding/protocol/helper.ts';
+import { helperProgram } from '../../../../../src/ssh/pod/forwarding/helper-program.ts';
 import { freePorts } from '../../../../rig/site/ports.ts';
 import { waitFor } from '../../../../rig/site/wait.ts';
 import { CompiledRelay } from '../../../../rig/exec/compiled-relay.ts';

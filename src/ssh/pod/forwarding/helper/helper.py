@@ -1,20 +1,21 @@
-import { listenersProgram } from './helper-listeners.ts';
-import { firstWindow, mostPlaces } from './limits.ts';
-
-/**
- * The bridge's half in the pod: one Python 3.6 program of the standard library, which the relay sends at
- * the beginning of its standard input. It ends with that input. It speaks the frames of `frames.ts`.
- *
- * Words to it: `begin` (`folder` to make for the session's sockets, `agent`, `x11` with the number of a
- * `display` and its `cookie` in base64), `mirror` (places of the login node to listen at; from the first on
- * it looks for what listens in the pod; `turn`: its answer says the same) and `flush`. Words from it: `ready`
- * (`display`: its number here), `mirrored` (`turn`, and the places that are `taken`), `listening` (places) and
- * `flushed`: what was written in the pod before is on its way.
- */
-export const helperProgram = String.raw`
+# The half of forwarding that runs in the pod. Python 3.6, standard library only.
+#
+# The login node sends this text at the beginning of standard input, after listeners.py and after the line
+# that sets ROOM and MOST_PLACES (limits.ts). The program ends when its standard input ends.
+#
+# It reads and writes the frames of protocol/frames.ts. Control messages that it receives:
+#   begin    create the session's sockets: `folder`, `agent`, and `x11` with `display` and `cookie` (base64)
+#   mirror   listen on these endpoints of the login node; `turn` is repeated in the answer. After the first
+#            one it also reports what listens in the pod.
+#   flush    answer when everything written in the pod so far has been sent
+# Control messages that it sends:
+#   ready      the sockets exist; `display` is the display number in the pod
+#   mirrored   `turn`, and the endpoints that are already `taken`
+#   listening  the endpoints that listen in the pod
+#   flushed    the answer to flush
 import base64, errno, json, os, select, shutil, socket, struct, time
 OPEN, DATA, END, CLOSE, WINDOW, WORD = range(6)
-ROOM, PIECE = ${firstWindow}, 65536
+PIECE = 65536
 poller = select.poll()
 watched, streams, mirrors = {}, {}, {}
 folder, looking, flushing, said, last, keen, number = None, False, False, None, 0.0, 0.0, 1
@@ -214,13 +215,12 @@ def heard(word):
     elif 'flush' in word:
         flushing = True
 
-${listenersProgram}
 def report():
     global said, last, keen
     last = time.monotonic()
     look()
     places = sorted({'tcp:%d' % p for a, p in table}) + sorted(set(unix_paths()))
-    places = [place for place in places if place not in mirrors][:${4 * mostPlaces}]
+    places = [place for place in places if place not in mirrors][:MOST_PLACES]
     if places != said:
         said, keen = places, last + 20
         say(listening=places)
@@ -272,23 +272,3 @@ finally:
         end_mirror(place)
     if folder:
         shutil.rmtree(folder, True)
-`;
-
-/** The exec that reads the program and becomes it. Without Python it ends with 127 and says nothing. */
-export function helperWords(): string[] {
-  return ['/bin/sh', '-c', start, String(Buffer.byteLength(helperProgram))];
-}
-
-const reads = `import os, sys
-wanted, text = int(sys.argv[1]), b""
-while len(text) < wanted:
-    part = os.read(0, wanted - len(text))
-    if not part:
-        sys.exit()
-    text += part
-exec(text)`;
-
-/** The second is RHEL's own, where python3 is not installed. */
-const start = `for p in python3 /usr/libexec/platform-python; do
-  command -v $p >/dev/null 2>&1 && exec $p -I -S -c '${reads}' "$0"
-done; exit 127`;

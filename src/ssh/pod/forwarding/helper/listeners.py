@@ -1,8 +1,6 @@
-/**
- * Of the helper: which of the pod's ports listen where its loopback leads, by sock_diag(7), else by /proc;
- * which Unix sockets right below /tmp; and how to listen at such places.
- */
-export const listenersProgram = String.raw`
+# Which TCP ports of the pod's loopback and which Unix sockets directly below /tmp accept connections, and how
+# to listen on such an endpoint. The first part of the helper: see helper.py.
+import errno, os, socket, struct
 ANY = {socket.inet_pton(socket.AF_INET, a) for a in ('0.0.0.0', '127.0.0.1')}
 ANY |= {socket.inet_pton(socket.AF_INET6, a) for a in ('::', '::1', '::ffff:127.0.0.1')}
 V4 = {a for a in ANY if a != socket.inet_pton(socket.AF_INET6, '::1')}
@@ -98,4 +96,3 @@ def at_path(path):
         return [sock]
     except OSError:
         sock.close()
-`;

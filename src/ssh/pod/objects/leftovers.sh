@@ -1,0 +1,46 @@
+nl='
+'
+read -r home </proc/self/cgroup
+ours() {
+  facts "$1" && read -r group 2>/dev/null <"/proc/$1/cgroup" || return 1
+  case $group in */../*) return 1 ;; "$home"*) ;; *) return 1 ;; esac
+}
+each() { for place in /proc/[0-9]*; do pid=${place#/proc/}; if ours "$pid"; then $1; fi; done; }
+row() {
+  env=$nl$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ")$nl mark=-
+  case $env in
+    *"$nl"BERTH_CONNECTION=?*)
+      mark=${env#*"$nl"BERTH_CONNECTION=} mark=${mark%%"$nl"*}
+      case $mark in *[!0-9.]*) mark=other ;; esac
+      ;;
+    *)
+      [ "$parent" != 0 ] || case $(tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline") in
+        *"$nl$0") mark=sweep ;;
+      esac
+      ;;
+  esac
+  read -r up _ </proc/uptime
+  echo "$pid $parent $session $state $start $((${up%.*}${up#*.} - start)) $mark"
+}
+still() {
+  n=0
+  for pid in $rest; do
+    while [ $n -lt 100 ] && facts "$pid"; do
+      case $state in [Tt]) break ;; esac
+      n=$((n + 1))
+      sleep 0.01
+    done
+  done
+}
+name() { echo "$pid $start"; }
+echo $$
+while read -r word rest; do
+  case $word in
+    table) each row ;;
+    look) last; echo "$last"; each name; each name; last; echo "$last" ;;
+    kill) kill $rest 2>/dev/null ;;
+    hold) hold; kill -s STOP $rest 2>/dev/null; still ;;
+    freeze | thaw | thawed) $word ;;
+  esac
+  echo .
+done
