@@ -17,7 +17,7 @@ export function mountProblem(source: string, storage?: string): string | undefin
   if (/^\/*$/.test(source)) return 'is the whole host';
   const folders = storage === undefined ? always : [...always, storage];
   const touched = folders.find((folder) => isWithin(source, folder) || isWithin(folder, source));
-  return touched === undefined ? undefined : `gives away ${touched}, which stays outside`;
+  return touched === undefined ? undefined : `exposes ${touched}, which sessions must not reach`;
 }
 
 /** True for the folder itself and for all below it. */

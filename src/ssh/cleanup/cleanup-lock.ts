@@ -7,13 +7,13 @@ import type { Removed } from './remove-containers.ts';
 import { endedFile, endingLock, type SessionSite } from '../connections/state-paths.ts';
 
 /**
- * Does for all connections of a user what one of them could do for itself, one at a time: who waits while
- * another does it, and does it from the beginning, has nothing more to do. So thirty connections that end
+ * Runs a cleanup that covers all connections of a user, one process at a time. A process that waits while another
+ * one starts and completes the same cleanup returns without doing it again, so thirty connections that close
  * at once cost little more than two.
  *
- * @param part What `end` takes away.
- * @param end Looks anew at what there is.
- * @throws {BerthError} `folder-unsafe`, `lock-timeout`, what `end` throws
+ * @param part What `end` removes.
+ * @param end Must look for itself at what is left.
+ * @throws {BerthError} `folder-unsafe`, `lock-timeout`, the errors of `end`
  */
 export async function endTogether(
   site: Pick<SessionSite, 'run'>,
@@ -42,7 +42,7 @@ export async function endTogether(
   }
 }
 
-/** By the clock that all processes of this boot share, in nanoseconds. */
+/** When the last complete cleanup began, by the clock that all processes of this boot share. Nanoseconds. */
 function lastBegan(file: string): bigint {
   try {
     return BigInt(readFileSync(file, 'latin1'));

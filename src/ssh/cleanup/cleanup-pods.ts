@@ -22,33 +22,32 @@ import {
   openConnections,
 } from '../connections/user-connections.ts';
 
-/** A cluster that does not answer must not keep sshd. Milliseconds. */
+/** Limit for listing pods: an unreachable cluster must not hold up sshd. Milliseconds. */
 const patienceMs = 10_000;
-/** For all that is done in its pods: a busy node takes seconds for each look at a pod's processes. */
+/** Limit for all work in the pods: on a busy node, listing the processes of a pod takes seconds. Milliseconds. */
 const sweepMs = 25_000;
-/** Each look into a pod is a stream of its own, and root's memory on the login node. */
+/** Each exec into a pod is a stream of its own and uses root's memory on the login node. */
 const atOnce = 8;
 
 /**
- * Removes the pods of a user's connections that are gone, and after the last connection those that wait
- * for no other; in the pods that stay, ends what the closed connection left. The user's way to the cluster
- * ends with the last connection; for a pod that waits for its grace to be over, root takes a way of its own
- * then (`berth reap`).
+ * Removes the pods of a user's closed connections and, after the last connection, the pods without a grace
+ * period. In pods that stay, ends the processes of closed connections. The user's token for the cluster is
+ * revoked with the last connection; for a pod in its grace period, root gets its own token later (`berth reap`).
  *
- * @param held Whether there was a way to pods when the end of a connection began: the end of another may
- *   have taken it away since. Absent where the reaper only looks at the clock.
+ * @param held Whether a token existed when the cleanup of a connection began: the cleanup of another connection
+ *   may have revoked it since. Undefined if called by the reaper.
  * @throws {BerthError} `lock-timeout`, `folder-unsafe`
  */
 export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
   if (!isDue(site, user, held)) return { removed: 0, failed: [] };
   return await endTogether(site, user.uid, 'pods', async () => {
-    // Until its connection ended the user was here, whatever waited before that.
+    // A connection that closes now ends the user's idle time, whatever was recorded before.
     const since = held === undefined ? readPodsWaiting(site, user.uid)?.since : undefined;
     return await end(site, user, { since, failed: await grantPods(site, user, 'root') });
   });
 }
 
-/** Each minute for each user: what costs nothing comes first. */
+/** Called each minute for each user, so the cheap checks come first. */
 function isDue(site: PodSite, { uid }: User, held: boolean | undefined): boolean {
   const waiting = readPodsWaiting(site, uid);
   if (held !== undefined) return held || waiting !== undefined;
@@ -57,9 +56,9 @@ function isDue(site: PodSite, { uid }: User, held: boolean | undefined): boolean
 }
 
 interface Closing {
-  /** When the user's last connection ended, where that was before. */
+  /** When the user's last connection closed, if that was earlier. Milliseconds since the epoch. */
   readonly since: number | undefined;
-  /** Clusters that there is no way to. */
+  /** One error for each cluster for which no token was issued. */
   readonly failed: readonly BerthError[];
 }
 
@@ -103,22 +102,22 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
     if (fate.failed !== undefined) failed.push(fate.failed);
     due = Math.min(due, fate.due ?? Infinity);
   }
-  // What is left, or could not be seen, is looked for again by the reaper.
+  // The reaper looks again for pods that are left or could not be listed.
   if (failed.length > 0) due = now;
   const again = since !== undefined && due < Infinity;
-  // Where somebody's work goes on, the grace begins after it.
+  // If processes were still at work, the grace period starts again now.
   const waiting = again ? { since: busy ? now : since, due } : undefined;
   writePodsWaiting(site, user.uid, waiting);
-  // Who was there at the beginning has pods that nobody ended yet, and needs the way for that. A connection
-  // that came meanwhile waits for our lock, and then makes a way of its own.
+  // Pods of a connection that was open at the beginning have not been removed yet, and that needs the token. A
+  // connection that opened meanwhile waits for this lock and then gets a token of its own.
   if (open.size === 0 && !hasConnections(site, user.uid))
     await revokePods(site, user).catch((thrown: unknown) => {
-      failed.push(asBerthError(thrown, `ending the tokens of ${user.name}`));
+      failed.push(asBerthError(thrown, `revoking the tokens of ${user.name}`));
     });
   return { removed, failed };
 }
 
-/** One connection for the work, which has so many milliseconds. */
+/** Runs `work` with one API connection and a deadline. */
 async function using<T>(
   { server }: PodAccess,
   milliseconds: number,
@@ -144,7 +143,7 @@ function tooMany({ namespace, cluster }: PodAccess, looked: number, count: numbe
   );
 }
 
-/** The user can delete the Secret that the token is bound to: that is no way to keep the pods. */
+/** Deleting the Secret that the token is bound to invalidates it. A user must not keep pods that way. */
 function isDead(thrown: unknown): boolean {
   return thrown instanceof BerthError && thrown.code === 'api-unauthorized';
 }

@@ -23,15 +23,15 @@ import { userSite } from './user-state.ts';
 export interface Closed {
   readonly processes: number;
   readonly containers: number;
-  /** What is still there, for the reaper to try again. */
+  /** What could not be removed; the reaper tries again. */
   readonly failed: readonly BerthError[];
 }
 
 /**
- * Ends what one connection started: its processes, its containers, and after the user's last one all
- * that has no grace. Asked twice, or by PAM and the reaper, it does the same as once.
+ * Ends what one connection started: its processes and its containers. After the user's last connection, also ends
+ * every container and pod without a grace period. Repeated or concurrent calls have the same effect as one.
  *
- * @param gone True where sshd's monitor is no more, so that sshd's other process has nobody to serve.
+ * @param gone Whether sshd's monitor has ended, so that sshd's other process of the connection is ended too.
  */
 export async function endConnection(
   site: SessionSite,
@@ -40,9 +40,9 @@ export async function endConnection(
 ): Promise<Closed> {
   const { id, record, gone } = connection;
   const file = connectionFile(site, user.uid, id);
-  // Before: who sees that this one counts no more may take the way to its pods away.
+  // Read first: after markClosing, a concurrent cleanup may revoke the token.
   const held = holdsPods(site, user.uid);
-  // From here on it counts for nobody, and the reaper goes on where this process is killed.
+  // From here on the connection is not open, and the reaper continues if this process is killed.
   markClosing(file);
   const part = await userSite(site, user);
   const wanted: WantedConnection = {
@@ -50,9 +50,7 @@ export async function endConnection(
     hostProcesses: record.hostProcesses === true,
   };
   const { processes, failed: stay } = await endConnectionProcesses(site, part, wanted);
-  const failed: BerthError[] = [...stay];
-  // One after the other, and each though the one before failed: what a user made of the list of containers
-  // is no reason to leave the pods.
+  // A user who damages the list of containers must not keep pods.
   const steps: readonly (() => Promise<Removed>)[] = [
     async () => {
       const own = (await berthContainers(site, part)).filter((one) => one.connection === id);
@@ -64,21 +62,32 @@ export async function endConnection(
     },
     () => endPodsOf(site, user, held),
   ];
-  let containers = 0;
-  for (const step of steps) {
-    try {
-      const ended = await step();
-      containers += ended.removed;
-      failed.push(...ended.failed);
-    } catch (error) {
-      failed.push(asBerthError(error, `what ${user.name} left`));
-    }
-  }
+  const { removed: containers, failed: left } = await removeEach(user, steps);
+  const failed = [...stay, ...left];
   if (failed.length === 0) rmSync(closingFile(file), { force: true });
   return { processes, containers, failed };
 }
 
-/** Nothing of clusters is loaded on a host that has no pods. @param held As of `endPods`. */
+/** Runs the steps in order, each even if one before it failed. */
+export async function removeEach(
+  { name }: User,
+  steps: readonly (() => Promise<Removed>)[],
+): Promise<Removed> {
+  let removed = 0;
+  const failed: BerthError[] = [];
+  for (const step of steps) {
+    try {
+      const ended = await step();
+      removed += ended.removed;
+      failed.push(...ended.failed);
+    } catch (error) {
+      failed.push(asBerthError(error, `cleaning up after ${name}`));
+    }
+  }
+  return { removed, failed };
+}
+
+/** Imports the cluster code only on hosts that use pods. @param held See `endPods`. */
 export async function endPodsOf(site: SessionSite, user: User, held?: boolean): Promise<Removed> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
   const { endPods } = await import('./cleanup-pods.ts');

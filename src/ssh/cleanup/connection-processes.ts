@@ -9,46 +9,43 @@ import {
   type ProcessFacts,
 } from '../../system/processes.ts';
 
-/** Whose processes are looked for. */
+/** The user whose processes are listed. */
 export interface ProcessOwner {
   readonly uid: number;
-  /** The user's subordinate UIDs: who is not the user inside is one of these outside. */
+  /** The user's subordinate UIDs: UIDs on the host of other users inside the container. */
   readonly subordinate: readonly IdRange[];
-  /** The user's folder below the storage; podman and what it starts have it as HOME. */
+  /** The user's directory below the storage, which is HOME of podman and its children. */
   readonly folder: string;
-  /** The host's podman. */
+  /** Path of podman on the host. */
   readonly podman: string;
-  /** Of podman's pause.pid: podman itself keeps the namespaces where there is no catatonit. */
+  /** From podman's pause.pid: without catatonit, podman itself keeps the namespaces open. */
   readonly pausePid: number | undefined;
 }
 
-/** Which of them. */
+/** The connection whose processes are selected. */
 export interface WantedConnection {
   readonly id: string;
-  /** The connection's audit session. */
+  /** Audit session of the connection. */
   readonly session: number | undefined;
-  /** Also what runs on the host and is none of Berth's: what a shell's startup files left, sshd itself. */
+  /** Whether to select processes on the host too: what shell startup files left, sshd itself. */
   readonly hostProcesses: boolean;
-  /** sshd's own process for the user, where the monitor is gone. */
+  /** Whether to select sshd's process for the user, because the monitor has ended. */
   readonly orphanedSshd: boolean;
 }
 
-/** A process of a user, as far as Berth has to do with it. */
+/** A process of a user, with its role in Berth's containers. */
 export interface BerthProcess extends ProcessFacts {
   /**
-   * `inside`: in a container. `support`: what keeps containers (conmon, the pause process, slirp4netns,
-   * fuse-overlayfs) and the first process of each. `podman`: it is at work, and best left to end by itself.
-   * `client`: what leads a connection into a container.
+   * `inside`: in a container. `support`: keeps containers running (conmon, the pause process, slirp4netns,
+   * fuse-overlayfs), or is the first process of one. `podman`: a running podman command, which should be left to
+   * finish. `client`: connects an SSH connection to a container.
    */
   readonly part: 'inside' | 'support' | 'podman' | 'client' | 'sshd' | 'host';
-  /** The name of the container that it is in. */
+  /** Name of the container that the process is in. */
   readonly container: string | undefined;
 }
 
-/**
- * A program counts by device and inode: a process inside can call itself conmon, and cannot run the
- * host's.
- */
+/** Identified by device and inode: a process inside can call itself conmon, but cannot run the host's. */
 const supportPrograms = [
   ...['/usr/bin/conmon', '/usr/libexec/podman/conmon', '/usr/local/libexec/podman/conmon'],
   ...['/usr/bin/catatonit', '/usr/libexec/podman/catatonit', '/usr/libexec/catatonit/catatonit'],
@@ -63,7 +60,7 @@ const sshdPrograms = [
   '/usr/libexec/openssh/sshd-session',
 ];
 
-/** All processes of the user that a look at /proc finds, sorted into parts. */
+/** All processes of the user in /proc, with their parts. */
 export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   const own = [...runningProcesses((uid) => belongs(uid, owner))];
   if (own.length === 0) return [];
@@ -94,15 +91,15 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
       if (namespaceOf(pid, 'pid') !== here) return 'inside';
       const program = programOf(pid) ?? '';
       if (sshd.has(program)) return 'sshd';
-      const ours = isSupportOf(owner, pid);
-      if (ours && program === podman) return 'podman';
-      return ours || program === node ? 'client' : 'host';
+      const isBerths = isSupportOf(owner, pid);
+      if (isBerths && program === podman) return 'podman';
+      return isBerths || program === node ? 'client' : 'host';
     };
     return { ...facts, part: part(), container };
   });
 }
 
-/** Whether the connection started it: by audit session, or by the mark that `login` gives. */
+/** Whether the connection started it, by its audit session or by BERTH_CONNECTION in its environment. */
 export function isOfConnection(process_: BerthProcess, wanted: WantedConnection): boolean {
   const { pid, part, session } = process_;
   if (part === 'sshd' && !wanted.orphanedSshd) return false;
@@ -111,14 +108,14 @@ export function isOfConnection(process_: BerthProcess, wanted: WantedConnection)
   return part !== 'sshd' && wasStartedWith(pid, `BERTH_CONNECTION=${wanted.id}`);
 }
 
-/** Whether it was started for Berth's containers, not for others that the user may have on this host. */
+/** Whether it was started for Berth's containers, and not for others of the user. */
 export function isSupportOf({ folder }: Pick<ProcessOwner, 'folder'>, pid: number): boolean {
   return wasStartedWith(pid, `HOME=${folder}`);
 }
 
 /**
- * Whether a closed terminal would have ended it: it is in a session that was begun from outside the
- * container, and not by a daemon inside such as tmux, whose windows live on with it.
+ * Whether closing the terminal would end it: its session was started from outside the container. Sessions that a
+ * daemon inside started, such as the windows of tmux, survive.
  */
 export function hangsUp(process_: BerthProcess, all: readonly BerthProcess[]): boolean {
   const leader = all.find(({ pid }) => pid === process_.leader);
@@ -131,13 +128,13 @@ function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean 
   return uid === own || subordinate.some(({ start, count }) => uid >= start && uid < start + count);
 }
 
-/** conmon's `-n NAME`. */
+/** The value of conmon's option `-n`. */
 function containerOf(args: readonly string[]): string | undefined {
   const at = args.indexOf('-n');
   return at === -1 ? undefined : args[at + 1];
 }
 
-/** A process may have made PID namespaces of its own inside: then its ancestors tell. */
+/** The container around a process, also if the process created further PID namespaces inside. */
 function containerAround(
   facts: ProcessFacts,
   byPid: ReadonlyMap<number, ProcessFacts>,

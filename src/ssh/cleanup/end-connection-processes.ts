@@ -21,17 +21,17 @@ export interface EndedProcesses {
   readonly failed: readonly BerthError[];
 }
 
-/** How long podman may go on with what the connection began. Milliseconds. */
+/** How long podman may take to finish what the connection started. Milliseconds. */
 const podmanMs = 5_000;
 
-/** How long to wait for another close that stops processes of the user. Milliseconds. */
+/** How long to wait for another cleanup that freezes processes of the user. Milliseconds. */
 const freezeMs = 30_000;
 
 /**
- * Ends what a connection started, step by step as a closed terminal and a shutdown do; what then comes and
- * goes faster than it is looked for is stopped at one moment, looked through and killed.
+ * Ends what a connection started, in the steps of a closing terminal and of a shutdown. Processes that fork too
+ * fast to be found are frozen, listed and killed.
  *
- * @returns How many ended; an error where some stay, or nobody can say.
+ * @returns How many processes ended, and an error if some are left or could not be listed.
  */
 export async function endConnectionProcesses(
   site: SessionSite,
@@ -60,7 +60,7 @@ export async function endConnectionProcesses(
     rounds.push(await endProcesses(() => own().filter(which), steps));
   };
   await end(ends, escalation);
-  // What podman does half costs more to clear up; killed, it leaves locks and layers.
+  // A killed podman leaves locks and layers, which take longer to remove.
   await end(
     ({ part: kind }) => kind === 'podman',
     [
@@ -71,8 +71,8 @@ export async function endConnectionProcesses(
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
   for (const first of placesOf(look(), wanted, lingers)) {
-    // Two that stop the same processes would each take those for stopped before that the other has stopped,
-    // and nobody would let them go on.
+    // Under a lock: two cleanups that freeze the same processes would each take those for stopped before
+    // that the other one stopped, and nobody would continue them.
     const unseen = aloneForUser(site, freezeLock(site, part.user.uid), freezeMs, () =>
       endUnseen(part, first, (one) => ofConnection(one) && ends(one)),
     );
@@ -82,7 +82,7 @@ export async function endConnectionProcesses(
     );
   }
   const processes = rounds.reduce((sum, { ended }) => sum + ended, 0);
-  // What stopped them was of the connection, too, and may need a moment to end.
+  // nsenter, which froze them, is of the connection too, and may take a moment to end.
   const { left } = await endProcesses(() => own().filter(ends), [['SIGKILL', 2_000]]);
   if (left > 0) failed.push(processesLeft(wanted.id, left));
   return { processes, failed };
@@ -106,7 +106,7 @@ function lingersAt({ settings }: SessionSite): Lingers {
   };
 }
 
-/** Who reaches what the connection may have left: this host, or the first process of each container. */
+/** Where to freeze processes: undefined is this host, else the first process of a container. */
 function placesOf(
   all: readonly BerthProcess[],
   { id, hostProcesses }: WantedConnection,
@@ -119,16 +119,16 @@ function placesOf(
       pids.length > 1 &&
       pids.at(-1) === 1 &&
       container?.startsWith('berth-') === true &&
-      // It ends with all that is in it.
+      // This container is removed with all its processes.
       !container.endsWith(`-${id}`) &&
       !lingers(container),
   );
 }
 
 /**
- * Ends what no look at /proc has found: a process that forks a successor and ends may be missed each time.
+ * Ends processes that scans of /proc miss because they fork a successor and exit.
  *
- * @param first Of the container; absent for all of the user's processes on this host.
+ * @param first First process of the container; undefined for all processes of the user on this host.
  */
 async function endUnseen(
   { owner, user, host }: UserSite,
@@ -145,7 +145,7 @@ async function endUnseen(
   try {
     const last = await freezer.lastPid();
     const before = look();
-    // Nobody was born while we looked, twice: fork(2) takes the PID before the child is seen.
+    // No process was forked between two scans: fork(2) allocates the PID before the child is visible.
     const seen = before.some(which) || look().some(which);
     if (!seen && (await freezer.lastPid()) === last) return nothing;
     const targets: BerthProcess[] = [];
@@ -170,18 +170,18 @@ async function endUnseen(
 const nothing: Ended = { ended: 0, left: 0 };
 
 /**
- * Whether a container has ended, by another close: the kernel kills all that is in it, our shell too, a
- * moment before its first process is gone (pid_namespaces(7)).
+ * Whether another cleanup ended the container: the kernel kills all of its processes, our shell inside included, a
+ * moment before the first process is gone (pid_namespaces(7)).
  */
 async function isOver(first: BerthProcess): Promise<boolean> {
   for (let look = 0; look < 20 && isRunning(first); look += 1) await sleep(100);
   return !isRunning(first);
 }
 
-/** How long a busy host may need until who was stopped has seen its signal. Milliseconds. */
+/** How long a process on a busy host may take to stop. Milliseconds. */
 const stopMs = 1_000;
 
-/** See `parentsFirst`. */
+/** Stops all processes that have children; see `parentsFirst`. */
 async function stopParents(all: readonly BerthProcess[]): Promise<void> {
   const end = performance.now() + stopMs;
   for (const layer of parentsFirst(all)) {
@@ -190,7 +190,7 @@ async function stopParents(all: readonly BerthProcess[]): Promise<void> {
   }
 }
 
-/** Children first: whoever waits for one never sees that it was stopped. */
+/** Continues what was stopped here. Children first, so that a waiting parent never sees that they stopped. */
 async function letGoOn(
   freezer: Freezer,
   before: readonly BerthProcess[],
@@ -198,14 +198,14 @@ async function letGoOn(
 ): Promise<void> {
   const key = ({ pid, start }: ProcessId): string => `${pid}.${start}`;
   const stopped = new Set(before.filter((one) => one.stopped).map(key));
-  // Also who does not look stopped: on a busy host a process may not yet have met its signal.
+  // Includes processes that do not look stopped: on a busy host the signal may not have been delivered yet.
   const going = look().filter((one) => !stopped.has(key(one)));
   for (const one of going.toSorted((a, b) => Number(b.start) - Number(a.start) || b.pid - a.pid))
     signalProcess(one, 'SIGCONT');
   await freezer.thaw(stopped.size === 0).catch(() => undefined);
 }
 
-/** What we start as the user is of the connection, too, by its audit session. */
+/** Leaves out descendants of this process: they run as the user, in the connection's audit session. */
 function withoutOwn(all: readonly BerthProcess[]): readonly BerthProcess[] {
   const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
   return all.filter(({ parent }) => {

@@ -11,37 +11,38 @@ import type { PodStatus } from '../pod/objects/pod-state.ts';
 import type { PodAccess } from '../pod/pod-grant-file.ts';
 import { sweepPod } from '../pod/kill-leftovers.ts';
 
-/** A pod of a user's sessions, as far as its end depends on it. */
+/** A pod of a user's sessions, as far as its expiry depends on it. */
 export interface SessionPod {
   readonly name: string;
   readonly uid: string;
   readonly lifetime: Lifetime;
-  /** Of a pod for one connection. */
+  /** Set for a pod that serves one connection. */
   readonly connection: string | undefined;
   /** Milliseconds since the epoch. */
   readonly created: number;
 }
 
-/** Whose profile is no more has nothing to wait for. */
+/** For a pod whose profile was removed from the configuration. */
 const noLifetime: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
-/** The labels are the user's to write, too; a quota for the namespace is the better limit. */
+/** Limit per run. Users can set these labels too; a ResourceQuota is the better limit. */
 const mostPods = 200;
-/** More of a list than this is not read. */
+/** Entries of a list that are read. */
 const mostSeen = 10_000;
 
 export interface SessionPods {
   readonly pods: SessionPod[];
-  /** How many there are. */
+  /** How many there are on the cluster, up to `mostSeen`. */
   count: number;
 }
 
 /**
- * Those that came in through this login node, without those that are on their way out: a finalizer may hold
- * these for ever. Of too many, some at random: whichever a user puts in the way, each one's turn comes.
+ * The user's session pods that were started from this login node. Leaves out pods that are terminating, which a
+ * finalizer may hold forever. If there are too many, picks some at random, so that a user's other pods cannot
+ * keep one from being checked forever.
  *
- * @param random At least 0 and less than 1.
- * @throws the `api-…` errors
+ * @param random Returns at least 0 and less than 1.
+ * @throws {BerthError} the `api-…` errors
  */
 export async function sessionPods(
   client: ApiClient,
@@ -75,32 +76,33 @@ export interface PodCircumstances {
   readonly access: PodAccess;
   readonly client: ApiClient;
   readonly signal: AbortSignal;
+  /** IDs of open connections at the beginning. */
   readonly open: ReadonlySet<string>;
   readonly openNow: () => ReadonlySet<string>;
-  /** Since when the user has no connection; absent while there is one. Milliseconds since the epoch. */
+  /** Since when the user has no connection; undefined while there is one. Milliseconds since the epoch. */
   readonly since: number | undefined;
   readonly now: number;
-  /** Connections whose end has begun. */
+  /** Connections whose cleanup has begun. */
   readonly closed: readonly string[];
 }
 
 export interface PodFate {
   readonly removed?: boolean;
-  /** When it is to be looked at again; milliseconds since the epoch. */
+  /** When to check it again. Milliseconds since the epoch. */
   readonly due?: number;
-  /** Its grace is over, and somebody's work goes on. */
+  /** Its grace period has ended, but processes in it are still at work. */
   readonly busy?: boolean;
   readonly failed?: BerthError;
 }
 
-/** Removes a pod that is over; ends in one that stays what closed connections left. */
+/** Removes a pod that has expired. In a pod that stays, ends the processes of closed connections. */
 export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
   const { access, client, signal, open, openNow, since, now, closed } = circumstances;
   const { name, uid, lifetime, connection } = pod;
   const id = { name, uid, namespace: access.namespace };
   const remove = async (): Promise<PodFate> => {
     await removePod(client, id);
-    // A pod of one connection has a name that no other session looks for, and the next login would wait, too.
+    // The next login would reuse the name of a shared pod; a pod for one connection has a name of its own.
     if (connection === undefined) await podIsGone(client, id, endMs);
     return { removed: true };
   };
@@ -117,7 +119,7 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
     const alone = open.size === 0 && !lingers;
     const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
     const swept = await sweepPod(access, name, sweep, signal).catch((thrown: unknown) => {
-      // Its home is gone, say: no next session could begin in it either.
+      // The home may be unavailable, for example: then the next session could not start in the pod either.
       if (alone && thrown instanceof BerthError && thrown.code === 'pod-not-swept')
         return undefined;
       throw thrown;
@@ -130,10 +132,10 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
   }
 }
 
-/** A node has a second for it; what takes longer goes on without us. Milliseconds. */
+/** How long to wait until a removed pod is gone; usually it takes a second. Milliseconds. */
 const endMs = 5_000;
 
-/** Nothing where it is gone. @throws the `api-…` errors */
+/** undefined if the pod is gone. @throws {BerthError} the `api-…` errors */
 async function phaseOf(client: ApiClient, { name, namespace }: PodId): Promise<string | undefined> {
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
   const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
@@ -142,10 +144,10 @@ async function phaseOf(client: ApiClient, { name, namespace }: PodId): Promise<s
   return (body as PodStatus).status?.phase;
 }
 
-/** The cluster ends a pod at its time by itself, counted from its start. Milliseconds. */
+/** Added to `duration`: the cluster ends the pod by itself at that time, counted from its start. Milliseconds. */
 const startMs = 60_000;
 
-/** When the pod has no more reason to be, in milliseconds since the epoch. */
+/** When the pod expires. Milliseconds since the epoch. */
 function endOf(
   { connection, ended, lifetime, created }: SessionPod & { readonly ended: boolean },
   open: ReadonlySet<string>,

@@ -13,8 +13,7 @@ import {
   type Removed,
 } from './remove-containers.ts';
 import { endTogether } from './cleanup-lock.ts';
-import { removeLeakedVolumes } from './leaked-volumes.ts';
-import { removeLeakedLayers } from './leaked-layers.ts';
+import { removeLeakedStorage } from './leaked-storage.ts';
 import { idleFile, type SessionSite } from '../connections/state-paths.ts';
 import { unmountRunFolder } from '../connections/runtime-dir-mount.ts';
 import { openConnections } from '../connections/user-connections.ts';
@@ -22,13 +21,13 @@ import { userSite, type UserSite } from './user-state.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 
 /**
- * Ends what has no more reason to be: containers of connections that are gone, those past their time
- * or grace, and after the last container of a user without a connection the namespaces themselves.
+ * Removes expired containers: those of closed connections, and those whose duration or grace period is over. After
+ * the last container of a user without a connection, ends the support processes that keep the namespaces too.
  *
- * A login that comes meanwhile waits for the lock (`registerConnection`), or is seen here: it writes its
- * record before it looks for the lock.
+ * A login during the cleanup is noticed: it writes its record before it checks the lock, and waits for the lock
+ * (`registerConnection`).
  *
- * @throws `store-unreadable`, `store-broken`, `lock-timeout`, `run-folder-not-unmounted`
+ * @throws {BerthError} `store-unreadable`, `store-broken`, `lock-timeout`, `runtime-directory-not-unmounted`
  */
 export async function endOver(site: SessionSite, part: UserSite): Promise<Removed> {
   const { uid } = part.user;
@@ -43,11 +42,7 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
     if (open.size > 0 || all.length > over.length) return ended;
     await endUnlisted(part);
     const again = mayPassNow(ended) ? await removeAgain(site, part) : ended;
-    const failed = [
-      ...again.failed,
-      ...(await removeLeakedVolumes(part)),
-      ...(await removeLeakedLayers(part)),
-    ];
+    const failed = [...again.failed, ...(await removeLeakedStorage(part))];
     await endSupport(await userSite(site, part.user));
     if (failed.length === 0) {
       rmSync(idleFile(site, uid), { force: true });
@@ -58,8 +53,8 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
 }
 
 /**
- * Ends what runs in containers though the user's store, which the user can write, says that there is none,
- * or nothing that podman would say; then what kept them, and conmon's podman, which a user can hold up.
+ * Kills processes in containers that the store does not list: the user can write the store, so it may list none or
+ * be unreadable. Then ends the support processes and podman, which a user can make hang.
  */
 async function endUnlisted(part: UserSite): Promise<void> {
   await endInside(part.owner, (name) => name.startsWith('berth-'));
@@ -74,12 +69,12 @@ async function endUnlisted(part: UserSite): Promise<void> {
   ]);
 }
 
-/** Podman that hung would hang again: its user holds a lock, or the storage does not answer. */
+/** Whether a second attempt may succeed. A podman that hung would hang again. */
 function mayPassNow({ failed }: Removed): boolean {
   return failed.length > 0 && failed.every(({ code }) => code === 'podman-failed');
 }
 
-/** In namespaces made anew: podman could not join the former ones, because of what is in pause.pid. */
+/** Tries again in new namespaces: podman could not join the old ones, because of what is in pause.pid. */
 async function removeAgain(site: SessionSite, { user }: UserSite): Promise<Removed> {
   const part = await userSite(site, user);
   return await removeContainers(part, await berthContainers(site, part));
@@ -87,15 +82,15 @@ async function removeAgain(site: SessionSite, { user }: UserSite): Promise<Remov
 
 export interface Overdue {
   readonly open: ReadonlySet<string>;
-  /** All containers of Berth's in the user's store. */
+  /** All of Berth's containers in the user's store. */
   readonly all: readonly BerthContainer[];
   readonly over: readonly BerthContainer[];
 }
 
 /**
- * Which of the user's containers have no more reason to be.
+ * Finds the user's expired containers.
  *
- * @param options.note Whether to note that the user is idle from now on, where that was not known.
+ * @param options.note Whether to record that the user is idle from now on, if that is not recorded yet.
  */
 export async function overdue(
   site: SessionSite,
@@ -129,24 +124,24 @@ function namesOf(processes: readonly BerthProcess[]): ReadonlySet<string> {
 
 interface Circumstances {
   readonly open: ReadonlySet<string>;
-  /** Names of containers where somebody's work goes on, and of those that run at all. */
+  /** Names of containers with processes of sessions, and of all that run. */
   readonly busy: ReadonlySet<string>;
   readonly running: ReadonlySet<string>;
-  /** Podman is at work for this user: a container that does not run may be about to. */
+  /** Whether podman is running for this user, so that a container may be about to start. */
   readonly starting: boolean;
-  /** Milliseconds since the epoch; absent while there is a connection. */
+  /** Milliseconds since the epoch; undefined while there is a connection. */
   readonly idleSince: number | undefined;
   readonly now: number;
 }
 
-/** What a container that does not run waits for: podman, which lists it before it runs. Milliseconds. */
+/** How long podman may take from listing a new container until it runs. Milliseconds. */
 const startMs = 60_000;
 
 function isOver(container: BerthContainer, circumstances: Circumstances): boolean {
   const { name, lifetime, created, connection } = container;
   const { open, busy, running, starting, idleSince, now } = circumstances;
   if (connection !== undefined) return !open.has(connection);
-  // It ended by itself, or the machine was booted since.
+  // It ended by itself, or the machine was rebooted.
   if (!running.has(name) && !starting && created + startMs <= now) return true;
   switch (lifetime.kind) {
     case 'duration':

@@ -5,38 +5,38 @@ import type { SessionHost } from '../request/session-host.ts';
 
 const longestAnswer = 64 * 1024;
 
-/** RLIMIT_DATA: podman reads whatever the user has put in the place of its files, to the end. Bytes. */
+/** RLIMIT_DATA: users can replace files that podman reads whole. Bytes. */
 const mostMemory = 512 * 1024 * 1024;
 
-/** UIDs of whom podman hung in this process, which sees to one close or one reap: it would hang again. */
+/** UIDs for which podman timed out in this process: it would time out again. */
 const hung = new Set<number>();
 
 /**
- * Runs podman as the user, with the configuration that every session has: as root, on a store that the
- * user can write, it would be the user's tool. Its standard output is not asked for.
+ * Runs podman as the user with the configuration of their sessions, and discards its standard output. Podman
+ * must not run as root on a store that the user can write: the user could make root run programs.
  *
- * @param timeoutMs Then podman and what it started are killed.
- * @throws `podman-failed`, `podman-timeout`
+ * @param timeoutMs After this, podman and its children are killed.
+ * @throws {BerthError} `podman-failed`, `podman-timeout`
  */
 export async function podmanAsUser(
   host: SessionHost,
-  words: readonly string[],
+  args: readonly string[],
   timeoutMs: number,
 ): Promise<void> {
-  const what = `podman ${words[0] ?? ''} for ${host.user.name}`;
+  const what = `podman ${args[0] ?? ''} for ${host.user.name}`;
   if (hung.has(host.user.uid))
     throw tooLate(`${what} was skipped: an earlier podman of this user timed out`);
-  const { file, args, env } = podmanCall(host, words);
+  const call = podmanCall(host, args);
   const { uid, gid } = host.user;
-  const bounded = [`--data=${mostMemory}`, '--core=0', '--', file, ...args.slice(1)];
-  // libuv gives up root's groups with the UID. A group of its own, so that all of it can be killed.
+  const bounded = [`--data=${mostMemory}`, '--core=0', '--', call.file, ...call.args.slice(1)];
+  // libuv drops root's groups with the UID. Detached: a process group of its own, so that all of it can be killed.
   const child = spawn('/usr/bin/prlimit', bounded, {
-    ...{ cwd: '/', env, uid, gid, detached: true },
+    ...{ cwd: '/', env: call.env, uid, gid, detached: true },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < longestAnswer) said += text;
+    if (output.length < longestAnswer) output += text;
   });
   const late = new AbortController();
   const timer = setTimeout(() => {
@@ -45,7 +45,7 @@ export async function podmanAsUser(
   }, timeoutMs);
   const result = await new Promise<Error | number>((resolve) => {
     child.once('error', resolve);
-    // Not `close`: a conmon that is left may hold the pipe.
+    // Not `close`: a conmon that keeps running may hold the pipe.
     child.once('exit', (code) => resolve(code ?? -1));
   });
   clearTimeout(timer);
@@ -55,11 +55,12 @@ export async function podmanAsUser(
     hung.add(uid);
     throw tooLate(`${what} took more than ${timeoutMs} ms`);
   }
-  const reason = said.trim() || (result instanceof Error ? result.message : `exit code ${result}`);
+  const reason =
+    output.trim() || (result instanceof Error ? result.message : `exit code ${result}`);
   throw new BerthError(`${what}: ${reason}`, {
     code: 'podman-failed',
     exit: 'temporary',
-    hint: 'The reaper tries again; is the disk or the quota full?',
+    hint: '`berth reap` tries again. Check whether the disk or the quota is full.',
     ...(result instanceof Error ? { cause: result } : {}),
   });
 }
@@ -68,6 +69,6 @@ function tooLate(message: string): BerthError {
   return new BerthError(message, {
     code: 'podman-timeout',
     exit: 'temporary',
-    hint: '`berth reap` tries again. Check that the storage of the user does not hang (df, dmesg).',
+    hint: "`berth reap` tries again. Check that the user's storage does not hang (df, dmesg).",
   });
 }

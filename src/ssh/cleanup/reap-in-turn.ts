@@ -6,13 +6,13 @@ import { BerthError, type ExitClass } from '../../errors.ts';
 import { nothingReaped, reapUser, type UserReap } from './reap-user.ts';
 import type { SessionSite } from '../connections/state-paths.ts';
 
-/** Starts a process that runs `reapEach` for these users, with a pipe as its standard output. */
+/** Starts a process that runs `reapEach` for these users, with its standard output as a pipe. */
 export type StartTurns = (uids: readonly number[]) => ChildProcessByStdio<null, Readable, null>;
 
-/** `StartTurns` by a command line of our own: the UIDs are its last word. */
-export function startTurnsBy(file: string, words: readonly string[]): StartTurns {
+/** A `StartTurns` that appends the UIDs to an argv, joined by commas. */
+export function startTurnsBy(file: string, args: readonly string[]): StartTurns {
   return (uids) =>
-    spawn(file, [...words, uids.join(',')], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+    spawn(file, [...args, uids.join(',')], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 export interface Turn {
@@ -20,16 +20,15 @@ export interface Turn {
   readonly reaped: UserReap;
 }
 
-/** What a command line can hold, by far. */
+/** UIDs on one command line: far below the system's limit. */
 const mostAtOnce = 1_000;
 
 /**
- * One user after the other, in another process: what a user does to their part of the machine may hold
- * up whoever looks at it, in a system call even, and then that process is killed and the next user's turn
- * comes in a new one.
+ * Reaps one user after the other in another process. What a user did to their storage or mounts may block
+ * whoever looks at it, even in a system call. That process is then killed, and the next user is handled in a new one.
  *
- * @param turnMs For one user. A turn that took longer has failed with `reap-turn-late`.
- * @param roundMs For all of them. Whose turn is not over by then is not among what is given.
+ * @param turnMs Limit for one user; longer fails with `reap-turn-late`.
+ * @param roundMs Limit for all users. Users that are not handled by then are missing from the result.
  */
 export async function* inTurn(
   uids: readonly number[],
@@ -59,7 +58,7 @@ export async function* inTurn(
       line = await next();
     }
     if (line?.done !== true) {
-      // In the middle of a system call it may not even die: it is not waited for.
+      // Not waited for: in an uninterruptible system call it does not even die.
       child.kill('SIGKILL');
       child.unref();
       child.stdout.destroy();
@@ -73,7 +72,7 @@ export async function* inTurn(
   }
 }
 
-/** Nothing where it takes longer. */
+/** undefined if it takes longer. */
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -82,7 +81,7 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
   return await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** The other side: reaps each of them, and tells of each when it is done. */
+/** The other process: reaps each user, and writes one line for each when it is done. */
 export async function reapEach(
   site: SessionSite,
   uids: readonly number[],
@@ -97,7 +96,7 @@ export async function reapEach(
   }
 }
 
-/** Nothing where the line is none that `reapEach` tells: the process was killed in the middle of one, say. */
+/** undefined if `reapEach` wrote no complete line, because it was killed. */
 function turnOf(line: string): Turn | undefined {
   let told: unknown;
   try {

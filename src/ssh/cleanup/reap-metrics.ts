@@ -2,7 +2,7 @@ import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts'
 import { writeMetricsFile } from '../../system/metrics-file.ts';
 import type { ReapReport } from './reap-sessions.ts';
 
-/** What all reapers since the boot have done together. */
+/** Sums over all runs since boot. */
 interface Totals {
   readonly connections: number;
   readonly containers: number;
@@ -11,11 +11,11 @@ interface Totals {
 }
 
 /**
- * Writes metrics in the format of node_exporter's textfile collector, in one step, readable by all.
+ * Writes metrics for node_exporter's textfile collector, atomically and readable by all.
  *
- * @param run `/run/berth`, where the totals are kept: counters begin anew with the machine.
+ * @param run `/run/berth`, which holds the totals: counters start again after a reboot.
  * @param seconds Since the epoch.
- * @throws `read-only`, `disk-full` and the others of `writeAtomically`
+ * @throws {BerthError} the errors of `writeAtomically`, such as `read-only` and `disk-full`
  */
 export async function writeReapMetrics(
   file: string,
@@ -34,23 +34,23 @@ export async function writeReapMetrics(
   await writeMetricsFile(file, metricsText(report, totals, seconds));
 }
 
-/** Prometheus' text format, version 0.0.4. */
+/** Prometheus text format, version 0.0.4. */
 function metricsText(report: ReapReport, totals: Totals, seconds: number): string {
   const metric = (name: string, type: 'counter' | 'gauge', help: string, value: number): string =>
     `# HELP berth_ssh_${name} ${help}\n# TYPE berth_ssh_${name} ${type}\nberth_ssh_${name} ${value}\n`;
   return [
-    metric('sessions_open', 'gauge', 'SSH connections that are open.', report.sessionsOpen),
+    metric('sessions_open', 'gauge', 'Open SSH connections.', report.sessionsOpen),
     metric('containers', 'gauge', 'Containers of SSH sessions.', report.containersLeft),
     metric(
       'storage_without_account',
       'gauge',
-      'Users storages of UIDs that no account has.',
+      'Storage directories of UIDs without an account.',
       report.ownerless.length,
     ),
     metric(
       'reap_users_not_reached',
       'gauge',
-      'Users whose turn did not come in the last run.',
+      'Users that the last run did not handle in time.',
       report.unreached,
     ),
     metric(
@@ -74,13 +74,13 @@ function metricsText(report: ReapReport, totals: Totals, seconds: number): strin
     metric(
       'reap_failures_total',
       'counter',
-      'What the reaper could not end, since boot.',
+      'Cleanups by the reaper that failed, since boot.',
       totals.failures,
     ),
     metric(
       'reap_last_run_timestamp_seconds',
       'gauge',
-      'When the reaper was here last.',
+      'Time of the last run of the reaper.',
       Math.floor(seconds),
     ),
   ].join('');
@@ -93,7 +93,7 @@ function readTotals(path: string): Totals {
   try {
     return { ...none, ...(JSON.parse(text) as Partial<Totals>) };
   } catch {
-    // Cut short by a power cut: counters may begin anew at any time.
+    // Truncated, for example by a power failure. Counters may restart at any time.
     return none;
   }
 }

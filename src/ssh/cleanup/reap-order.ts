@@ -1,15 +1,14 @@
-/** Of users: what the last round says of them. */
+/** What the last run of the reaper recorded about users. */
 export interface LastRound {
-  /** UIDs whose turn took too long. */
+  /** UIDs that took too long. */
   readonly slow: ReadonlySet<number>;
-  /** UIDs whose turn did not come, in the order in which they waited. */
+  /** UIDs that were not handled, in the order of the queue. */
   readonly unreached: ReadonlySet<number>;
 }
 
 /**
- * In which order users are handled: those first whose turn did not come, and last those who took too long,
- * so that nobody else's turn waits for that again. Among these, too, those first whose turn did not come. Who
- * has waited longest stands first among those: it is a queue, which nobody passes.
+ * The order in which users are handled: first those that the last run did not handle, longest waiting first, and
+ * last those that took too long, so that they do not delay the others again.
  */
 export function reapOrder(uids: readonly number[], { slow, unreached }: LastRound): number[] {
   const rank = (uid: number): number => (slow.has(uid) ? 2 : 0) + (unreached.has(uid) ? 0 : 1);
@@ -18,7 +17,7 @@ export function reapOrder(uids: readonly number[], { slow, unreached }: LastRoun
   return uids.toSorted((one, other) => rank(one) - rank(other) || place(one) - place(other));
 }
 
-/** What the next round is told. @param uids In the order of `reapOrder`. */
+/** What to record for the next run. @param uids In the order of `reapOrder`. */
 export function nextRound(
   uids: readonly number[],
   { slow }: LastRound,

@@ -11,41 +11,38 @@ import { nothingReaped, type UserReap } from './reap-user.ts';
 import { connectionsFolder, type SessionSite } from '../connections/state-paths.ts';
 
 export interface ReapReport extends UserReap {
-  /** Another reaper was at work, and this one did nothing. */
+  /** Whether another reaper was running, so that this one did nothing. */
   readonly busy: boolean;
-  /** How many users' turn did not come: the next run begins with them. */
+  /** How many users were not handled in time; the next run starts with them. */
   readonly unreached: number;
 }
 
 export interface ReapOptions {
-  /** Only say what would be done. */
+  /** Report what would be done, and change nothing. */
   readonly dryRun: boolean;
   /** How long to wait for another reaper. Milliseconds. */
   readonly waitMs: number;
-  /** Reaps these users, one after the other, in a process that can be killed: `reapEach`. */
+  /** Starts the process that runs `reapEach`. */
   readonly start: StartTurns;
 }
 
-/** A storage of thousands of users is not looked through each minute. Milliseconds. */
+/** How often all users of the storage are checked, which may be thousands. Milliseconds. */
 const sweepEveryMs = 3_600_000;
 
-/**
- * How long one user's turn may take. Podman has its own limits, of which a user with a storage that
- * fights back can use up several. Milliseconds.
- */
+/** Limit for one user. Each podman has its own limit, and a hostile storage can use up several. Milliseconds. */
 const turnMs = 60_000;
 
 /**
- * How long all turns together may take: less than TimeoutStartSec of etc/systemd/berth-reap.service, so that
- * what was not reached can be said. Milliseconds.
+ * Limit for all users. Less than TimeoutStartSec in etc/systemd/berth-reap.service, so that the users who were not
+ * handled can still be reported. Milliseconds.
  */
 export const roundMs = 240_000;
 
 /**
- * Finds what PAM's close missed, because sshd was killed or the machine was booted, and what is past
- * its grace or time. What it cannot end now, it tries again the next time.
+ * Cleans up what PAM's close missed because sshd was killed or the machine was rebooted, and what has expired.
+ * What cannot be ended now is tried again in the next run.
  *
- * @throws `lock-timeout`, errors of the system with root's own folders
+ * @throws {BerthError} `lock-timeout`; system errors about directories of root
  */
 export async function reapSessions(site: SessionSite, options: ReapOptions): Promise<ReapReport> {
   ensureRootFolder(site.run);
@@ -76,7 +73,7 @@ async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promi
     reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) {
       late.add(uid);
-      // At once: who is killed in the middle of it has said so.
+      // Written at once, in case this process is killed too.
       if (!dryRun) writeRound(site, { ...last, slow: new Set([...last.slow, ...late]) });
     }
     report = added(report, reaped);
@@ -117,8 +114,8 @@ function lastRound(site: SessionSite): LastRound {
 }
 
 /**
- * UIDs of whom something may be left: those with a record or a run folder of Berth's, those whose containers run, and once after
- * each boot and each hour everybody who has a storage.
+ * UIDs that may need a cleanup: those with a record or a runtime directory of Berth's, those with running processes,
+ * and, once after each boot and each hour, all that have a storage.
  */
 function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
   const uids = new Set<number>();

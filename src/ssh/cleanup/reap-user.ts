@@ -4,7 +4,7 @@ import type { User } from '../../identity/user.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
 import { namesIn } from '../../system/names-in.ts';
 import { isRunning } from '../../system/processes.ts';
-import { endConnection, endPodsOf } from './close-connection.ts';
+import { endConnection, endPodsOf, removeEach } from './close-connection.ts';
 import { closingFile, monitorOf, readConnection } from '../connections/connection-record.ts';
 import { endOver, overdue, type Overdue } from './expired-containers.ts';
 import { connectionFile, connectionsOf, type SessionSite } from '../connections/state-paths.ts';
@@ -12,17 +12,17 @@ import { unmountRunFolder } from '../connections/runtime-dir-mount.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { userSite, type UserSite } from './user-state.ts';
 
-/** What was found and done for one user. */
+/** What was found and done for one user. With a dry run: what would be done. */
 export interface UserReap {
   /** Connections that ended without PAM. */
   readonly connections: readonly EndedConnection[];
   readonly processes: number;
-  /** Names of containers that were removed, by user. */
+  /** Names of removed containers, with their user. */
   readonly containers: readonly { readonly user: string; readonly name: string }[];
-  /** Connections and containers that go on. */
+  /** Connections and containers that remain. */
   readonly sessionsOpen: number;
   readonly containersLeft: number;
-  /** UIDs that no account has, and whose storage is there: to be looked at by an admin. */
+  /** UIDs without an account that have a storage, for an admin to check. */
   readonly ownerless: readonly number[];
   readonly failed: readonly BerthError[];
 }
@@ -37,10 +37,10 @@ export const nothingReaped: UserReap = {
   ...{ containersLeft: 0, ownerless: [], failed: [] },
 };
 
-/** PAM's hook gives up by itself long before. Milliseconds. */
+/** After this, a cleanup by the PAM hook has certainly ended. Milliseconds. */
 const closingMs = 120_000;
 
-/** Ends what PAM missed of one user's, and what is past its grace or time. Throws nothing. */
+/** Ends what PAM missed for one user, and what has expired. Never throws. */
 export async function reapUser(site: SessionSite, uid: number, dryRun: boolean): Promise<UserReap> {
   try {
     const user = userOfUid(uid);
@@ -62,7 +62,7 @@ async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<Use
     try {
       return await overdue(site, part, { note: false });
     } catch (error) {
-      // Whatever a user made of the list of containers: connections and processes are seen to.
+      // Connections and processes are handled even if the user has damaged the list of containers.
       if (dryRun) failed.push(asBerthError(error, `containers of ${user.name}`));
       return { open: openConnections(site, user.uid), all: [], over: [] };
     }
@@ -84,13 +84,8 @@ async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<Use
   }
   const part = await userSite(site, user);
   if (!dryRun) {
-    for (const end of [() => endOver(site, part), () => endPodsOf(site, user)]) {
-      try {
-        failed.push(...(await end()).failed);
-      } catch (error) {
-        failed.push(asBerthError(error, `what ${user.name} left`));
-      }
-    }
+    const steps = [() => endOver(site, part), () => endPodsOf(site, user)];
+    failed.push(...(await removeEach(user, steps)).failed);
   }
   const after = dryRun ? before : await look(part);
   const left = new Set(
@@ -108,26 +103,26 @@ async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<Use
   };
 }
 
-/** Of a record that a full disk cut short: its processes are known by the connection's ID. */
+/** Stands for a record that a full disk truncated. The connection's ID is enough to find its processes. */
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
-/** Connections whose monitor is gone, and those whose end was begun and never done. */
+/** Connections whose monitor has ended, and those whose cleanup has begun but was not completed. */
 function goneConnections(site: SessionSite, uid: number): ReadonlySet<string> {
-  const folder = connectionsOf(site, uid);
+  const directory = connectionsOf(site, uid);
   const gone = new Set<string>();
-  for (const name of namesIn(folder)) {
+  for (const name of namesIn(directory)) {
     const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
     const monitor = id === undefined ? undefined : monitorOf(id);
-    const age = ageOf(`${folder}/${name}`, site.now());
+    const age = ageOf(`${directory}/${name}`, site.now());
     if (id === undefined || monitor === undefined) {
-      // Half a record of a killed hook.
-      if (age > closingMs) rmSync(`${folder}/${name}`, { force: true });
+      // A record that a killed hook did not complete.
+      if (age > closingMs) rmSync(`${directory}/${name}`, { force: true });
     } else if (!isRunning(monitor) || (name !== id && age > closingMs)) gone.add(id);
   }
   return gone;
 }
 
-/** Milliseconds since it was changed, its name too; 0 where it is gone. */
+/** Milliseconds since its inode changed, for example by a rename; 0 if it is gone. */
 function ageOf(path: string, now: number): number {
   const status = lstatSync(path, { throwIfNoEntry: false });
   return status === undefined ? 0 : now - status.ctimeMs;

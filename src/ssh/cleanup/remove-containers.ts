@@ -12,20 +12,20 @@ import { storedContainers, type StoredContainer } from '../../system/stored-cont
 import type { UserSite } from './user-state.ts';
 import { noteFolder } from '../podman/running-container.ts';
 
-/** One container of Berth's in a user's store. */
+/** A container of Berth's in a user's store. */
 export interface BerthContainer extends StoredContainer {
   readonly lifetime: Lifetime;
-  /** Of a container for one connection. */
+  /** Set for a container that serves one connection. */
   readonly connection: string | undefined;
 }
 
 const removalMs = 15_000;
-/** A user has a few; more are left to the user. */
+/** Files that are checked; a user has a few. */
 const mostNotes = 1_000;
-/** Of a profile that is gone from the configuration: nothing is to stay. */
+/** For a profile that was removed from the configuration: the container is removed. */
 const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
-/** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are not looked at. */
+/** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are left alone. */
 export async function berthContainers(
   { settings }: SessionSite,
   { owner, user }: UserSite,
@@ -46,9 +46,8 @@ export interface Removed {
 }
 
 /**
- * Removes containers with all that is in them. Where podman cannot, because the disk is full, the storage
- * does not answer or the user has taken the run folder away, what runs in them is ended all the same;
- * their files wait for the reaper.
+ * Removes containers with their processes. If podman fails, because the disk is full, the storage hangs or the
+ * user removed the runtime directory, the processes are killed anyway, and the reaper removes the files later.
  */
 export async function removeContainers(
   { owner, host, user }: UserSite,
@@ -59,8 +58,8 @@ export async function removeContainers(
   const names = new Set(containers.map(({ name }) => name));
   try {
     if (host === undefined) throw runFolderGone(user);
-    const words = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
-    await podmanAsUser(host, [...words, ...containers.map(({ id }) => id)], removalMs);
+    const args = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
+    await podmanAsUser(host, [...args, ...containers.map(({ id }) => id)], removalMs);
   } catch (error) {
     failed.push(asBerthError(error, `removing containers of ${user.name}`));
     await endInside(owner, (name) => names.has(name));
@@ -71,7 +70,7 @@ export async function removeContainers(
   return { removed: failed.length === 0 ? containers.length : 0, failed };
 }
 
-/** Ends what runs in these containers of a user, whatever the user's store says of them. */
+/** Kills what runs in these containers of a user, whatever the user's store says. */
 export async function endInside(
   owner: ProcessOwner,
   isWanted: (container: string) => boolean,
@@ -87,32 +86,29 @@ export async function endInside(
 
 function runFolderGone({ name, uid }: UserSite['user']): BerthError {
   return new BerthError(
-    `containers of ${name}: there is no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
+    `containers of ${name}: no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
     {
-      code: 'run-folder-missing',
+      code: 'runtime-directory-missing',
       exit: 'temporary',
-      hint: 'It must belong to the user, with mode 0700; the next login creates it. Look for a mount over it.',
+      hint: 'It must belong to the user, with mode 0700; the next login creates it. Check for a mount over it (findmnt).',
     },
   );
 }
 
-/**
- * Removes notes and locks of `login` for containers: who is killed leaves a lock that nobody of another
- * connection will ever ask for.
- */
+/** Removes the notes and locks that `login` wrote for containers; a killed login leaves its lock. */
 export async function removeNotes(
   { host, user }: Pick<UserSite, 'host' | 'user'>,
   isOver: (file: string) => boolean,
 ): Promise<void> {
   if (host === undefined) return;
-  const folder = noteFolder(host.runFolder);
+  const directory = noteFolder(host.runFolder);
   await brieflyAsUser(user, async () => {
-    const files = await someNamesIn(folder, mostNotes);
-    for (const file of files.filter(isOver)) await removeNote(`${folder}/${file}`);
+    const files = await someNamesIn(directory, mostNotes);
+    for (const file of files.filter(isOver)) await removeNote(`${directory}/${file}`);
   });
 }
 
-/** What the user put there in place of a note is in nobody's way but the user's. */
+/** Ignores errors: what a user puts in the place of a note harms only that user. */
 async function removeNote(path: string): Promise<void> {
   try {
     await unlink(path);
@@ -122,8 +118,8 @@ async function removeNote(path: string): Promise<void> {
 }
 
 /**
- * Ends what keeps the namespaces of a user who has no container any more: the pause process, and what
- * a killed podman left. pause.pid goes with it: podman would join whoever gets that number next.
+ * Ends the processes that keep the namespaces of a user without containers: the pause process, and what a killed
+ * podman left. Removes pause.pid too, because podman would join whichever process gets that PID next.
  */
 export async function endSupport(part: UserSite): Promise<number> {
   const { owner, host, user } = part;

@@ -9,11 +9,11 @@ import { clearedPausePid } from '../connections/pause-file.ts';
 import { findRunFolder } from '../connections/runtime-dir.ts';
 import type { SessionSite } from '../connections/state-paths.ts';
 
-/** One user's part of the machine: whose processes, and where podman keeps what. */
+/** One user's processes and paths on this host. */
 export interface UserSite {
   readonly user: User;
   readonly owner: ProcessOwner;
-  /** Absent where the user has no run folder: then nothing can run there either. */
+  /** undefined if the user has no runtime directory; then no container can run either. */
   readonly host: SessionHost | undefined;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import type { ProcessId } from '../../system/processes.ts';
 
-/** One open SSH connection: `/run/berth/connections/UID/PID.STARTTIME`, root's, readable by all. */
+/** One open SSH connection, in `/run/berth/connections/UID/PID.STARTTIME`: owned by root, readable by all. */
 export interface ConnectionRecord {
   readonly user: string;
   /** PAM's service, `sshd`. */
@@ -11,24 +11,24 @@ export interface ConnectionRecord {
   readonly tty: string;
   /** Seconds since the epoch. */
   readonly opened: number;
-  /** The audit session of all that the connection starts; absent where pam_loginuid did not run before. */
+  /** Audit session of all processes of the connection; absent if pam_loginuid did not run before the hook. */
   readonly session?: number;
-  /** Also what it leaves on the host is ended, outside of every container. */
+  /** Whether processes that the connection leaves on the host, outside any container, are ended too. */
   readonly hostProcesses?: boolean;
 }
 
-/** `PID.STARTTIME` of sshd's monitor process, which lives as long as the connection. */
+/** `PID.STARTTIME` of sshd's monitor process, which runs as long as the connection is open. */
 export function connectionId({ pid, start }: ProcessId): string {
   return `${pid}.${start}`;
 }
 
-/** @returns Nothing where the text is no connection's ID. */
+/** @returns undefined if the text is not a connection ID. */
 export function monitorOf(id: string): ProcessId | undefined {
   const [, pid, start] = /^([1-9][0-9]{0,9})\.([0-9]{1,20})$/.exec(id) ?? [];
   return pid === undefined || start === undefined ? undefined : { pid: Number(pid), start };
 }
 
-/** Writes the record in one step: whoever looks sees none or all of it. */
+/** Writes the record atomically: a reader sees all of it or no file. */
 export function writeConnection(path: string, record: ConnectionRecord): void {
   const temporary = `${path}.new`;
   rmSync(temporary, { force: true });
@@ -36,7 +36,7 @@ export function writeConnection(path: string, record: ConnectionRecord): void {
   renameSync(temporary, path);
 }
 
-/** The record of a connection whose end has begun; its monitor may be there yet. */
+/** Path of the record after the connection's cleanup has begun; its monitor may still be running. */
 export function closingFile(path: string): string {
   return `${path}.closing`;
 }
@@ -45,12 +45,12 @@ export function markClosing(path: string): void {
   try {
     renameSync(path, closingFile(path));
   } catch (error) {
-    // Marked before, by one that was killed.
+    // Renamed before, by a cleanup that was killed.
     if (!isErrno(error, 'ENOENT')) throw error;
   }
 }
 
-/** @returns Nothing where there is none, or what is there is none of ours. */
+/** @returns undefined if there is no file, or its content is not a record. */
 export function readConnection(path: string): ConnectionRecord | undefined {
   let text: string;
   try {
@@ -64,7 +64,7 @@ export function readConnection(path: string): ConnectionRecord | undefined {
     if (typeof record?.user === 'string' && typeof record.opened === 'number')
       return record as ConnectionRecord;
   } catch {
-    // As for any other text that is not ours.
+    // Not JSON, so not a record.
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ import { readUserFile, readUserFileSync, type FileDemands } from '../../system/u
 
 type Host = Pick<SessionHost, 'runFolder' | 'user'>;
 
-/** The process that keeps the user's user namespace open, where podman has noted one. */
+/** PID of the process that holds the user's user namespace open, if podman has recorded one. */
 export function pausePid(host: Host): number | undefined {
   try {
     return pidIn(readUserFileSync(pauseFile(host), demandsOf(host)));
@@ -17,8 +17,8 @@ export function pausePid(host: Host): number | undefined {
 }
 
 /**
- * The same before podman is run, and as the user: what no podman wrote there is removed, since podman
- * would wait at a FIFO and read /dev/zero to its end.
+ * Like `pausePid`, before podman is run and with the user's rights. Removes a file that podman cannot have
+ * written: podman would block on a FIFO and read /dev/zero forever.
  */
 export async function clearedPausePid(host: Host): Promise<number | undefined> {
   try {
@@ -30,7 +30,7 @@ export async function clearedPausePid(host: Host): Promise<number | undefined> {
   }
 }
 
-/** As the user. A directory stays: podman sees at once that it is no file. */
+/** Runs with the user's rights. Leaves a directory there: podman rejects it at once. */
 export async function removePauseFile(host: Pick<SessionHost, 'runFolder'>): Promise<void> {
   try {
     await unlink(pauseFile(host));

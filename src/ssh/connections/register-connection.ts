@@ -7,7 +7,7 @@ import { connectionId, writeConnection, type ConnectionRecord } from './connecti
 import { findRunFolder, runFoldersOf } from './runtime-dir.ts';
 import { connectionFile, connectionsOf, endingLock, idleFile } from './state-paths.ts';
 
-/** What PAM says of a connection; only `rhost` is the client's. */
+/** PAM's items of a connection; only `rhost` comes from the client. */
 export interface PamItems {
   readonly service: string;
   readonly rhost: string;
@@ -28,16 +28,16 @@ export interface Registration {
   readonly hostProcesses: boolean;
   /** Seconds since the epoch. */
   readonly now: number;
-  /** How long the login waits for the end of the user's former containers and pods. Milliseconds. */
+  /** How long to wait for a running cleanup of the user's earlier containers and pods. Milliseconds. */
   readonly patienceMs: number;
 }
 
 /**
- * Notes a connection that PAM has just opened, and makes the folders that its user's containers need.
- * All is root's work in root's folders, on the local disk: nothing here reads what the user wrote.
+ * Records a connection that PAM has just opened and creates the directories that the user's containers need.
+ * Root works in directories of root on the local disk, and reads nothing that the user wrote.
  *
- * @returns The connection's ID; nothing where sshd is gone by now.
- * @throws `folder-unsafe`, `lock-timeout`, `run-folder-not-mounted`, errors of the system
+ * @returns The connection's ID; undefined if sshd has ended by now.
+ * @throws {BerthError} `folder-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
 export async function registerConnection(registration: Registration): Promise<string | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
@@ -52,7 +52,7 @@ export async function registerConnection(registration: Registration): Promise<st
     const { mountRunFolder } = await import('./runtime-dir-mount.ts');
     await mountRunFolder({ run, nsenter }, user);
   }
-  // What was seen before the record was written may be taken away at this moment.
+  // A cleanup that started before the record was written may still remove the user's containers.
   const lock = endingLock({ run }, user.uid);
   if (existsSync(lock)) await waitForEnding(lock, patienceMs);
   return id;
@@ -68,8 +68,8 @@ function recordOf({ pam, user, monitor, hostProcesses, now }: Registration): Con
 }
 
 /**
- * The monitor's audit session, where it is this connection's alone. Without pam_loginuid before us it
- * is that of the sshd that listens, and of all its connections: what carries it could be anybody's.
+ * The monitor's audit session, if it belongs to this connection alone. Unless pam_loginuid ran before, it
+ * is the session of the listening sshd and so of all its connections, and identifies nothing.
  */
 function ownSession(monitor: number): number | undefined {
   const session = sessionOf(monitor);

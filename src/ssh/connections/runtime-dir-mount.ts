@@ -15,114 +15,114 @@ interface Site {
   readonly nsenter: string;
 }
 
-/** What podman and the forwards of a user keep in it takes some hundred KiB. */
+/** Podman and the forwards of a user need some hundred KiB. */
 export const mostRunFolderMiB = 64;
 const mostFiles = 16_384;
 
-/** How long to wait for another that mounts or unmounts it. Milliseconds. */
+/** How long to wait for another process that mounts or unmounts it. Milliseconds. */
 const lockMs = 2_000;
 
-const mount = ['mount', '--no-mtab'];
+const mountTmpfs = ['mount', '--no-mtab', '-t', 'tmpfs', '-o'];
 
 /**
- * Mounts a tmpfs of limited size as the user's run folder: in a plain folder the user could fill /run, which
- * the whole host needs. The folder below is root's, so where the tmpfs is missing nobody takes it for one.
+ * Mounts a tmpfs of limited size as the user's runtime directory: in an ordinary directory the user could
+ * fill /run. The directory below the mount belongs to root, so it cannot be mistaken for the tmpfs.
  *
- * In the mount namespace of the host's first process: that of sshd's or of the reaper's service receives
- * what is mounted there, and tells nobody of its own.
+ * The mount is made in the mount namespace of PID 1. Namespaces of sshd's or the reaper's service receive mounts
+ * from there, but do not propagate their own.
  *
- * @throws `run-folder-not-mounted`, `folder-unsafe`, `lock-timeout`, errors of the system
+ * @throws {BerthError} `runtime-directory-not-mounted`, `folder-unsafe`, `lock-timeout`; system errors
  */
 export async function mountRunFolder(site: Site, user: User): Promise<void> {
   const { uid, gid } = user;
-  const folder = mountedRunFolder(user);
+  const directory = mountedRunFolder(user);
   await aloneForUser(site, mountLock(site, uid), lockMs, async () => {
-    if (ownerOf(folder) !== uid) {
-      ensureRootFolder(folder);
+    if (ownerOf(directory) !== uid) {
+      ensureRootFolder(directory);
       const limits = `size=${mostRunFolderMiB}m,nr_inodes=${mostFiles},nosuid,nodev`;
       const options = `${limits},mode=0700,uid=${uid},gid=${gid}`;
-      const said = await onHost(site, [...mount, '-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
-      if (said !== undefined) throw notMounted(folder, said);
-      // Never the folder below.
-      if (ownerOf(folder) !== uid)
+      const failure = await onHost(site, [...mountTmpfs, options, 'tmpfs', directory]);
+      if (failure !== undefined) throw notMounted(directory, failure);
+      // Never give the user the directory below the mount.
+      if (ownerOf(directory) !== uid)
         throw notMounted(
-          folder,
+          directory,
           'a tmpfs was mounted on the host, but this process does not see it (a mount namespace of its own?)',
         );
     }
-    // The user may have changed its mode.
-    ensureUserFolder(folder, user);
+    // Resets the mode, which the user can change.
+    ensureUserFolder(directory, user);
   });
 }
 
 /**
- * Removes what `mountRunFolder` made, with all that is in it, unless a connection has come meanwhile. Where
- * a process of the user's still has something open there, it stays: the next login uses it, and the reaper
- * tries again. (A lazy detach would let a user hold any number of them.)
+ * Unmounts and removes the directory that `mountRunFolder` mounted, unless the user has connected again. If a
+ * process of the user has a file open there, it stays: the next login uses it, and the reaper tries again.
+ * A lazy unmount is no alternative: it would let a user keep any number of them.
  *
- * @throws `run-folder-not-unmounted`, `lock-timeout`, errors of the system
+ * @throws {BerthError} `runtime-directory-not-unmounted`, `lock-timeout`; system errors
  */
 export async function unmountRunFolder(
   { run, settings }: Pick<SessionSite, 'run' | 'settings'>,
   user: Pick<User, 'uid'>,
 ): Promise<void> {
   const site = { run, nsenter: settings.podman.nsenter };
-  const folder = mountedRunFolder(user);
-  // Each minute for each user, and at most hosts there is none.
-  if (ownerOf(folder) === undefined) return;
+  const directory = mountedRunFolder(user);
+  // Runs each minute for each user; on most hosts the directory does not exist.
+  if (ownerOf(directory) === undefined) return;
   await aloneForUser(site, mountLock(site, user.uid), lockMs, async () => {
     if (openConnections(site, user.uid).size > 0) return;
-    // Twice: a user can mount a file system of FUSE over it.
-    for (let turn = 0; turn < 2 && isMounted(folder); turn += 1) {
-      const said = await onHost(site, ['umount', '--no-mtab', folder]);
-      if (said === undefined) continue;
-      if (said.includes('busy')) return;
-      throw notUnmounted(folder, said);
+    // Up to twice: a user can mount a FUSE file system over it.
+    for (let turn = 0; turn < 2 && isMounted(directory); turn += 1) {
+      const failure = await onHost(site, ['umount', '--no-mtab', directory]);
+      if (failure === undefined) continue;
+      if (failure.includes('busy')) return;
+      throw notUnmounted(directory, failure);
     }
-    // Root's by now. This also takes it out of the mount namespaces that users made.
-    if (!isMounted(folder) && ownerOf(folder) === 0) rmdirSync(folder);
+    // It is root's directory now. Removing it also detaches the mount in mount namespaces that users created.
+    if (!isMounted(directory) && ownerOf(directory) === 0) rmdirSync(directory);
   });
 }
 
-/** @returns What the program said where it failed. */
-async function onHost({ nsenter }: Site, words: readonly string[]): Promise<string | undefined> {
-  const { error, stderr } = await runProgram(nsenter, ['--mount=/proc/1/ns/mnt', '--', ...words], {
+/** @returns What the program printed if it failed. */
+async function onHost({ nsenter }: Site, argv: readonly string[]): Promise<string | undefined> {
+  const { error, stderr } = await runProgram(nsenter, ['--mount=/proc/1/ns/mnt', '--', ...argv], {
     ...{ cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, timeout: 3_000 },
   });
   return error === undefined ? undefined : stderr.trim() || error.message;
 }
 
-/** Nothing where there is no such folder; -1 where root is not told. */
-function ownerOf(folder: string): number | undefined {
+/** undefined if there is no such directory; -1 if root may not look at it (a FUSE mount of the user). */
+function ownerOf(directory: string): number | undefined {
   try {
-    return lstatSync(folder, { throwIfNoEntry: false })?.uid;
+    return lstatSync(directory, { throwIfNoEntry: false })?.uid;
   } catch (error) {
     if (isErrno(error)) return -1;
     throw error;
   }
 }
 
-function isMounted(folder: string): boolean {
+function isMounted(directory: string): boolean {
   try {
-    return lstatSync(folder).dev !== lstatSync(dirname(folder)).dev;
+    return lstatSync(directory).dev !== lstatSync(dirname(directory)).dev;
   } catch (error) {
     if (isErrno(error)) return true;
     throw error;
   }
 }
 
-function notMounted(folder: string, said: string): BerthError {
-  return new BerthError(`${folder} could not be mounted: ${said}`, {
-    code: 'run-folder-not-mounted',
+function notMounted(directory: string, cause: string): BerthError {
+  return new BerthError(`could not mount ${directory}: ${cause}`, {
+    code: 'runtime-directory-not-mounted',
     exit: 'config',
     hint: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists, or run sshd in the mount namespace of the host. Check with findmnt.',
   });
 }
 
-function notUnmounted(folder: string, said: string): BerthError {
-  return new BerthError(`${folder} could not be unmounted: ${said}`, {
-    code: 'run-folder-not-unmounted',
+function notUnmounted(directory: string, cause: string): BerthError {
+  return new BerthError(`could not unmount ${directory}: ${cause}`, {
+    code: 'runtime-directory-not-unmounted',
     exit: 'temporary',
-    hint: `Find what uses it: findmnt ${folder}; fuser -vm ${folder}. \`berth reap\` tries again each minute.`,
+    hint: `Find the processes that use it: findmnt ${directory}; fuser -vm ${directory}. \`berth reap\` tries again each minute.`,
   });
 }

@@ -4,47 +4,46 @@ import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { installedPath } from '../../installed-path.ts';
 
-/** Where it can be: systemd's folder of the user, else the one that PAM's hook mounts. */
+/** The two possible runtime directories: systemd's, then the one that the PAM hook mounts. */
 export function runFoldersOf(user: Pick<User, 'uid'>): readonly [string, string] {
   return [`/run/user/${user.uid}`, mountedRunFolder(user)];
 }
 
-/** Where PAM's hook mounts one (`mountRunFolder`). */
+/** Where the PAM hook mounts one (`mountRunFolder`). */
 export function mountedRunFolder({ uid }: Pick<User, 'uid'>): string {
   return `${runDir}/users/${uid}`;
 }
 
 /**
- * The user's folder for what is gone after a reboot. Not what XDG_RUNTIME_DIR says: that came with the
- * connection.
+ * The user's runtime directory. XDG_RUNTIME_DIR is not used: the client can set it.
  *
- * @throws {BerthError} `run-folder-missing`
+ * @throws {BerthError} `runtime-directory-missing`
  */
 export function runFolderOf(user: Pick<User, 'uid'>): string {
   const found = findRunFolder(user);
   if (found !== undefined) return found;
-  const folders = runFoldersOf(user).join(', ');
-  throw new BerthError(`there is no folder for what runs of yours: ${folders}`, {
-    code: 'run-folder-missing',
+  const directories = runFoldersOf(user).join(', ');
+  throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
+    code: 'runtime-directory-missing',
     exit: 'config',
-    hint: `pam_systemd or ${installedPath('hooks/pam-session')} makes it: see the session lines of /etc/pam.d/sshd, and syslog.`,
+    hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd, and syslog.`,
   });
 }
 
-/** The same; nothing where neither is there, or it is open to others. */
+/** The user's runtime directory; undefined if neither exists, or others have access to it. */
 export function findRunFolder(user: Pick<User, 'uid'>): string | undefined {
-  return runFoldersOf(user).find((folder) => isOwnFolder(folder, user.uid));
+  return runFoldersOf(user).find((directory) => isOwn(directory, user.uid));
 }
 
-function isOwnFolder(folder: string, uid: number): boolean {
-  const status = statusOf(folder);
+function isOwn(directory: string, uid: number): boolean {
+  const status = statusOf(directory);
   return status?.isDirectory() === true && status.uid === uid && (status.mode & 0o077) === 0;
 }
 
-/** A user can mount a file system of their own over it, of which root is told nothing. */
-function statusOf(folder: string): Stats | undefined {
+/** Root may not look at it where a user has mounted a FUSE file system over it. */
+function statusOf(directory: string): Stats | undefined {
   try {
-    return lstatSync(folder, { throwIfNoEntry: false });
+    return lstatSync(directory, { throwIfNoEntry: false });
   } catch (error) {
     if (isErrno(error)) return undefined;
     throw error;

@@ -1,7 +1,7 @@
 import type { SshSettings } from '../../config/profile/profile.ts';
 import type { Logger } from '../../log.ts';
 
-/** Where sessions are kept account of, and by which rules they end. */
+/** Where the state of sessions is kept, and the settings that say when they end. */
 export interface SessionSite {
   readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'rules'>;
   /** `/run/berth` */
@@ -11,12 +11,12 @@ export interface SessionSite {
   readonly now: () => number;
 }
 
-/** The open connections of all users, `UID/PID.STARTTIME`. */
+/** Directory of the open connections of all users: `UID/PID.STARTTIME`. */
 export function connectionsFolder({ run }: Pick<SessionSite, 'run'>): string {
   return `${run}/connections`;
 }
 
-/** One user's. */
+/** Directory of one user's connections. */
 export function connectionsOf(site: Pick<SessionSite, 'run'>, uid: number): string {
   return `${connectionsFolder(site)}/${uid}`;
 }
@@ -25,12 +25,12 @@ export function connectionFile(site: Pick<SessionSite, 'run'>, uid: number, id: 
   return `${connectionsOf(site, uid)}/${id}`;
 }
 
-/** Since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
+/** Records since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
 export function idleFile({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/idle/${uid}`;
 }
 
-/** When the last end of what all of a user's connections share began that left nothing undone. */
+/** Records when the last complete cleanup of what a user's connections share began. */
 export function endedFile(
   { run }: Pick<SessionSite, 'run'>,
   uid: number,
@@ -39,17 +39,17 @@ export function endedFile(
   return `${run}/ended/${uid}.${part}`;
 }
 
-/** Held while what all connections of a user share is taken away: `ending/UID`. */
+/** Lock for removing what the user's connections share: `ending/UID`. */
 export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}`;
 }
 
-/** Held while the user's run folder is mounted or unmounted. */
+/** Lock for mounting and unmounting the user's runtime directory. */
 export function mountLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.mount`;
 }
 
-/** Held by whoever stops processes of the user for a moment. */
+/** Lock for freezing processes of the user. */
 export function freezeLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.freeze`;
 }

@@ -5,7 +5,7 @@ import { connectionsOf, type SessionSite } from './state-paths.ts';
 
 type Place = Pick<SessionSite, 'run'>;
 
-/** IDs of the user's connections that sshd serves and nobody closes. */
+/** IDs of the user's connections whose sshd is running and whose cleanup has not begun. */
 export function openConnections(site: Place, uid: number): ReadonlySet<string> {
   const names = namesIn(connectionsOf(site, uid));
   return new Set(
@@ -16,12 +16,12 @@ export function openConnections(site: Place, uid: number): ReadonlySet<string> {
   );
 }
 
-/** Whether there is any whose end has not begun, be sshd there or killed. */
+/** Whether any connection's cleanup has not begun, whether its sshd is running or was killed. */
 export function hasConnections(site: Place, uid: number): boolean {
   return namesIn(connectionsOf(site, uid)).some((name) => monitorOf(name) !== undefined);
 }
 
-/** IDs of those whose end has begun, or was left undone. */
+/** IDs of the connections whose cleanup has begun or is incomplete. */
 export function closingConnections(site: Place, uid: number): readonly string[] {
   const end = closingFile('');
   return namesIn(connectionsOf(site, uid))

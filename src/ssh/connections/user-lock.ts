@@ -2,15 +2,15 @@ import { takeLock } from '../../system/owner-lock.ts';
 import { ensureRootFolder } from '../../system/root-folders.ts';
 import type { SessionSite } from './state-paths.ts';
 
-/** The lock is local: its owner can always be looked up. Milliseconds. */
+/** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
 const foreignStaleMs = 60_000;
 
 /**
- * Does root's work for a user while no other process of this host does the same.
+ * Runs work of root for one user while no other process of this host does the same.
  *
- * @param lock Of `mountLock` and the like: a file in `ending`.
- * @param waitMs How long to wait for another.
- * @throws {BerthError} `lock-timeout`, `folder-unsafe`, what `work` throws
+ * @param lock A path from `mountLock` or `freezeLock`.
+ * @param waitMs How long to wait for another holder.
+ * @throws {BerthError} `lock-timeout`, `folder-unsafe`, the errors of `work`
  */
 export async function aloneForUser<T>(
   { run }: Pick<SessionSite, 'run'>,

@@ -5,13 +5,13 @@ import type { GivenCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { noteFolder } from '../podman/running-container.ts';
 
-/** Its reader reads it at once. Milliseconds. */
+/** The program that reads the file starts at once; an older file is a leftover. Milliseconds. */
 const readMs = 60_000;
 
 /**
- * Where the process that a login becomes reads what it runs: in a folder of the user's alone. Who could
- * remove it after that is the reader itself, which does not: so a later login does, and the close of the
- * connection, which removes every note that has its ID.
+ * Path of the file from which the program that replaces the login reads its argv or its environment. The
+ * directory belongs to the user. The reader does not remove the file; a later login does, and so does the
+ * cleanup of the connection whose ID is in the name.
  */
 export function execFile(
   { runFolder, connection = '0.0' }: Pick<SessionHost, 'runFolder' | 'connection'>,
@@ -20,21 +20,25 @@ export function execFile(
   return `${noteFolder(runFolder)}/exec-${connection}.${pid}`;
 }
 
-/** @throws {BerthError} `exec-file-failed` */
+/**
+ * Writes the file, mode 0600, and removes leftovers of earlier logins.
+ *
+ * @throws {BerthError} `exec-file-failed`
+ */
 export function writeExecFile({ path, text }: GivenCall['given']): void {
   try {
-    const folder = dirname(path);
-    for (const name of readdirSync(folder)) {
-      const file = `${folder}/${name}`;
+    const directory = dirname(path);
+    for (const name of readdirSync(directory)) {
+      const file = `${directory}/${name}`;
       if (name.startsWith('exec-') && Date.now() - changed(file) > readMs)
         rmSync(file, { force: true });
     }
     writeFileSync(path, text, { mode: 0o600 });
   } catch (thrown) {
-    throw new BerthError(`cannot write the session's start file ${path}`, {
+    throw new BerthError(`could not write the session's start file ${path}`, {
       code: 'exec-file-failed',
       exit: 'io',
-      hint: 'Is its file system full? See df -h and df -i of that directory.',
+      hint: 'Check whether its file system is full: run df -h and df -i on that directory.',
       cause: thrown,
     });
   }

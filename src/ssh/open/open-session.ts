@@ -24,25 +24,26 @@ import { warmContainer } from '../podman/running-container.ts';
 
 export interface OpenInput {
   readonly request: SessionRequest;
-  /** For syslog; what the user sees holds the same id. */
+  /** Its ID is also in the message that the user sees. */
   readonly log: Logger;
-  /** As sshd made it. */
+  /** The environment that sshd set. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder of the bundled file-transfer programs on the host. */
+  /** Directory of the bundled file-transfer programs on the host. */
   readonly filesFolder: string;
-  /** Path of the login, as passwd has it where it is the login shell. */
+  /** Path of the login program, as in passwd where it is the user's shell. */
   readonly itself: string;
 }
 
-/** What a login becomes; where it had to stay, the exit code with which it goes. */
+/** The program that replaces this process, or the exit code of a session that this process served itself. */
 export type Opened = ProgramCall | { readonly exitCode: number };
 
 /**
- * From a connection to the program that takes this process's place: the user's shell, or the client's
- * command, in the user's container. Where the container runs already, some small files are read and
- * nothing is started before.
+ * Decides what a connection gets and returns the program that replaces this process: the user's shell or the
+ * client's command in their container. If the container is already running, this reads a few small files and
+ * starts no process.
  *
- * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, what `loadSshSettings` and `startContainer` throw
+ * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, the errors of `loadSshSettings`
+ *   and `startContainer`
  */
 export async function openSession(input: OpenInput): Promise<Opened> {
   const { request, env } = input;
@@ -65,7 +66,7 @@ export async function openSession(input: OpenInput): Promise<Opened> {
     warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
-  // Says what it was; the runtime, which we become, sets its own.
+  // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
   const session = containerSession(host, container, { request, profile, env, umask });
   const call = sessionCall(host, container, session, execFile(host, process.pid));
@@ -73,7 +74,7 @@ export async function openSession(input: OpenInput): Promise<Opened> {
   return call;
 }
 
-/** Loaded only where it is wanted: TLS costs as much as all else of a login. */
+/** Imported only for pods: loading TLS takes as long as the rest of a login. */
 async function podSession(
   { request, env, itself, log, filesFolder }: OpenInput,
   settings: SshSettings,
@@ -81,7 +82,7 @@ async function podSession(
   profile: Profile,
 ): Promise<Opened> {
   const { openPodSession } = await import('../pod/open-pod-session.ts');
-  // Nothing of a pod's is kept on this host.
+  // A pod session keeps nothing on this host.
   const host = sessionHost(settings, user, '');
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
@@ -89,18 +90,18 @@ async function podSession(
   return { exitCode: await openPodSession(pod) };
 }
 
-/** An interactive login for which sshd says nothing, since it takes us for a command. */
+/** Whether this is an interactive login for which sshd prints no message of the day, because of ForceCommand. */
 function isForcedLogin({ kind, tty }: SessionRequest, { shell }: User, itself: string): boolean {
   return kind === 'shell' && tty && shell !== itself;
 }
 
-/** Loaded only where no container waits: what starts one costs more to load than all of the above. */
+/** Imported only if no container is running: what starts one takes longer to load than everything above. */
 async function startAnew(input: StartInput, log: Logger): ReturnType<typeof StartByPolicy> {
   const { startByPolicy } = await import('./start-with-fallback.ts');
   return startByPolicy(input, log);
 }
 
-/** The site's words on who gets what. */
+/** Applies the rules of ssh.yml. Looks up group names only if a rule or a profile has `groups`. */
 async function choose(
   settings: SshSettings,
   user: User,
@@ -143,16 +144,16 @@ function sessionHost({ storage, podman }: SshSettings, user: User, runFolder: st
 }
 
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
-  return new BerthError('there is no session for you on this machine', {
+  return new BerthError('no session is available for you on this machine', {
     code: 'session-refused',
     exit: 'permission',
-    hint: '`berth plan --ssh --user NAME`, run by root, says which rules were tried.',
+    hint: 'As root, run `berth plan --ssh --user NAME` to see which rules were tried.',
     fields: { why: code, reason },
     cause: error ?? new Error(reason),
   });
 }
 
-/** The user's own shell of the host, as sshd would have started it. */
+/** The user's own shell on the host, started as sshd would start it. */
 function hostShell(
   { shell, home, uid }: User,
   { command }: SessionRequest,

@@ -21,28 +21,28 @@ export interface PlanSessionInput {
   readonly username: string;
   readonly configFile?: string;
   readonly profile?: string;
-  /** Of sshd's side. */
+  /** Port of sshd on this host. */
   readonly port?: number;
   readonly command?: string;
   readonly tty: boolean;
   readonly filesFolder: string;
-  /** What `berth doctor` finds where a container of these profiles is to start for the user. */
+  /** Runs the checks of `berth doctor` for a container of these profiles and this user. */
   readonly check: (settings: SshSettings, user: User) => Promise<CheckResult[]>;
 }
 
-/** What a login would do, as data. Nothing is started, and nothing of the user's home is read. */
+/** What a login would do, as data. Planning starts nothing and reads nothing in the user's home. */
 export interface SessionPlan {
   readonly user: string;
   readonly outcome: 'session' | 'refused' | 'host-shell';
-  /** Why this outcome, and this profile. */
+  /** Why this outcome and this profile were chosen. */
   readonly reason: string;
-  /** All that is wrong with the profile, where that is why. */
+  /** All mistakes in the profile, if they are the reason. */
   readonly mistakes?: string;
-  /** Why a login would fail at the moment, as `berth doctor` finds it; empty where it would not. */
+  /** Failed checks of `berth doctor` that would make a login fail now. */
   readonly obstacles: readonly CheckResult[];
-  /** In a container of this host. */
+  /** Set for a session in a container of this host. */
   readonly session?: PlannedSession;
-  /** In a pod. */
+  /** Set for a session in a pod. */
   readonly pod?: PlannedPod;
 }
 
@@ -51,19 +51,19 @@ export interface PlannedSession {
   readonly container: {
     readonly name: string;
     readonly runs: boolean;
-    /** What starts it where it does not run. */
+    /** Starts the container if it is not running. */
     readonly start: ProgramCall;
   };
   readonly mounts: readonly ReadyMount[];
-  /** Sources that are not there and need not be. */
+  /** Missing sources of mounts that have `missing: skip`. */
   readonly skipped: readonly string[];
-  /** What the login becomes; `CONTAINER`, `FILE` and PID 0 stand for what only a start tells. */
+  /** What replaces the login; `CONTAINER`, `FILE` and PID 0 stand for values known only after a start. */
   readonly becomes: ProgramCall;
-  /** Inside; without the image's own where the container does not run. */
+  /** The session's environment; without the image's variables if the container is not running. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** @throws {BerthError} as `loadSshSettings`, `lookupUser`, `readyMounts` and `planPodSession` */
+/** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, `readyMounts` and `planPodSession` */
 export async function planSession(input: PlanSessionInput): Promise<SessionPlan> {
   const settings = await loadSshSettings(
     input.configFile === undefined ? {} : { configFile: input.configFile },
@@ -88,7 +88,7 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     user,
     storage: settings.storage,
     podman: settings.podman,
-    // Else the one that PAM's hook would make.
+    // If there is none, the one that the PAM hook would create.
     runFolder: findRunFolder(user) ?? runFoldersOf(user)[1],
     connection: 'CONNECTION',
   };
@@ -97,10 +97,10 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     return { ...common, obstacles: [], pod: await planPodSession(input, host, profile) };
   const ofProfile = { ...settings, profiles: new Map([[profile.name, profile]]) };
   const obstacles = (await input.check(ofProfile, user)).filter(
-    // Its own mounts are in the plan, or the plan fails by them.
+    // Mounts are part of the plan: a missing one is listed there or makes it fail.
     ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
   );
-  // As the login: what the user put into these paths is followed with the user's rights.
+  // As the user: symbolic links in these paths are followed with the user's rights, as in a login.
   const look = (): Promise<ReadyMounts> =>
     Promise.resolve(readyMounts(profile, host, input.filesFolder));
   const ready = await (process.getuid?.() === 0 ? brieflyAsUser(user, look) : look());
@@ -136,11 +136,11 @@ function planned(
   };
 }
 
-/** As a start finds it in most images; Berth's own login is in none. */
+/** The user's own shell, which most images have; Berth's login program is in no image. */
 const shellInside = ({ shell }: SessionHost['user']): string =>
   isLoginShell(shell) ? '/bin/bash' : shell;
 
-/** What is in the file is told apart: it is not read out of a plan. */
+/** Leaves out the text of the start file, which holds the session's environment. */
 function withoutFile({ file, args, env }: ProgramCall): ProgramCall {
   return { file, args, env };
 }

@@ -6,10 +6,11 @@ import { startContainer, type StartInput } from '../podman/start-container.ts';
 type Started = Awaited<ReturnType<typeof startContainer>>;
 
 /**
- * Starts the container, and where that fails does what the profile says: another image, or the host's
- * shell for those who may mend the host. Whatever happens instead is in the log with its cause.
+ * Starts the container. If that fails, does what the profile's `on_failure` says: starts another image, or
+ * gives a shell on the host to members of its groups. The log has the cause of the failure and what was
+ * started instead.
  *
- * @throws {BerthError} as `startContainer`, where the policy is to refuse or does not help
+ * @throws {BerthError} the errors of `startContainer`, if the policy is `refuse` or the fallback image fails too
  */
 export async function startByPolicy(
   input: StartInput,

@@ -17,7 +17,7 @@ export interface CloseInput {
   readonly now: () => number;
 }
 
-/** PAM's close of a connection that was noted at its open; of any other there is nothing to end. */
+/** PAM's close of a connection: cleans up what it started. Does nothing if its open was not recorded. */
 export async function closeByPam(input: CloseInput): Promise<number> {
   const { name, caller, configFile, run, log, now } = input;
   const start = startOf(caller);

@@ -12,24 +12,24 @@ import { registerConnection, type PamItems } from '../connections/register-conne
 import { installedPath } from '../../installed-path.ts';
 
 export interface PamInput {
-  /** `[open|close] [--config FILE] [--host-processes]`, of root's lines in /etc/pam.d/sshd. */
+  /** `[open|close] [--config FILE] [--host-processes]`, from the lines of /etc/pam.d/sshd. */
   readonly args: readonly string[];
-  /** As pam_exec(8) makes it. */
+  /** The environment that pam_exec(8) sets. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** PID of who ran it: sshd's monitor, the same at open and at close. */
+  /** PID of the parent: sshd's monitor, the same at open and at close. */
   readonly caller: number;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Told where a cluster has to be asked: that takes longer than what is on this host. */
+  /** Called before a request to a cluster, which may take longer than the usual time limit. */
   readonly onSlow: () => void;
 }
 
 /**
- * What PAM's session stack of sshd asks: at open the connection is noted, at close what it started is
- * ended. It is on everybody's login path: who has nothing to do with Berth leaves at once.
+ * The session hook of sshd's PAM stack: records a connection at open and ends what it started at close. It
+ * runs at every login on the host, and returns at once for users without a profile.
  *
- * @returns The exit code; pam_exec makes no login fail of it where its line says `optional`.
+ * @returns The exit code. A login does not fail by it if the line in /etc/pam.d says `optional`.
  */
 export async function pamSession(input: PamInput): Promise<number> {
   const { env, log } = input;
@@ -37,11 +37,11 @@ export async function pamSession(input: PamInput): Promise<number> {
   let step = env.PAM_TYPE?.replace('_session', '');
   try {
     if (process.geteuid?.() !== 0) throw notRoot();
-    const words = wordsOf(input.args);
-    // PAM_TYPE can be the user's word, where pam_env reads ~/.pam_environment.
-    step = words.step ?? step;
-    const { config: configFile = '/etc/berth/ssh.yml', hostProcesses } = words;
-    // A stack that others include as well: sudo and cron start no SSH connection.
+    const options = parseOptions(input.args);
+    // PAM_TYPE is not trusted alone: users can set it where pam_env reads ~/.pam_environment.
+    step = options.step ?? step;
+    const { config: configFile = '/etc/berth/ssh.yml', hostProcesses } = options;
+    // The stack may be included by others, such as sudo and cron, which start no SSH connection.
     if (!service.startsWith('ssh') || !existsSync(configFile)) return 0;
     const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
@@ -94,7 +94,7 @@ async function open(input: OpenInput): Promise<number> {
   return 0;
 }
 
-/** True where the user may get a profile, by a rule or by `--profile` of a Match block. */
+/** Whether the user may get a profile, by a rule or by `--profile` in a Match block. */
 function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
   return [...profiles.values(), ...broken.values()].some(
     ({ groups }) =>
@@ -106,29 +106,29 @@ function isConcerned({ profiles, broken }: SshSettings, user: User): boolean {
   );
 }
 
-interface Words {
+interface Options {
   readonly step?: string;
   readonly config?: string;
   readonly hostProcesses: boolean;
 }
 
-/** By hand: node:util costs every login a millisecond. */
-function wordsOf(args: readonly string[]): Words {
-  let words: Words = { hostProcesses: false };
+/** Not node:util's parseArgs, which takes a millisecond to load. */
+function parseOptions(args: readonly string[]): Options {
+  let options: Options = { hostProcesses: false };
   for (let at = 0; at < args.length; at += 1) {
-    const [word = '', value] = args.slice(at);
-    if (word === 'open' || word === 'close') words = { ...words, step: word };
-    else if (word === '--host-processes') words = { ...words, hostProcesses: true };
-    else if (word === '--config' && value?.startsWith('/') === true) {
-      words = { ...words, config: value };
+    const [arg = '', value] = args.slice(at);
+    if (arg === 'open' || arg === 'close') options = { ...options, step: arg };
+    else if (arg === '--host-processes') options = { ...options, hostProcesses: true };
+    else if (arg === '--config' && value?.startsWith('/') === true) {
+      options = { ...options, config: value };
       at += 1;
-    } else throw usage(word);
+    } else throw usage(arg);
   }
-  return words;
+  return options;
 }
 
-function usage(word: string): BerthError {
-  return new BerthError(`pam-session does not know ${word}`, {
+function usage(argument: string): BerthError {
+  return new BerthError(`pam-session does not know the argument ${argument}`, {
     code: 'usage',
     exit: 'usage',
     hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
@@ -136,7 +136,7 @@ function usage(word: string): BerthError {
 }
 
 function notRoot(): BerthError {
-  return new BerthError('this is for PAM, which runs it as root', {
+  return new BerthError('pam-session must be run by PAM, as root', {
     code: 'not-root',
     exit: 'permission',
     hint: `See ${installedPath('share/etc/pam.d/berth-session')}.`,

@@ -36,7 +36,7 @@ function refusalFile(runFolder: string, cluster: string): string {
   return `${handoverFolder(runFolder)}/${encodeURIComponent(cluster)}.refused`;
 }
 
-/** As root. @throws {BerthError} `run-folder-missing`, what `writeAtomically` throws */
+/** As root. @throws {BerthError} `runtime-directory-missing`, what `writeAtomically` throws */
 export async function handOver(user: User, access: PodAccess): Promise<void> {
   await give(user, accessFile, access.cluster, access);
 }
@@ -133,7 +133,7 @@ function noRunFolder({ name }: User): BerthError {
   return new BerthError(
     `${name} has no folder for what runs, so no way to pods can be handed over`,
     {
-      code: 'run-folder-missing',
+      code: 'runtime-directory-missing',
       exit: 'config',
       hint: `pam_systemd or ${installedPath('hooks/pam-session')} makes it: see the session lines of /etc/pam.d/sshd.`,
     },

@@ -8,11 +8,11 @@ import type { SessionHost } from '../request/session-host.ts';
 import { pausePid } from '../connections/pause-file.ts';
 
 /**
- * Maps in which the user's supplementary groups keep their numbers, where /etc/subgid gives them to the
+ * ID maps that keep the numbers of the user's supplementary groups, if /etc/subgid assigns these groups to the
  * user (`berth subid apply --groups`).
  *
- * @param run Runs a program to its end and gives its standard output.
- * @returns Nothing where keep-id is as good.
+ * @param run Runs a program to its end and returns its standard output.
+ * @returns undefined if `keep-id` does the same.
  */
 export async function groupMaps(
   host: SessionHost,
@@ -25,7 +25,7 @@ export async function groupMaps(
   return map && { uids: userMap(parseIdMap(uids), user.uid), gids: map };
 }
 
-/** subgid(5): `USER:GID:1`, the user by name or number; also of a group that the user has left. */
+/** Whether subgid(5) has a line `USER:GID:1`, by name or number; it may be for a group the user has left. */
 function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
   try {
     const owners = new Set([name, String(uid)]);
@@ -43,7 +43,7 @@ function isGivenGroups({ name, uid }: SessionHost['user']): boolean {
 
 const mapFiles = ['uid_map', 'gid_map'] as const;
 
-/** Of the user's namespace, as it is; where there is none yet, podman makes it. */
+/** uid_map and gid_map of the user's namespace. If there is no namespace yet, podman creates it. */
 async function firstMaps(
   host: SessionHost,
   run: (call: ProgramCall) => Promise<string>,

@@ -6,13 +6,13 @@ interface Known {
   readonly pattern: RegExp;
   readonly code: string;
   readonly exit: ExitClass;
-  /** In the user's words. */
+  /** For the user. */
   readonly message: string;
   /** For the admin. */
   readonly hint: string;
 }
 
-/** Podman's and the runtime's words for what goes wrong on real machines. */
+/** Error texts of podman and the OCI runtimes for common faults of a host. */
 const known: readonly Known[] = [
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
@@ -41,36 +41,36 @@ const known: readonly Known[] = [
     code: 'container-disk-full',
     exit: 'temporary',
     message: 'there is no space left for your session on this machine',
-    hint: 'See df and df -i of the storage folder and of /run; `berth reap` removes what is left over.',
+    hint: 'Check the storage directory and /run with df and df -i; `berth reap` removes leftovers of ended sessions.',
   },
   {
     pattern:
       /image not known|no such image|image.*not found locally|requested access|manifest unknown/i,
     code: 'image-missing',
     exit: 'unavailable',
-    message: 'the image of this session is not on this machine',
+    message: 'the image of this session is missing on this machine',
     hint: 'Run `berth images pull`, then `berth images check`.',
   },
   {
     pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
     code: 'registry-unreachable',
     exit: 'temporary',
-    message: 'the image of this session cannot be fetched: its registry does not answer',
-    hint: 'Fetch it beforehand with `berth images pull` and set `pull: never`.',
+    message: 'the image of this session could not be pulled: its registry does not answer',
+    hint: 'Pull it in advance with `berth images pull`, and set `pull: never`.',
   },
   {
     pattern: /subuid|subgid|newuidmap|newgidmap|insufficient UIDs|invalid (?:UID|GID) map/i,
     code: 'subordinate-ids-missing',
     exit: 'config',
     message: 'your account has no subordinate IDs on this machine',
-    hint: 'Run `berth subid apply` and look at `berth subid plan`.',
+    hint: 'Run `berth subid plan` to see what is missing, and `berth subid apply`.',
   },
   {
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
     exit: 'config',
     message: 'the limits of this session cannot be set on this machine',
-    hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or take `limits` out of the profile.',
+    hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or remove `limits` from the profile.',
   },
   {
     pattern:
@@ -78,38 +78,41 @@ const known: readonly Known[] = [
     code: 'container-broken-image',
     exit: 'unavailable',
     message: 'the image of this session cannot be run',
-    hint: 'Try it by hand with podman run; `berth images check` compares it with its digest.',
+    hint: 'Try to run it with podman run; `berth images check` compares it with its digest.',
   },
 ];
 
-/** What podman's failure means: one line for the user, the whole of podman's words as the cause. */
+/** Turns a failure of podman into one line for the user, with podman's output as the cause. */
 export function startError(
   error: ExecFileException,
   stderr: string,
   timeoutMs: number,
 ): BerthError {
-  const said = escapeControl(stderr.trim()).slice(0, 2_000);
-  const cause = new Error(said === '' ? error.message : said);
+  const output = escapeControl(stderr.trim()).slice(0, 2_000);
+  const cause = new Error(output === '' ? error.message : output);
   if (error.killed === true)
     return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
       code: 'container-start-deadline',
       exit: 'temporary',
-      hint: 'See what podman waits for: a hung mount, a full disk, a lock. `deadline` in the profile bounds it.',
+      hint: 'Check what podman waits for: a hung mount, a full disk, a lock. `deadline` in the profile sets the limit.',
       cause,
     });
   if (error.code === 'ENOENT' || error.code === 'EACCES')
-    return new BerthError(`sessions cannot be started on this machine: no ${error.path ?? ''}`, {
-      code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
-      exit: 'config',
-      hint: 'Install it, or correct its path in ssh.yml.',
-      cause,
-    });
+    return new BerthError(
+      `sessions cannot be started on this machine: ${error.path ?? ''} is missing`,
+      {
+        code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
+        exit: 'config',
+        hint: 'Install it, or correct its path in ssh.yml.',
+        cause,
+      },
+    );
   const match = known.find(({ pattern }) => pattern.test(stderr));
   if (match === undefined)
     return new BerthError('your session could not be started', {
       code: 'container-not-started',
       exit: 'unavailable',
-      hint: 'See podman’s error in syslog; `berth doctor`, run by root, checks what sessions need.',
+      hint: 'See podman’s error in syslog. As root, run `berth doctor` to check what sessions need.',
       cause,
     });
   const { message, code, exit, hint } = match;

@@ -10,17 +10,17 @@ import { fillTemplate } from '../request/template.ts';
 
 export interface ReadyMounts {
   readonly mounts: readonly ReadyMount[];
-  /** Sources that are not there, and that the profile can do without. */
+  /** Missing sources of mounts that have `missing: skip`. */
   readonly skipped: readonly string[];
-  /** By its target, what each source led to when it was checked: a path without a symlink. */
+  /** By target: the path without symbolic links that each source led to when it was checked. */
   readonly checked: ReadonlyMap<string, string>;
 }
 
 /**
- * The mounts of a profile for this user, on this host, as it is now.
+ * The mounts of a profile for this user, on this host, at this moment.
  *
- * @param filesFolder Of the bundled file-transfer programs; mounted where it is there.
- * @throws {BerthError} `session-mount-missing`, `session-mount-forbidden`, and as `fillTemplate`
+ * @param filesFolder Directory of the bundled file-transfer programs; mounted if it exists.
+ * @throws {BerthError} `session-mount-missing`, `session-mount-forbidden`, the errors of `fillTemplate`
  */
 export function readyMounts(
   profile: Profile,
@@ -46,11 +46,11 @@ export function readyMounts(
 }
 
 /**
- * A session that could write there could make podman run things on the host. A symlink counts as what
- * it leads to: a profile may name a folder that is the user's own to replace, also between this and the
- * mount (`assertMounted`).
+ * Refuses a source through which a session could make podman run programs on the host. Symbolic links are
+ * followed, since a profile may name a directory that the user can replace, even between this check and the
+ * mount (`assertMounted` checks that).
  *
- * @returns What it leads to; nothing where nothing is there.
+ * @returns The path that it leads to; undefined if nothing exists there.
  */
 function harmless(
   source: string,
@@ -62,11 +62,11 @@ function harmless(
   const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
   const run = resolved(runFolder);
   if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
-  const what = problem ?? `gives away ${runFolder}, which stays outside`;
+  const what = problem ?? `exposes ${runFolder}, which sessions must not reach`;
   throw new BerthError(`profile ${name} mounts ${source}: it ${what}`, {
     code: 'session-mount-forbidden',
     exit: 'config',
-    hint: 'What lies there steers podman on the host: mount a folder beside it.',
+    hint: 'Files there control podman on the host. Mount another directory.',
   });
 }
 
@@ -75,10 +75,10 @@ function resolved(path: string): string {
 }
 
 function missing(source: string, { name }: Profile): BerthError {
-  return new BerthError(`profile ${name} mounts ${source}, which is not there`, {
+  return new BerthError(`profile ${name} mounts ${source}, which does not exist`, {
     code: 'session-mount-missing',
     exit: 'unavailable',
-    hint: 'Is the file system mounted on this host? `missing: skip` in the profile goes on without it.',
+    hint: 'Check whether the file system is mounted on this host. With `missing: skip` in the profile sessions start without it.',
     fields: { file: source },
   });
 }

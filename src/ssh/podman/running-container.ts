@@ -5,17 +5,17 @@ import { startOf } from '../../system/process-start.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
 import { pausePid } from '../connections/pause-file.ts';
 
-/** What is known of a container since it was started, in the user's run folder. */
+/** Data of a running container, in a file of the user's runtime directory. */
 export interface ContainerNote extends Omit<SessionContainer, 'pausePid'> {
-  /** Host's PID of its first process, and when that was started (`startOf`). */
+  /** PID of its first process on the host, and the start time of that process (`startOf`). */
   readonly pid: number;
   readonly start: string;
 }
 
-/** What a note does not say that another version of Berth wrote: its container goes on being joined. */
+/** Defaults for fields that a file of an older version of Berth does not have. */
 const formerNotes = { bundledFiles: false, cwd: '/', terminalBy: 'podman' } as const;
 
-/** Folder of locks and notes: the user's own, gone after a reboot as the containers are. */
+/** Directory of locks and container files. It belongs to the user and is empty after a reboot, as containers are gone. */
 export function noteFolder(runFolder: string): string {
   return `${runFolder}/berth`;
 }
@@ -24,10 +24,10 @@ export function noteFile(runFolder: string, name: string): string {
   return `${noteFolder(runFolder)}/${name}.json`;
 }
 
-/** Bytes; most of it is the environment that an image may have. */
+/** Bytes; most of them are the environment of the image. */
 const longestNote = 256 * 1024;
 
-/** The container of this name, if it runs and can be joined: three small files are read. */
+/** The container of this name, if it is running and can be joined. Reads three small files. */
 export function warmContainer(
   host: Pick<SessionHost, 'runFolder' | 'user'>,
   name: string,
@@ -42,7 +42,7 @@ export function warmContainer(
     if (pause === undefined || startOf(pause) === undefined) return undefined;
     return { ...note, pausePid: pause };
   } catch (error) {
-    // Half a note, or none of ours: the container is started anew.
+    // Truncated, or not written by Berth: the container is started again.
     if (error instanceof BerthError || error instanceof SyntaxError) return undefined;
     throw error;
   }

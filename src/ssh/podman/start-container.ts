@@ -38,21 +38,20 @@ export interface StartInput {
   readonly host: SessionHost;
   readonly profile: Profile;
   readonly name: string;
-  /** In place of the profile's, where that failed. */
+  /** Used instead of the profile's image, after that failed. */
   readonly image?: string;
-  /** Folder of the bundled file-transfer programs on the host. */
+  /** Directory of the bundled file-transfer programs on the host. */
   readonly filesFolder: string;
 }
 
-/** The lock is local: its owner can always be looked up. */
+/** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
 const foreignStaleMs = 60_000;
 
 /**
- * Starts the container of this name, once, however many logins want it at the same moment: the others
- * wait for the first one's.
+ * Starts the container of this name. Of several logins at the same moment one starts it, and the others wait.
  *
- * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `lock-timeout`, and what
- *   `startError` makes of podman's words
+ * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `container-ended`, `lock-timeout`, and
+ *   the errors of `startError`
  */
 export async function startContainer(
   input: StartInput,
@@ -74,10 +73,10 @@ export async function startContainer(
   }
   const container = warm();
   if (container === undefined)
-    throw new BerthError(`the container ${name} ended as soon as it was started`, {
+    throw new BerthError(`the container ${name} ended immediately after it was started`, {
       code: 'container-ended',
       exit: 'unavailable',
-      hint: `See why: as the user, podman logs ${name}; can the image be run on this machine at all?`,
+      hint: `Check that the image can be run on this machine. As the user, see podman logs ${name}.`,
     });
   return container;
 }
@@ -96,16 +95,16 @@ async function start(input: StartInput, deadline: number): Promise<void> {
     ...(image === undefined ? {} : { image }),
     ...(maps === undefined ? {} : { maps }),
   });
-  // What --replace removes would leave its volumes.
+  // --replace would remove a former container without its volumes.
   if (existsSync(noteFile(host.runFolder, name))) await run(removeCall(host, name));
-  // The names are asked for while podman works.
+  // Group names are looked up while podman runs.
   const [printed, groups, version] = await Promise.all([
     run(call),
     groupLines([...new Set([host.user.gid, ...host.user.groups])]),
-    // What is wrong with the runtime, podman says better.
+    // If the runtime does not work, podman's error says more.
     run(versionCall(runtime)).catch(() => ''),
   ]);
-  // --replace first prints what it removed.
+  // --replace prints the ID of the removed container first.
   const id = printed.trim().split('\n').at(-1) ?? '';
   const pid = await containerPid(host, name);
   try {
@@ -135,7 +134,7 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   });
 }
 
-/** The home, where the image has it; else / as with sshd, where it is not there. */
+/** The home if the image has it, else /, as sshd does for a missing home. */
 async function homeInside(
   { host }: StartInput,
   container: WarmContainer & Pick<ContainerNote, 'shell'>,
@@ -153,26 +152,26 @@ function versionCall(runtime: string): ProgramCall {
   return { file: runtime, args: [runtime, '--version'], env: {} };
 }
 
-/** Root makes it: nobody else may make folders beside the other users'. */
+/** Root creates this directory, since only root may create directories next to those of other users. */
 function assertOwnFolder(host: SessionHost): void {
-  const folder = userFolder(host);
-  if (statSync(folder, { throwIfNoEntry: false })?.uid === host.user.uid) return;
-  throw new BerthError(`you have no folder for containers on this machine: ${folder}`, {
-    code: 'session-folder-missing',
+  const directory = userFolder(host);
+  if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
+  throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
+    code: 'session-storage-missing',
     exit: 'config',
-    hint: `${installedPath('hooks/pam-session')} makes it at each login: see the session lines of /etc/pam.d/sshd.`,
-    fields: { file: folder },
+    hint: `${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
+    fields: { file: directory },
   });
 }
 
-/** As podman has just written it; NaN where somebody else did. */
+/** From the file that podman has just written; NaN if it is not readable as such. */
 async function containerPid(host: SessionHost, name: string): Promise<number> {
   const demands = { uid: host.user.uid, maximumBytes: 32 };
   const text = await readUserFile(pidFile(host, name), demands);
   return Number.parseInt(text?.toString('latin1') ?? '', 10);
 }
 
-/** Podman's folder of a container is its root's, one of the user's subordinate IDs. */
+/** Read in the user's namespace: the file belongs to the container's root, which is a subordinate ID. */
 async function limitsOf(
   host: SessionHost,
   { id, pausePid }: WarmContainer,
@@ -182,13 +181,12 @@ async function limitsOf(
   return processLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
 }
 
-/** How long a busy host may need until a process that was let go runs its program. Milliseconds. */
+/** How long a process on a busy host may take from its start by the runtime to exec. Milliseconds. */
 const execMs = 5_000;
 
 /**
- * What `ENV` of the image says, as the container's first process has it. The runtime has let that process go,
- * and it becomes the container's program a moment later: until then it is the runtime's own, which nobody may
- * look into (PR_SET_DUMPABLE, proc(5)).
+ * The image's `ENV`, read from the container's first process. For a moment after podman returns, that process is
+ * still the runtime, whose environment is not readable (PR_SET_DUMPABLE, proc(5)).
  */
 async function imageEnvironment(pid: number): Promise<string[]> {
   const end = performance.now() + execMs;
@@ -204,10 +202,10 @@ async function imageEnvironment(pid: number): Promise<string[]> {
 }
 
 /**
- * What only the image can tell or take, in one go: the names of the user and the user's groups, and
- * which of the shells it has. An image without a shell of its own keeps what podman wrote.
+ * Writes the user's and the groups' names into passwd and group inside, and finds a shell that the image has, in
+ * one call. An image without /bin/sh keeps what podman wrote.
  *
- * @returns The profile's shell, else the user's own where the image has it.
+ * @returns The profile's shell, else the user's own if the image has it.
  */
 async function prepareInside(
   { host, profile }: StartInput,
@@ -226,7 +224,7 @@ async function prepareInside(
     const ownShell = profile.shell;
     const late = error instanceof BerthError && error.code === 'container-start-deadline';
     if (ownShell === undefined || late) throw error;
-    // No /bin/sh, and the profile needs none.
+    // No /bin/sh in the image. The profile's shell is enough.
     const tried = { words: [ownShell, '-c', ':'], cwd: '/' };
     return run(runtimeExec(host, container, tried));
   });
@@ -234,8 +232,8 @@ async function prepareInside(
 }
 
 /**
- * Builtins of every POSIX shell. Of two lines with the same number or name the first counts, so ours
- * come first: the site's names are those of the mounted file systems, whatever the image calls them.
+ * Uses only builtins of a POSIX shell. Of two lines with the same number or name the first one counts, so the
+ * site's lines come first: they match the owners of files on the mounted file systems.
  */
 const preparation = [
   'entry=$1 n=$2 groups=; shift 2',
@@ -255,7 +253,7 @@ const preparation = [
   'printf "%s\\n" "$s"',
 ].join('\n');
 
-/** @param deadline of the whole start, by performance.now() */
+/** @param deadline Of the whole start, by performance.now(). */
 async function runWithin(
   { file, args, env }: ProgramCall,
   deadline: number,
@@ -269,7 +267,7 @@ async function runWithin(
   return stdout;
 }
 
-/** What is left of a container that ended, or did not come up. */
+/** Removes what is left of a container that ended or did not start. */
 function removeCall(host: SessionHost, name: string): ProgramCall {
   return podmanCall(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
 }

@@ -3,10 +3,10 @@ import type { Profile, ProfileLimits } from '../../config/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 
 /**
- * A user's podman drops the limits that its cgroup manager cannot set, and says nothing: so the kernel
- * is asked. Of the cgroups that a process is in, the tightest counts (cgroups(7)).
+ * Checks in the kernel that the limits are set: a user's podman silently drops limits that its cgroup manager
+ * cannot set. A process is limited by the tightest of its cgroups (cgroups(7)).
  *
- * @param pid of the container's first process
+ * @param pid PID of the container's first process.
  * @throws {BerthError} `cgroup-not-delegated`
  */
 export function assertLimits(pid: number, { name, limits }: Profile): void {
@@ -18,7 +18,7 @@ export function assertLimits(pid: number, { name, limits }: Profile): void {
     throw new BerthError('the limits of this session cannot be set on this machine', {
       code: 'cgroup-not-delegated',
       exit: 'config',
-      hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or take `limits` out of the profile.',
+      hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or remove `limits` from the profile.',
       fields: { profile: name, file, cgroup: path },
     });
   }
@@ -39,7 +39,7 @@ function tightest(path: string, file: string): number {
   return least;
 }
 
-/** `max`, a number, or for CPU time a quota and its period in microseconds. */
+/** The value is `max`, a number, or for CPU time a quota and its period in microseconds. */
 function limitOf(file: string): number {
   try {
     const [limit = '', period = '1'] = readFileSync(file, 'utf8').trim().split(' ');

@@ -5,19 +5,19 @@ import { BerthError } from '../../errors.ts';
 
 /** A line of /proc/PID/mountinfo, proc(5). */
 interface Mount {
-  /** `MAJOR:MINOR` of the file system, and the folder in it that is seen at `at`. */
+  /** `MAJOR:MINOR` of the file system, and the directory in it that is mounted at `at`. */
   readonly device: string;
   readonly root: string;
   readonly at: string;
 }
 
-/** Where a path is, by file system and not by name. */
+/** A path, identified by file system instead of by name. */
 export interface Origin {
   readonly device: string;
   readonly path: string;
 }
 
-/** Of checked paths, to be asked before podman is run. */
+/** The origins of checked paths. Call it before podman is run. */
 export function originsOf(
   checked: ReadonlyMap<string, string>,
   mountinfo = readMounts('self'),
@@ -33,12 +33,11 @@ export function originsOf(
 }
 
 /**
- * Whether a container that was just started has mounted what was checked. A user can turn a symlink on the
- * way to a source to another folder after the check and before the mount, and podman takes no open folder
- * instead of a path (rootless, in a mount namespace of its own, the kernel binds nothing of another's). So
- * the kernel is asked what it is, before anybody gets in.
+ * Checks that a container has mounted the sources that were checked, before a session joins it. Between check and
+ * mount a user can change a symbolic link in the path of a source, and podman does not accept an open directory
+ * instead of a path: rootless, in its own mount namespace, it cannot bind-mount one.
  *
- * @param pid Of the container's first process.
+ * @param pid PID of the container's first process.
  * @throws {BerthError} `session-mount-changed`
  */
 export function assertMounted(
@@ -52,7 +51,7 @@ export function assertMounted(
     const is = ({ device, root }: Mount): boolean =>
       device === origin.device && root === origin.path;
     const there = mountinfo.filter(({ at }) => at === target);
-    // An image may have a symlink on the way to the target: then the mount has another name.
+    // If the image has a symbolic link in the path of the target, the mount has another path.
     const found = (there.length > 0 ? there.slice(-1) : mountinfo).find(
       (mount) => is(mount) && !claimed.has(mount),
     );
@@ -75,14 +74,14 @@ export function mountsIn(text: string): readonly Mount[] {
     });
 }
 
-/** Blanks, line feeds and backslashes are written in octal there. */
+/** Decodes the octal escapes of blanks, line feeds and backslashes. */
 function unescaped(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
   );
 }
 
-/** The last one that was mounted at the longest path around it. */
+/** The last mount at the longest path that contains this one. */
 function mountAround(path: string, mounts: readonly Mount[]): Mount | undefined {
   let around: Mount | undefined;
   for (const mount of mounts)
@@ -101,7 +100,7 @@ function changed(target: string, profile: string): BerthError {
     {
       code: 'session-mount-changed',
       exit: 'permission',
-      hint: 'A symlink in the path of the source may have changed meanwhile. Log in again; if it repeats, check who can write that path.',
+      hint: 'A symbolic link in the path of the source may have changed meanwhile. Log in again; if it happens again, check who can write to that path.',
       fields: { file: target },
     },
   );

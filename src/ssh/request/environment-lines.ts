@@ -1,16 +1,16 @@
-/** What every shell can have as a variable's name, none refuses to set, and no line of ours uses. */
+/** Names that every shell can set. Excludes what some shells refuse to set and the names that Berth uses. */
 const settable =
   /^(?!(?:PPID|UID|EUID|GROUPS|SHELLOPTS|BASHOPTS|BASH_\w*|IFS|OPTIND|berth_\w*)$)[A-Za-z_]\w*$/;
 
 /**
- * A terminal takes no line of more than 4095 bytes, and these are for terminals, too; no character makes
- * more than 15 of them. Characters.
+ * Characters per line. A terminal accepts at most 4095 bytes per line, and a character takes at most 15 bytes
+ * when escaped.
  */
 const longestPart = 250;
 
 /**
- * Lines of sh(1) that put variables into its environment, of printable characters only: they go where a
- * terminal may be between. A name that a shell cannot set is left out.
+ * Lines of sh(1) that export variables. They contain printable characters only, because they may pass
+ * through a terminal. Names that a shell cannot set are left out.
  */
 export function environmentLines(env: Readonly<Record<string, string>>): string[] {
   return Object.entries(env)
@@ -19,9 +19,9 @@ export function environmentLines(env: Readonly<Record<string, string>>): string[
 }
 
 /**
- * The same for one variable that is not exported, or is already.
+ * Lines of sh(1) that assign one variable without exporting it.
  *
- * @param newline What the shell that reads the lines has for a newline; without it each needs a process.
+ * @param newline The shell's expression for a newline; without it each newline costs a process.
  */
 export function assignmentLines(name: string, value: string, newline?: string): string[] {
   const characters = Array.from(value);
@@ -42,7 +42,7 @@ function partLines(
   if (part.every((one) => isPlain(one) || (one === '\n' && newline !== undefined)))
     return [`${name}=${before}${part.join('').split('\n').map(quoted).join(newline)}`];
   const escaped = part.map((one) => (isPlain(one) && one !== '\\' ? one : octal(one)));
-  // The x keeps newlines at the end, which $( ) takes away.
+  // The trailing x keeps newlines at the end, which $( ) would remove.
   return [`${name}=${before}$(printf %bx ${quoted(escaped.join(''))})`, `${name}=\${${name}%x}`];
 }
 
@@ -50,7 +50,7 @@ function isPlain(character: string): boolean {
   return /^[\x20-\x7e\u00a0-\ud7ff\ue000-\u{10ffff}]$/u.test(character);
 }
 
-/** @param character A lone surrogate is a raw byte (src/raw-words.ts). */
+/** @param character A lone surrogate stands for a raw byte (src/raw-words.ts). */
 function octal(character: string): string {
   const code = character.charCodeAt(0);
   const bytes = code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...Buffer.from(character)];

@@ -1,4 +1,4 @@
-/** Whether a shell of passwd is Berth's login, which is a shell of no image. */
+/** Whether a shell in passwd is Berth's login program, which no image contains. */
 export function isLoginShell(shell: string): boolean {
   return shell.endsWith('/shell/login');
 }

@@ -4,13 +4,13 @@ export interface Child {
   readonly parent: number;
 }
 
-/** A chain of parents may be as long as a user likes; who is further down is stopped with the last. */
+/** A user can make chains of parents of any length; processes below this depth share the last layer. */
 const mostLayers = 32;
 
 /**
- * Those that have children here, in layers: every process of a layer is to be stopped before the next one
- * is touched. A shell that still waits when its job stops is told so by wait(2), with WUNTRACED, and takes the
- * terminal back for good.
+ * The processes that have children in `all`, in layers from the top: stop every process of a layer before
+ * the next layer. A shell that still runs when its job stops is told so by wait(2) with WUNTRACED, and takes the
+ * terminal back permanently.
  */
 export function parentsFirst<Process extends Child>(all: readonly Process[]): Process[][] {
   const parents = new Set(all.map(({ parent }) => parent));

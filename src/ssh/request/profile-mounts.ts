@@ -1,21 +1,21 @@
 import type { Profile, ProfileMount, ProfileSlurm } from '../../config/profile/profile.ts';
 
-/** Where Slurm's commands look when SLURM_CONF says so. */
+/** Directory of slurm.conf inside a session; SLURM_CONF points to it. */
 export const slurmInside = '/etc/slurm';
 
-/** libmunge's own default. */
+/** libmunge's default socket directory. */
 const mungeInside = '/run/munge';
 
 const hostTmp = '/tmp';
 const hostTmpInside = '/run/berth/tmp';
 
 /**
- * What is mounted for a profile: its own mounts, then what its switches need.
+ * All mounts of a profile: `mounts`, then those that `agent` and `slurm` need.
  *
- * sshd makes the agent's socket in a new folder of /tmp for each connection (session.c; in the home
- * from OpenSSH 10.1 on), and nothing can be mounted into a container that runs. So with `agent` the
- * host's /tmp is there, read-only: a socket can be connected to all the same, and folders of others are
- * as closed as on the host.
+ * sshd creates the agent's socket in a new directory of /tmp for each connection (session.c; in the home
+ * from OpenSSH 10.1 on), and nothing can be mounted into a running container. So with `agent` the host's
+ * /tmp is mounted read-only: clients can still connect to a socket there, and directories of other users have
+ * the same permissions as on the host.
  */
 export function profileMounts({ mounts, agent, slurm }: Profile): ProfileMount[] {
   return [
@@ -25,7 +25,7 @@ export function profileMounts({ mounts, agent, slurm }: Profile): ProfileMount[]
   ];
 }
 
-/** A socket elsewhere on the host has its path in slurm.conf (AuthInfo), which counts inside as well. */
+/** If `munge` is not the default, slurm.conf names that path (AuthInfo), so it is mounted there as well. */
 function slurmMounts(
   { config, munge }: ProfileSlurm,
   mounts: readonly ProfileMount[],
@@ -39,7 +39,7 @@ function slurmMounts(
   ];
 }
 
-/** The agent's socket as a session sees it. */
+/** Path of the agent's socket inside a session. */
 export function agentInside(socket: string): string {
   return socket.startsWith(`${hostTmp}/`) ? hostTmpInside + socket.slice(hostTmp.length) : socket;
 }

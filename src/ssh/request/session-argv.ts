@@ -1,14 +1,14 @@
 import { bundledArgv } from '../../transfer-tools.ts';
 import type { SessionRequest } from './session-request.ts';
 
-/** What the OCI runtime gives to each process that it starts in a container. */
+/** The umask that the OCI runtime sets for each process that it starts in a container. */
 const umaskInside = 0o022;
 
 /**
- * What runs inside, as sshd would run it: the user's shell as a login shell, or with the client's
- * command as its one argument (session.c, do_child). All shells of passwd know `-l`.
+ * The argv inside the container, as sshd would build it: the user's shell as a login shell, or with the
+ * client's command as its one argument (session.c, do_child). Every login shell accepts `-l`.
  *
- * @param umask That of the login (pam_umask); the runtime would set its own, whatever it inherits.
+ * @param umask The login's umask (pam_umask); without this the runtime's own would apply.
  */
 export function sessionWords(
   { kind, command }: SessionRequest,
@@ -17,20 +17,18 @@ export function sessionWords(
 ): string[] {
   const octal = umask === umaskInside ? undefined : umask.toString(8).padStart(3, '0');
   if (kind === 'sftp' && command !== undefined)
-    return sftpWords(command, inside.bundledFiles, octal);
-  const words =
+    return sftpArgv(command, inside.bundledFiles, octal);
+  const argv =
     kind === 'shell' || command === undefined
       ? [inside.shell, '-l']
       : [inside.shell, '-c', command];
-  return octal === undefined
-    ? words
-    : ['/bin/sh', '-c', `umask ${octal}; exec "$0" "$@"`, ...words];
+  return octal === undefined ? argv : ['/bin/sh', '-c', `umask ${octal}; exec "$0" "$@"`, ...argv];
 }
 
-function sftpWords(command: string, bundled: boolean, umask: string | undefined): string[] {
-  const [, ...said] = command.trim().split(/\s+/);
-  // Of two -u the last counts: what the admin wrote in sshd_config.
-  const options = [...(umask === undefined ? [] : ['-u', umask]), ...said];
+function sftpArgv(command: string, bundled: boolean, umask: string | undefined): string[] {
+  const [, ...configured] = command.trim().split(/\s+/);
+  // The last -u applies: the one from sshd_config, if there is one.
+  const options = [...(umask === undefined ? [] : ['-u', umask]), ...configured];
   return bundled
     ? bundledArgv('sftp-server', options)
     : ['/usr/lib/openssh/sftp-server', ...options];

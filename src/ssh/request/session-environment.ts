@@ -3,16 +3,16 @@ import { agentInside, slurmInside } from './profile-mounts.ts';
 import type { SessionHost } from './session-host.ts';
 import { fillTemplate } from './template.ts';
 
-/** What every client may hand in; sshd's AcceptEnv decides what arrives. */
+/** Variables that every client may send; AcceptEnv of sshd_config decides which ones arrive. */
 const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];
 
 /**
- * The environment inside: the image's own, then the user's name and home, then what the client may
- * hand in, then what the profile sets.
+ * The environment of a session. Later ones override earlier ones: the image's variables, the user's name and
+ * home, the client's variables that are allowed, and the profile's `environment.set`.
  *
- * @param inside `NAME=VALUE` of the image, and the shell that the image has.
- * @param given The environment that sshd made.
- * @throws {BerthError} as `fillTemplate`
+ * @param inside `NAME=VALUE` of the image, and the path of the shell inside.
+ * @param given The environment that sshd set.
+ * @throws {BerthError} the errors of `fillTemplate`
  */
 export function sessionEnvironment(
   inside: { readonly env: readonly string[]; readonly shell: string },

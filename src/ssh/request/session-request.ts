@@ -1,13 +1,13 @@
 import { BerthError } from '../../errors.ts';
 
-/** What somebody wants who connected. */
+/** What a client asked for. */
 export interface SessionRequest {
   /** `shell`: no command; `sftp`: sshd's sftp subsystem. */
   readonly kind: 'shell' | 'command' | 'sftp';
-  /** Exactly as the client sent it: one string for a shell inside, never for one of the host. */
+  /** Exactly as the client sent it. It is passed to a shell inside, never to a shell on the host. */
   readonly command?: string;
   readonly tty: boolean;
-  /** `--profile` and `--config`: root's words, since only a ForceCommand line can hold them. */
+  /** `--profile` and `--config`: from root, since only a ForceCommand line can contain them. */
   readonly profile?: string;
   readonly configFile?: string;
 }
@@ -15,12 +15,11 @@ export interface SessionRequest {
 const sftpServer = /^(?:\S*\/)?(?:sftp-server|internal-sftp)(?:\s|$)/;
 
 /**
- * Reads the two ways in which sshd calls: as ForceCommand (`login [--profile NAME] [--config FILE]`,
- * the client's command in SSH_ORIGINAL_COMMAND), and as the login shell of passwd (`-c COMMAND`, or
- * nothing). What follows `-c` is one string and never an option of ours.
+ * Parses the two ways in which sshd runs the login program: as ForceCommand (`login [--profile NAME]
+ * [--config FILE]`, with the client's command in SSH_ORIGINAL_COMMAND), and as the shell in passwd (`-c COMMAND`,
+ * or no arguments). The argument after `-c` is one string and is never parsed as options.
  *
- * @param self Path of the login: where it is both, sshd has the login shell run it as the command.
- * @param itself the login's own path, as passwd and ForceCommand have it
+ * @param itself Path of the login program. If it is both shell and ForceCommand, sshd runs it as `login -c login`.
  * @throws {BerthError} `usage`
  */
 export function sessionRequest(
@@ -30,17 +29,17 @@ export function sessionRequest(
   itself?: string,
 ): SessionRequest {
   if (args[0] === '-c' && args.length === 2) {
-    // ForceCommand and passwd's shell together: sshd has the shell run ForceCommand. Its bare path has
-    // no words of root's, and so gives nobody anything who sends it.
+    // ForceCommand and shell in one: see `itself`. A client that sends this path as its command gains nothing,
+    // because without options it means the same as no command.
     return wanted(args[1] === itself ? originalCommand : args[1], tty);
   }
   const options: { profile?: string; configFile?: string } = {};
-  const words = [...args];
-  // Of a login shell that is called as `login -l`, as su and terminals do.
-  if (words.length === 1 && (words[0] === '-l' || words[0] === '--login')) words.pop();
-  while (words.length > 0) {
-    const option = words.shift();
-    const value = words.shift();
+  const rest = [...args];
+  // su and terminals start a login shell as `login -l`.
+  if (rest.length === 1 && (rest[0] === '-l' || rest[0] === '--login')) rest.pop();
+  while (rest.length > 0) {
+    const option = rest.shift();
+    const value = rest.shift();
     if (value === undefined || value === '') throw usage(`${option ?? ''} needs a value`);
     if (option === '--profile') options.profile = value;
     else if (option === '--config') options.configFile = value;
@@ -58,6 +57,6 @@ function usage(problem: string): BerthError {
   return new BerthError(problem, {
     code: 'usage',
     exit: 'usage',
-    hint: 'As ForceCommand: login [--profile NAME] [--config FILE]; as login shell it is called by sshd.',
+    hint: 'In sshd_config: ForceCommand login [--profile NAME] [--config FILE]. As the shell in passwd it takes no options.',
   });
 }

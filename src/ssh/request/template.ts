@@ -3,17 +3,16 @@ import { type TemplateVariable, templateParts } from '../../config/profile/templ
 import { BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 
-/** The part of an account that a template can name. */
+/** The fields of an account that a template can use. */
 export type TemplateUser = Pick<User, 'name' | 'uid' | 'gid' | 'home'>;
 
 /**
- * A profile's template with the user's own values: `$USER`, `$UID`, `$GID`, `$HOME`, `$$` for a dollar.
+ * Replaces `$USER`, `$UID`, `$GID`, `$HOME` and `$$` (a dollar sign) in a template of a profile.
  *
- * Values are data: they are not looked at for further variables, and one that could end a mount's
- * path and begin an option (podman separates with `:` and `,`, and reads quotes) or leave the folder
- * that the template names is refused.
+ * Values are not expanded again. A value is refused if it could end the path of a mount and start an option
+ * (podman separates with `:` and `,` and interprets quotes), or lead out of the directory that the template names.
  *
- * @throws BerthError `template-value-unsafe`, `template-invalid`
+ * @throws {BerthError} `template-value-unsafe`, `template-invalid`
  */
 export function fillTemplate(template: string, user: TemplateUser): string {
   const filled = templateParts(template).map((part) => {
@@ -26,7 +25,7 @@ export function fillTemplate(template: string, user: TemplateUser): string {
         throw new BerthError(`${JSON.stringify(template.slice(0, 200))} ${part.problem}`, {
           code: 'template-invalid',
           exit: 'config',
-          hint: 'Correct it in the profile; `berth doctor` reads all of them.',
+          hint: 'Correct it in the profile; `berth doctor` checks all profiles.',
         });
     }
   });
@@ -40,7 +39,7 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
     case 'GID':
       return String(user.gid);
     case 'USER':
-      // One component of a path: never a way out of the folder before it.
+      // Exactly one path component, and not `.` or `..`.
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':

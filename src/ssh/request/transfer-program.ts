@@ -1,7 +1,7 @@
 import type { BundledProgram } from '../../transfer-tools.ts';
 import type { SessionRequest } from './session-request.ts';
 
-/** What a session needs of the other end of a file transfer, if it is one. */
+/** The program that a file transfer needs inside; undefined if the request is no file transfer. */
 export function transferProgram({
   kind,
   command = '',

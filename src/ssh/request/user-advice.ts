@@ -1,8 +1,8 @@
 import type { BerthError } from '../../errors.ts';
 
 /**
- * What a user who has no session can do next. The hint for the admin is in syslog, under the same session
- * number: most of them name commands and files of root.
+ * What a user without a session can do next. The error's own hint is for the admin, in syslog under the same
+ * session number: it usually names commands and files of root.
  */
 export function userAdvice({ forUser, hint, exit }: BerthError): string {
   if (forUser) return hint;

@@ -129,8 +129,8 @@ describe('the run folder on a host without pam_systemd', () => {
   it('is refused where it cannot be mounted, and the user is told what is missing', async () => {
     await root(host, `printf '#!/bin/sh\\nexit 1\\n' >/run/nsenter; chmod 755 /run/nsenter`);
     await root(host, `sed -i 's,^podman:,podman:\\n  nsenter: /run/nsenter,' /etc/berth/ssh.yml`);
-    expect((await refusal(host, 'ada')).code).toBe('run-folder-missing');
-    expect(await host.log()).toContain('code=run-folder-not-mounted');
+    expect((await refusal(host, 'ada')).code).toBe('runtime-directory-missing');
+    expect(await host.log()).toContain('code=runtime-directory-not-mounted');
     expect(await root(host, `stat -c '%U %a' ${folder}`)).toBe('root 755\n');
   });
 });

@@ -105,7 +105,7 @@ describe('ssh.yml and the profiles together', () => {
     ]);
     expect(settings.broken.get('around')).toMatchObject({
       groups: ['g'],
-      error: { message: expect.stringContaining('gives away /srv/berth') as unknown },
+      error: { message: expect.stringContaining('exposes /srv/berth') as unknown },
     });
     expect(settings.broken.get('logni')?.error.hint).toBe('Is login meant?');
     expect(settings).not.toHaveProperty('profilesDir');

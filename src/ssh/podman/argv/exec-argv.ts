@@ -9,32 +9,32 @@ import type { SessionRequest } from '../../request/session-request.ts';
 import { sessionWords } from '../../request/session-argv.ts';
 import { podmanExec, type TerminalBy } from './podman-exec.ts';
 
-/** A container that runs, and what its image has. */
+/** A running container, with what its image provides. */
 export interface SessionContainer extends WarmContainer {
   /** `NAME=VALUE` of the image. */
   readonly env: readonly string[];
-  /** The user's shell inside. */
+  /** The user's shell inside the container. */
   readonly shell: string;
-  /** Where a session starts: the home, or / where there is none inside. */
+  /** Working directory of sessions: the home, or / if there is no home inside. */
   readonly cwd: string;
   readonly bundledFiles: boolean;
   readonly terminalBy: TerminalBy;
 }
 
-/** What the connection brings along. */
+/** A session's request and environment. */
 export interface SessionInput {
   readonly request: SessionRequest;
   readonly profile: Profile;
-  /** The environment that sshd made. */
+  /** The environment that sshd set. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** That of the login (pam_umask); absent where there is no login. */
+  /** The login's umask (pam_umask); absent in a plan. */
   readonly umask?: number;
 }
 
-/** Where an image says nothing. */
+/** PATH for images that do not set it. */
 const usualPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What runs in the container, with which environment, and where. */
+/** The argv, environment and working directory of a session's process. */
 export function containerSession(
   host: SessionHost,
   container: SessionContainer,
@@ -51,9 +51,9 @@ export function containerSession(
 }
 
 /**
- * The program that a login becomes.
+ * The program that replaces the login.
  *
- * @param file Path of a file to be: what the session's process is, or its environment.
+ * @param file Path of a file that the caller must write: the OCI process, or its environment.
  */
 export function sessionCall(
   host: SessionHost,

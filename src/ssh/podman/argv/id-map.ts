@@ -1,29 +1,29 @@
-/** One line of /proc/PID/gid_map: `count` IDs from `inside` on are those from `outside` on. */
+/** One line of /proc/PID/gid_map: `count` IDs from `inside` on are the IDs from `outside` on. */
 export interface IdExtent {
   readonly inside: number;
   readonly outside: number;
   readonly count: number;
 }
 
-/** The kernel takes so many lines for one user namespace, in one write of so many bytes. */
+/** The kernel's limits for one user namespace: lines, and bytes in the one write. */
 const mostExtents = 340;
 const mostBytes = 4096;
 
 /**
- * The container's groups so that the user's GID and supplementary GIDs are the same numbers inside,
- * and all other numbers are subordinate ones: what keep-id does, for more than one group. Without it
- * a supplementary group has its rights inside (keep-groups), but shows as nogroup.
+ * The container's group map: the user's GID and supplementary GIDs keep their numbers, and all other numbers are
+ * subordinate ones. This is keep-id for more than one group. Without it a supplementary group has its rights inside
+ * (keep-groups) but is shown as nogroup.
  *
- * Podman maps in two steps: first the user's namespace, which holds the GID as 0 and then the
- * subordinate GIDs; then the container's, whose `outside` is that first step's `inside`.
+ * Podman maps in two steps: the user's namespace has the GID as 0, followed by the subordinate GIDs; `outside` of
+ * the container's namespace is `inside` of that one.
  *
- * Real groups that cannot keep their number come last, where no file of an image has its group:
- * keep-id would put them first, and a setgid program of the image would get such a group's rights.
- * These are groups that the user has left, and numbers that would leave a hole in the map: podman
- * copies the whole image for a map with holes (containers/storage, IsContiguous).
+ * Real groups that cannot keep their numbers come last, at numbers that no file of an image has. keep-id would
+ * put them first, and a setgid program of the image could get the rights of such a group. These are groups that
+ * the user has left, and numbers that would leave a hole in the map: podman copies the whole image for a map with
+ * holes (containers/storage, IsContiguous).
  *
- * @param first gid_map of the user's namespace, as podman made it of /etc/subgid.
- * @returns Nothing where /etc/subgid gives the user no real group: keep-id does then.
+ * @param first gid_map of the user's namespace, as podman made it from /etc/subgid.
+ * @returns undefined if /etc/subgid assigns no real group to the user; then keep-id does the same.
  */
 export function groupMap(
   first: readonly IdExtent[],
@@ -59,7 +59,7 @@ interface Span {
   readonly count: number;
 }
 
-/** Free IDs for the numbers inside that are not taken, from 0 on. */
+/** Maps free IDs to the numbers inside that are not taken, from 0 on. */
 function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
   const extents: IdExtent[] = [];
   const stops = [...taken].toSorted((one, other) => one - other);
@@ -78,7 +78,7 @@ function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
   return extents;
 }
 
-/** The same for user IDs: the user's own, and subordinate ones around it, as keep-id has it. */
+/** The user map: the user's own UID, and subordinate ones around it, as with keep-id. */
 export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
   const own = { inside: uid, outside: 0, count: 1 };
   const free = first
@@ -87,7 +87,7 @@ export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
   return [own, ...spread(free, new Set([uid]))].toSorted((one, other) => one.inside - other.inside);
 }
 
-/** Reads /proc/PID/gid_map or uid_map. */
+/** Parses /proc/PID/gid_map or uid_map. */
 export function parseIdMap(text: string): IdExtent[] {
   return text.split('\n').flatMap((line) => {
     const [inside, outside, count] = line.trim().split(/\s+/).map(Number);

@@ -2,11 +2,11 @@ import { userFolder, type SessionHost } from '../../request/session-host.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 
 /**
- * podman, for this user's containers. Where it keeps what is said on its command line, and its HOME
- * is a folder that no session can reach: a containers.conf, storage.conf, registries.conf, policy.json,
- * mounts.conf or hook in the user's home is never read (containers.conf(5), containers-storage.conf(5)).
+ * A podman command for this user's containers. All paths are on its command line, and its HOME is a directory that
+ * no session can reach, so podman never reads containers.conf, storage.conf, registries.conf, policy.json,
+ * mounts.conf or hooks from the user's home (containers.conf(5), containers-storage.conf(5)).
  */
-export function podmanCall(host: SessionHost, words: readonly string[]): ProgramCall {
+export function podmanCall(host: SessionHost, args: readonly string[]): ProgramCall {
   const { podman, runFolder, storage } = host;
   const own = userFolder(host);
   const mountProgram = podman.mountProgram;
@@ -16,7 +16,7 @@ export function podmanCall(host: SessionHost, words: readonly string[]): Program
       'podman',
       ...['--root', `${own}/storage`],
       ...['--runroot', `${runFolder}/containers`],
-      ...['--tmpdir', temporaryFolder(host)],
+      ...['--tmpdir', temporaryDirectory(host)],
       ...['--runtime', podman.runtime],
       ...['--cgroup-manager', podman.cgroupManager],
       ...['--events-backend', 'none'],
@@ -26,22 +26,22 @@ export function podmanCall(host: SessionHost, words: readonly string[]): Program
         ? []
         : ['--storage-opt', `overlay.mount_program=${mountProgram}`]),
       ...['--storage-opt', `additionalimagestore=${storage}/images`],
-      ...words,
+      ...args,
     ],
     env: podmanEnvironment(host),
   };
 }
 
-function temporaryFolder({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
+function temporaryDirectory({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
   return `${runFolder}/libpod/tmp`;
 }
 
-/** Where podman notes the process that keeps the user's user namespace open. */
+/** Where podman writes the PID of the process that keeps the user's user namespace open. */
 export function pauseFile(host: Pick<SessionHost, 'runFolder'>): string {
-  return `${temporaryFolder(host)}/pause.pid`;
+  return `${temporaryDirectory(host)}/pause.pid`;
 }
 
-/** All that podman, the OCI runtime and nsenter get to see: nothing of the client's or the user's. */
+/** The whole environment of podman, the OCI runtime and nsenter: nothing from the client or the user. */
 export function podmanEnvironment(host: SessionHost): Readonly<Record<string, string>> {
   return {
     HOME: userFolder(host),

@@ -5,17 +5,16 @@ import { withoutOdd, type ExecSession } from './runtime-exec.ts';
 import type { GivenCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 
-/** Who relays a session's terminal: the OCI runtime, or podman with its conmon. */
+/** Which program relays a session's terminal: the OCI runtime, or podman with its conmon. */
 export type TerminalBy = 'runtime' | 'podman';
 
-/** `crun exec --tty` takes the size at the start only before this version (crun 907d0322). */
+/** The first version in which `crun exec --tty` follows changes of the window size (crun 907d0322). */
 const crunResizes = [1, 8, 7] as const;
 
 /**
- * The runtime wherever it follows a window that changes its size; podman, a quarter of a second slower,
- * where it does not.
+ * The runtime if it follows changes of the window size, else podman, which takes a quarter of a second longer.
  *
- * @param version What `RUNTIME --version` prints.
+ * @param version Output of `RUNTIME --version`.
  */
 export function terminalBy(runtime: string, version: string): TerminalBy {
   if (programName(runtime) !== 'crun') return 'runtime';
@@ -28,10 +27,10 @@ export function terminalBy(runtime: string, version: string): TerminalBy {
 }
 
 /**
- * The same session as `runtimeExec`, with a terminal that podman relays.
+ * The same session as with `runtimeExec`, with a terminal that podman relays.
  *
- * @param environmentFile Its environment, a line for each variable; not podman's own environment, which
- *   LD_PRELOAD or CONTAINERS_CONF would steer.
+ * @param environmentFile Path of a file with the session's environment, one line per variable. The variables must
+ *   not be in podman's own environment, where LD_PRELOAD or CONTAINERS_CONF would change what podman does.
  */
 export function podmanExec(
   host: SessionHost,
@@ -40,12 +39,12 @@ export function podmanExec(
   environmentFile: string,
 ): GivenCall {
   const { user } = host;
-  // What podman reads of a line is text, and ends at its end.
+  // Podman reads text, and one line per variable.
   const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
   const { words, env, cwd } = withoutOdd(session, isOdd);
   const call = podmanCall(host, [
     ...['exec', '--interactive', '--tty'],
-    // Otherwise ctrl-p ctrl-q would leave the session running and lost.
+    // Else ctrl-p ctrl-q would detach from the session and leave it running.
     ...['--detach-keys', ''],
     ...['--user', `${user.uid}:${user.gid}`],
     ...['--workdir', cwd],

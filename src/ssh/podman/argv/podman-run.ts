@@ -5,7 +5,7 @@ import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { fillTemplate } from '../../request/template.ts';
 
-/** A mount with its templates filled and its source known to be there. */
+/** A mount whose templates are filled and whose source exists. */
 export interface ReadyMount {
   readonly source: string;
   readonly target: string;
@@ -13,8 +13,8 @@ export interface ReadyMount {
 }
 
 /**
- * The name of the container that a connection's sessions run in: the same for all connections of a
- * user, or the connection's own. Podman's names are per user.
+ * Name of the container for a connection: one per user and profile, or one per connection, as the profile's
+ * `lifetime` says. Podman's names are per user.
  */
 export function containerName(profile: Profile, connection: string | undefined): string {
   const shared = profile.lifetime.kind !== 'connection' || connection === undefined;
@@ -22,24 +22,24 @@ export function containerName(profile: Profile, connection: string | undefined):
 }
 
 /**
- * `podman run` of a container that only waits: every session joins it. The user's UID and GID are the
- * same inside as outside (keep-id), and so are the rights of all groups.
+ * `podman run` for a container whose first process only waits; sessions join it. The user's UID and GID are
+ * the same inside as outside (keep-id), and all groups keep their rights.
  */
 export function containerRun(
   host: SessionHost,
   profile: Profile,
   ready: {
     readonly mounts: readonly ReadyMount[];
-    /** In place of the profile's. */
+    /** Used instead of the profile's. */
     readonly image?: string;
-    /** Where supplementary groups have their own numbers inside. */
+    /** Set if supplementary groups keep their numbers inside. */
     readonly maps?: IdMaps;
   },
 ): ProgramCall {
   const { user, connection } = host;
   const name = containerName(profile, connection);
   const { limits, podman } = profile;
-  const words = [
+  const args = [
     'run',
     '--detach',
     '--replace',
@@ -53,8 +53,8 @@ export function containerRun(
     ...['--log-driver', 'none'],
     ...['--stop-timeout', '1'],
     '--http-proxy=false',
-    ...ready.mounts.flatMap(mountWords),
-    ...scratchFolders(ready.mounts),
+    ...ready.mounts.flatMap(mountArgs),
+    ...scratchVolumes(ready.mounts),
     ...['--workdir', '/'],
     ...['--env', `HOME=${user.home}`],
     ...(limits.cpus === undefined ? [] : ['--cpus', String(limits.cpus)]),
@@ -65,26 +65,26 @@ export function containerRun(
     ...podman.capabilities.drop.flatMap((capability) => ['--cap-drop', capability]),
     ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
     ...['--pidfile', pidFile(host, name)],
-    // The image's own entry point is not asked: an init that reaps, and waits.
+    // Not the image's entry point: an init process that reaps zombies and waits.
     ...['--init', '--init-path', host.podman.init],
     ...['--entrypoint', '[]'],
     ready.image ?? profile.image,
     ...['/run/podman-init', '-P'],
   ];
-  return podmanCall(host, words);
+  return podmanCall(host, args);
 }
 
 /**
- * On the disk and gone with the container. Not in the image's layers: fuse-overlayfs, when it copies a
- * folder of the shared store up, gives it its mode there, 0755, and the second file cannot be made.
+ * Volumes: on disk, and removed with the container. In the image's layers this would fail: fuse-overlayfs copies
+ * up a directory of the shared store with that store's mode, 0755, and then no second file can be created.
  */
-function scratchFolders(mounts: readonly ReadyMount[]): string[] {
+function scratchVolumes(mounts: readonly ReadyMount[]): string[] {
   return ['/tmp', '/var/tmp']
-    .filter((folder) => mounts.every(({ target }) => target !== folder))
-    .flatMap((folder) => ['--volume', folder]);
+    .filter((path) => mounts.every(({ target }) => target !== path))
+    .flatMap((path) => ['--volume', path]);
 }
 
-/** Where podman writes the host's PID of the container's first process. */
+/** Where podman writes the PID, on the host, of the container's first process. */
 export function pidFile({ runFolder }: Pick<SessionHost, 'runFolder'>, name: string): string {
   return `${runFolder}/berth/${name}.pid`;
 }
@@ -96,31 +96,31 @@ export interface IdMaps {
 
 function userNamespace(maps: IdMaps | undefined): string[] {
   if (maps === undefined) return ['--userns', 'keep-id'];
-  const words = (option: string, extents: readonly IdExtent[]): string[] =>
+  const args = (option: string, extents: readonly IdExtent[]): string[] =>
     extents.flatMap(({ inside, outside, count }) => [option, `${inside}:${outside}:${count}`]);
   return [
-    ...words('--uidmap', maps.uids),
-    ...words('--gidmap', maps.gids),
-    // With maps, podman would run as the container's root, and call the user's group by its number.
+    ...args('--uidmap', maps.uids),
+    ...args('--gidmap', maps.gids),
+    // With maps, podman would run it as the container's root, and name the user's group by its number.
     ...['--user', userInside(maps)],
     '--passwd=false',
   ];
 }
 
-/** Who is ID 0 of the first step: the user. */
+/** The IDs inside that are ID 0 in the user's namespace, which is the user. */
 function userInside({ uids, gids }: IdMaps): string {
   return [uids, gids]
     .map((extents) => extents.find(({ outside }) => outside === 0)?.inside ?? 0)
     .join(':');
 }
 
-/** passwd(5), for inside. */
+/** The user's line in passwd(5) inside the container. */
 export function passwdEntry(user: SessionHost['user']): string {
   return `${user.name}:*:${user.uid}:${user.gid}::${user.home}:${user.shell}`;
 }
 
-/** `--mount` and not `--volume`: a colon in a path is then no separator; a comma is refused before. */
-function mountWords({ source, target, readOnly }: ReadyMount): string[] {
+/** Not `--volume`, which separates with colons. A comma, which separates here, was refused before. */
+function mountArgs({ source, target, readOnly }: ReadyMount): string[] {
   const options = ['type=bind', `source=${source}`, `target=${target}`, 'bind-propagation=rslave'];
   return ['--mount', [...options, ...(readOnly ? ['readonly'] : [])].join(',')];
 }

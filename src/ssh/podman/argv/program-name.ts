@@ -1,4 +1,4 @@
-/** The last part of a path: `crun` of `/usr/bin/crun`. */
+/** The last component of a path: `crun` for `/usr/bin/crun`. */
 export function programName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -5,17 +5,17 @@ import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { podmanEnvironment } from './podman-argv.ts';
 
-/** A container that runs. */
+/** A running container. */
 export interface WarmContainer {
-  /** Podman's ID of 64 hexadecimal digits. */
+  /** Podman's ID, 64 hexadecimal digits. */
   readonly id: string;
-  /** Host's PID of a process in the user namespace that podman made for the user. */
+  /** PID, on the host, of a process in the user namespace that podman made for the user. */
   readonly pausePid: number;
-  /** What holds every process in it; absent where another version of Berth made the note. */
+  /** Restrictions of every process in it; absent if an older version of Berth started it. */
   readonly limits?: ProcessLimits;
 }
 
-/** Those fields of `process` in the container's config.json that podman gives to each further process, too. */
+/** The fields of `process` in the container's config.json that `podman exec` applies to each further process. */
 export type ProcessLimits = Readonly<Partial<Record<(typeof limitFields)[number], unknown>>>;
 
 const limitFields = [
@@ -23,7 +23,7 @@ const limitFields = [
   ...(['apparmorProfile', 'selinuxLabel'] as const),
 ] as const;
 
-/** @param config config.json of the OCI runtime specification. @throws {SyntaxError} where it is no JSON */
+/** @param config config.json of the OCI runtime specification. @throws {SyntaxError} if it is not JSON */
 export function processLimits(config: string): ProcessLimits {
   const { process = {} } = JSON.parse(config) as { process?: Record<string, unknown> };
   return Object.fromEntries(
@@ -31,7 +31,7 @@ export function processLimits(config: string): ProcessLimits {
   );
 }
 
-/** What runs inside, and how. */
+/** A process to start inside. */
 export interface ExecSession {
   readonly words: readonly string[];
   readonly tty: boolean;
@@ -40,16 +40,16 @@ export interface ExecSession {
 }
 
 /**
- * A process in a warm container, as the OCI runtime itself starts it: with the container's seccomp
- * filter, capability bounds, cgroup and labels, which joining its namespaces alone would not give. What
- * `podman exec` adds (a database, a lock, conmon) costs a quarter of a second and keeps nothing that a
- * session needs: its terminal, signals and exit code are the runtime's own.
+ * Starts a process in a running container with the OCI runtime itself, so that it gets the container's seccomp
+ * filter, capability bounds, cgroup and labels, which joining the namespaces alone would not give. What `podman
+ * exec` adds (database, lock, conmon) costs a quarter of a second and is not needed: the runtime handles terminal,
+ * signals and exit code.
  *
- * Safe because it is the user's own: nsenter joins the user namespace that the user owns, and the
- * runtime reads its state from a folder that only the user can write.
+ * It gives the user no further rights: nsenter joins the user namespace that the user owns, and the runtime reads
+ * its state from a directory that only the user can write.
  *
- * @param process Path of an OCI process file (`processText`): words on a command line are everybody's to
- *   read. A process of ours that has no environment needs none.
+ * @param process Path of an OCI process file (`processText`), since others can read the arguments of a process;
+ *   or the argv of a process of Berth's own, without an environment.
  */
 export function runtimeExec(
   host: SessionHost,
@@ -57,7 +57,7 @@ export function runtimeExec(
   process: string | Pick<ExecSession, 'words' | 'cwd'>,
 ): ProgramCall {
   const { user, podman, runFolder } = host;
-  const words =
+  const args =
     typeof process === 'string'
       ? ['--process', process, container.id]
       : [
@@ -74,76 +74,76 @@ export function runtimeExec(
       podman.runtime,
       ...['--root', `${runFolder}/${programName(podman.runtime)}`],
       'exec',
-      ...words,
+      ...args,
     ],
     env: podmanEnvironment(host),
   };
 }
 
 /**
- * A process that sees a container's files as its root, for the few that only that root may write. It
- * takes a fifth of what the runtime needs, and is for words of ours alone: it joins no more than the
- * user's own user and mount namespaces, so it has none of the container's filters, and nothing in the
- * container sees it. Outside, that root is one of the user's subordinate IDs.
+ * Runs a command as the container's root with the container's files, for files that only that root may write. It
+ * takes a fifth of the runtime's time, and must only run Berth's own commands: it joins just the user's user and
+ * mount namespaces, so it has none of the container's filters. Processes inside do not see it. On the host, that
+ * root is one of the user's subordinate IDs.
  *
- * @param pid Host's PID of a process in the container.
+ * @param pid PID, on the host, of a process in the container.
  */
-export function inFilesOf(host: SessionHost, pid: number, words: readonly string[]): ProgramCall {
+export function inFilesOf(host: SessionHost, pid: number, argv: readonly string[]): ProgramCall {
   return {
     file: host.podman.nsenter,
-    args: ['nsenter', '--user', '--mount', '--target', String(pid), '--', ...words],
+    args: ['nsenter', '--user', '--mount', '--target', String(pid), '--', ...argv],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
   };
 }
 
-/** A process that is root in the user namespace that podman made for the user, with the host's files. */
+/** Runs a command as root of the user namespace that podman made for the user, with the host's files. */
 export function inUserNamespace(
   host: SessionHost,
   pausePid: number,
-  words: readonly string[],
+  argv: readonly string[],
 ): ProgramCall {
   const join = ['--user', '--mount', '--preserve-credentials', '--target', String(pausePid)];
   return {
     file: host.podman.nsenter,
-    args: ['nsenter', ...join, '--', ...words],
+    args: ['nsenter', ...join, '--', ...argv],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
   };
 }
 
-/** `process` of config.md of the OCI runtime specification, as crun and runc take it for `exec`. */
+/** The `process` object of config.md in the OCI runtime specification, as crun and runc read it for `exec`. */
 export function processText(
   { user }: SessionHost,
   { limits }: Pick<WarmContainer, 'limits'>,
   session: ExecSession,
 ): string {
-  const { words, tty, cwd, env } = sayable(session);
+  const { words, tty, cwd, env } = withoutRawBytes(session);
   return JSON.stringify({
-    // The runtime takes what is not said for nothing, not for the container's.
+    // The runtime does not take missing fields from the container.
     ...limits,
     ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: words, cwd },
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });
 }
 
-/** The same for what holds text only: a shell inside makes the bytes that are none. */
-function sayable(session: ExecSession): ExecSession {
+/** A process file is JSON text, so a shell inside creates values that have bytes which are not UTF-8. */
+function withoutRawBytes(session: ExecSession): ExecSession {
   const words = session.words.some(holdsRawBytes) ? throughShell(session.words) : session.words;
   return withoutOdd({ ...session, words }, holdsRawBytes);
 }
 
-/** Values that a file's format has no words for come in as one variable, and are made inside. */
+/** Moves values that a file format cannot hold into one variable, from which a shell inside sets them. */
 export function withoutOdd(session: ExecSession, isOdd: (value: string) => boolean): ExecSession {
   const all = Object.entries(session.env);
   const odd = all.filter(([, value]) => isOdd(value));
   if (odd.length === 0) return session;
-  const made = environmentLines(Object.fromEntries(odd)).join('; ');
+  const lines = environmentLines(Object.fromEntries(odd)).join('; ');
   const script = 'eval "$BERTH_ENVIRONMENT"; unset BERTH_ENVIRONMENT; exec "$0" "$@"';
   return {
     ...session,
     words: ['/bin/sh', '-c', script, ...session.words],
     env: {
       ...Object.fromEntries(all.filter(([, value]) => !isOdd(value))),
-      BERTH_ENVIRONMENT: made,
+      BERTH_ENVIRONMENT: lines,
     },
   };
 }

@@ -12,18 +12,18 @@ describe('a session on a host whose PAM does not run the hook', () => {
 
   it('has no folder for containers', async () => {
     const { code, line } = await refusal(host, 'ada');
-    expect(code).toBe('session-folder-missing');
+    expect(code).toBe('session-storage-missing');
     expect(line).toContain('/var/lib/berth-ssh/users/');
   });
 
   it('has no run folder', async () => {
     await root(host, `rmdir /run/user/${host.account('bob').uid}`);
-    expect((await refusal(host, 'bob')).code).toBe('run-folder-missing');
+    expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');
   });
 
   it('takes no run folder that others can open', async () => {
     const { uid } = host.account('bob');
     await root(host, `install -d -m 755 -o bob /run/user/${uid}`);
-    expect((await refusal(host, 'bob')).code).toBe('run-folder-missing');
+    expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');
   });
 });
