@@ -1,18 +1,24 @@
 /**
- * `npm run install:site -- --prefix /usr/lib/berth` puts the outputs and the Node that they run on
- * below one folder of root's. Nothing there depends on this checkout afterwards.
+ * `npm run install:site -- --prefix /usr/lib/berth` installs the outputs and the Node that runs them in one directory,
+ * and the JSON Schemas of the configuration in `share/berth/schema` beside the prefix's `lib`. Nothing there depends on
+ * this checkout afterwards.
  */
 import './check-node.ts';
-import { isAbsolute, join } from 'node:path';
+import { globSync } from 'node:fs';
+import { basename, isAbsolute, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildOutputs, installCopy } from './outputs.ts';
 
 const { prefix } = parseArgs({
   options: { prefix: { type: 'string', default: '/usr/lib/berth' } },
 }).values;
-if (!isAbsolute(prefix)) throw new Error(`--prefix ${prefix}: an absolute path is wanted`);
+if (!isAbsolute(prefix)) throw new Error(`--prefix ${prefix}: must be an absolute path`);
 
 const node = join(prefix, 'node');
 await installCopy(node, process.execPath);
 await buildOutputs({ node, out: prefix });
+// Editors look for them where the examples of etc/berth say.
+const schemas = prefix.endsWith('/lib/berth') ? join(prefix, '../../share/berth') : prefix;
+for (const file of globSync(new URL('../etc/schema/*.json', import.meta.url).pathname))
+  await installCopy(join(schemas, 'schema', basename(file)), file, 0o644);
 process.stderr.write(`installed Berth in ${prefix}\n`);

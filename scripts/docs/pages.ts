@@ -1,9 +1,15 @@
 import { format, resolveConfig } from 'prettier';
+import { configReferencePages } from './config-reference.ts';
+import { schemaPages } from './config-schemas.ts';
 import { errorsPage } from './errors-page.ts';
 import type { GeneratedPage } from './page.ts';
 
 /** Every generated page, one module each. */
-export const generatedPages: readonly GeneratedPage[] = [errorsPage];
+export const generatedPages: readonly GeneratedPage[] = [
+  errorsPage,
+  ...schemaPages,
+  ...configReferencePages,
+];
 
 /** The page as `npm run lint` wants it; `filepath` selects prettier's parser (JSON, Markdown). */
 export async function formattedPage({ path, markdown }: GeneratedPage): Promise<string> {

@@ -79,7 +79,8 @@ const account = z
   .string()
   .check(z.regex(/^[a-z0-9-]+:[a-z0-9.-]+$/, 'must be NAMESPACE:NAME of a ServiceAccount'));
 
-const schema = z.strictObject({
+/** `admission.yml` as it is written. */
+export const admissionSchema = z.strictObject({
   contact: z.optional(text),
   host_paths: z.optional(z.array(folder)),
   nfs: z.optional(z.array(served)),
@@ -113,12 +114,12 @@ export function parseAdmissionParameters(
   file: string,
   place: Place = nowhere,
 ): AdmissionParameters {
-  const parsed = schema.safeParse(document ?? {}, { reportInput: true });
+  const parsed = admissionSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
     throw complaintsError(
       'admission-yml-invalid',
       { file, place },
-      schemaProblems(parsed.error, schema, []),
+      schemaProblems(parsed.error, admissionSchema, []),
       `See ${installedPath('share/docs/admission.md')} for the keys of this file.`,
     );
   }

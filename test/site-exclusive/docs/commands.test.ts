@@ -40,7 +40,7 @@ const ways: readonly Way[] = [
   { command: /^npm run site:up$/, prove: (command) => ends(0, command) },
   // They would end the site under the other tests, or take longer than all of them.
   { command: /^npm run (?:site:down|test:soak)$/, prove: isScript },
-  { command: /^npm run install:site -- --prefix \S+$/, prove: (command) => ends(0, command) },
+  { command: /^npm run install:site -- --prefix \S+$/, prove: installs },
   { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, prove: (command) => ends(0, command) },
   { command: /^kubectl apply -k etc\/kubernetes$/, prove: (command) => ends(0, command) },
   { command: /^\S+\/berth token setup /, prove: (command) => ends(0, command) },
@@ -142,6 +142,11 @@ async function ends(
   const result = await host.run(command, env);
   expect(result, `${command}\n${result.stdout}\n${result.stderr}`).toMatchObject({ exitCode });
   return result;
+}
+
+async function installs(command: string): Promise<void> {
+  await ends(0, command);
+  await access(host.path('/usr/share/berth/schema/berth.yml.json'));
 }
 
 async function plan(command: string): Promise<void> {
