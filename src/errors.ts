@@ -1,10 +1,10 @@
+import type { ErrorCode } from './error-catalogue/catalogue.ts';
 import { exitCodes, type ExitClass } from './exit-codes.ts';
 
-export type { ExitClass };
+export type { ErrorCode, ExitClass };
 
 export interface ErrorDetails {
-  /** Stable kebab-case code, e.g. `namespace-owned-by-another-user`. */
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly exit: ExitClass;
   /** One line for the admin: what to do next. */
   readonly hint: string;
@@ -18,7 +18,7 @@ export interface ErrorDetails {
 /** One line of what was attempted and what came back, with a code and the next step. */
 export class BerthError extends Error {
   override readonly name = 'BerthError';
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly exit: ExitClass;
   readonly hint: string;
   readonly forUser: boolean;

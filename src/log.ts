@@ -1,7 +1,9 @@
-import type { BerthError } from './errors.ts';
+import type { BerthError, ErrorCode } from './errors.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export interface LogFields extends Readonly<Record<string, string | number | boolean | undefined>> {
+  readonly code?: ErrorCode;
+}
 
 /** Where lines go. The entry point decides: standard error for a hook, a terminal for `berth`. */
 export type LogSink = (line: string) => void;

@@ -2,7 +2,7 @@ import { configError } from './config-error.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './user-kubeconfig.ts';
-import type { BerthError } from '../errors.ts';
+import type { BerthError, ErrorCode } from '../errors.ts';
 
 /** What OnDemand itself knows of a cluster, from its file in `clusters.d`. */
 export interface ClusterDefinition extends Pick<
@@ -116,7 +116,7 @@ function asMap(value: unknown): Map | undefined {
 function authType(
   type: string | undefined,
   fail: Fail,
-  warn: (code: string, message: string) => void,
+  warn: (code: ErrorCode, message: string) => void,
 ): ClusterDefinition['auth'] {
   if (type === undefined || type === 'managed') return 'managed';
   if (type === 'gke' || type === 'oidc') return type;

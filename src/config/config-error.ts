@@ -1,9 +1,9 @@
-import { BerthError } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors.ts';
 import type { Complaint, Place, Position } from './problem.ts';
 
 /** A fault in a configuration file: exit 78, the file in the message and in the fields. */
 export function configError(
-  code: string,
+  code: ErrorCode,
   file: string,
   message: string,
   hint: string,
@@ -19,7 +19,7 @@ export function configError(
 
 /** All that a schema has to say of a file, each as FILE:LINE:COLUMN; the fields are of the first. */
 export function complaintsError(
-  code: string,
+  code: ErrorCode,
   { file, place }: { readonly file: string; readonly place: Place },
   complaints: readonly Complaint[],
   hint: string,

@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors.ts';
+
 /**
  * What the hook knows about its site once every file was read and checked: frozen values, read from
  * OnDemand's `hook.env` and `clusters.d/*.yml` and from Berth's own `berth.yml`. Nothing behind this
@@ -20,7 +22,7 @@ export interface SiteSettings {
 }
 
 export interface SettingsWarning {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
   readonly file: string;
 }

@@ -1,4 +1,4 @@
-import { BerthError, type ExitClass, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 import { restartWebServer } from './oidc/portal-advice.ts';
@@ -61,7 +61,7 @@ async function converse(path: string, request: string, timeoutMs: number): Promi
     let received = '';
     const connection = connect(path);
     const timer = setTimeout(
-      () => connection.destroy(failure('timeout', 'did not answer in time')),
+      () => connection.destroy(failure('broker-timeout', 'did not answer in time')),
       timeoutMs,
     );
     connection.setEncoding('utf8');
@@ -90,12 +90,15 @@ function asFailure(path: string, error: Error): BerthError {
   if (isErrno(error, 'EPIPE', 'ECONNRESET')) return busy();
   if (isErrno(error, 'EACCES')) {
     return failure(
-      'unreachable',
+      'broker-unreachable',
       `may not be asked at ${where}: it is not this user’s`,
       'permission',
     );
   }
-  return failure('unreachable', `cannot be reached at ${where} (${escapeControl(error.message)})`);
+  return failure(
+    'broker-unreachable',
+    `cannot be reached at ${where} (${escapeControl(error.message)})`,
+  );
 }
 
 function busy(): BerthError {
@@ -110,12 +113,12 @@ function busy(): BerthError {
 }
 
 function noAnswer(what: string): BerthError {
-  return failure('answer', `answered with ${what}`);
+  return failure('broker-answer', `answered with ${what}`);
 }
 
-function failure(kind: string, what: string, exit: ExitClass = 'temporary'): BerthError {
+function failure(code: ErrorCode, what: string, exit: ExitClass = 'temporary'): BerthError {
   return new BerthError(`the credential broker ${what}`, {
-    code: `broker-${kind}`,
+    code,
     exit,
     hint: `${restartWebServer}. The broker runs on the portal’s host only: systemctl status "berth-broker@*".`,
   });

@@ -1,4 +1,4 @@
-import type { ExitClass } from '../errors.ts';
+import type { ErrorCode, ExitClass } from '../errors.ts';
 
 /**
  * The conversation between `kube-credential` and root's broker: one line of JSON each way. Who asks
@@ -17,7 +17,7 @@ export type BrokerAnswer =
     }
   | {
       readonly error: {
-        readonly code: string;
+        readonly code: ErrorCode;
         readonly message: string;
         readonly hint: string;
         readonly exit: ExitClass;

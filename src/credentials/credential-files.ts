@@ -9,7 +9,7 @@ import {
   type VerifyDeps,
 } from './renewable-token.ts';
 import type { StoredCredential } from './root-store.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 
 export interface CredentialDeps extends VerifyDeps {
@@ -39,7 +39,7 @@ export interface PreparedCredentials {
 }
 
 export interface CredentialWarning {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
@@ -99,7 +99,7 @@ async function prepareOidc(
 
   if (refreshToken === undefined || origin === undefined) {
     const message = `there is no refresh token: kubectl works only until ${new Date(expiry * 1000).toISOString()}`;
-    const warning = { code: 'refresh-token-missing', message };
+    const warning = { code: 'refresh-token-missing' as const, message };
     return { cacheFile: file(), kubeconfigUser, needsBroker: false, warnings: [warning] };
   }
   if (confidential) {

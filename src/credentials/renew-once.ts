@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
-import { BerthError, type ExitClass } from '../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 
@@ -101,7 +101,7 @@ function readFailure(note: string, since: number): BerthError | undefined {
     const failed = JSON.parse(text) as Record<'at' | 'code' | 'exit' | 'hint' | 'message', unknown>;
     if (!(Number(failed.at) > since)) return undefined;
     return new BerthError(String(failed.message), {
-      code: String(failed.code),
+      code: failed.code as ErrorCode,
       exit: failed.exit as ExitClass,
       hint: String(failed.hint),
     });

@@ -11,7 +11,7 @@ import {
 import { type Heir, newestHeir } from './refresh-token-lineage.ts';
 import type { StoredCredential } from './root-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import type { HttpsClient } from '../system/https-request.ts';
 
@@ -157,7 +157,7 @@ function ownResult({ token, claims, ownRefreshToken }: ObtainedToken): VerifiedL
   };
 }
 
-function hasCode(error: unknown, code: string): boolean {
+function hasCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof BerthError && error.code === code;
 }
 

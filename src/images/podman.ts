@@ -1,6 +1,6 @@
 import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/profile/profile.ts';
-import { BerthError, type ExitClass } from '../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { storeCall, type WorkStore } from './wanted-images.ts';
 import { runProgram } from '../system/run-program.ts';
@@ -36,7 +36,7 @@ export async function podmanOnStore(
 
 interface Known {
   readonly pattern: RegExp;
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly exit: ExitClass;
   readonly hint: string;
 }

@@ -76,7 +76,7 @@ function assertSomebody(
   if (count > 0) return;
   const { base, filter } = settings[what];
   throw new BerthError(`there are no ${what} below ${base} that ${filter} finds and Berth takes`, {
-    code: `ldap-no-${what}`,
+    code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
     exit: 'config',
     hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,
   });

@@ -1,6 +1,6 @@
 import { brokerCaller } from './broker-caller.ts';
 import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError, type ErrorCode } from '../errors.ts';
 import { refreshForUser, type RefreshDeps } from './broker-refresh.ts';
 
 export interface BrokerConnection {
@@ -50,7 +50,7 @@ export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer
 async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(refused('silence', 'no request came')), patienceMs);
+    timer = setTimeout(() => reject(refused('broker-silence', 'no request came')), patienceMs);
   });
   try {
     return await Promise.race([firstLine(input), silence]);
@@ -66,10 +66,10 @@ async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
     const end = received.indexOf(0x0a);
     if (end >= 0 && end <= maximumBytes) return received.toString('utf8', 0, end);
     if (received.length > maximumBytes) {
-      throw refused('request', `the request is longer than ${maximumBytes} bytes`);
+      throw refused('broker-request', `the request is longer than ${maximumBytes} bytes`);
     }
   }
-  throw refused('request', 'the request ended before its line did');
+  throw refused('broker-request', 'the request ended before its line did');
 }
 
 function parseRequest(line: string): BrokerRequest {
@@ -79,12 +79,12 @@ function parseRequest(line: string): BrokerRequest {
   } catch {
     // Below.
   }
-  throw refused('request', 'the request is not {"cluster": NAME}');
+  throw refused('broker-request', 'the request is not {"cluster": NAME}');
 }
 
-function refused(kind: string, message: string): BerthError {
+function refused(code: ErrorCode, message: string): BerthError {
   return new BerthError(message, {
-    code: `broker-${kind}`,
+    code,
     exit: 'usage',
     hint: 'kube-credential speaks this protocol; kubectl runs it.',
   });

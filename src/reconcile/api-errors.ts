@@ -46,14 +46,18 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
   const meaning =
     status === 403 && message.includes('exceeded quota')
       ? {
-          code: 'api-quota-exceeded',
+          code: 'api-quota-exceeded' as const,
           exit: 'config' as const,
           hint: 'The quota of the namespace leaves no room for what the hook makes: raise it (`kubectl describe quota`).',
         }
       : (meanings[status] ??
         (status >= 500
           ? serverFault
-          : { code: 'api-unexpected', exit: 'unavailable' as const, hint: serverFault.hint }));
+          : {
+              code: 'api-unexpected' as const,
+              exit: 'unavailable' as const,
+              hint: serverFault.hint,
+            }));
   return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
     ...meaning,
     fields: { status },

@@ -1,6 +1,6 @@
 import { annotations, clusterRoles, namespaceLabel, roleBindingNames } from '../desired/names.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors.ts';
 
 export type Ownership =
   | { readonly verdict: 'ours' }
@@ -52,6 +52,6 @@ function isUserRole(roleRef: unknown): boolean {
   return (roleRef as { name?: unknown } | undefined)?.name === clusterRoles.user;
 }
 
-function refused(message: string, code: string, hint: string): Ownership {
+function refused(message: string, code: ErrorCode, hint: string): Ownership {
   return { verdict: 'refused', error: new BerthError(message, { code, exit: 'permission', hint }) };
 }

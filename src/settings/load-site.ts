@@ -3,7 +3,7 @@ import { buildId } from '../build-id.ts';
 import { builtIn } from '../config/built-in.ts';
 import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
 import type { LoadedSettings } from '../config/site-parts.ts';
-import { asBerthError, BerthError, isErrno } from '../errors.ts';
+import { asBerthError, BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { peekConfigFile } from '../system/config-files.ts';
 import type { ConfigReader } from './config-reader.ts';
 import {
@@ -69,7 +69,7 @@ export async function loadSettings(
     privateTo: uid,
   };
   const warnings: SettingsWarning[] = [];
-  const warn = (code: string, message: string): void => {
+  const warn = (code: ErrorCode, message: string): void => {
     warnings.push({ code, message, file: kept.path });
   };
   try {

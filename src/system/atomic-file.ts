@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { isOfDead, markPattern, processMark } from './process-mark.ts';
 import { randomDigits } from './random-digits.ts';
 import { someNamesIn } from './user-file.ts';
@@ -141,7 +141,7 @@ const knownErrors: Readonly<
   Record<
     string,
     | {
-        readonly code: string;
+        readonly code: ErrorCode;
         readonly reason: string;
         readonly exit: 'io' | 'permission';
         readonly hint: string;

@@ -8,7 +8,7 @@ import {
   readFileSync,
   statSync,
 } from 'node:fs';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { assertFoldersOf } from './config-folders.ts';
 
@@ -49,17 +49,17 @@ export function peekConfigFile(path: string, uid: number): ConfigFile {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
       const what = status.isDirectory() ? 'a directory' : 'no regular file';
-      throw fault('not-a-file', path, `is ${what}`, 'Put the file in its place.');
+      throw fault('config-not-a-file', path, `is ${what}`, 'Put the file in its place.');
     }
     checkWriters(path, status, uid);
     if (status.size > largest) {
       const hint = 'A configuration file has a few kilobytes: is this the right one?';
-      throw fault('too-large', path, `has ${status.size} bytes, 1 MiB is the limit`, hint);
+      throw fault('config-too-large', path, `has ${status.size} bytes, 1 MiB is the limit`, hint);
     }
     const bytes = readFileSync(descriptor);
     if (bytes.toString('latin1').trim() === '') {
       const hint = 'Restore its contents, or remove the file.';
-      throw fault('empty', path, 'is empty', hint);
+      throw fault('config-empty', path, 'is empty', hint);
     }
     return {
       path,
@@ -97,7 +97,12 @@ export function readConfigDirectory(path: string, uid: number): ConfigDirectory 
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {
-      throw fault('not-a-directory', path, 'is no directory', 'Name the directory of the files.');
+      throw fault(
+        'config-not-a-directory',
+        path,
+        'is no directory',
+        'Name the directory of the files.',
+      );
     }
     checkWriters(path, status, uid);
     const names = readdirSync(path).sort();
@@ -136,13 +141,13 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
       const hint = path.startsWith('/root/')
         ? 'Create it, or correct the path to it. If it exists, Apache’s unit may hide /root from the hook: see `berth doctor`.'
         : 'Create it, or correct the path to it.';
-      throw fault('missing', path, 'does not exist', hint, cause);
+      throw fault('config-missing', path, 'does not exist', hint, cause);
     }
     const hint =
       code === 'EACCES'
         ? `Look at owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as their user.`
         : 'Look at each folder on the way with `namei -l`, and at the disk.';
-    throw fault('unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
+    throw fault('config-unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
@@ -152,24 +157,29 @@ function checkWriters(path: string, status: BigIntStats, uid: number): void {
   if (status.uid !== 0n && status.uid !== BigInt(uid)) {
     const owner = uid === 0 ? 'root' : 'root or you';
     const hint = `Run \`chown root ${path}\`, after a look at what it holds.`;
-    throw fault('foreign-owner', path, `belongs to UID ${status.uid}, not to ${owner}`, hint);
+    throw fault(
+      'config-foreign-owner',
+      path,
+      `belongs to UID ${status.uid}, not to ${owner}`,
+      hint,
+    );
   }
   const world = (status.mode & 0o002n) !== 0n;
   if (!world && (status.mode & 0o020n) === 0n) return;
   const who = world ? 'everybody' : `group ${status.gid}`;
   const hint = `Run \`chmod go-w ${path}\`, after a look at what it holds.`;
-  throw fault('writable-by-others', path, `can be written by ${who}`, hint);
+  throw fault('config-writable-by-others', path, `can be written by ${who}`, hint);
 }
 
 function fault(
-  kind: string,
+  code: ErrorCode,
   path: string,
   found: string,
   hint: string,
   cause?: unknown,
 ): BerthError {
   return new BerthError(`${escapeControl(path)} ${found}`, {
-    code: `config-${kind}`,
+    code,
     exit: 'config',
     hint: escapeControl(hint),
     fields: { file: path },

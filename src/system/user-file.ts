@@ -121,15 +121,21 @@ function assertDemands(path: string, status: Stats, demands: FileDemands): void 
     throw unusable(path, demands, 'too-large', `${status.size} bytes`);
 }
 
+const codes = {
+  unsafe: { plain: 'user-file-unsafe', secret: 'private-file-unsafe' },
+  'too-large': { plain: 'user-file-too-large', secret: 'private-file-too-large' },
+  unreadable: { plain: 'user-file-unreadable', secret: 'private-file-unreadable' },
+} as const;
+
 function unusable(
   path: string,
   { secret = false }: FileDemands,
-  kind: 'unsafe' | 'too-large' | 'unreadable',
+  kind: keyof typeof codes,
   why: string,
   cause?: unknown,
 ): BerthError {
   return new BerthError(`${escapeControl(path)} cannot be used: ${why}`, {
-    code: `${secret ? 'private' : 'user'}-file-${kind}`,
+    code: codes[kind][secret ? 'secret' : 'plain'],
     exit: 'permission',
     hint: secret
       ? 'Check its owner and mode with `namei -l`. Berth writes this file itself and recreates it where it is missing.'

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import { decodeAnsiC } from './bash-ansi-c.ts';
 
 /**
@@ -299,7 +299,7 @@ export class BashWordReader {
   }
 
   /** Ends the reading: `found` names the construct, never what a value holds. */
-  refuse(code: string, found: string, hint = assignmentsOnly, line = this.line): never {
+  refuse(code: ErrorCode, found: string, hint = assignmentsOnly, line = this.line): never {
     throw new BerthError(`${this.file}:${line}: found ${found}`, {
       code,
       exit: 'config',

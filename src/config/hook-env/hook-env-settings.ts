@@ -4,6 +4,7 @@ import type { HookEnv } from './hook-env.ts';
 import { issuerFrom } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
 import type { SettingsWarning } from '../settings.ts';
+import type { ErrorCode } from '../../errors.ts';
 
 /** What OSC's hooks read from `hook.env`, checked. An absent value was unset or empty. */
 export interface HookEnvSettings {
@@ -41,7 +42,7 @@ type Key = (typeof keys)[number];
  */
 export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
   const warnings = [...env.warnings];
-  const warn = (code: string, message: string): void => {
+  const warn = (code: ErrorCode, message: string): void => {
     warnings.push({ code, message, file });
   };
   const fail = (key: Key, found: string, hint: string): never => {
@@ -80,7 +81,7 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
 }
 
 type Fail = (key: Key, found: string, hint: string) => never;
-type Warn = (code: string, message: string) => void;
+type Warn = (code: ErrorCode, message: string) => void;
 
 function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefined {
   if (text === undefined) return undefined;

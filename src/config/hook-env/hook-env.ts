@@ -1,5 +1,6 @@
 import { BashWordReader, type WordPart } from './bash-word.ts';
 import type { SettingsWarning } from '../settings.ts';
+import type { ErrorCode } from '../../errors.ts';
 
 /** What OnDemand's `hook.env` sets: the variables bash would have after `source hook.env`. */
 export interface HookEnv {
@@ -219,7 +220,7 @@ class HookEnvReader {
     );
   }
 
-  private warn(code: string, line: number, message: string): void {
+  private warn(code: ErrorCode, line: number, message: string): void {
     this.warnings.push({ code, message: `line ${line}: ${message}`, file: this.file });
   }
 

@@ -1,4 +1,4 @@
-import type { BerthError } from '../../errors.ts';
+import type { BerthError, ErrorCode } from '../../errors.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
 import { rulesAudience } from './rule-audience.ts';
 
@@ -19,7 +19,7 @@ export type ProfileChoice =
   | {
       readonly kind: 'refuse';
       /** `profile-none`, `profile-missing`, or the code of the profile's own error. */
-      readonly code: string;
+      readonly code: ErrorCode;
       readonly reason: string;
       /** Where a broken profile is why. */
       readonly error?: BerthError;

@@ -1,4 +1,4 @@
-import { BerthError } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { logInAnew } from './portal-advice.ts';
 
@@ -172,6 +172,6 @@ function shown(value: unknown): string {
   return `'${escapeControl(text).slice(0, 120)}'`;
 }
 
-function refused(code: string, message: string, hint: string): BerthError {
+function refused(code: ErrorCode, message: string, hint: string): BerthError {
   return new BerthError(message, { code, exit: 'permission', hint });
 }

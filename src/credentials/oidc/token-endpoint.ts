@@ -1,4 +1,4 @@
-import { BerthError, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { badAnswer, type HttpsClient } from '../../system/https-request.ts';
 import { logInAnew } from './portal-advice.ts';
@@ -86,7 +86,7 @@ function basic(clientId: string, clientSecret: string): string {
 }
 
 interface Refusal {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly exit: ExitClass;
   readonly hint: string;
 }

@@ -1,5 +1,5 @@
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { BerthError } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 
 /** A public key of a JWKS, RFC 7517; only the members that matter here. */
@@ -140,7 +140,7 @@ function verifies(text: SignedText, key: KeyObject, algorithm: Algorithm): boole
   );
 }
 
-function refused(code: string, message: string, hint: string): BerthError {
+function refused(code: ErrorCode, message: string, hint: string): BerthError {
   return new BerthError(message, { code, exit: 'permission', hint });
 }
 

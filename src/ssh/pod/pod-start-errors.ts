@@ -1,4 +1,4 @@
-import { BerthError, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import type { PodFault, PodState } from './objects/pod-state.ts';
 import { type PullFailure, pullFailure } from './objects/pull-failure.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -34,7 +34,7 @@ const words: Readonly<Record<PodFault, Words>> = {
   },
 };
 
-const pulls: Readonly<Record<PullFailure, Words & { readonly code: string }>> = {
+const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>> = {
   never: {
     code: 'pod-image-missing',
     message: 'the image of your session is not on its node',

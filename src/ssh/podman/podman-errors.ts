@@ -1,10 +1,10 @@
 import type { ExecFileException } from 'node:child_process';
-import { BerthError, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 
 interface Known {
   readonly pattern: RegExp;
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly exit: ExitClass;
   /** For the user. */
   readonly message: string;

@@ -92,7 +92,12 @@ describe('ssh.yml and the profiles together', () => {
         ['login', profile('login', { mounts: [{ source: '/srv/data' }] })],
         ['inside', profile('inside', { mounts: [{ source: '/srv/berth/users/$UID' }] })],
         ['around', profile('around', { groups: ['g'], mounts: [{ source: '/srv' }] })],
-        ['wrong', brokenProfile(new BerthError('x', { code: 'x', exit: 'config', hint: 'x' }))],
+        [
+          'wrong',
+          brokenProfile(
+            new BerthError('x', { code: 'profile-invalid', exit: 'config', hint: 'x' }),
+          ),
+        ],
       ]),
       file,
     );

@@ -11,10 +11,11 @@ import {
   rememberSilentClusters,
   silentAfter,
 } from '../../../src/portal/cluster-backoff.ts';
+import type { ErrorCode } from '../../../src/errors.ts';
 
 const now = 1_000_000;
 const configured = ['alive', 'dead', 'mute'];
-const away = { code: 'api-unreachable' };
+const away: { code: ErrorCode } = { code: 'api-unreachable' };
 const list = (names: ReadonlySet<string>): string[] => [...names];
 
 describe('which clusters a login leaves alone', () => {
@@ -37,7 +38,7 @@ describe('which clusters a login leaves alone', () => {
 
 describe('what a login leaves behind', () => {
   const alive = new Set(['alive']);
-  const both = new Map([
+  const both = new Map<string, { code: ErrorCode }>([
     ['dead', away],
     ['mute', { code: 'api-deadline' }],
   ]);
@@ -50,14 +51,20 @@ describe('what a login leaves behind', () => {
     },
     {
       what: 'nothing where nobody was there: then it is this host that is cut off',
-      seen: { reached: new Set<string>(), errors: new Map([...both, ['alive', away]]) },
+      seen: {
+        reached: new Set<string>(),
+        errors: new Map<string, { code: ErrorCode }>([...both, ['alive', away]]),
+      },
       after: {},
     },
     {
       what: 'nothing of who answered too late or wrongly',
       seen: {
         reached: new Set(['alive', 'mute']),
-        errors: new Map([...both, ['dead', { code: 'api-certificate' }]]),
+        errors: new Map<string, { code: ErrorCode }>([
+          ...both,
+          ['dead', { code: 'api-certificate' }],
+        ]),
       },
       after: {},
     },
@@ -70,13 +77,13 @@ describe('what a login leaves behind', () => {
     {
       what: 'who was skipped, with its own time',
       before: { dead: now - 10, mute: now - 40 },
-      seen: { reached: alive, errors: new Map<string, { code: string }>() },
+      seen: { reached: alive, errors: new Map<string, { code: ErrorCode }>() },
       after: { dead: now - 10 },
     },
     {
       what: 'nothing of who is back',
       before: { dead: now - 10 },
-      seen: { reached: new Set(['alive', 'dead']), errors: new Map<string, { code: string }>() },
+      seen: { reached: new Set(['alive', 'dead']), errors: new Map<string, { code: ErrorCode }>() },
       after: {},
     },
   ])('$what', ({ before = {}, seen, after }) => {

@@ -285,7 +285,7 @@ describe('a profile is refused, with what to do,', () => {
 });
 
 describe('a broken profile', () => {
-  const error = new BerthError('x', { code: 'x', exit: 'config', hint: 'x' });
+  const error = new BerthError('x', { code: 'profile-invalid', exit: 'config', hint: 'x' });
   it('is still for its groups, where they can be read', () => {
     expect(brokenProfile(error, { imag: 'x', groups: ['gpu'] }).groups).toEqual(['gpu']);
     expect(brokenProfile(error, { groups: 'gpu' })).toEqual({ error });

@@ -4,7 +4,7 @@ import { userAdvice } from '../../../../src/ssh/request/user-advice.ts';
 
 const adviceOf = (more: Partial<ErrorDetails>): string =>
   userAdvice(
-    new BerthError('no', { code: 'no', exit: 'config', hint: 'Run `berth doctor`.', ...more }),
+    new BerthError('no', { code: 'usage', exit: 'config', hint: 'Run `berth doctor`.', ...more }),
   );
 
 describe('userAdvice', () => {

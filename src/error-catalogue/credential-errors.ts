@@ -1,0 +1,173 @@
+import type { CatalogueEntries } from './entry.ts';
+
+/** The user's kubeconfig, cached credentials, kube-credential and the broker. */
+export const credentialErrors = {
+  'kubectl-call': {
+    exit: ['usage', 'config'],
+    what: '`kube-credential` was not called in the way kubectl calls it.',
+    why: 'It was run by hand, or the user entry of the kubeconfig was edited: `provideClusterInfo: true` is missing or its arguments were changed.',
+    next: 'Run kubectl instead. The user chooses Help > Restart Web Server in the portal: the hook writes the entry again.',
+  },
+  'credential-missing': {
+    exit: 'permission',
+    what: 'There is no credential of this user for the cluster.',
+    why: 'The hook has not run since the account or the cluster was added, it failed (see syslog), or the cache directory ~/.kube/cache/berth was deleted.',
+    next: 'The user chooses Help > Restart Web Server in the portal. If it stays: `journalctl -t berth | grep user=NAME`.',
+  },
+  'credential-expired': {
+    exit: 'permission',
+    what: 'The credential has expired and cannot be renewed, because there is no refresh token.',
+    why: 'The portal passes no refresh token to the hook: see `refresh-token-missing`.',
+    next: 'The user logs out of the portal and logs in again.',
+  },
+  'credential-short-lived': {
+    exit: 'temporary',
+    what: 'A new token was issued, but it ends within seconds and cannot be used.',
+    why: 'The lifetime of access tokens at the identity provider is too short, or the clocks differ.',
+    next: 'Set a lifetime of at least one minute, better five. Check `chronyc tracking`.',
+  },
+  'credential-cache-broken': {
+    exit: 'config',
+    what: 'A file in ~/.kube/cache/berth is not a credential that Berth wrote.',
+    why: 'It was edited or truncated, or an older version wrote it.',
+    next: 'Remove the file. The user chooses Help > Restart Web Server: the hook writes it again.',
+  },
+  'credentials-legacy': {
+    exit: 'warning',
+    what: 'The kubeconfig of the user was written with the client secret and the refresh token in it.',
+    why: '`credentials.mode: legacy` is configured.',
+    next: 'Use `credentials.mode: oidc`: then the secret stays with root.',
+  },
+  'mint-missing': {
+    exit: 'software',
+    what: 'Berth stopped because of a defect in its own code: it was asked for a ServiceAccount token that it cannot issue.',
+    why: 'A case that the program does not handle.',
+    next: 'Report the whole log line and the output of `berth --version`.',
+  },
+  'broker-unreachable': {
+    exit: ['temporary', 'permission'],
+    what: '`kube-credential` could not connect to the socket of the credential broker.',
+    why: 'kubectl runs on another host than the portal, the socket was stopped, or it belongs to another user.',
+    next: 'On the portal host: `systemctl status "berth-broker@*"`. The user chooses Help > Restart Web Server: that starts the socket.',
+  },
+  'broker-timeout': {
+    exit: 'temporary',
+    what: 'The credential broker did not answer in time.',
+    why: 'The identity provider is slow, or the host is overloaded.',
+    next: 'Look at `journalctl -u "berth-broker@*"`. kubectl tries again at its next call.',
+  },
+  'broker-answer': {
+    exit: 'temporary',
+    what: 'The credential broker sent an incomplete or unknown answer.',
+    why: 'It was stopped while it answered, or the program and the units have different versions.',
+    next: 'Copy the units of /usr/lib/berth/share/etc/systemd again and run `systemctl daemon-reload`. Look at `journalctl -u "berth-broker@*"`.',
+  },
+  'broker-busy': {
+    exit: 'temporary',
+    what: 'The credential broker closed the connection.',
+    why: 'The user has more connections to it at once than MaxConnections of the socket unit allows, often a script that starts many kubectl processes.',
+    next: 'Try again with fewer kubectl processes at once.',
+  },
+  'broker-request': {
+    exit: 'usage',
+    what: 'The credential broker received a request that is not of its protocol.',
+    why: 'Another program than `kube-credential` connected to the socket, or the versions differ.',
+    next: 'Compare the version of the program in the kubeconfig of the user with the installed one.',
+  },
+  'broker-silence': {
+    exit: 'usage',
+    what: 'A program connected to the credential broker and sent no request.',
+    why: 'The client was killed, or another program holds connections open.',
+    next: 'Nothing has to be done for a single line. If there are many, look at the processes of that user.',
+  },
+  'broker-caller': {
+    exit: 'permission',
+    what: 'The credential broker does not know the UID of its client and gave no credential.',
+    why: 'The units in /etc/systemd/system are of another version, or kubectl ran in a PID namespace of its own.',
+    next: 'Copy /usr/lib/berth/share/etc/systemd/berth-broker* to /etc/systemd/system and run `systemctl daemon-reload`.',
+  },
+  'broker-socket': {
+    exit: 'permission',
+    what: 'A user connected to the broker socket of another user, or to a wrong unit. No credential was given.',
+    why: 'The units were changed, or somebody with root rights tried it.',
+    next: 'List the sockets: `systemctl list-units "berth-broker@*.socket"`.',
+  },
+  'broker-no-systemd': {
+    exit: 'unavailable',
+    what: 'Credentials cannot be renewed on this host, because systemd does not run here.',
+    why: 'The portal runs in a container without systemd.',
+    next: 'Run the hook on a host with systemd, or use a public client, which needs no broker.',
+  },
+  'broker-not-started': {
+    exit: 'unavailable',
+    what: 'The socket of the broker for this user could not be started. kubectl works until the present token ends.',
+    why: 'The units are not installed.',
+    next: 'Copy /usr/lib/berth/share/etc/systemd/berth-broker* to /etc/systemd/system, run `systemctl daemon-reload`, then `systemctl status berth-broker@UID.socket`.',
+  },
+  'kubeconfig-invalid': {
+    exit: 'config',
+    what: 'The kubeconfig of the user is not one that kubectl accepts. It was not changed.',
+    why: 'It was edited by hand and has a YAML mistake, a duplicate name, or is not text.',
+    next: 'Let the user run `kubectl config view` and correct the line that is named, or move the file away.',
+  },
+  'kubeconfig-too-large': {
+    exit: 'config',
+    what: 'The kubeconfig of the user is too large to be changed within a login.',
+    why: 'A tool adds entries at each run and never removes them.',
+    next: 'Let the user move old entries to another file and name it in KUBECONFIG.',
+  },
+  'kubeconfig-not-editable': {
+    exit: 'config',
+    what: 'The entries of Berth could not be written into the kubeconfig without changing other entries. It was not changed.',
+    why: 'Entries share text by YAML anchors and aliases (`&x`, `*x`, `<<`).',
+    next: 'Let the user write the file out once: `kubectl config view --raw > new && mv new ~/.kube/config`.',
+  },
+  'kubeconfig-locked': {
+    exit: 'temporary',
+    what: 'The kubeconfig of the user stayed locked until the time limit.',
+    why: 'A kubectl of the user is writing it, or one that was killed left its lock file on another host.',
+    next: 'If no kubectl of the user runs on any host, remove the lock file that is named.',
+  },
+  'kubeconfig-lock-taken-over': {
+    exit: 'warning',
+    what: 'A lock file on the kubeconfig of the user was removed, because the process that created it does not run any more.',
+    why: 'A hook or kubectl was killed while it wrote the file.',
+    next: 'Nothing has to be done.',
+  },
+  'kubeconfig-read-only': {
+    exit: 'permission',
+    what: 'The user may read but not write the own kubeconfig, so it was not changed.',
+    why: 'The file has mode 0400, or the home is mounted read-only on this host.',
+    next: 'Let the user run `chmod u+w ~/.kube/config`. If it is intended, set `credentials.mode: none` for the cluster.',
+  },
+  'kubeconfig-unreadable': {
+    exit: 'permission',
+    what: 'The user cannot read the own kubeconfig.',
+    why: 'It, or ~/.kube, belongs to root after a command with sudo, or its mode excludes the owner.',
+    next: 'Run `namei -l /home/NAME/.kube/config`, then `chown -R NAME: /home/NAME/.kube`.',
+  },
+  'kubeconfig-not-own-file': {
+    exit: 'permission',
+    what: 'The kubeconfig belongs to another user and was not changed.',
+    why: 'It was created by root with sudo, or it is a link to a shared file.',
+    next: 'If it was created by mistake: `chown NAME: FILE`. If it is a link, let the user replace it by a file.',
+  },
+  'kubeconfig-not-a-file': {
+    exit: 'config',
+    what: 'The path of the kubeconfig leads to a directory or device.',
+    why: 'A container created ~/.kube/config as a directory, because it was a mount target.',
+    next: 'Let the user move it away: `mv ~/.kube/config ~/.kube/config.old`.',
+  },
+  'kubeconfig-dangling-link': {
+    exit: 'config',
+    what: 'The kubeconfig is a symbolic link whose target does not exist.',
+    why: 'The target was removed or is on a file system that is not mounted on this host.',
+    next: 'Let the user create the target or remove the link.',
+  },
+  'kubeconfig-outside-home': {
+    exit: 'config',
+    what: 'The kubeconfig that is configured lies outside of the home of the user. It was not written.',
+    why: 'v2.job.config_file in clusters.d names such a path, or a link on the way leads out of the home.',
+    next: 'Write it as $HOME/PATH. A site that has it elsewhere sets `credentials.mode: none` and writes it itself.',
+  },
+} as const satisfies CatalogueEntries;

@@ -1,0 +1,149 @@
+import type { CatalogueEntries } from './entry.ts';
+
+/** `berth ldap-sync`. On every error, nothing is changed on the clusters. */
+export const ldapErrors = {
+  'ldap-missing': {
+    exit: 'config',
+    what: '`berth ldap-sync` was run, but the configuration has no section `ldap`.',
+    why: 'The section is in another file than the one that was read.',
+    next: 'Name the file: `berth ldap-sync --config /etc/berth/ldap-sync.yml`. /usr/lib/berth/share/docs/ldap-sync.md has an example.',
+  },
+  'ldap-invalid': {
+    exit: 'config',
+    what: 'The section `ldap` has a key that does not exist, or a value that its key does not accept.',
+    why: 'A misspelled key, or two keys that contradict each other, such as `start_tls` with an ldaps address.',
+    next: 'Correct the lines that are named.',
+  },
+  'ldap-password-unsafe': {
+    exit: 'config',
+    what: 'The password file was not used, because other accounts of this host can read it.',
+    why: 'Its mode is not 0600.',
+    next: 'Run `chmod 0600 FILE`, and replace the password if users can log in to this host.',
+  },
+  'ldap-unreachable': {
+    exit: 'temporary',
+    what: 'No connection to the LDAP server could be established.',
+    why: 'It is down, its name does not resolve, or a firewall blocks this host.',
+    next: 'Try `ldapsearch -x -H URL -b "" -s base`. The next run asks again.',
+  },
+  'ldap-certificate': {
+    exit: 'config',
+    what: 'The certificate of the LDAP server was not accepted.',
+    why: '`ldap.ca_file` is not the authority that signed it, it has expired, or it does not contain the name in `ldap.url`.',
+    next: 'Compare with `openssl s_client -connect HOST:636`.',
+  },
+  'ldap-connection-lost': {
+    exit: 'temporary',
+    what: 'The LDAP server closed the connection before it had answered.',
+    why: 'It restarts, or limits the time of a connection.',
+    next: 'The next run asks again. Look at the log of the server if it repeats.',
+  },
+  'ldap-timeout': {
+    exit: 'temporary',
+    what: 'The LDAP server did not answer in time.',
+    why: 'It is overloaded, or the attributes of the filter have no index.',
+    next: 'Raise `ldap.timeout`, or index the attributes.',
+  },
+  'ldap-busy': {
+    exit: 'temporary',
+    what: 'The LDAP server reports that it is busy or unavailable.',
+    why: 'Maintenance or load.',
+    next: 'The next run asks again.',
+  },
+  'ldap-credentials': {
+    exit: 'config',
+    what: 'The LDAP server did not accept the name or the password (result 49).',
+    why: 'The password was changed or has expired, or `ldap.bind_dn` is misspelled.',
+    next: 'Try `ldapwhoami -x -H URL -D DN -y FILE`.',
+  },
+  'ldap-forbidden': {
+    exit: 'permission',
+    what: 'The account `ldap.bind_dn` may not read users or groups (result 50).',
+    why: 'The access rules of the server.',
+    next: 'Allow it to read the entries below `ldap.users.base` and `ldap.groups.base`.',
+  },
+  'ldap-tls-required': {
+    exit: 'config',
+    what: 'The LDAP server requires an encrypted connection.',
+    why: '`ldap.url` is ldap:// and `ldap.start_tls` is false.',
+    next: 'Use ldaps:// in `ldap.url`, or remove `start_tls: false`.',
+  },
+  'ldap-no-base': {
+    exit: 'config',
+    what: 'The search base does not exist (result 32).',
+    why: '`ldap.users.base` or `ldap.groups.base` is misspelled. Servers give the same answer when `ldap.bind_dn` may not see it.',
+    next: 'Try `ldapsearch -x -H URL -D DN -y FILE -b BASE -s base`.',
+  },
+  'ldap-no-paging': {
+    exit: 'config',
+    what: 'The LDAP server does not support paged results (RFC 2696) for this account.',
+    why: 'The control is disabled in the server or denied to `ldap.bind_dn`.',
+    next: 'Enable the control 1.2.840.113556.1.4.319 for this account.',
+  },
+  'ldap-no-users': {
+    exit: 'config',
+    what: 'The search found no user that Berth can use. Nothing was changed.',
+    why: '`ldap.users.filter` or `ldap.users.base` is wrong, `ldap.bind_dn` cannot read uidNumber and gidNumber, or all UIDs are below `minimum_uid`.',
+    next: 'Run the same filter with `ldapsearch`.',
+  },
+  'ldap-no-groups': {
+    exit: 'config',
+    what: 'The search found no group that Berth can use. Nothing was changed.',
+    why: '`ldap.groups.filter`, `ldap.groups.base` or `ldap.groups.schema` does not fit the directory.',
+    next: 'Run the same filter with `ldapsearch`.',
+  },
+  'ldap-size-limit': {
+    exit: 'config',
+    what: 'The LDAP server stopped at its size limit (result 4). The incomplete answer was not used.',
+    why: 'The limit for `ldap.bind_dn` is smaller than the number of entries.',
+    next: 'Raise it (OpenLDAP: a line `limits` with size.prtotal=unlimited), or lower `ldap.page_size`.',
+  },
+  'ldap-time-limit': {
+    exit: 'unavailable',
+    what: 'The LDAP server stopped at its time limit (result 3). The incomplete answer was not used.',
+    why: 'The attributes of the filter have no index.',
+    next: 'Index them, or raise the time limit for `ldap.bind_dn`.',
+  },
+  'ldap-admin-limit': {
+    exit: 'config',
+    what: 'The LDAP server stopped at its administrative limit (result 11). The incomplete answer was not used.',
+    why: 'The look-through limit of the server is too small for this filter.',
+    next: 'Raise the limit, or index the attributes of the filter.',
+  },
+  'ldap-referral': {
+    exit: 'config',
+    what: 'A part of the directory is on another server (result 10). Berth follows no referrals.',
+    why: '`ldap.url` names a server that has only a part of the entries.',
+    next: 'Name the server that has them in `ldap.url`, or a base below the referral.',
+  },
+  'ldap-incomplete': {
+    exit: 'config',
+    what: 'The answer of the LDAP server was incomplete and was not used.',
+    why: 'The message has the reason: a continuation reference, a page without end, or a list of members that the server cuts off.',
+    next: 'Follow the hint. For Active Directory: range retrieval cuts off groups with more than 1500 members.',
+  },
+  'ldap-too-few': {
+    exit: 'unavailable',
+    what: 'The directory has far fewer users or groups than at the last run. Nothing was changed.',
+    why: 'The answer was cut off, the filter was changed, or many accounts were really removed.',
+    next: 'Compare with `ldapsearch`. If it is correct, run `berth ldap-sync --accept-fewer` once. `ldap.keep_percent` is the limit.',
+  },
+  'ldap-refused': {
+    exit: 'unavailable',
+    what: 'The LDAP server answered with an error that Berth has no better code for.',
+    why: 'The message has the number of the result (RFC 4511, section 4.1.9).',
+    next: 'Look at the log of the LDAP server.',
+  },
+  'ldap-filter-invalid': {
+    exit: 'config',
+    what: 'A filter in the section `ldap` is not a valid LDAP filter.',
+    why: 'A missing parenthesis.',
+    next: 'Write it as in RFC 4515: `(&(objectClass=posixAccount)(uid=a*))`.',
+  },
+  'config-map-too-large': {
+    exit: 'config',
+    what: 'A ConfigMap of `ldap-sync` would exceed the size that Kubernetes allows. Nothing was changed.',
+    why: 'Many users, or many groups for each.',
+    next: 'Remove it from `ldap.config_maps.maps`, or narrow `ldap.users.filter`.',
+  },
+} as const satisfies CatalogueEntries;

@@ -1,0 +1,137 @@
+import type { CatalogueEntries } from './entry.ts';
+
+/** Errors that any program of Berth can have: arguments, files, locks, time limits. */
+export const programErrors = {
+  usage: {
+    exit: 'usage',
+    what: 'The program was called with arguments that it does not accept. Nothing was done.',
+    why: 'An option is misspelled or missing, or two options exclude each other. For `login` and `pam-session`: the line in sshd_config or in /etc/pam.d/sshd has other arguments than Berth documents.',
+    next: 'The message names the argument. `berth COMMAND --help` lists what a command accepts.',
+  },
+  'internal-error': {
+    exit: 'software',
+    what: 'Berth stopped because of a defect in its own code.',
+    why: 'A case that the program does not handle. The configuration of the site is not the cause, but it may trigger the defect.',
+    next: 'Report the whole log line and the output of `berth --version`. Running the previous version of Berth again is safe.',
+  },
+  'system-error': {
+    exit: 'io',
+    what: 'A system call failed for a reason that Berth has no better code for. The message has the call, the file and the error of the kernel, such as EIO or ESTALE.',
+    why: 'Usually a file system or disk with errors, a stale NFS mount, or a security module (SELinux, AppArmor) that denies access.',
+    next: 'Look at the named file as root: `ls -l`, `namei -l`, `dmesg`, `ausearch -m avc -ts recent`. `berth doctor` checks the files and directories that Berth needs.',
+  },
+  'output-failed': {
+    exit: 'io',
+    what: 'A command could not write its standard output. The output is incomplete.',
+    why: 'The file system to which the output is redirected is full, or the quota of the user is used up.',
+    next: 'Free space (`df`, `quota`) and run the command again.',
+  },
+  deadline: {
+    exit: 'temporary',
+    what: 'The work did not finish within the time limit and was stopped. What was finished before stays.',
+    why: 'For the hook: a home directory or an API server does not answer within `deadline` of berth.yml. For `berth images`: a large image or a slow registry needs more time than `--timeout`.',
+    next: 'Check with `berth doctor --user NAME` what is slow. The next login tries again. For `berth images`, give more time with `--timeout`.',
+  },
+  'not-root': {
+    exit: 'permission',
+    what: 'A program that works for other users was started without root rights.',
+    why: '`berth` was run without sudo, or a hook was started by hand, or from another place than OnDemand and PAM.',
+    next: 'Run the command as root. OnDemand and PAM run the hooks as root already.',
+  },
+  'not-permitted': {
+    exit: 'permission',
+    what: 'A file could not be written: permission denied (EACCES or EPERM).',
+    why: 'The directory belongs to somebody else, has no write permission, or is on an NFS export with root_squash where root has no rights. An immutable file (`chattr +i`) gives the same error.',
+    next: 'Run `namei -l FILE` as the user who writes it. For a file in a home directory that is the user, not root.',
+  },
+  'read-only': {
+    exit: 'io',
+    what: 'A file could not be written: its file system is mounted read-only.',
+    why: 'The mount has the option `ro`, or the kernel remounted the file system after a disk error.',
+    next: 'Check `findmnt -T FILE` and `dmesg`, and mount it read-write.',
+  },
+  'disk-full': {
+    exit: 'io',
+    what: 'A file could not be written: the file system has no free space or no free inodes. The old file is unchanged.',
+    why: 'The disk is full, or many small files have used all inodes.',
+    next: 'Check `df` and `df -i` for the named file, and free space. The next login tries again.',
+  },
+  'quota-exceeded': {
+    exit: 'io',
+    what: 'A file could not be written: the disk quota of the user is used up. The old file is unchanged.',
+    why: 'The home directory of the user is at its quota for blocks or for files.',
+    next: 'Let the user free space, or raise the quota (`quota -u NAME`). The next login tries again.',
+  },
+  'lock-timeout': {
+    exit: 'temporary',
+    what: 'Another process held a lock for longer than this one could wait.',
+    why: 'Another login, `berth` command or `useradd` does the same work at this moment, or it hangs, often on a file system that does not answer.',
+    next: 'Try again. If it stays, look at the process that the message names: `ps -o pid,stat,wchan:30,args -p PID`.',
+  },
+  'lock-unreadable': {
+    exit: 'temporary',
+    what: 'The lock file of /etc/subuid or /etc/subgid exists, but contains no process ID.',
+    why: '`useradd`, `usermod` or a similar tool was killed while it created the lock, or another program wrote the file.',
+    next: 'Check that none of these tools runs, then remove the lock file. Until then those tools cannot change accounts either.',
+  },
+  'folder-unsafe': {
+    exit: 'permission',
+    what: 'A directory in which root keeps secrets or state was refused, because another user could change what is in it.',
+    why: 'The directory, or one above it, belongs to another user, is writable by others, or is a symbolic link.',
+    next: 'Run `namei -l DIRECTORY`. Correct the owner and the mode of each part. If you do not know who changed it, look at its contents before you trust them.',
+  },
+  'user-file-unsafe': {
+    exit: 'permission',
+    what: 'Root refused to read a file in a directory of the user, because it is not a regular file that the user owns.',
+    why: 'A symbolic link, a FIFO or a file of another user is in its place. This happens after an incomplete restore, and it can be an attack.',
+    next: 'Run `namei -l FILE` and ask the user. When the user has no session, remove that file. Do not remove single files of podman’s storage.',
+  },
+  'user-file-too-large': {
+    exit: 'permission',
+    what: 'Root refused to read a file in a directory of the user, because it is much larger than Berth or podman ever writes.',
+    why: 'The file is damaged, or the user filled it to slow down cleanup.',
+    next: 'Look at the file (`ls -l`, `head -c 200`) and ask the user. When the user has no session, their whole storage directory can be removed; the next login creates it.',
+  },
+  'user-file-unreadable': {
+    exit: 'permission',
+    what: 'Root could not read a file in a directory of the user with the rights of that user.',
+    why: 'The mode of the file or of a directory above it excludes its own owner, the file is a symbolic link, or the disk has errors.',
+    next: 'Run `namei -l FILE` and correct the modes.',
+  },
+  'private-file-unsafe': {
+    exit: 'permission',
+    what: 'A file with a secret was not used, because others could have read or replaced it.',
+    why: 'Its owner is not the expected user, its mode allows group or others, or it is not a regular file. A copy from a backup without its modes is a usual cause.',
+    next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login. If others could read it, end the session of the user at the identity provider.',
+  },
+  'private-file-too-large': {
+    exit: 'permission',
+    what: 'A file with a secret was not used, because it is larger than Berth writes it.',
+    why: 'The file is damaged, or another program wrote it.',
+    next: 'Remove it: Berth writes it again at the next login.',
+  },
+  'private-file-unreadable': {
+    exit: 'permission',
+    what: 'A file with a secret could not be read.',
+    why: 'It is a symbolic link, a directory above it cannot be entered, or the disk has errors.',
+    next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login.',
+  },
+  'systemctl-failed': {
+    exit: 'unavailable',
+    what: '`systemctl show` gave no answer, so a property of a unit is not known.',
+    why: 'systemd is not running (in a container), or its D-Bus socket does not answer.',
+    next: 'Run the command of the hint as root. `systemctl status` must answer.',
+  },
+  'secrets-would-show': {
+    exit: 'usage',
+    what: '`berth render --show-secrets` did not print, because others could read the output.',
+    why: 'Standard output is a terminal, or a file that is readable by group or others.',
+    next: 'Redirect it into a file with mode 0600: `umask 077`, then run the command again.',
+  },
+  'exec-failed': {
+    exit: 'unavailable',
+    what: 'A program that should replace the current process could not be started.',
+    why: 'It is not installed, is not executable, or is on a file system mounted `noexec`.',
+    next: 'Run `ls -l` and `file` on the named program, and install it or correct its path in ssh.yml.',
+  },
+} as const satisfies CatalogueEntries;

@@ -1,0 +1,167 @@
+import type { CatalogueEntries } from './entry.ts';
+
+/** Tokens of a login, and the identity provider that issues them. */
+export const tokenErrors = {
+  'token-missing': {
+    exit: 'config',
+    what: 'OnDemand handed the hook no token of the kind that is configured.',
+    why: '`pun_pre_hook_exports` does not name the variable, `OIDCPassIDTokenAs: serialized` is missing, or `update_ood_portal` and the restart of Apache were forgotten.',
+    next: 'Correct /etc/ood/config/ood_portal.yml as the hint says, run `update_ood_portal`, restart Apache, and log in again.',
+  },
+  'token-malformed': {
+    exit: 'permission',
+    what: 'The token is not a signed JWT, or its times are not numbers.',
+    why: 'The identity provider issues opaque or encrypted tokens, or another variable than a token is exported.',
+    next: 'Check `pun_pre_hook_exports`, and let the identity provider issue JWTs for this client.',
+  },
+  'token-too-large': {
+    exit: 'permission',
+    what: 'The token is larger than 64 KiB.',
+    why: 'The user is in hundreds of groups, and all of them are in the token.',
+    next: 'Limit the groups claim at the identity provider to those that the cluster needs.',
+  },
+  'token-algorithm': {
+    exit: ['permission', 'unavailable'],
+    what: 'The signature algorithm of the token is not accepted, or does not fit the key of the issuer.',
+    why: 'HS256 and HS512 are not accepted: Keycloak signs refresh tokens with them, so a refresh token was handed over. Or a key of the issuer is too short or damaged.',
+    next: 'Check `pun_pre_hook_exports`. Set the client at the identity provider to RS256 or ES256.',
+  },
+  'token-key-unknown': {
+    exit: 'permission',
+    what: 'The token is signed with a key that the issuer does not publish.',
+    why: 'The token is of another realm, or the keys were replaced moments ago.',
+    next: 'Compare the `kid` in the message with the document at the jwks_uri of the issuer. Then log out of the portal and log in again.',
+  },
+  'token-signature': {
+    exit: 'permission',
+    what: 'The signature of the token does not match the key of the issuer.',
+    why: 'The token was changed on its way or is forged, or a second realm uses the same key ID.',
+    next: 'Find out where the token comes from. A single user with this error may be an attack.',
+  },
+  'token-type': {
+    exit: 'permission',
+    what: 'The token is an ID token where an access token is configured, or the reverse.',
+    why: '`credentials.token` does not fit the exported variable.',
+    next: 'Set `credentials.token` in berth.yml to `id` or `access`.',
+  },
+  'token-issuer': {
+    exit: 'permission',
+    what: 'The token was issued by another identity provider than the configured one.',
+    why: 'The address of the issuer differs in host name, port, realm or trailing slash. It is compared letter by letter.',
+    next: 'Copy `issuer` from .well-known/openid-configuration into IDP_ISSUER_URL of hook.env, or into `credentials.issuer`.',
+  },
+  'token-audience': {
+    exit: 'permission',
+    what: 'The token is not meant for this cluster: its audience (`aud`) lacks the configured one.',
+    why: 'The client at the identity provider has no audience mapper, or the cluster needs a token exchange.',
+    next: 'Add an audience mapper for `credentials.audience`, or set `credentials.exchange`. /usr/lib/berth/share/docs/configuration.md shows it with Keycloak.',
+  },
+  'token-authorized-party': {
+    exit: 'permission',
+    what: 'The token was issued to another client (`azp`) than the portal’s.',
+    why: 'CLIENT_ID of hook.env and OIDCClientID of OnDemand differ.',
+    next: 'Make both the same.',
+  },
+  'token-expired': {
+    exit: 'permission',
+    what: 'The token of the login has expired and could not be renewed.',
+    why: 'The session at the identity provider is over while the portal still keeps the old tokens. A wrong clock on this host has the same effect.',
+    next: 'The user logs out of the portal and logs in again. Check the clock: `chronyc tracking`.',
+  },
+  'token-not-yet-valid': {
+    exit: 'permission',
+    what: 'The token is valid only in the future.',
+    why: 'The clock of this host is behind the clock of the identity provider.',
+    next: 'Check `chronyc tracking` on both. `credentials.clock_skew` is the difference that is accepted.',
+  },
+  'token-of-another-user': {
+    exit: 'permission',
+    what: 'The token belongs to another user than the one who logs in, has no user name claim, or has an unverified email address. No credential was written.',
+    why: '`credentials.username_claim` is not the claim from which OnDemand takes the name, or user_map changes the name.',
+    next: 'Compare OIDCRemoteUserClaim of OnDemand, --oidc-username-claim of the API server and `credentials.username_claim`.',
+  },
+  'issuer-unreachable': {
+    exit: 'temporary',
+    what: 'No connection to the identity provider could be established.',
+    why: 'It is down, its name does not resolve on this host, or a firewall blocks it. Berth uses no HTTP proxy.',
+    next: 'On this host: `curl -v ISSUER/.well-known/openid-configuration`. The next login tries again.',
+  },
+  'issuer-timeout': {
+    exit: 'temporary',
+    what: 'The identity provider did not answer in time.',
+    why: 'It is overloaded, or a firewall drops packets.',
+    next: 'Measure with `time curl ISSUER/.well-known/openid-configuration`. The next login tries again.',
+  },
+  'issuer-certificate': {
+    exit: 'config',
+    what: 'The certificate of the identity provider was not accepted.',
+    why: 'It was signed by a certificate authority of the site that this host does not trust, or it has expired.',
+    next: 'Set `credentials.ca_file` in berth.yml to the PEM file of that authority.',
+  },
+  'issuer-url-not-https': {
+    exit: 'config',
+    what: 'The address of the identity provider, or one in its discovery document, is not https.',
+    why: 'A test setup, or a provider behind a proxy that does not know its external address.',
+    next: 'Give the provider a certificate. For Keycloak behind a proxy, set its hostname and proxy headers.',
+  },
+  'issuer-answer': {
+    exit: 'unavailable',
+    what: 'The identity provider answered, but not as OpenID Connect requires.',
+    why: 'The address leads to a login page, a proxy or another realm, or the body is too large or not JSON.',
+    next: 'Open the address of the message with curl. The realm in the path must exist.',
+  },
+  'issuer-unavailable': {
+    exit: 'temporary',
+    what: 'The identity provider failed (HTTP 5xx) or limits requests (HTTP 429).',
+    why: 'It restarts, its database is down, or many users log in at once.',
+    next: 'Look at its log at this time. The next login tries again.',
+  },
+  'issuer-mismatch': {
+    exit: 'config',
+    what: 'The discovery document names another issuer than the one it was requested from.',
+    why: 'The configured address is an alias or lacks a trailing slash.',
+    next: 'Use exactly the `issuer` of .well-known/openid-configuration.',
+  },
+  'issuer-no-keys': {
+    exit: 'unavailable',
+    what: 'The identity provider publishes no public key with which a token could be checked.',
+    why: 'The realm has only symmetric keys or encryption keys.',
+    next: 'Enable an RSA or EC signing key in the realm.',
+  },
+  'issuer-state': {
+    exit: 'io',
+    what: 'The keys of the issuer could not be stored. The login worked, but the next one has to fetch them again.',
+    why: 'The state directory is full or read-only.',
+    next: 'Check `state_dir` of berth.yml (/var/lib/berth): `df`, `namei -l`.',
+  },
+  'issuer-client-refused': {
+    exit: 'config',
+    what: 'The identity provider did not accept the client or its secret, or the client may not do this.',
+    why: 'CLIENT_SECRET was replaced at the provider, CLIENT_ID is misspelled, or token exchange is not enabled for the client.',
+    next: 'Compare CLIENT_ID and CLIENT_SECRET of hook.env with the client at the provider.',
+  },
+  'issuer-refused': {
+    exit: 'unavailable',
+    what: 'The identity provider refused a token request. The message has its own error.',
+    why: 'The token exchange lacks a setting: it is not enabled, the portal’s client is not in the audience of its own token, or a scope is missing.',
+    next: 'Look at the event log of the provider for this client, and compare with “Token exchange with Keycloak” in /usr/lib/berth/share/docs/configuration.md.',
+  },
+  'refresh-token-refused': {
+    exit: 'permission',
+    what: 'The identity provider did not accept the refresh token (invalid_grant), so the credential cannot be renewed.',
+    why: 'The user logged out, the session reached its idle or maximum time, or the refresh token may be used only once and something else has used it.',
+    next: 'The user logs out of the portal and logs in again. If it happens to many users, see “Renewal” in /usr/lib/berth/share/docs/configuration.md.',
+  },
+  'refresh-token-missing': {
+    exit: 'warning',
+    what: 'The portal gave no refresh token. kubectl works only until the present token ends, often five minutes.',
+    why: '`OIDCPassRefreshToken: On` or OIDC_REFRESH_TOKEN in `pun_pre_hook_exports` is missing, or the provider issues none.',
+    next: 'Add both to /etc/ood/config/ood_portal.yml, run `update_ood_portal` and restart Apache.',
+  },
+  'refresh-needed': {
+    exit: 'temporary',
+    what: 'The token of the login had already ended, and is renewed before it is used. This code is internal and normally not logged.',
+    why: 'The user’s web server started long after the login.',
+    next: 'If it is in the log, report it as a defect.',
+  },
+} as const satisfies CatalogueEntries;

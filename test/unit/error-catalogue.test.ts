@@ -1,0 +1,80 @@
+import { globSync, readFileSync } from 'node:fs';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { catalogue } from '../../src/error-catalogue/catalogue.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const entries = catalogue.flatMap(({ entries: ofDomain }) => ofDomain);
+const codes = new Set<string>(entries.map(({ code }) => code));
+
+interface Use {
+  readonly code: string;
+  /** `exit` beside the code, where both are literals. */
+  readonly exit?: string;
+}
+
+/** The string literals of the programs, with the exit class of an object literal `{ code, exit }`. */
+function literalsOfPrograms(): Use[] {
+  const uses: Use[] = [];
+  const files = globSync('{src,hooks,shell}/**/*.ts', { cwd: root });
+  for (const file of files.filter((name) => !name.startsWith('src/error-catalogue/'))) {
+    const source = ts.createSourceFile(
+      file,
+      readFileSync(root + file, 'utf8'),
+      ts.ScriptTarget.Latest,
+      true,
+    );
+    const visit = (node: ts.Node): void => {
+      if (ts.isStringLiteral(node)) uses.push({ code: node.text, ...exitBeside(node) });
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+  }
+  return uses;
+}
+
+function exitBeside({ parent }: ts.StringLiteral): { exit?: string } {
+  if (!ts.isPropertyAssignment(parent) || parent.name.getText() !== 'code') return {};
+  const exit = parent.parent.properties.find(
+    (property) => property.name?.getText() === 'exit' && ts.isPropertyAssignment(property),
+  );
+  const text = /^'(\w+)'/.exec(
+    (exit as ts.PropertyAssignment | undefined)?.initializer.getText() ?? '',
+  );
+  return text?.[1] === undefined ? {} : { exit: text[1] };
+}
+
+describe('the catalogue of error codes', () => {
+  const uses = literalsOfPrograms();
+
+  it('has each code once', () => {
+    expect(codes.size).toBe(entries.length);
+    expect(codes.size).toBeGreaterThan(200);
+  });
+
+  it('has only codes that the programs use', () => {
+    const used = new Set(uses.map(({ code }) => code));
+    // `subid-` and the code of a fault, until those codes have the prefix themselves.
+    expect(
+      [...codes].filter((code) => !code.startsWith('subid-')).filter((code) => !used.has(code)),
+    ).toEqual([]);
+  });
+
+  it('has the exit status with which the programs throw a code', () => {
+    const wrong = uses.filter(({ code, exit }) => {
+      const entry = entries.find((one) => one.code === code);
+      return (
+        entry !== undefined && exit !== undefined && ![entry.exit].flat().includes(exit as never)
+      );
+    });
+    expect(uses.filter(({ exit }) => exit !== undefined).length).toBeGreaterThan(150);
+    expect(wrong).toEqual([]);
+  });
+
+  it('explains each code in sentences', () => {
+    const poor = entries.filter(({ what, why, next }) =>
+      [what, why, next].some((text) => !/^\S[^\n]{10,}[.)]$/.test(text)),
+    );
+    expect(poor).toEqual([]);
+  });
+});
