@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { asBerthError, BerthError } from '../errors.ts';
 import { leave } from '../system/leave.ts';
 import { doctorCommand } from './doctor.ts';
+import { explainCommand } from './explain.ts';
 import { lintCommand } from './lint.ts';
 import { imagesCommand } from './images.ts';
 import { ldapSyncCommand } from './ldap-sync.ts';
@@ -26,6 +27,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(planCommand(terminal))
     .command(renderCommand(terminal))
     .command(doctorCommand(terminal))
+    .command(explainCommand(terminal))
     .command(lintCommand(terminal))
     .command(tokenCommand(terminal))
     .command(subidCommand(terminal))

@@ -34,6 +34,7 @@ describe('the command line', () => {
     [[], 'which command?'],
     [['frobnicate'], 'Unknown command: frobnicate'],
     [['doctr'], 'Did you mean doctor?'],
+    [['explain', 'token-expierd'], 'did you mean token-expired?'],
     [['doctor', '--usr', 'alice'], 'Unknown argument'],
     [['doctor', '--user'], 'Not enough arguments following: user'],
     [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
@@ -67,12 +68,19 @@ describe('the command line', () => {
     [['plan', '--help']],
     [['render', '--help']],
     [['doctor', '--help']],
+    [['explain', '--help']],
     [['token', 'rotate', '--help']],
     [['token', 'setup', '--help']],
   ])('%j shows examples and exits 0', async (args) => {
     const { exitCode, stdout, stderr } = await run(...args);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/Examples:\n.*berth /);
+  });
+
+  it('explains an error code', async () => {
+    const { exitCode, stdout } = await run('explain', 'code=token-expired');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('What to do:');
   });
 
   it('says its version', async () => {

@@ -105,7 +105,7 @@ describe('ssh.yml and the profiles together', () => {
     expect([...settings.broken].map(([name, { error }]) => [name, error.code])).toEqual([
       ['inside', 'profile-invalid'],
       ['around', 'profile-invalid'],
-      ['wrong', 'x'],
+      ['wrong', 'profile-invalid'],
       ['logni', 'profile-missing'],
     ]);
     expect(settings.broken.get('around')).toMatchObject({

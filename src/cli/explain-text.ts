@@ -1,0 +1,90 @@
+import { nearestKey } from '../config/nearest-key.ts';
+import { catalogue, type ErrorCode } from '../error-catalogue/catalogue.ts';
+import type { CatalogueEntry } from '../error-catalogue/entry.ts';
+import { exitText } from '../error-catalogue/exit-text.ts';
+import { BerthError } from '../errors.ts';
+import { exitCodes } from '../exit-codes.ts';
+
+export interface Explanation extends CatalogueEntry {
+  readonly code: ErrorCode;
+  readonly domain: string;
+}
+
+const all: readonly Explanation[] = catalogue.flatMap(({ title, entries }) =>
+  entries.map((entry) => ({ ...entry, domain: title })),
+);
+
+/**
+ * The explanations of one code, or of all.
+ *
+ * @param wanted As in a log line: `CODE`, `code=CODE` or `[CODE]`.
+ * @throws {BerthError} `usage`, with the nearest code
+ */
+export function explanations(wanted: string | undefined): readonly Explanation[] {
+  if (wanted === undefined) return all;
+  const code = wanted.replace(/^code=|^\[|\]$/g, '');
+  const found = all.filter((entry) => entry.code === code);
+  if (found.length > 0) return found;
+  const near = nearestKey(
+    code,
+    all.map((entry) => entry.code),
+  );
+  throw new BerthError(
+    `there is no error code ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
+    {
+      code: 'usage',
+      exit: 'usage',
+      hint: '`berth explain` lists all codes. Checks of `berth doctor` and findings of `berth lint sshd` have their next step in their own output.',
+    },
+  );
+}
+
+/** One explanation in full; of several, the codes by domain with what each means. */
+export function explainText(found: readonly Explanation[]): string {
+  const [first, another] = found;
+  if (first !== undefined && another === undefined) return oneText(first);
+  return [...Map.groupBy(found, ({ domain }) => domain)]
+    .map(([domain, ofDomain]) =>
+      [domain, ...ofDomain.map(({ code, what }) => wrapped(`${code}: ${what}`, '  ', '      '))]
+        .map((text) => `${text}\n`)
+        .join(''),
+    )
+    .join('\n');
+}
+
+function oneText({ code, domain, exit, what, why, next }: Explanation): string {
+  const parts = [
+    `${code} (${exitText(exit)}; ${domain})`,
+    wrapped(what),
+    `Why:\n${wrapped(why, '  ')}`,
+    `What to do:\n${wrapped(next, '  ')}`,
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** For scripts. `exit_status` is empty for a code that only warns. */
+export function explainJson(found: readonly Explanation[]): string {
+  const codes = found.map(({ code, domain, exit, what, why, next }) => ({
+    code,
+    domain,
+    exit_status: [exit].flat().flatMap((kind) => (kind === 'warning' ? [] : [exitCodes[kind]])),
+    what,
+    why,
+    next,
+  }));
+  return `${JSON.stringify({ version: 1, codes }, null, 2)}\n`;
+}
+
+/** Lines of at most 80 characters; a word that is longer stays whole. */
+function wrapped(text: string, indent = '', hanging = indent): string {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(' ')) {
+    const empty = line.trim() === '';
+    if (!empty && line.length + 1 + word.length > 80) {
+      lines.push(line);
+      line = hanging + word;
+    } else line += empty ? word : ` ${word}`;
+  }
+  return [...lines, line].join('\n');
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { explainJson, explainText, explanations } from '../../../src/cli/explain-text.ts';
+import { catalogue } from '../../../src/error-catalogue/catalogue.ts';
+
+describe('berth explain CODE', () => {
+  it.each(['token-expired', 'code=token-expired', '[token-expired]'])('finds %s', (wanted) => {
+    expect(explanations(wanted).map(({ code }) => code)).toEqual(['token-expired']);
+  });
+
+  it('prints what happened, why, and what to do, in lines of 80 characters', () => {
+    const text = explainText(explanations('token-expired'));
+    expect(text).toMatch(/^token-expired \(exit status 77; Tokens and the identity provider\)\n\n/);
+    expect(text).toMatch(/\n\nWhy:\n {2}\S[^]*\n\nWhat to do:\n {2}\S[^]*\.\n$/);
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('names the nearest code for a misspelled one, with exit status 64', () => {
+    expect(() => explanations('token-expierd')).toThrowError(
+      expect.objectContaining({
+        exitCode: 64,
+        message: 'there is no error code token-expierd; did you mean token-expired?',
+      }) as Error,
+    );
+    expect(() => explanations('zzz')).toThrow('there is no error code zzz');
+  });
+
+  it('prints JSON', () => {
+    const { codes } = JSON.parse(explainJson(explanations('pod-groups-outdated'))) as {
+      codes: unknown[];
+    };
+    expect(codes).toEqual([
+      expect.objectContaining({
+        code: 'pod-groups-outdated',
+        exit_status: [],
+        domain: 'Sessions in pods',
+      }),
+    ]);
+  });
+});
+
+describe('berth explain', () => {
+  it('lists every code below its domain', () => {
+    const text = explainText(explanations(undefined));
+    for (const { title, entries } of catalogue) {
+      expect(text).toContain(`${title}\n  `);
+      for (const { code } of entries) expect(text).toContain(`\n  ${code}:`);
+    }
+  });
+});
