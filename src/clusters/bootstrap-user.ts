@@ -7,34 +7,34 @@ import type { Deadline } from '../system/deadline.ts';
 import { localAccess, readTrusted, type AccessDeps } from './admin-access.ts';
 import { warnOfTokenEnd } from './admin-token-warning.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
-import { eachCluster, type ClusterOutcome } from './each-cluster.ts';
+import { clusterOutcome, type ClusterOutcome } from './each-cluster.ts';
 
-export interface BootstrapAllInput {
+export interface BootstrapUserInput {
   readonly user: User;
-  readonly clusters: readonly ClusterSettings[];
   /** Epoch seconds. */
   readonly now: number;
-  /** Clusters that saw this user before. */
+  /** Clusters on which the user's namespace was seen before. */
   readonly known: readonly string[];
   readonly deadline: Deadline;
   readonly access: AccessDeps;
   readonly log: Logger;
-  /** Told of each cluster that is there, long before its outcome. */
-  readonly onConnected: (cluster: ClusterSettings) => void;
 }
 
-/** Makes the user's objects on every cluster, all at once: an outcome for each, in their order. */
-export function bootstrapUser({
-  user,
-  clusters,
-  now,
-  known,
-  deadline,
-  access,
-  log,
-  onConnected,
-}: BootstrapAllInput): Promise<ClusterOutcome<ReconcileResult>>[] {
-  return eachCluster(clusters, deadline, async (cluster) => {
+/** The bootstrap of a user on one cluster while it runs. */
+export interface RunningBootstrap {
+  /** True as soon as the TLS connection is made, false if the bootstrap ends without one. */
+  readonly connected: Promise<boolean>;
+  /** Never rejects. */
+  readonly outcome: Promise<ClusterOutcome<ReconcileResult>>;
+}
+
+/** Starts to create and update the user's objects on one cluster. */
+export function bootstrapUser(
+  cluster: ClusterSettings,
+  { user, now, known, deadline, access, log }: BootstrapUserInput,
+): RunningBootstrap {
+  const connection = Promise.withResolvers<boolean>();
+  const outcome = clusterOutcome(cluster, deadline, async () => {
     // Root's files in one go: who the process is changes as seldom as can be.
     const { server, ...files } = await asOurselves(async () => ({
       server: await localAccess(cluster, access),
@@ -48,10 +48,12 @@ export function bootstrapUser({
       now,
       expectNew: !known.includes(cluster.name),
       deadline: deadline.signal,
-      onConnected: () => onConnected(cluster),
+      onConnected: () => connection.resolve(true),
       ...files,
     });
   });
+  void outcome.then(() => connection.resolve(false));
+  return { connected: connection.promise, outcome };
 }
 
 /** The contents of the site's registry credentials, where a pull secret is configured. */

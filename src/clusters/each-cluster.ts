@@ -20,15 +20,22 @@ export function eachCluster<Result>(
   deadline: Deadline,
   work: (cluster: ClusterSettings) => Promise<Result>,
 ): Promise<ClusterOutcome<Result>>[] {
-  return clusters.map(async (cluster) => {
-    const started = performance.now();
-    const took = (): number => Math.round(performance.now() - started);
-    try {
-      return { cluster, result: await beforeDeadline(work(cluster), deadline), took: took() };
-    } catch (thrown) {
-      return { cluster, error: asBerthError(thrown, `cluster ${cluster.name}`), took: took() };
-    }
-  });
+  return clusters.map((cluster) => clusterOutcome(cluster, deadline, work));
+}
+
+/** The same for one cluster. */
+export async function clusterOutcome<Result>(
+  cluster: ClusterSettings,
+  deadline: Deadline,
+  work: (cluster: ClusterSettings) => Promise<Result>,
+): Promise<ClusterOutcome<Result>> {
+  const started = performance.now();
+  const took = (): number => Math.round(performance.now() - started);
+  try {
+    return { cluster, result: await beforeDeadline(work(cluster), deadline), took: took() };
+  } catch (thrown) {
+    return { cluster, error: asBerthError(thrown, `cluster ${cluster.name}`), took: took() };
+  }
 }
 
 /** The work's result, or `deadline` when the time is over; the work itself may still be stuck. */

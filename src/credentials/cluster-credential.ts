@@ -4,10 +4,25 @@ import type { ClusterSettings } from '../config/settings.ts';
 import {
   type CredentialCache,
   credentialCachePath,
+  pluginRefresh,
   readCredentialCacheSoon,
 } from './credential-cache.ts';
+import {
+  type CredentialFiles,
+  legacyFiles,
+  noCredentialFiles,
+  oidcFiles,
+  serviceAccountFiles,
+} from './credential-files.ts';
 import { assertHome } from './kubeconfig/kubeconfig-source.ts';
-import { type Heir, renewalLock, siblings } from './refresh-token-lineage.ts';
+import { type DescendantToken, originOf, renewalLock, siblings } from './refresh-token-lineage.ts';
+import {
+  type EarlierTokens,
+  obtainContext,
+  type OnDemandTokens,
+  type ProviderAccess,
+  renewableToken,
+} from './renewable-token.ts';
 import { readStored, type StoredCredential, storeLock, storePath } from './root-store.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -15,50 +30,69 @@ import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
 import { makeBelow } from '../system/make-below.ts';
 import { takeLock } from '../system/owner-lock.ts';
-import {
-  type CredentialDeps,
-  prepareCredentials,
-  type PreparedCredentials,
-} from './credential-files.ts';
-import { type LoginTokens, originOf } from './renewable-token.ts';
 
-export interface WriteDeps extends Omit<CredentialDeps, 'stored' | 'cached' | 'heirs' | 'keep'> {
+export interface ClusterCredentialDeps extends ProviderAccess {
+  /** Absolute path of the installed `kube-credential`. */
+  readonly kubeCredentialCommand: string;
   readonly stateDir: string;
+  readonly mintToken: MintToken;
   /** How long to wait for another hook or the broker, in milliseconds. */
   readonly lockWaitMs: number;
+}
+
+/**
+ * Requests a token of the user's ServiceAccount (TokenRequest).
+ *
+ * @returns the token, and its expiry in seconds since the epoch
+ */
+export type MintToken = (
+  cluster: ClusterSettings,
+  user: Pick<User, 'name' | 'uid'>,
+) => Promise<{ readonly token: string; readonly expiry: number }>;
+
+/** One user on one cluster, and where the two copies of the credential are. */
+interface Subject {
+  readonly user: User;
+  readonly cluster: ClusterSettings;
+  readonly tokens: OnDemandTokens;
+  /** Root's copy. */
+  readonly store: string;
+  /** The user's copy. */
+  readonly file: string;
 }
 
 const foreignStaleMs = 60_000;
 
 /**
- * Prepares a user's credential for one cluster and writes it: root's part to the state folder, the
- * user's to the home, as the user. The kubeconfig is the caller's, with what this returns.
+ * Makes a user's verified credential for one cluster and writes it: root's copy into the state
+ * directory, the user's into the home, as the user. The caller writes the kubeconfig.
  *
- * Whatever uses a refresh token or root's store does so under root's lock for this user and cluster,
- * so that of several hooks at once, and the broker, only one does. The tokens of a fresh login to a
- * public client need neither.
+ * Every use of a refresh token or of root's store holds root's lock for this user and cluster, so that
+ * of several hooks and the broker only one uses the token. A public client whose portal token is still
+ * valid needs neither.
  *
- * @throws {BerthError} `lock-timeout`, what `prepareCredentials` throws, and what `writeAtomically`
- *   and `readPrivateFile` throw.
+ * @returns what was written
+ * @throws {BerthError} `lock-timeout`, and what `renewableToken`, `mintToken`, `writeAtomically` and
+ *   `readPrivateFile` throw
  */
-export async function writeCredentials(
+export async function clusterCredential(
   user: User,
   cluster: ClusterSettings,
-  tokens: LoginTokens,
-  deps: WriteDeps,
-): Promise<PreparedCredentials> {
-  if (cluster.credentials.mode === 'none') return { needsBroker: false, warnings: [] };
+  tokens: OnDemandTokens,
+  deps: ClusterCredentialDeps,
+): Promise<CredentialFiles> {
+  if (cluster.credentials.mode === 'none') return noCredentialFiles;
   const store = storePath(deps.stateDir, user.uid, cluster.name);
   const file = join(user.home, credentialCachePath(cluster.server.endpoint));
-  const input = { user, cluster, tokens, store, file };
+  const subject = { user, cluster, tokens, store, file };
   if (isPublicClient(cluster)) {
     try {
-      return await prepareAndApply(input, undefined, { ...deps, mayRefresh: false });
+      return await obtainAndWrite(subject, { mayRefresh: false }, deps);
     } catch (thrown) {
       if (!(thrown instanceof BerthError) || thrown.code !== 'refresh-needed') throw thrown;
     }
   }
-  const lockFile = storeLock(store, spentAtLogin(cluster, tokens));
+  const lockFile = storeLock(store, refreshTokenInUse(cluster, tokens));
   return await oneByOne(lockFile, async () => {
     const lock = await asRoot(() =>
       takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
@@ -68,28 +102,70 @@ export async function writeCredentials(
         stored: readStored(store),
         others: (await siblings(store)).map((path) => readStored(path) ?? {}),
       }));
-      const heirs = renewsItself(cluster) ? [...others, ...(await usersHeirs(file, user))] : others;
-      return await prepareAndApply(input, stored, { ...deps, heirs });
+      const inHome = renewsItself(cluster) ? await descendantsInHome(file, user) : [];
+      const earlier = { ...(stored && { stored }), descendants: [...others, ...inHome] };
+      return await obtainAndWrite(subject, earlier, deps);
     } finally {
       await asRoot(() => lock?.release());
     }
   });
 }
 
-/** Which refresh token a login may use up. */
-function spentAtLogin(
-  { credentials }: ClusterSettings,
-  { refreshToken = '' }: LoginTokens,
-): Pick<StoredCredential, 'own' | 'origin'> {
-  if (credentials.mode === 'oidc' && credentials.ownRefreshToken === true) return { own: true };
-  const spends = credentials.mode !== 'service-account' && refreshToken !== '';
-  return spends ? { origin: originOf(refreshToken) } : {};
+async function obtainAndWrite(
+  subject: Subject,
+  { stored, ...earlier }: EarlierTokens,
+  deps: ClusterCredentialDeps,
+): Promise<CredentialFiles> {
+  const { user, cluster, store, file } = subject;
+  const cached = await asUser(user, () => readUsersFile(file, user));
+  const files = await obtain(subject, deps, {
+    ...earlier,
+    ...(stored?.username === user.name && { stored }),
+    ...(cached && renewsItself(cluster) && { cached }),
+    keep: async (next) => {
+      await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
+    },
+  });
+  await writeFiles(subject, files, { stored, cached });
+  return files;
 }
 
-/** By lock: the last work of this process that wants it. */
+async function obtain(
+  { user, cluster, tokens }: Subject,
+  deps: ClusterCredentialDeps,
+  earlier: EarlierTokens,
+): Promise<CredentialFiles> {
+  const { credentials } = cluster;
+  const { kubeCredentialCommand } = deps;
+  const owner = { name: user.name, uid: user.uid, kubeCredentialCommand };
+  if (credentials.mode === 'none') return noCredentialFiles;
+  if (credentials.mode === 'service-account')
+    return serviceAccountFiles(owner, cluster, await deps.mintToken(cluster, user));
+  const settings = credentials.mode === 'legacy' ? credentials.oidc : credentials;
+  const context = await obtainContext(settings, user.name, deps);
+  const token = await renewableToken(context, tokens, earlier);
+  return credentials.mode === 'legacy'
+    ? legacyFiles(cluster, settings, token)
+    : oidcFiles(owner, cluster, context, token);
+}
+
+/** The refresh token that the hook may use: it decides which lock is held. */
+function refreshTokenInUse(
+  { credentials }: ClusterSettings,
+  { refreshToken }: OnDemandTokens,
+): Pick<StoredCredential, 'own' | 'origin'> {
+  if (credentials.mode === 'oidc' && credentials.ownRefreshToken === true) return { own: true };
+  const none = credentials.mode === 'service-account' || refreshToken === undefined;
+  return none ? {} : { origin: originOf(refreshToken) };
+}
+
+/** By lock: the last piece of work in this process that needs it. */
 const queues = new Map<string, Promise<unknown>>();
 
-/** A lock is waited for in root's turn, which its holder needs to go on: so not while that is ourselves. */
+/**
+ * Waiting for a lock occupies `asRoot`, which the holder needs to finish. So within this process, work
+ * that needs the same lock is queued before it.
+ */
 function oneByOne<T>(lockFile: string, work: () => Promise<T>): Promise<T> {
   const run = (queues.get(lockFile) ?? Promise.resolve()).then(work);
   queues.set(
@@ -105,67 +181,37 @@ function isPublicClient({ credentials }: ClusterSettings): boolean {
   );
 }
 
-/** Only then does what is in a user's file count: with root's secret, no token of a user's word is used. */
+/** The user's copy is an input for a public client only: root's secret is never used with a user's token. */
 function renewsItself({ credentials }: ClusterSettings): boolean {
   return credentials.mode === 'oidc' && credentials.clientSecret === undefined;
 }
 
-async function prepareAndApply(
-  {
-    user,
-    cluster,
-    tokens,
-    store,
-    file,
-  }: {
-    readonly user: User;
-    readonly cluster: ClusterSettings;
-    readonly tokens: LoginTokens;
-    readonly store: string;
-    readonly file: string;
-  },
-  stored: StoredCredential | undefined,
-  deps: WriteDeps & { readonly mayRefresh?: boolean; readonly heirs?: readonly Partial<Heir>[] },
-): Promise<PreparedCredentials> {
-  const cached = await asUser(user, () => readUsersFile(file, user));
-  const prepared = await prepareCredentials(user, cluster, tokens, {
-    ...deps,
-    ...(stored?.username === user.name && { stored }),
-    ...(cached && renewsItself(cluster) && { cached }),
-    keep: async (next) => {
-      await writeStore(store, { version: 1, username: user.name, token: '', expiry: 0, ...next });
-    },
-  });
-  await applyCredentials(user, store, prepared, { stored, cached });
-  return prepared;
-}
-
 /**
- * Writes what was prepared, root's part first: it is what a crash must not lose. What is there
- * already is not written again: each write waits for the disk.
+ * Writes both copies, root's first: a crash must not lose it. An unchanged file is not written again,
+ * because each write waits for the disk.
  */
-async function applyCredentials(
-  user: User,
-  store: string,
-  { rootStore, cacheFile }: PreparedCredentials,
+async function writeFiles(
+  { user, store, file }: Subject,
+  { rootStore, cacheFile }: CredentialFiles,
   before: { stored: StoredCredential | undefined; cached: CredentialCache | undefined },
 ): Promise<void> {
   if (rootStore !== undefined && !same(rootStore, before.stored))
     await writeStore(store, rootStore);
-  if (cacheFile === undefined || same(cacheFile.contents, before.cached)) return;
-  const path = join(user.home, cacheFile.path);
+  if (cacheFile === undefined || same(cacheFile, before.cached)) return;
   await asUser(user, async () => {
-    await makeFolder(user, dirname(path));
-    const { contents } = cacheFile;
-    // While a kubectl renews the same login, its result may be the newer one: wait, look again.
-    const lock = sameLogin(before.cached, contents)
-      ? await takeLock(renewalLock(path, originIn(contents)), { waitMs: 2_000, foreignStaleMs })
+    await makeDirectory(user, dirname(file));
+    // A kubectl that is renewing the same refresh token may have a newer result: wait, and look again.
+    const lock = isSameOrigin(before.cached, cacheFile)
+      ? await takeLock(renewalLock(file, pluginRefresh(cacheFile)?.origin), {
+          waitMs: 2_000,
+          foreignStaleMs,
+        })
       : undefined;
     try {
-      if (!renewedMeanwhile(await readUsersFile(path, user), contents)) {
-        await writeAtomically(path, JSON.stringify(contents), {
+      if (!renewedMeanwhile(await readUsersFile(file, user), cacheFile)) {
+        await writeAtomically(file, JSON.stringify(cacheFile), {
           mode: 0o600,
-          replaceable: isPortals(contents),
+          replaceable: isReplaceable(cacheFile),
         });
       }
     } finally {
@@ -174,14 +220,14 @@ async function applyCredentials(
   });
 }
 
-/** A home that is not there is named as such, and any other failure with its path. */
-async function makeFolder(user: User, folder: string): Promise<void> {
+/** @throws {BerthError} what `assertHome` and `writeError` say of the failure */
+async function makeDirectory(user: User, directory: string): Promise<void> {
   try {
-    await makeBelow(user.home, folder);
-    await chmod(folder, 0o700);
+    await makeBelow(user.home, directory);
+    await chmod(directory, 0o700);
   } catch (cause) {
     await assertHome(user);
-    throw writeError(folder, cause);
+    throw writeError(directory, cause);
   }
 }
 
@@ -189,51 +235,38 @@ function same(next: object, current: object | undefined): boolean {
   return JSON.stringify(next) === JSON.stringify(current);
 }
 
-/** True when both hold a refresh token of the same login, where one may be the other's heir. */
-function sameLogin(current: CredentialCache | undefined, next: CredentialCache): boolean {
-  return (
-    current?.refresh?.by === 'plugin' &&
-    next.refresh?.by === 'plugin' &&
-    current.refresh.origin === next.refresh.origin
-  );
+/** True if the refresh tokens of both descend from the same token of the portal. */
+function isSameOrigin(current: CredentialCache | undefined, next: CredentialCache): boolean {
+  const origin = pluginRefresh(current)?.origin;
+  return origin !== undefined && origin === pluginRefresh(next)?.origin;
 }
 
-/** True where the portal has all of it: a refresh token that replaced the portal's is nowhere else. */
-function isPortals({ refresh }: CredentialCache): boolean {
-  return refresh?.by !== 'plugin' || refresh.turn === undefined;
+/** False for the successor of a single-use refresh token: there is no other copy of it. */
+function isReplaceable(cache: CredentialCache): boolean {
+  return pluginRefresh(cache)?.turn === undefined;
 }
 
-/** True when the file's refresh token descends from the same login and was had after ours. */
+/** True if the file's refresh token has the same origin as ours and was obtained later. */
 function renewedMeanwhile(current: CredentialCache | undefined, next: CredentialCache): boolean {
   return (
-    sameLogin(current, next) &&
-    refreshTokenOf(current) !== refreshTokenOf(next) &&
+    isSameOrigin(current, next) &&
+    pluginRefresh(current)?.refreshToken !== pluginRefresh(next)?.refreshToken &&
     (current?.expiry ?? 0) > next.expiry
   );
 }
 
-function originIn({ refresh }: CredentialCache): string | undefined {
-  return refresh?.by === 'plugin' ? refresh.origin : undefined;
-}
-
-/** What the user's kubectl renewed for other clusters. */
-function usersHeirs(path: string, user: User): Promise<Partial<Heir>[]> {
+/** The refresh tokens that the user's kubectl renewed for other clusters. */
+function descendantsInHome(path: string, user: User): Promise<Partial<DescendantToken>[]> {
   return asUser(user, async () => {
-    const heirs: Partial<Heir>[] = [];
-    // One after the other: each may be as large as a credential's file can be.
-    for (const file of await siblings(path)) {
-      const refresh = (await readUsersFile(file, user))?.refresh;
-      if (refresh?.by === 'plugin') heirs.push(refresh);
-    }
-    return heirs;
+    const found: Partial<DescendantToken>[] = [];
+    // One after the other: each may be as large as a credential file can be.
+    for (const file of await siblings(path))
+      found.push(pluginRefresh(await readUsersFile(file, user)) ?? {});
+    return found;
   });
 }
 
-function refreshTokenOf(cache: CredentialCache | undefined): string | undefined {
-  return cache?.refresh?.by === 'plugin' ? cache.refresh.refreshToken : undefined;
-}
-
-/** What is wrong with the user's file is no reason against a new one. */
+/** @returns undefined also for an unusable file: it is replaced */
 async function readUsersFile(path: string, user: User): Promise<CredentialCache | undefined> {
   try {
     return await readCredentialCacheSoon(path, user.uid);

@@ -142,6 +142,11 @@ function isRefresh(refresh: Partial<PublicRefresh | BrokerRefresh> | null): bool
   );
 }
 
+/** The refresh part of a credential that the plugin renews by itself. */
+export function pluginRefresh(cache: CredentialCache | undefined): PublicRefresh | undefined {
+  return cache?.refresh?.by === 'plugin' ? cache.refresh : undefined;
+}
+
 /** `https://API.example:443/` and `https://api.example` are the same server. */
 function sameServer(server: string): string {
   return server

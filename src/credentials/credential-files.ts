@@ -1,39 +1,21 @@
 import type { ClusterSettings, JsonObject, OidcSettings } from '../config/settings.ts';
 import { brokerSocket } from './broker-protocol.ts';
-import { type CredentialCache, credentialCachePath } from './credential-cache.ts';
+import type { CredentialCache } from './credential-cache.ts';
 import { execUser } from './kubeconfig/kubeconfig-entries.ts';
-import {
-  type LoginTokens,
-  verifiedLogin,
-  type VerifiedLogin,
-  type VerifyDeps,
-} from './renewable-token.ts';
+import type { ObtainContext } from './oidc/obtain-token.ts';
+import type { RenewableToken } from './renewable-token.ts';
 import type { StoredCredential } from './root-store.ts';
-import { BerthError, type ErrorCode } from '../errors.ts';
-import type { User } from '../identity/user.ts';
+import type { ErrorCode } from '../errors.ts';
 
-export interface CredentialDeps extends VerifyDeps {
-  /** Where the compiled `kube-credential` is installed. */
-  readonly kubeCredentialCommand: string;
-  /** A token of the user's ServiceAccount, by TokenRequest. */
-  readonly mintToken?: MintToken;
-}
-
-/** @returns A token of the user's ServiceAccount, and its end in seconds since the epoch. */
-export type MintToken = (
-  cluster: ClusterSettings,
-  user: Pick<User, 'name' | 'uid'>,
-) => Promise<{ readonly token: string; readonly expiry: number }>;
-
-/** Everything that is to be written for one user and one cluster; nothing is written yet. */
-export interface PreparedCredentials {
-  /** For the user's home, mode 0600, written as the user. `path` is relative to the home. */
-  readonly cacheFile?: { readonly path: string; readonly contents: CredentialCache };
+/** Everything that is to be written for one user and one cluster. */
+export interface CredentialFiles {
+  /** For `credentialCachePath` in the user's home, mode 0600, written as the user. */
+  readonly cacheFile?: CredentialCache;
   /** For root's `storePath`, mode 0600. */
   readonly rootStore?: StoredCredential;
   /** The value of the kubeconfig's user entry. */
   readonly kubeconfigUser?: JsonObject;
-  /** True when the user's `kube-credential` will ask the broker: `ensureBroker` must have run. */
+  /** True if the user's `kube-credential` will ask the broker: `openBrokerSocket` must have run. */
   readonly needsBroker: boolean;
   readonly warnings: readonly CredentialWarning[];
 }
@@ -43,158 +25,109 @@ export interface CredentialWarning {
   readonly message: string;
 }
 
-/**
- * Decides what a user's kubectl is to prove itself with, as data: the dry run shows it and the hook
- * writes it. Nothing is in it that was not verified, and no client secret but in the legacy mode.
- *
- * @throws {BerthError} `token-missing`, `mint-missing`, and what `obtainToken` and `obtainByRefresh`
- *   throw.
- */
-export async function prepareCredentials(
-  user: User,
-  cluster: ClusterSettings,
-  tokens: LoginTokens,
-  deps: CredentialDeps,
-): Promise<PreparedCredentials> {
-  const settings = cluster.credentials;
-  switch (settings.mode) {
-    case 'none':
-      return { needsBroker: false, warnings: [] };
-    case 'oidc':
-      return await prepareOidc(user, cluster, settings, tokens, deps);
-    case 'service-account':
-      return await prepareServiceAccount(user, cluster, deps);
-    case 'legacy':
-      return prepareLegacy(
-        cluster,
-        settings.oidc,
-        await verifiedLogin(user, settings.oidc, tokens, deps),
-      );
-  }
+export interface CredentialOwner {
+  readonly name: string;
+  readonly uid: number;
+  /** Absolute path of the installed `kube-credential`. */
+  readonly kubeCredentialCommand: string;
 }
 
-async function prepareOidc(
-  user: User,
-  cluster: ClusterSettings,
-  settings: OidcSettings,
-  tokens: LoginTokens,
-  deps: CredentialDeps,
-): Promise<PreparedCredentials> {
-  const login = await verifiedLogin(user, settings, tokens, deps);
-  const { token, expiry, refreshToken, origin, own } = login;
-  const turn = login.turn === undefined ? {} : { turn: login.turn };
-  const confidential = settings.clientSecret !== undefined;
-  const common = {
-    version: 1,
-    cluster: cluster.name,
-    server: cluster.server.endpoint,
-    token,
-    expiry,
-  } as const;
-  const kubeconfigUser = execUser(deps.kubeCredentialCommand);
-  const file = (refresh?: CredentialCache['refresh']) => ({
-    path: credentialCachePath(cluster.server.endpoint),
-    contents: { ...common, ...(refresh && { refresh }) },
-  });
+export const noCredentialFiles: CredentialFiles = { needsBroker: false, warnings: [] };
 
+/** The files for a token of the identity provider. A client secret is in none of them. */
+export function oidcFiles(
+  owner: CredentialOwner,
+  cluster: ClusterSettings,
+  { settings, issuer, ca }: Pick<ObtainContext, 'settings' | 'issuer' | 'ca'>,
+  renewable: RenewableToken,
+): CredentialFiles {
+  const { token, expiry, refreshToken, origin, own } = renewable;
+  const turn = renewable.turn === undefined ? {} : { turn: renewable.turn };
   if (refreshToken === undefined || origin === undefined) {
     const message = `there is no refresh token: kubectl works only until ${new Date(expiry * 1000).toISOString()}`;
     const warning = { code: 'refresh-token-missing' as const, message };
-    return { cacheFile: file(), kubeconfigUser, needsBroker: false, warnings: [warning] };
+    return { ...pluginFiles(owner, cluster, renewable), warnings: [warning] };
   }
-  if (confidential) {
-    return {
-      cacheFile: file({ by: 'broker', socket: brokerSocket(user.uid) }),
-      rootStore: {
-        version: 1,
-        username: user.name,
-        token,
-        expiry,
-        refreshToken,
-        ...(own === true && { own }),
-        origin,
-        ...turn,
-      },
-      kubeconfigUser,
-      needsBroker: true,
-      warnings: [],
+  if (settings.clientSecret !== undefined) {
+    const rootStore = {
+      ...({ version: 1, username: owner.name, token, expiry, refreshToken } as const),
+      ...(own === true && { own }),
+      origin,
+      ...turn,
     };
+    return brokerFiles(owner, cluster, rootStore);
   }
-  const { tokenEndpoint } = await deps.issuer(settings);
-  const refresh = {
+  return pluginFiles(owner, cluster, renewable, {
     by: 'plugin',
-    tokenEndpoint,
+    tokenEndpoint: issuer.tokenEndpoint,
     clientId: settings.clientId,
     refreshToken,
     token: settings.token,
-    ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
+    ...(ca !== undefined && { ca }),
     origin,
     ...turn,
-  } as const;
-  return { cacheFile: file(refresh), kubeconfigUser, needsBroker: false, warnings: [] };
+  });
 }
 
-async function prepareServiceAccount(
-  user: User,
+/** The files for a token of the user's ServiceAccount, which the broker renews. */
+export function serviceAccountFiles(
+  owner: CredentialOwner,
   cluster: ClusterSettings,
-  deps: CredentialDeps,
-): Promise<PreparedCredentials> {
-  if (deps.mintToken === undefined) {
-    throw new BerthError(`no way to make a ServiceAccount token for ${cluster.name}`, {
-      code: 'mint-missing',
-      exit: 'software',
-      hint: 'This is a defect of Berth: report it with this line.',
-    });
-  }
-  const { token, expiry } = await deps.mintToken(cluster, user);
-  const refresh = { by: 'broker', socket: brokerSocket(user.uid) } as const;
-  const { name, server } = cluster;
+  { token, expiry }: Pick<RenewableToken, 'token' | 'expiry'>,
+): CredentialFiles {
+  return brokerFiles(owner, cluster, { version: 1, username: owner.name, token, expiry });
+}
+
+function brokerFiles(
+  owner: CredentialOwner,
+  cluster: ClusterSettings,
+  rootStore: StoredCredential,
+): CredentialFiles {
+  const refresh = { by: 'broker', socket: brokerSocket(owner.uid) } as const;
+  return { ...pluginFiles(owner, cluster, rootStore, refresh), rootStore, needsBroker: true };
+}
+
+/** The cache from which the exec plugin answers, and the kubeconfig entry that runs the plugin. */
+function pluginFiles(
+  { kubeCredentialCommand }: CredentialOwner,
+  { name, server }: ClusterSettings,
+  { token, expiry }: Pick<RenewableToken, 'token' | 'expiry'>,
+  refresh?: CredentialCache['refresh'],
+): CredentialFiles {
   return {
     cacheFile: {
-      path: credentialCachePath(server.endpoint),
-      contents: { version: 1, cluster: name, server: server.endpoint, token, expiry, refresh },
+      ...({ version: 1, cluster: name, server: server.endpoint, token, expiry } as const),
+      ...(refresh && { refresh }),
     },
-    rootStore: { version: 1, username: user.name, token, expiry },
-    kubeconfigUser: execUser(deps.kubeCredentialCommand),
-    needsBroker: true,
+    kubeconfigUser: execUser(kubeCredentialCommand),
+    needsBroker: false,
     warnings: [],
   };
 }
 
 /** The entry that `set-k8s-creds.sh` makes with `kubectl config set-credentials --auth-provider`. */
-function prepareLegacy(
+export function legacyFiles(
   cluster: ClusterSettings,
   settings: OidcSettings,
-  { token, refreshToken }: VerifiedLogin,
-): PreparedCredentials {
-  const kubeconfigUser = legacyUser(settings, {
-    secret: settings.clientSecret ?? '',
-    refresh: refreshToken ?? '',
-    id: token,
-  });
-  const message = `cluster ${cluster.name}: the legacy mode puts the client's secret and the refresh token where each user can read them`;
-  return {
-    kubeconfigUser,
-    needsBroker: false,
-    warnings: [{ code: 'credentials-legacy', message }],
-  };
-}
-
-function legacyUser(
-  settings: OidcSettings,
-  secrets: { readonly secret: string; readonly refresh: string; readonly id: string },
-): JsonObject {
-  return {
+  { token, refreshToken }: RenewableToken,
+): CredentialFiles {
+  const kubeconfigUser = {
     'auth-provider': {
       name: 'oidc',
       config: {
         'idp-issuer-url': settings.issuer,
         'client-id': settings.clientId,
-        'client-secret': secrets.secret,
-        'refresh-token': secrets.refresh,
-        'id-token': secrets.id,
+        'client-secret': settings.clientSecret ?? '',
+        'refresh-token': refreshToken ?? '',
+        'id-token': token,
         ...(settings.caFile !== undefined && { 'idp-certificate-authority': settings.caFile }),
       },
     },
+  };
+  const message = `cluster ${cluster.name}: the legacy mode puts the client's secret and the refresh token where each user can read them`;
+  return {
+    kubeconfigUser,
+    needsBroker: false,
+    warnings: [{ code: 'credentials-legacy', message }],
   };
 }

@@ -1,48 +1,64 @@
+import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { someNamesIn } from '../system/user-file.ts';
 
 /**
- * A refresh token that came of the portal's. One login gives one of them, and every cluster with the
- * same client renews with it: where it is good once, each renewal spends the token of all.
+ * A refresh token that descends from the portal's. All clusters with the same client renew with
+ * descendants of one token; if refresh tokens are single-use, each renewal invalidates the others' copies.
  */
-export interface Heir {
+export interface DescendantToken {
   readonly refreshToken: string;
-  /** SHA-256 of the portal's refresh token. */
+  /** The portal's refresh token (`originOf`). */
   readonly origin: string;
-  /** How many renewals it is away from the portal's; 0 where absent. */
+  /** How many renewals lie between the two; 0 if absent. */
   readonly turn?: number;
 }
 
-/** The one that is still good: the others were spent on the way to it. */
-export function newestHeir(origin: string, heirs: readonly Partial<Heir>[]): Heir | undefined {
-  return heirs
-    .filter((heir): heir is Heir => heir.origin === origin && heir.refreshToken !== undefined)
-    .reduce<Heir | undefined>(
-      (newest, heir) => (newest && (newest.turn ?? 0) >= (heir.turn ?? 0) ? newest : heir),
+/** How a refresh token is recognized without being stored: its SHA-256 in hex. */
+export function originOf(refreshToken: string): string {
+  return createHash('sha256').update(refreshToken).digest('hex');
+}
+
+/** The descendant after the most renewals: the others have been used to get it. */
+export function newestDescendant(
+  origin: string,
+  candidates: readonly Partial<DescendantToken>[],
+): DescendantToken | undefined {
+  return candidates
+    .filter(
+      (one): one is DescendantToken => one.origin === origin && one.refreshToken !== undefined,
+    )
+    .reduce<DescendantToken | undefined>(
+      (newest, one) => (newest && (newest.turn ?? 0) >= (one.turn ?? 0) ? newest : one),
       undefined,
     );
 }
 
-/** The lock of whoever spends a refresh token: one for a login, whichever cluster it is for. */
+/**
+ * The lock to hold while a refresh token is used: one for all descendants of a portal's token, whichever
+ * cluster they are for.
+ *
+ * @param path of the credential
+ */
 export function renewalLock(path: string, origin: string | undefined): string {
   return origin !== undefined && /^[0-9a-f]{64}$/.test(origin)
     ? join(dirname(path), `session-${origin.slice(0, 32)}.lock`)
     : `${path}.lock`;
 }
 
-/** A folder of the user's may hold any number of files, and root reads what this returns. */
-const mostFiles = 64;
-const mostEntries = 1_024;
+/** Limits: root reads these files, and a directory of the user's may hold any number of them. */
+const maximumFiles = 64;
+const maximumEntries = 1_024;
 
-/** The credentials of the user's other clusters, which are in the same folder. */
+/** The user's credentials for other clusters, which are in the same directory. */
 export async function siblings(path: string): Promise<string[]> {
   const files = await credentialFiles(dirname(path));
   return files.filter((file) => file !== path);
 }
 
-/** Files with credentials in a folder: 64 at most, of its first 1,024 entries. */
-export async function credentialFiles(folder: string): Promise<string[]> {
-  const names = await someNamesIn(folder, mostEntries);
-  const files = names.filter((name) => name.endsWith('.json')).slice(0, mostFiles);
-  return files.map((name) => join(folder, name));
+/** The credential files in a directory: at most 64, of its first 1,024 entries. */
+export async function credentialFiles(directory: string): Promise<string[]> {
+  const names = await someNamesIn(directory, maximumEntries);
+  const files = names.filter((name) => name.endsWith('.json')).slice(0, maximumFiles);
+  return files.map((name) => join(directory, name));
 }

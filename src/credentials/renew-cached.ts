@@ -4,11 +4,17 @@ import { askBroker } from './ask-broker.ts';
 import {
   type CredentialCache,
   isFresh,
+  pluginRefresh,
   type PublicRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
 import { logInAnew } from './oidc/portal-advice.ts';
-import { type Heir, newestHeir, renewalLock, siblings } from './refresh-token-lineage.ts';
+import {
+  type DescendantToken,
+  newestDescendant,
+  renewalLock,
+  siblings,
+} from './refresh-token-lineage.ts';
 import { refreshTokens } from './oidc/refresh.ts';
 import { renewOnce } from './renew-once.ts';
 import { chooseToken, expiryOf } from './oidc/token-choice.ts';
@@ -48,7 +54,7 @@ export async function renewCached(
   return await renewOnce(
     {
       path,
-      lock: renewalLock(path, cache.refresh.by === 'plugin' ? cache.refresh.origin : undefined),
+      lock: renewalLock(path, pluginRefresh(cache)?.origin),
       now: edges.now,
       read: () => readCredentialCache(path, edges.uid, cache.server),
       isFresh: (credential) => isFresh(credential, edges.now()),
@@ -71,11 +77,11 @@ async function renew(
     return { ...current, ...answer };
   }
   if (refresh === undefined) return current;
-  const heir = newestHeir(refresh.origin, [
+  const newest = newestDescendant(refresh.origin, [
     refresh,
-    ...(await heirsBeside(path, refresh, edges.uid)),
+    ...(await descendantsBeside(path, refresh, edges.uid)),
   ]);
-  return await renewPublic(current, { ...refresh, ...heir }, limit, edges);
+  return await renewPublic(current, { ...refresh, ...newest }, limit, edges);
 }
 
 async function renewPublic(
@@ -102,18 +108,18 @@ async function renewPublic(
   };
 }
 
-/** What the same client renewed for other clusters since. */
-async function heirsBeside(
+/** The refresh tokens of the same client that were renewed for other clusters. */
+async function descendantsBeside(
   path: string,
   { clientId }: PublicRefresh,
   uid: number,
-): Promise<Partial<Heir>[]> {
+): Promise<Partial<DescendantToken>[]> {
   return (await siblings(path)).flatMap((sibling) => {
     try {
-      const refresh = readCredentialCache(sibling, uid)?.refresh;
-      return refresh?.by === 'plugin' && refresh.clientId === clientId ? [refresh] : [];
+      const refresh = pluginRefresh(readCredentialCache(sibling, uid));
+      return refresh?.clientId === clientId ? [refresh] : [];
     } catch {
-      // Broken, and of no use here; kubectl for that cluster will say so.
+      // An unusable file is of no use here; kubectl for that cluster reports it.
       return [];
     }
   });

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { OidcSettings } from '../config/settings.ts';
-import { type CredentialCache, isFresh } from './credential-cache.ts';
+import { type CredentialCache, isFresh, pluginRefresh } from './credential-cache.ts';
 import {
   type ObtainContext,
   obtainByOwnRefresh,
@@ -8,39 +7,26 @@ import {
   type ObtainedToken,
   obtainToken,
 } from './oidc/obtain-token.ts';
-import { type Heir, newestHeir } from './refresh-token-lineage.ts';
+import { type DescendantToken, newestDescendant, originOf } from './refresh-token-lineage.ts';
 import type { StoredCredential } from './root-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
-import type { User } from '../identity/user.ts';
 import type { HttpsClient } from '../system/https-request.ts';
 
-/** What OnDemand hands over, by pun_pre_hook_exports. An empty variable is an absent one. */
-export interface LoginTokens {
+/** The tokens of the portal’s session, which OnDemand passes on through pun_pre_hook_exports. */
+export interface OnDemandTokens {
   readonly accessToken?: string;
   readonly idToken?: string;
   readonly refreshToken?: string;
 }
 
-export interface VerifyDeps {
+/** How the identity provider is reached. */
+export interface ProviderAccess {
   readonly https: HttpsClient;
   /** Opens the issuer of these settings (`openIssuer`): once for a hook, however many clusters. */
   readonly issuer: (settings: OidcSettings) => Promise<Issuer>;
   /** The PEM text of `caFile`. */
   readonly readCa: (caFile: string) => string;
-  /** What root kept of the last login (`readStored`). */
-  readonly stored?: StoredCredential;
-  /** What the user's file holds (`readCredentialCache`), for a public client. */
-  readonly cached?: CredentialCache;
-  /** What came of the portal's refresh tokens for other clusters of this user. */
-  readonly heirs?: readonly Partial<Heir>[];
-  /**
-   * Is given what must be kept if the hook dies in the next moment: the refresh token that replaced
-   * the one that was used.
-   */
-  readonly keep?: (next: Heir & { readonly own?: boolean }) => void | Promise<void>;
-  /** False where no refresh token may be used yet: then `refresh-needed` is thrown instead. */
-  readonly mayRefresh?: boolean;
   /** Seconds since the epoch. */
   readonly now: () => number;
   /** For each request to the issuer, in milliseconds. */
@@ -48,9 +34,24 @@ export interface VerifyDeps {
   readonly signal?: AbortSignal;
 }
 
-/** A credential that was verified, and what renews it. */
-export interface VerifiedLogin {
+/** What is known from earlier hooks and renewals. */
+export interface EarlierTokens {
+  /** Root's copy of the last credential (`readStored`). */
+  readonly stored?: StoredCredential;
+  /** The user's copy (`readCredentialCache`), for a public client. */
+  readonly cached?: CredentialCache;
+  /** Descendants of the portal's refresh tokens that other clusters of this user hold. */
+  readonly descendants?: readonly Partial<DescendantToken>[];
+  /** Stores the refresh token that replaces the one just used, in case the hook dies right after. */
+  readonly keep?: (next: DescendantToken & { readonly own?: boolean }) => void | Promise<void>;
+  /** False if no refresh token may be used yet: then `refresh-needed` is thrown instead. */
+  readonly mayRefresh?: boolean;
+}
+
+/** A verified token, and what renews it. */
+export interface RenewableToken {
   readonly token: string;
+  /** Seconds since the epoch. */
   readonly expiry: number;
   readonly refreshToken?: string;
   readonly origin?: string;
@@ -60,82 +61,80 @@ export interface VerifiedLogin {
 }
 
 /**
- * A verified credential, and the refresh token for later.
+ * A verified token for the cluster, and the refresh token that renews it.
  *
- * A portal hands over the refresh token of its session again at each start of a PUN, although ours
- * may have been rotated since: a single-use token that was used before would end the session. So
- * when the portal's token is the one that we have a descendant of, the descendant counts.
+ * At each start of a PUN the portal passes on the refresh token of its session, even if Berth has
+ * used it since and holds its successor. Using a single-use token twice would end the session
+ * (RFC 9700 4.14.2). So if a descendant of the portal's refresh token is known, the descendant is used.
  *
- * @throws {BerthError} what `obtainToken` and `obtainByRefresh` throw.
+ * @param context `obtainContext`
+ * @throws {BerthError} what `obtainToken` and `obtainByRefresh` throw
  */
-export async function verifiedLogin(
-  user: User,
-  settings: OidcSettings,
-  tokens: LoginTokens,
-  deps: VerifyDeps,
-): Promise<VerifiedLogin> {
-  const given = present(tokens);
-  const heir = heirOf(given.refreshToken, deps);
-  const rest = heir ?? {};
-  const { stored } = deps;
-  // Only what root kept is to be trusted unseen; a user's file is the user's word.
-  const known = heir !== undefined && stored?.origin === heir.origin ? stored : undefined;
-
-  const issuer = await deps.issuer(settings);
-  const context: ObtainContext = {
-    settings,
-    username: user.name,
-    issuer,
-    https: deps.https,
-    now: deps.now,
-    timeoutMs: deps.timeoutMs,
-    ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
-    ...(deps.signal && { signal: deps.signal }),
-  };
-  if (settings.ownRefreshToken === true) return ownLogin(context, given, deps);
-  // An exchange costs a round trip: not for a session whose last one still holds.
-  if (settings.exchange && known !== undefined && isFresh(known, deps.now() + longEnoughSeconds)) {
-    return { token: known.token, expiry: known.expiry, ...rest };
+export async function renewableToken(
+  context: ObtainContext,
+  tokens: OnDemandTokens,
+  earlier: EarlierTokens = {},
+): Promise<RenewableToken> {
+  const { settings, now } = context;
+  const { stored } = earlier;
+  const newest = newestRefreshToken(tokens.refreshToken, earlier);
+  // Only root's copy is trusted without a check; the user could have written the other.
+  const known = newest !== undefined && stored?.origin === newest.origin ? stored : undefined;
+  if (settings.ownRefreshToken === true) return tokenWithOwnRefresh(context, tokens, earlier);
+  // An exchange costs a round trip, which an earlier result that is still valid saves.
+  if (settings.exchange && known !== undefined && isFresh(known, now() + longEnoughSeconds)) {
+    return { token: known.token, expiry: known.expiry, ...newest };
   }
   try {
-    const { token, claims } = await obtainToken(context, given);
-    return { token, expiry: claims.expiry, ...rest };
+    const { token, claims } = await obtainToken(context, tokens);
+    return { token, expiry: claims.expiry, ...newest };
   } catch (error) {
-    if (!hasCode(error, 'token-expired') || heir === undefined) throw error;
+    if (!hasCode(error, 'token-expired') || newest === undefined) throw error;
   }
-  // What the portal gave has ended; what was had with its refresh token since then may not have.
-  if (known !== undefined && isFresh(known, deps.now())) {
-    return { token: known.token, expiry: known.expiry, ...rest };
+  // The portal's token has expired; one that was obtained with its refresh token since may be valid.
+  if (known !== undefined && isFresh(known, now())) {
+    return { token: known.token, expiry: known.expiry, ...newest };
   }
-  if (deps.mayRefresh === false) throw refreshNeeded();
-  const next = { origin: heir.origin, turn: (heir.turn ?? 0) + 1 };
-  const renewed = await obtainByRefresh(context, heir.refreshToken, (refreshToken) =>
-    deps.keep?.({ ...next, refreshToken }),
+  if (earlier.mayRefresh === false) throw refreshNeeded();
+  const next = { origin: newest.origin, turn: (newest.turn ?? 0) + 1 };
+  const renewed = await obtainByRefresh(context, newest.refreshToken, (refreshToken) =>
+    earlier.keep?.({ ...next, refreshToken }),
   );
+  const { token, claims, refreshToken } = renewed;
+  return { token, expiry: claims.expiry, refreshToken, ...next };
+}
+
+/** What obtaining a token for one user and one cluster takes. @throws what `issuer` and `readCa` throw */
+export async function obtainContext(
+  settings: OidcSettings,
+  username: string,
+  { https, issuer, readCa, now, timeoutMs, signal }: ProviderAccess,
+): Promise<ObtainContext> {
   return {
-    token: renewed.token,
-    expiry: renewed.claims.expiry,
-    refreshToken: renewed.refreshToken,
-    ...next,
+    ...{ settings, username, issuer: await issuer(settings), https, now, timeoutMs },
+    ...(settings.caFile !== undefined && { ca: readCa(settings.caFile) }),
+    ...(signal && { signal }),
   };
 }
 
 /**
- * With a refresh token that is not the portal's: each of the two may renew, and end, without the other. So
- * the portal's is never used: where it is single-use, the portal's session would end with it.
+ * With a refresh token that belongs to this cluster alone, portal and cluster can each renew, and end,
+ * without the other. So the portal's refresh token is never used here: if it is single-use, the portal's
+ * session would end.
  */
-async function ownLogin(
+async function tokenWithOwnRefresh(
   context: ObtainContext,
-  given: LoginTokens,
-  { stored, now, keep }: VerifyDeps,
-): Promise<VerifiedLogin> {
+  tokens: OnDemandTokens,
+  { stored, keep }: EarlierTokens,
+): Promise<RenewableToken> {
   try {
-    return ownResult(await obtainToken(context, given));
+    return withOwnRefreshToken(await obtainToken(context, tokens));
   } catch (error) {
     if (!hasCode(error, 'token-expired')) throw error;
     const { own, refreshToken, origin, token = '', expiry = 0, turn = 0 } = stored ?? {};
     if (own !== true || refreshToken === undefined || origin === undefined) throw error;
-    if (isFresh({ expiry }, now())) return { token, expiry, refreshToken, origin, turn, own };
+    if (isFresh({ expiry }, context.now()))
+      return { token, expiry, refreshToken, origin, turn, own };
     const next = { origin, turn: turn + 1, own };
     const renewed = await obtainByOwnRefresh(context, refreshToken, (newest) =>
       keep?.({ ...next, refreshToken: newest }),
@@ -145,16 +144,11 @@ async function ownLogin(
   }
 }
 
-function ownResult({ token, claims, ownRefreshToken }: ObtainedToken): VerifiedLogin {
+function withOwnRefreshToken({ token, claims, ownRefreshToken }: ObtainedToken): RenewableToken {
   const { expiry } = claims;
   if (ownRefreshToken === undefined) return { token, expiry };
-  return {
-    token,
-    expiry,
-    refreshToken: ownRefreshToken,
-    origin: originOf(ownRefreshToken),
-    own: true,
-  };
+  const origin = originOf(ownRefreshToken);
+  return { token, expiry, refreshToken: ownRefreshToken, origin, own: true };
 }
 
 function hasCode(error: unknown, code: ErrorCode): boolean {
@@ -164,33 +158,26 @@ function hasCode(error: unknown, code: ErrorCode): boolean {
 const longEnoughSeconds = 120;
 
 function refreshNeeded(): BerthError {
-  return new BerthError('the token of the login has ended', {
+  return new BerthError('the portal’s token has expired', {
     code: 'refresh-needed',
     exit: 'temporary',
     hint: 'It is renewed with the refresh token, under a lock.',
   });
 }
 
-/** The portal's refresh token, or what came of it since. */
-function heirOf(
+/** The portal's refresh token, or its newest known descendant. */
+function newestRefreshToken(
   refreshToken: string | undefined,
-  { stored, cached, heirs = [] }: VerifyDeps,
-): Heir | undefined {
+  { stored, cached, descendants = [] }: EarlierTokens,
+): DescendantToken | undefined {
   if (refreshToken === undefined) return undefined;
-  const given: Heir = { refreshToken, origin: originOf(refreshToken) };
-  const inFile = cached?.refresh?.by === 'plugin' ? cached.refresh : {};
+  const given: DescendantToken = { refreshToken, origin: originOf(refreshToken) };
   const { origin, turn, ...newest } =
-    newestHeir(given.origin, [stored ?? {}, inFile, ...heirs, given]) ?? given;
+    newestDescendant(given.origin, [
+      stored ?? {},
+      pluginRefresh(cached) ?? {},
+      ...descendants,
+      given,
+    ]) ?? given;
   return { refreshToken: newest.refreshToken, origin, ...(turn !== undefined && { turn }) };
-}
-
-function present(tokens: LoginTokens): LoginTokens {
-  return Object.fromEntries(
-    Object.entries(tokens).filter(([, value]) => value !== undefined && value !== ''),
-  );
-}
-
-/** What a refresh token's heirs are known by: SHA-256 in hex. */
-export function originOf(refreshToken: string): string {
-  return createHash('sha256').update(refreshToken).digest('hex');
 }

@@ -1,8 +1,8 @@
-import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
+import type { ClusterSettings } from '../config/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
 import { obtainByOwnRefresh, obtainByRefresh } from '../credentials/oidc/obtain-token.ts';
 import { restartWebServer } from '../credentials/oidc/portal-advice.ts';
-import { newestHeir, siblings } from '../credentials/refresh-token-lineage.ts';
+import { newestDescendant, siblings } from '../credentials/refresh-token-lineage.ts';
 import { renewOnce } from '../credentials/renew-once.ts';
 import {
   forgetFormer,
@@ -11,36 +11,31 @@ import {
   storeLock,
   storePath,
 } from '../credentials/root-store.ts';
-import type { Issuer } from '../credentials/oidc/issuer.ts';
+import { obtainContext, type ProviderAccess } from '../credentials/renewable-token.ts';
 import { BerthError } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import type { HttpsClient } from '../system/https-request.ts';
-import type { MintToken } from '../credentials/credential-files.ts';
+import type { MintToken } from '../credentials/cluster-credential.ts';
 
-export interface RefreshDeps {
+export interface RefreshDeps extends Omit<ProviderAccess, 'timeoutMs' | 'signal'> {
   readonly stateDir: string;
-  /** The site's configuration: read only when a token has come to its end. */
+  /** The site's configuration: read only when a token has expired. */
   readonly clusters: () => Promise<readonly ClusterSettings[]>;
-  readonly https: HttpsClient;
-  readonly issuer: (settings: OidcSettings) => Promise<Issuer>;
-  readonly readCa: (caFile: string) => string;
-  readonly mintToken?: MintToken;
-  /** The name that a UID has now (`nameOfUid`). */
+  readonly mintToken: MintToken;
+  /** The account name of a UID now (`nameOfUid`). */
   readonly nameOf: (uid: number) => Promise<string | undefined>;
-  /** Seconds since the epoch. */
-  readonly now: () => number;
 }
 
-/** Refresh and exchange are two requests; together they stay below what a lock's owner is given. */
+/** For each of at most two requests; both together take less than the 20 s that `renewOnce` allows. */
 const timeoutMs = 6_000;
 
 /**
- * What the broker does for a user: a token for a cluster, fresh from the store or from the issuer.
- * The client's secret and the refresh token stay here.
+ * The broker's answer to a user: a valid token for a cluster, from root's store or from the issuer. The
+ * client secret and the refresh token stay in this process.
  *
- * A UID may have been given to another person since the login: then there is nothing of the former one.
+ * If the UID has been given to another person since the hook ran, the stored credentials of the former
+ * one are removed.
  *
- * @param uid Who asks; known by the kernel, never from the request.
+ * @param uid of the client, from the kernel, never from the request
  * @throws {BerthError} `credential-missing`, `user-unknown`, `cluster-unknown`, and what `nameOf`,
  *   `renewOnce`, `obtainByRefresh` and `readStored` throw.
  */
@@ -51,7 +46,7 @@ export async function refreshForUser(
 ): Promise<{ readonly token: string; readonly expiry: number }> {
   const path = storePath(deps.stateDir, uid, clusterName);
   const name = await deps.nameOf(uid);
-  if (name === undefined) throw unknown(uid);
+  if (name === undefined) throw unknownUid(uid);
   await forgetFormer(deps.stateDir, uid, name);
   const stored = readStored(path);
   if (stored?.username !== name) throw missing(clusterName);
@@ -63,7 +58,7 @@ export async function refreshForUser(
     throw new BerthError(`the cluster ${clusterName} is no longer configured`, {
       code: 'cluster-unknown',
       exit: 'config',
-      hint: 'Look at OnDemand’s clusters.d on the portal’s host.',
+      hint: 'Check OnDemand’s clusters.d on the portal’s host.',
     });
   }
   const { token, expiry } = await renewOnce(
@@ -92,38 +87,25 @@ async function renew(
   deps: RefreshDeps,
 ): Promise<StoredCredential> {
   const settings = cluster.credentials;
-  if (settings.mode === 'service-account' && deps.mintToken !== undefined) {
+  if (settings.mode === 'service-account')
     return { ...current, ...(await deps.mintToken(cluster, { name: current.username, uid })) };
-  }
   const { origin } = current;
-  const heirs = [current, ...(await siblings(path)).map((sibling) => readStored(sibling) ?? {})];
-  const heir = origin === undefined ? undefined : newestHeir(origin, heirs);
-  if (settings.mode !== 'oidc' || heir === undefined) throw missing(cluster.name);
+  const others = (await siblings(path)).map((sibling) => readStored(sibling) ?? {});
+  const newest = origin === undefined ? undefined : newestDescendant(origin, [current, ...others]);
+  if (settings.mode !== 'oidc' || newest === undefined) throw missing(cluster.name);
 
-  const turn = (heir.turn ?? 0) + 1;
-  const context = {
-    settings,
-    username: current.username,
-    issuer: await deps.issuer(settings),
-    https: deps.https,
-    now: deps.now,
-    timeoutMs,
-    ...(settings.caFile !== undefined && { ca: deps.readCa(settings.caFile) }),
-  };
+  const turn = (newest.turn ?? 0) + 1;
+  const context = await obtainContext(settings, current.username, { ...deps, timeoutMs });
   const obtain = current.own === true ? obtainByOwnRefresh : obtainByRefresh;
-  const renewed = await obtain(context, heir.refreshToken, (refreshToken) =>
-    writeAtomically(path, JSON.stringify({ ...current, refreshToken, turn }), { mode: 0o600 }),
+  const { token, claims, refreshToken } = await obtain(context, newest.refreshToken, (next) =>
+    writeAtomically(path, JSON.stringify({ ...current, refreshToken: next, turn }), {
+      mode: 0o600,
+    }),
   );
-  return {
-    ...current,
-    token: renewed.token,
-    expiry: renewed.claims.expiry,
-    refreshToken: renewed.refreshToken,
-    turn,
-  };
+  return { ...current, token, expiry: claims.expiry, refreshToken, turn };
 }
 
-function unknown(uid: number): BerthError {
+function unknownUid(uid: number): BerthError {
   return new BerthError(`there is no account with UID ${uid}`, {
     code: 'user-unknown',
     exit: 'temporary',
@@ -132,9 +114,9 @@ function unknown(uid: number): BerthError {
 }
 
 function missing(cluster: string): BerthError {
-  return new BerthError(`there is no login of this user for the cluster ${cluster}`, {
+  return new BerthError(`there is no stored credential of this user for the cluster ${cluster}`, {
     code: 'credential-missing',
     exit: 'permission',
-    hint: `${restartWebServer}: that makes one.`,
+    hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

@@ -9,7 +9,7 @@ import { installedPath } from '../installed-path.ts';
  * @throws {BerthError} `broker-no-systemd`, `broker-not-started`: worth a warning, not a failed
  *   login, since the credential just written works until its token ends.
  */
-export async function ensureBroker(
+export async function openBrokerSocket(
   uid: number,
   {
     timeoutMs = 3_000,

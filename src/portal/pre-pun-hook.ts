@@ -1,17 +1,19 @@
-import type { ClusterSettings } from '../config/settings.ts';
-import { asBerthError, type BerthError } from '../errors.ts';
-import { lookupUser } from '../identity/nss.ts';
-import type { Logger } from '../log.ts';
-import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
-import { asRoot } from '../system/as-user.ts';
-import { type Deadline, deadlineIn } from '../system/deadline.ts';
+import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
+import type { BrokenCluster } from '../config/site-parts.ts';
 import { readingOnce, type AccessDeps } from '../clusters/admin-access.ts';
-import { bootstrapUser } from '../clusters/bootstrap-user.ts';
-import { giveCredentials, type GivenCredentials } from './issue-credentials.ts';
+import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, type ClusterOutcome } from '../clusters/each-cluster.ts';
-import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
 import { mintUserToken } from '../clusters/user-token.ts';
+import type { OnDemandTokens } from '../credentials/renewable-token.ts';
+import { asBerthError, type BerthError } from '../errors.ts';
+import { lookupUser } from '../identity/nss.ts';
+import type { User } from '../identity/user.ts';
+import type { Logger } from '../log.ts';
+import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
+import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
+import { asRoot } from '../system/as-user.ts';
+import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import {
   claimSilentClusters,
   clustersDue,
@@ -21,133 +23,162 @@ import {
   rememberSilentClusters,
   type SilentClusters,
 } from './cluster-backoff.ts';
-import type { LoginTokens } from '../credentials/renewable-token.ts';
+import { issueCredentials, type IssuedCredentials } from './issue-credentials.ts';
 
-export interface LoginInput {
+export interface HookInput {
   readonly username: string;
   readonly files: SettingsFiles;
-  /** Which of the hook's two jobs are wanted: OSC has a script for each. */
+  /** Which of the hook's two jobs to do: OSC has a script for each. */
   readonly parts: { readonly bootstrap: boolean; readonly credentials: boolean };
-  readonly tokens: LoginTokens;
+  readonly tokens: OnDemandTokens;
   readonly log: Logger;
   /** Seconds since the epoch. */
   readonly now: () => number;
 }
 
 /**
- * What OnDemand's pre-PUN hook is for: the user's namespace on every cluster, and credentials in the
- * user's kubeconfig. Everything that goes wrong is logged where it happens and costs its own part
- * only.
+ * OnDemand's pre-PUN hook: creates the user's namespace on every cluster and writes credentials for the
+ * user's kubectl. An error is logged where it happens and affects only its own cluster or file.
  *
- * @returns The first error, for the exit code; nothing where all went well.
- * @throws {BerthError} What concerns the whole site or the user: configuration, an unknown account.
+ * @returns the first error, for the exit code; undefined on success
+ * @throws {BerthError} if the site's configuration is invalid or the account is unknown
  */
-export async function login(input: LoginInput): Promise<BerthError | undefined> {
-  const { settings, broken } = await loadSettings(input.files);
-  const log = input.log.with({ user: input.username });
+export async function prePunHook(input: HookInput): Promise<BerthError | undefined> {
+  const hook = await readSettingsAndUser(input);
+  const choice = await chooseClusters(hook);
+  const bootstraps = startBootstraps(hook, choice);
+  // The connections are being opened; what follows is done while the servers answer.
+  await new Promise(setImmediate);
+  const credentials = await writeCredentials(hook, choice, bootstraps);
+  return recordAndReport(hook, choice, bootstraps, credentials);
+}
+
+interface Hook extends Omit<HookInput, 'files' | 'username'> {
+  readonly settings: SiteSettings;
+  readonly broken: readonly BrokenCluster[];
+  readonly user: User;
+  readonly deadline: Deadline;
+  /** What the last hook of this user recorded. */
+  readonly record: LoginRecord;
+  readonly access: AccessDeps & { readonly read: (file: string) => string };
+}
+
+async function readSettingsAndUser({ username, files, ...input }: HookInput): Promise<Hook> {
+  const { settings, broken } = await loadSettings(files);
+  const log = input.log.with({ user: username });
   for (const { code, message, file } of settings.warnings) log.warning(message, { code, file });
   for (const { cluster, error } of broken) log.error(error, { cluster });
 
-  const user = lookupUser(input.username, settings);
+  const user = lookupUser(username, settings);
   const deadline = deadlineIn(settings.deadlineMs);
-  const record = readLoginRecord(settings.stateDir, user.name);
-  const read = readingOnce();
-  const access: AccessDeps = {
-    stateDir: settings.stateDir,
+  const { stateDir, clusters } = settings;
+  const access = {
+    stateDir,
     remember: true,
     documents: new Map(),
-    read,
+    read: readingOnce(),
     deadline: deadline.signal,
-    clusterCount: settings.clusters.length,
+    clusterCount: clusters.length,
   };
-  const names = settings.clusters.map(({ name }) => name);
-  const silent: SilentClusters =
-    names.length > 1 ? readSilentClusters(settings.stateDir) : new Map<string, number>();
-  const skipped = clustersToSkip(silent, names, input.now());
-  const asked = settings.clusters.filter(({ name }) => !skipped.has(name));
-  const reached = new Set<string>();
-  const connected = new Map(asked.map((cluster) => [cluster, Promise.withResolvers<boolean>()]));
-  const due = input.parts.bootstrap ? clustersDue(silent, names, input.now()) : [];
-  if (due.length > 0)
-    await keep('which clusters are asked', { log, deadline }, () =>
-      claimSilentClusters(settings.stateDir, silent, due, input.now()),
-    );
-  const bootstraps = input.parts.bootstrap
-    ? bootstrapUser({
-        user,
-        clusters: asked,
-        now: input.now(),
-        known: record.clusters,
-        deadline,
-        access,
-        log,
-        onConnected: (cluster) => {
-          reached.add(cluster.name);
-          connected.get(cluster)?.resolve(true);
-        },
-      })
-    : [];
-  const bootstrapOf = (
-    cluster: ClusterSettings,
-  ): Promise<ClusterOutcome<ReconcileResult>> | undefined => bootstraps[asked.indexOf(cluster)];
-  // The connections are on their way first: what comes now is done while the servers work.
-  await new Promise(setImmediate);
-  const [bootstrapped, given] = await Promise.all([
-    Promise.all(bootstraps),
-    input.parts.credentials
-      ? giveCredentials({
-          user,
-          settings,
-          tokens: input.tokens,
-          knownDigests: record.kubeconfigs ?? {},
-          reached: async (cluster) => {
-            const { name, credentials } = cluster;
-            // Such a token is made by the cluster.
-            if (skipped.has(name) && credentials.mode === 'service-account') return false;
-            if (!input.parts.bootstrap || record.clusters.includes(name)) return true;
-            const made = bootstrapOf(cluster)?.then(({ result }) => result !== undefined) ?? false;
-            return Promise.race([made, connected.get(cluster)?.promise ?? made]);
-          },
-          mintToken: async (cluster) => {
-            // The account is among the objects of the bootstrap, which also sees whose it is.
-            const made = await bootstrapOf(cluster);
-            return mintUserToken(cluster, user, { ...access, owned: made?.result !== undefined });
-          },
-          readCa: read,
-          deadline,
-          log,
-          now: input.now,
-        })
-      : noCredentials,
-  ]);
-  for (const outcome of bootstrapped) logBootstrap(log, outcome);
-  const missed = settings.clusters.filter(
-    ({ name, credentials }) =>
-      skipped.has(name) && (input.parts.bootstrap || credentials.mode === 'service-account'),
-  );
-  const notAsked = missed.length === 0 ? [] : [clustersSkipped(missed.map(({ name }) => name))];
-  for (const error of notAsked) log.error(error);
-  const errors = new Map(
-    bootstrapped.flatMap(({ cluster, error }) => (error ? [[cluster.name, error]] : [])),
-  );
-  if (errors.size > 0 || silent.size > 0)
-    await keep('which clusters are away', { log, deadline }, () =>
-      rememberSilentClusters(
-        settings.stateDir,
-        { configured: names, reached, errors },
-        input.now(),
-      ),
-    );
-  const made = bootstrapped.flatMap(({ cluster, result }) => (result ? [cluster.name] : []));
-  const next = nextRecord(record, made, given);
-  if (JSON.stringify(next) !== JSON.stringify(record))
-    await keep('the login', { log, deadline }, () =>
-      writeLoginRecord(settings.stateDir, user.name, next),
-    );
-  return [...broken.map(({ error }) => error), ...errors.values(), ...notAsked, ...given.errors][0];
+  const record = readLoginRecord(stateDir, user.name);
+  return { ...input, log, settings, broken, user, deadline, record, access };
 }
 
-const noCredentials: GivenCredentials = { errors: [] };
+interface ClusterChoice {
+  readonly contacted: readonly ClusterSettings[];
+  /** Names of the clusters that a recent hook could not reach; this one does not try. */
+  readonly skipped: ReadonlySet<string>;
+  readonly unreachable: SilentClusters;
+}
+
+async function chooseClusters(hook: Hook): Promise<ClusterChoice> {
+  const { stateDir, clusters } = hook.settings;
+  const names = clusters.map(({ name }) => name);
+  const unreachable: SilentClusters =
+    names.length > 1 ? readSilentClusters(stateDir) : new Map<string, number>();
+  const skipped = clustersToSkip(unreachable, names, hook.now());
+  const due = hook.parts.bootstrap ? clustersDue(unreachable, names, hook.now()) : [];
+  if (due.length > 0)
+    await keep(hook, 'which clusters are asked', () =>
+      claimSilentClusters(stateDir, unreachable, due, hook.now()),
+    );
+  return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, unreachable };
+}
+
+/** The bootstraps that run, by the names of their clusters. */
+type Bootstraps = ReadonlyMap<string, RunningBootstrap>;
+
+function startBootstraps(hook: Hook, { contacted }: ClusterChoice): Bootstraps {
+  if (!hook.parts.bootstrap) return new Map();
+  const input = { ...hook, now: hook.now(), known: hook.record.clusters };
+  return new Map(contacted.map((cluster) => [cluster.name, bootstrapUser(cluster, input)]));
+}
+
+async function writeCredentials(
+  hook: Hook,
+  { skipped }: ClusterChoice,
+  bootstraps: Bootstraps,
+): Promise<IssuedCredentials> {
+  if (!hook.parts.credentials) return { errors: [] };
+  return issueCredentials({
+    ...hook,
+    read: hook.access.read,
+    isReachable: async ({ name, credentials }) => {
+      // The cluster itself issues such a token.
+      if (skipped.has(name) && credentials.mode === 'service-account') return false;
+      if (!hook.parts.bootstrap || hook.record.clusters.includes(name)) return true;
+      return (await bootstraps.get(name)?.connected) ?? false;
+    },
+    mintToken: async (cluster) => {
+      // The bootstrap creates the ServiceAccount, and checks whose namespace it is.
+      const bootstrap = await bootstraps.get(cluster.name)?.outcome;
+      const owned = bootstrap?.result !== undefined;
+      return mintUserToken(cluster, hook.user, { ...hook.access, owned });
+    },
+  });
+}
+
+/** Logs the outcomes, and records for the next hook what this one has learned. */
+async function recordAndReport(
+  hook: Hook,
+  { skipped, unreachable }: ClusterChoice,
+  bootstraps: Bootstraps,
+  { errors: credentialErrors, kubeconfigs = hook.record.kubeconfigs }: IssuedCredentials,
+): Promise<BerthError | undefined> {
+  const { settings, parts, record, log } = hook;
+  const { stateDir, clusters } = settings;
+  const errors = new Map<string, BerthError>();
+  const seen = new Set(record.clusters);
+  const reached = new Set<string>();
+  for (const [name, { connected, outcome }] of bootstraps) {
+    const { result, error } = await outcome;
+    logBootstrap(log, await outcome);
+    if (await connected) reached.add(name);
+    if (error !== undefined) errors.set(name, error);
+    if (result !== undefined) seen.add(name);
+  }
+  const missed = clusters.filter(
+    ({ name, credentials }) =>
+      skipped.has(name) && (parts.bootstrap || credentials.mode === 'service-account'),
+  );
+  const skip = missed.length === 0 ? [] : [clustersSkipped(missed.map(({ name }) => name))];
+  for (const error of skip) log.error(error);
+
+  if (errors.size > 0 || unreachable.size > 0)
+    await keep(hook, 'which clusters are unreachable', () => {
+      const configured = clusters.map(({ name }) => name);
+      rememberSilentClusters(stateDir, { configured, reached, errors }, hook.now());
+    });
+  const next = { clusters: [...seen].sort(), ...(kubeconfigs && { kubeconfigs }) };
+  if (JSON.stringify(next) !== JSON.stringify(record))
+    await keep(hook, 'what this hook did', () => writeLoginRecord(stateDir, hook.user.name, next));
+  return [
+    ...hook.broken.map(({ error }) => error),
+    ...errors.values(),
+    ...skip,
+    ...credentialErrors,
+  ][0];
+}
 
 function logBootstrap(
   log: Logger,
@@ -163,28 +194,13 @@ function logBootstrap(
   });
 }
 
-function nextRecord(
-  before: LoginRecord,
-  made: readonly string[],
-  { kubeconfigs = before.kubeconfigs }: Pick<LoginRecord, 'kubeconfigs'>,
-): LoginRecord {
-  return {
-    clusters: [...new Set([...before.clusters, ...made])].sort(),
-    ...(kubeconfigs === undefined ? {} : { kubeconfigs }),
-  };
-}
-
-/** Writes what only makes the next login faster: where that fails, a warning is all. */
-async function keep(
-  what: string,
-  { log, deadline }: { readonly log: Logger; readonly deadline: Deadline },
-  write: () => void,
-): Promise<void> {
+/** Writes what only makes the next hook faster: a failure is a warning. */
+async function keep({ log, deadline }: Hook, what: string, write: () => void): Promise<void> {
   try {
-    // Root's turn does not come while a home hangs.
+    // `asRoot` waits while a file system with homes hangs.
     await beforeDeadline(asRoot(write), deadline);
   } catch (thrown) {
-    const error = asBerthError(thrown, `remembering ${what}`);
-    log.warning(error.message, { code: error.code });
+    const { message, code } = asBerthError(thrown, `recording ${what}`);
+    log.warning(message, { code });
   }
 }

@@ -2,17 +2,18 @@ import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger, type Logger } from '../log.ts';
 import { leanStart } from '../system/lean-start.ts';
 import { stderrSink } from '../system/leave.ts';
-import { login, type LoginInput } from './pre-pun-hook.ts';
-import { portalTokens } from './portal-tokens.ts';
+import type { OnDemandTokens } from '../credentials/renewable-token.ts';
+import { prePunHook, type HookInput } from './pre-pun-hook.ts';
 
-export type HookRequest = Pick<LoginInput, 'username' | 'files' | 'parts'>;
+export type HookRequest = Pick<HookInput, 'username' | 'files' | 'parts'>;
 
 /**
- * One run of a hook, from its words and environment to its exit code. The log goes to standard error. Where
- * the hook succeeds nginx_stage drops it, and where it fails makes one long line of all of it; so what is
- * more than information is written to syslog here, line by line.
+ * Runs a hook, from its arguments and environment to its exit code. The log goes to standard error, which
+ * nginx_stage discards if the hook succeeds and writes as one long line if it fails. So warnings and
+ * errors are also written to syslog, line by line.
  *
- * @param read Makes a request of the arguments; what it throws is an error of usage.
+ * @param read parses the arguments; whatever it throws becomes an error of usage
+ * @returns the exit code, of the first error
  */
 export async function runHook(
   read: () => HookRequest,
@@ -20,13 +21,13 @@ export async function runHook(
 ): Promise<number> {
   leanStart(env);
   const write = stderrSink();
-  const noted: string[] = [];
+  const problems: string[] = [];
   const log = logfmtLogger((line) => {
     write(line);
-    if (!line.startsWith('level=info')) noted.push(line);
+    if (!line.startsWith('level=info')) problems.push(line);
   });
   const exitCode = await run(read, env, log);
-  if (noted.length > 0) await noteInSyslog(noted);
+  if (problems.length > 0) await writeToSyslog(problems);
   return exitCode;
 }
 
@@ -36,7 +37,7 @@ async function run(
   log: Logger,
 ): Promise<number> {
   try {
-    const failed = await login({
+    const failed = await prePunHook({
       ...hookRequest(read),
       tokens: portalTokens(env),
       log,
@@ -50,13 +51,31 @@ async function run(
   }
 }
 
-/** Loaded where there is something to say: a login that is well pays nothing for it. */
-async function noteInSyslog(lines: readonly string[]): Promise<void> {
+/**
+ * The tokens of the portal's session: nginx_stage sets `OOD_` and the names of `pun_pre_hook_exports`,
+ * where both `OIDC_ACCESS_TOKEN` and mod_auth_openidc's own `OIDC_access_token` work. An empty variable
+ * counts as absent.
+ */
+function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDemandTokens {
+  const token = (name: string): string | undefined =>
+    [env[`OOD_OIDC_${name.toUpperCase()}`], env[`OOD_OIDC_${name}`]].find((value) => value);
+  const [accessToken, idToken, refreshToken] = ['access_token', 'id_token', 'refresh_token'].map(
+    token,
+  );
+  return {
+    ...(accessToken && { accessToken }),
+    ...(idToken && { idToken }),
+    ...(refreshToken && { refreshToken }),
+  };
+}
+
+/** The module is loaded only if needed: a hook without errors does not pay for it. */
+async function writeToSyslog(lines: readonly string[]): Promise<void> {
   const { syslog } = await import('../system/syslog.ts');
   for (const line of lines) await syslog(line);
 }
 
-/** What `read` makes of the arguments; whatever it throws becomes an error of usage. */
+/** Parses the arguments; whatever `read` throws becomes an error of usage. */
 export function hookRequest<Request>(read: () => Request): Request {
   try {
     return read();
@@ -79,6 +98,7 @@ export function oscArguments([username, hookEnvFile, ...rest]: readonly string[]
   if (username === undefined || username === '') throw usageError('the user name is missing');
   if (hookEnvFile === undefined || hookEnvFile === '')
     throw usageError('the path of hook.env is missing');
-  if (rest.length > 0) throw usageError(`there are ${rest.length} arguments too many`);
+  if (rest.length > 0)
+    throw usageError(`${rest.length} arguments too many: USER HOOK_ENV is expected`);
   return { username, files: { hookEnvFile } };
 }

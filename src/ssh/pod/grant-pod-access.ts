@@ -175,13 +175,11 @@ async function grant(
   cluster: SessionCluster,
   deps: AccessDeps & { readonly known: readonly string[] },
 ): Promise<PodAccess> {
-  const [made] = bootstrapUser({
-    ...{ user, clusters: [cluster], now: now() / 1000, known: deps.known, access: deps, log },
+  const { error } = await bootstrapUser(cluster, {
+    ...{ user, now: now() / 1000, known: deps.known, access: deps, log },
     deadline: deadlineIn(patienceMs),
-    onConnected: () => undefined,
-  });
-  const outcome = await made;
-  if (outcome?.error !== undefined) throw outcome.error;
+  }).outcome;
+  if (error !== undefined) throw error;
   const server = await adminAccess(cluster, deps);
   const client = apiClient(server, deps.deadline);
   try {

@@ -70,7 +70,7 @@ export class BrokerHost {
     await writePasswd(join(this.folder, 'etc/passwd'), users);
   }
 
-  /** What the hook does at a login (`ensureBroker`). */
+  /** What the hook does at a login (`openBrokerSocket`). */
   async open(uid: number): Promise<void> {
     const unit = `berth-broker@${uid}.socket`;
     const said = await this.systemctl('start', unit);

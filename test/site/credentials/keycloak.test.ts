@@ -8,12 +8,13 @@ import { credentialCachePath } from '../../../src/credentials/credential-cache.t
 import { storePath } from '../../../src/credentials/root-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { loadSettings } from '../../../src/settings/load-site.ts';
+import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
+import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import {
-  prepareCredentials,
-  type PreparedCredentials,
-} from '../../../src/credentials/credential-files.ts';
-import type { LoginTokens } from '../../../src/credentials/renewable-token.ts';
-import { writeCredentials } from '../../../src/credentials/cluster-credential.ts';
+  obtainContext,
+  type OnDemandTokens,
+  renewableToken,
+} from '../../../src/credentials/renewable-token.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -103,9 +104,9 @@ const publicClient = (): OidcSettings => {
 };
 
 /** What the hook does with a login's tokens. */
-async function give(credentials: OidcSettings, tokens: LoginTokens): Promise<PreparedCredentials> {
+async function give(credentials: OidcSettings, tokens: OnDemandTokens): Promise<CredentialFiles> {
   const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
-  return await writeCredentials(person, { ...cluster, credentials }, tokens, {
+  return await clusterCredential(person, { ...cluster, credentials }, tokens, {
     stateDir,
     kubeCredentialCommand: plugin,
     https: httpsRequest,
@@ -118,6 +119,7 @@ async function give(credentials: OidcSettings, tokens: LoginTokens): Promise<Pre
     now: () => Date.now() / 1000,
     timeoutMs: 5_000,
     lockWaitMs: 5_000,
+    mintToken: () => Promise.reject(new Error('not a ServiceAccount')),
   });
 }
 
@@ -132,7 +134,7 @@ async function expire(file: string): Promise<void> {
 }
 
 /** The user's own kubectl, with the user entry that the hook writes. */
-async function whoami(prepared: PreparedCredentials): Promise<string> {
+async function whoami(prepared: CredentialFiles): Promise<string> {
   // Twenty at once must not read what another one is writing.
   const file = join(folder, `kubeconfig-${randomUUID()}`);
   const kubeconfig = {
@@ -174,7 +176,7 @@ describe("the portal's tokens of a real login", () => {
 
   it('are refused when one was handed over in place of the other', async () => {
     const { accessToken, idToken, refreshToken } = await login('kubernetes-public');
-    const swapped = (tokens: LoginTokens) => expect(give(publicClient(), tokens)).rejects;
+    const swapped = (tokens: OnDemandTokens) => expect(give(publicClient(), tokens)).rejects;
     await swapped({ idToken: accessToken }).toMatchObject({ code: 'token-type' });
     await swapped({ idToken: String(refreshToken) }).toMatchObject({ code: 'token-algorithm' });
     const access: OidcSettings = { ...publicClient(), token: 'access' };
@@ -206,21 +208,18 @@ describe("the portal's tokens of a real login", () => {
       return httpsRequest(request);
     };
     const source = { issuer: site.keycloak.issuer, stateDir, ca: site.ca.pem };
-    const deps = {
-      kubeCredentialCommand: plugin,
+    const context = await obtainContext(publicClient(), user, {
       https,
       issuer: () => openIssuer(source, { https, now, timeoutMs: 5_000 }),
       readCa: () => site.ca.pem,
       now,
       timeoutMs: 5_000,
-    };
-    const settings = { ...cluster, credentials: publicClient() };
-    const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
-    const alone = prepareCredentials(person, settings, { idToken }, deps);
+    });
+    const alone = renewableToken(context, { idToken });
     await expect(alone).rejects.toMatchObject({ code: 'token-expired' });
-    const prepared = await prepareCredentials(person, settings, { idToken, refreshToken }, deps);
-    expect(prepared.cacheFile?.contents.token).not.toBe(idToken);
-    expect(prepared.cacheFile?.contents.refresh).not.toMatchObject({ refreshToken });
+    const renewed = await renewableToken(context, { idToken, refreshToken });
+    expect(renewed.token).not.toBe(idToken);
+    expect(renewed.refreshToken).not.toBe(refreshToken);
   });
 });
 

@@ -5,9 +5,10 @@ import type { OidcSettings } from '../../../src/config/settings.ts';
 import { type StoredCredential, storePath } from '../../../src/credentials/root-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import {
-  type LoginTokens,
-  verifiedLogin,
-  type VerifiedLogin,
+  obtainContext,
+  type OnDemandTokens,
+  renewableToken,
+  type RenewableToken,
 } from '../../../src/credentials/renewable-token.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
@@ -114,7 +115,10 @@ describe('at the end of the session at the provider', () => {
 
 describe('a portal whose access token has ended', () => {
   /** The hook's part of it, at a time when the token has ended, which Keycloak makes none of. */
-  const lateLogin = (tokens: LoginTokens, stored?: StoredCredential): Promise<VerifiedLogin> => {
+  const lateLogin = async (
+    tokens: OnDemandTokens,
+    stored?: StoredCredential,
+  ): Promise<RenewableToken> => {
     let late = 400;
     const now = () => Date.now() / 1000 + late;
     const https: HttpsClient = (request) => {
@@ -130,14 +134,14 @@ describe('a portal whose access token has ended', () => {
       ...{ ownRefreshToken: true, usernameClaim: 'preferred_username', clockSkewSeconds: 60 },
     };
     const source = { issuer, stateDir: portal.files.stateDir, ca: site.ca.pem };
-    return verifiedLogin({ ...dana, groups: [], shell: '/bin/sh' }, settings, tokens, {
+    const context = await obtainContext(settings, dana.name, {
       https,
       issuer: () => openIssuer(source, { https, now, timeoutMs: 5_000 }),
       readCa: () => site.ca.pem,
       now,
       timeoutMs: 5_000,
-      ...(stored && { stored }),
     });
+    return renewableToken(context, tokens, stored && { stored });
   };
 
   it('never spends the refresh token of the portal', async () => {

@@ -9,9 +9,9 @@ import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import { loadSettings } from '../../../src/settings/load-site.ts';
-import type { PreparedCredentials } from '../../../src/credentials/credential-files.ts';
+import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import { storePath } from '../../../src/credentials/root-store.ts';
-import { writeCredentials } from '../../../src/credentials/cluster-credential.ts';
+import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { User } from '../../../src/identity/user.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
@@ -84,10 +84,10 @@ async function configure(): Promise<string> {
 }
 
 /** What the hook does at a login. */
-async function login(user: User, change: Partial<OidcSettings> = {}): Promise<PreparedCredentials> {
+async function login(user: User, change: Partial<OidcSettings> = {}): Promise<CredentialFiles> {
   const { idToken, refreshToken } = await provider.login('ann', confidentialClient);
   const credentials = { ...cluster.credentials, ...change } as OidcSettings;
-  return await writeCredentials(
+  return await clusterCredential(
     user,
     { ...cluster, credentials },
     { idToken, refreshToken },
@@ -104,6 +104,7 @@ async function login(user: User, change: Partial<OidcSettings> = {}): Promise<Pr
       now: () => Date.now() / 1000,
       timeoutMs: 2_000,
       lockWaitMs: 2_000,
+      mintToken: () => Promise.reject(new Error('not a ServiceAccount')),
     },
   );
 }
