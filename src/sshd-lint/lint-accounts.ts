@@ -5,25 +5,26 @@ import { checkUserName } from '../identity/nss.ts';
 import { getent } from '../system/getent.ts';
 import { runProgram } from '../system/run-program.ts';
 
+/** Which accounts to lint. */
 export interface AccountQuery {
-  /** Login names; with these or groups, nobody else is looked at. */
+  /** Login names; if these or `groups` are given, only those accounts are linted. */
   readonly users: readonly string[];
   readonly groups: readonly string[];
-  /** Groups whose members are asked for by name: a directory is seldom enumerated. */
+  /** Groups that are looked up by name, since most directory services do not enumerate. */
   readonly mentioned: readonly string[];
-  /** Whom sshd's configuration names, enumerated or not, and of the system or not. */
+  /** Accounts that sshd's configuration names; linted even if they are system accounts or not enumerated. */
   readonly named: NamedAccounts;
 }
 
-/** Accounts of the system itself: they have no keys and no passwords, except for root and whom a site names. */
+/** System accounts are below this UID. They have neither keys nor passwords, so most are not linted. */
 const firstUser = 1000;
 const nobody = 65_534;
 
 /**
- * Root, all people that NSS enumerates or that are members of the mentioned groups, and whoever the
- * configuration names; or only those of the query's users and groups.
+ * The accounts of the query's users and groups. Without those: root, all regular users that NSS enumerates or that
+ * are members of the mentioned groups, and the accounts that the configuration names.
  *
- * @throws `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
+ * @throws {BerthError} `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
  */
 export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]> {
   const { users, groups, mentioned, named } = query;
@@ -48,7 +49,7 @@ export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]>
   const known = new Set(passwd.map(([name]) => name));
   const others = mentioned.flatMap((name) => database.membersOf(name).filter((m) => !known.has(m)));
   passwd.push(...(await entries('passwd', [...new Set(others)])));
-  // Neither in the enumeration nor in a group: their groups may not be either.
+  // Their groups may not be enumerated either, so id(1) is asked for them.
   const byName = named.users.filter(
     (name) => namePattern.test(name) && !passwd.some(([one]) => one === name),
   );
@@ -61,7 +62,7 @@ export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]>
     .filter(({ name }) => namePattern.test(name));
 }
 
-/** What is no pattern, and can be given to sshd in a test. */
+/** Names without wildcards, which `sshd -T -C` accepts. */
 const namePattern = /^[\w@.-]+$/;
 
 function isPerson({ uid }: ProbeAccount): boolean {
@@ -121,7 +122,7 @@ function primaryMembers(
 
 const nssOptions = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' }, maxBuffer: 2 ** 28 };
 
-/** id(1) asks NSS for this one user, so nothing has to be enumerated. */
+/** id(1) asks NSS for one user, so it needs no enumeration. */
 async function groupNames(user: string): Promise<string[]> {
   const { stdout } = await runProgram('/usr/bin/id', ['-Gnz', '--', user], nssOptions);
   return stdout.split('\0').filter((name) => name !== '');
@@ -135,15 +136,15 @@ function userUnknown(name: string): BerthError {
   return new BerthError(`there is no user ${name}`, {
     code: 'user-unknown',
     exit: 'nouser',
-    hint: `Compare with \`getent passwd ${name}\`; a directory service that is down looks the same.`,
+    hint: `Check \`getent passwd ${name}\`. A directory service that is down gives the same result.`,
     fields: { user: name },
   });
 }
 
 function groupEmpty(name: string): BerthError {
-  return new BerthError(`no member of the group ${name} is known`, {
+  return new BerthError(`no account in the group ${name} was found`, {
     code: 'group-empty',
     exit: 'nouser',
-    hint: `Compare with \`getent group ${name}\`, or name an account with --user.`,
+    hint: `Check \`getent group ${name}\`, or name an account with --user.`,
   });
 }

@@ -12,17 +12,17 @@ import {
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 
-/** What is to be looked at in place of what the configuration tells apart. */
+/** Overrides for the connections that the linter chooses. */
 export interface ConnectionWishes {
   readonly users: readonly string[];
   readonly groups: readonly string[];
-  /** Addresses that clients come from. */
+  /** Client addresses. */
   readonly addresses: readonly string[];
-  /** Ports of sshd's side. */
+  /** Ports of sshd. */
   readonly ports: readonly number[];
 }
 
-/** A documentation address (RFC 5737), which no site's Match means. */
+/** An address for documentation (RFC 5737), which no site's Match names. */
 const anywhere: Omit<SshdEndpoint, 'localPort'> = {
   host: 'client.invalid',
   address: '192.0.2.77',
@@ -30,7 +30,7 @@ const anywhere: Omit<SshdEndpoint, 'localPort'> = {
 };
 const stranger: ProbeAccount = { name: 'berth-lint-anybody', uid: 1000, groups: [] };
 
-/** Somebody whom nothing names, from an address that nothing names. */
+/** A user and an address that no configuration names. */
 export const anybody: SshdConnection = {
   ...anywhere,
   localPort: 22,
@@ -38,16 +38,16 @@ export const anybody: SshdConnection = {
   groups: [],
 };
 
-/** A connection that is to be tried. */
+/** A connection to evaluate. */
 export interface ChosenConnection {
   readonly account: Representative;
   readonly connection: SshdConnection;
 }
 
 /**
- * One account of each kind with one endpoint for each set of Match blocks that it can enter.
+ * Chooses one account of each kind, with one endpoint for each set of Match blocks that applies to it.
  *
- * @param listening ports of this host that anybody comes to
+ * @param listening Ports of this host on which any program listens.
  */
 export async function chooseConnections(
   input: ConnectionWishes,
@@ -83,22 +83,22 @@ export async function chooseConnections(
       connection: { ...place, user: account.name, groups: account.groups },
     })),
   );
-  // Whoever names an address or a port wants to see it.
+  // Addresses and ports that were asked for are all evaluated.
   return addresses.length + ports.length > 0 ? probes : distinctConnections(probes, blocks);
 }
 
 /**
- * A directory service is seldom enumerated: where the command is forced by Match, there must be
- * somebody whom no block knows. Where passwd's shell does it, nothing can be said of strangers.
+ * Adds an account that no Match block names, unless a known one is like that: most directory services do not
+ * enumerate. Only if ForceCommand is in Match blocks; nothing is known of the shell of such accounts.
  */
 function withStranger(
   known: readonly ProbeAccount[],
   blocks: readonly MatchBlock[],
 ): readonly ProbeAccount[] {
   const forced = blocks.some(({ forceCommand }) => forceCommand !== undefined);
-  const ofNobody = fittingBlocks(stranger, blocks).join(' ');
+  const unnamed = fittingBlocks(stranger, blocks).join(' ');
   const there = known.some(
-    (account) => account.uid !== 0 && fittingBlocks(account, blocks).join(' ') === ofNobody,
+    (account) => account.uid !== 0 && fittingBlocks(account, blocks).join(' ') === unnamed,
   );
   return forced && !there ? [...known, stranger] : known;
 }

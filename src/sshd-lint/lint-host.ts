@@ -1,4 +1,5 @@
-import { glob, realpath, stat } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/profile/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/finding.ts';
@@ -10,9 +11,9 @@ import { lintedHead } from './linted-text.ts';
 import { writableFindings } from './lint-writable.ts';
 
 /**
- * Berth's login with every name that leads to it.
+ * Berth's login program with all paths that lead to it.
  *
- * @param named what ForceCommand and passwd name: links to the login are among it
+ * @param named Paths in ForceCommand and passwd; some may be links to the login program.
  */
 export async function loginProgram(
   path: string,
@@ -23,9 +24,9 @@ export async function loginProgram(
   return { path, aliases: [...new Set([real, ...links])].filter((one) => one !== path) };
 }
 
-/** The login, what leads to it, what runs it, and every folder above: whoever may write there is every user. */
+/** Checks the login program, its interpreter, the links to it and every directory above them. */
 export async function loginFindings({ path, aliases }: LoginProgram): Promise<SshdFinding[]> {
-  const closedBy = `the file of the installation, root's and mode 0755`;
+  const closedBy = 'reinstalling it, owned by root, mode 0755';
   let head: string;
   try {
     head = await lintedHead(path);
@@ -34,7 +35,7 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
       {
         code: 'login-missing',
         severity: 'weakness',
-        message: `there is no ${path}: nobody whom it is for gets in`,
+        message: `${path} does not exist: no session starts`,
         closedBy,
       },
     ];
@@ -44,10 +45,10 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
     findings.push({
       code: 'login-not-executable',
       severity: 'weakness',
-      message: `users cannot run ${path}`,
+      message: `users cannot execute ${path}: no session starts`,
       closedBy: `chmod 755 ${path}`,
     });
-  // `#!/usr/bin/env -S NODE OPTIONS`, or the program itself.
+  // `#!/usr/bin/env -S NODE OPTIONS`, or the program itself after `#!`.
   const [, interpreter, command] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\/\S+))?/.exec(head) ?? [];
   for (const program of [path, ...aliases, interpreter, command])
     if (program !== undefined)
@@ -56,47 +57,39 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
 }
 
 /**
- * Folders in which somebody else than root can put a file that an Include takes: one that matches the pattern,
- * and each that is on the way to such a file.
+ * Finds directories in which a user other than root can create a file that an Include matches.
  *
- * @param pattern of Include, absolute
+ * @param pattern Absolute pattern of the Include.
  */
 export async function includeFindings(pattern: string): Promise<SshdFinding[]> {
   for (let level = pattern; level !== dirname(level); level = dirname(level)) {
     const [above, name] = [dirname(level), basename(level)];
-    for (const folder of wildcard.test(above) ? await matching(above) : [above]) {
-      const file = join(folder, wildcard.test(name) ? anyName : name);
+    for (const directory of wildcard.test(above) ? globSync(above).sort() : [above]) {
+      const file = join(directory, wildcard.test(name) ? anyName : name);
       const [finding] = await writableFindings(file, 'sshd-config-writable');
       if (finding === undefined) continue;
       const why = finding.message.replace(/^.*?: /, '');
-      return [
-        { ...finding, message: `others than root can add a file to Include ${pattern}: ${why}` },
-      ];
+      const message = `users other than root can add a file to Include ${pattern}: ${why}`;
+      return [{ ...finding, message }];
     }
   }
   return [];
 }
 
 const wildcard = /[*?[]/;
-/** A file that is not there, and that a wildcard would take. */
+/** Name of a file that does not exist, and that a wildcard matches. */
 const anyName = 'berth-lint-any';
-
-async function matching(pattern: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const path of glob(pattern)) found.push(path);
-  return found.sort();
-}
 
 export interface SettingsView {
   readonly sessionNetwork: SshdSample['sessionNetwork'];
   readonly findings: readonly SshdFinding[];
 }
 
-/** What the profiles say of the network, and whether anybody else could have written them. */
+/** The networks of the profiles, and findings about ssh.yml and the profiles. */
 export async function settingsView(configFile: string): Promise<SettingsView> {
   try {
     const { profiles, rules, broken } = await loadSshSettings({ configFile });
-    // What a pod calls the host's network is that of its node.
+    // `host` of a pod is the network of its node.
     const networks = [...profiles.values()].map(({ network, backend }) =>
       backend === 'pod' ? 'other' : network,
     );
@@ -119,9 +112,9 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
 function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
   const keys = unheardKeys(profile, rules);
   if (keys === undefined) return [];
-  const closedBy = `leave them out: ${installedPath('share/docs/ssh-profiles.md')} says which key is for which`;
+  const closedBy = `removing them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;
   return [
-    { code: 'profile-key-unheard', severity: 'advice', message: unheardText(keys), closedBy },
+    { code: 'profile-key-ignored', severity: 'advice', message: unheardText(keys), closedBy },
   ];
 }
 
@@ -133,7 +126,7 @@ function writable({ message, hint }: BerthError): SshdFinding {
   return {
     code: 'settings-writable',
     severity: 'door',
-    message: `${message}: it says what each session is made of`,
+    message: `${message}: it decides what sessions are made of`,
     closedBy: hint,
   };
 }

@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { access, glob } from 'node:fs/promises';
+import { constants, globSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { environmentFile, execOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
@@ -8,16 +8,16 @@ import { BerthError } from '../errors.ts';
 import { lintedText } from './linted-text.ts';
 import { writableFindings } from './lint-writable.ts';
 
-/** Where libpam looks for a service and for what is included, in this order. */
-const folders = ['/etc/pam.d', '/usr/lib/pam.d'];
-/** As libpam has it. */
+/** Where libpam looks for services and included files, in this order. */
+const directories = ['/etc/pam.d', '/usr/lib/pam.d'];
+/** libpam's own limit. */
 const deepestInclude = 32;
 
 /**
- * sshd's PAM stack, with what it includes.
+ * Findings about sshd's PAM stack, with included files.
  *
- * @param copy a file in the place of the service's own: what it includes is the host's, and who owns it is
- *   of no consequence
+ * @param copy A file to read instead of the service's own. Its includes are read from the host, and its owner and
+ *   mode are not checked.
  */
 export async function pamFileFindings(service: string, copy?: string): Promise<SshdFinding[]> {
   const entries: (PamLine | PamFault)[] = [];
@@ -32,8 +32,8 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
       {
         code: 'pam-unreadable',
         severity: 'weakness',
-        message: `${error.message}: what PAM does at login is not known`,
-        closedBy: 'the file of the distribution in its place',
+        message: `${error.message}: the PAM stack of sshd was not checked`,
+        closedBy: "restoring the distribution's file",
       },
     ];
   }
@@ -41,7 +41,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   const paths = await namedPaths(lines);
   const named = (option: 'conffile' | 'envfile'): string[] =>
     lines.flatMap((line) => environmentFile(line, option) ?? []);
-  const trusted = [...files].filter((one) => one !== copy || folders.includes(dirname(one)));
+  const trusted = [...files].filter((one) => one !== copy || directories.includes(dirname(one)));
   const writable = [
     ...trusted,
     ...paths.modules.values(),
@@ -73,7 +73,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
     const inner = level + (substack ? 1 : 0);
     for (const entry of parsePam(await lintedText(path, 'Name it with --pam.'), path)) {
       if ('fault' in entry) {
-        // Another type's include takes it as well.
+        // The file may have been included before, for another type.
         if (!entries.some((one) => one.file === path && one.line === entry.line))
           entries.push(entry);
       } else if (type !== undefined && entry.type !== undefined && entry.type !== type) continue;
@@ -90,26 +90,26 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   }
 }
 
-/** The first that is there; the first at all where none is. */
+/** The first path that exists, or the first one if none does. */
 async function fileOf(name: string): Promise<string> {
-  const candidates = isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name));
+  const candidates = isAbsolute(name) ? [name] : directories.map((one) => join(one, name));
   for (const path of candidates) if (await isUsable(path, constants.F_OK)) return path;
   return candidates[0] ?? name;
 }
 
 interface NamedPaths {
-  /** Path by what the line calls it. */
+  /** Absolute path by the name in the line. */
   readonly modules: ReadonlyMap<string, string>;
   readonly missingModules: ReadonlySet<string>;
   readonly programs: readonly string[];
 }
 
 async function namedPaths(lines: readonly PamLine[]): Promise<NamedPaths> {
-  const homes = await moduleFolders();
+  const homes = moduleDirectories();
   const modules = new Map<string, string>();
   const missingModules = new Set<string>();
   for (const name of new Set(lines.map(({ module }) => module))) {
-    // `$ISA` is a folder of the architecture, or nothing.
+    // `$ISA` stands for a directory of the architecture, or nothing.
     const candidates = isAbsolute(name) ? [name] : homes.map((home) => join(home, name));
     for (const path of candidates)
       if (!modules.has(name) && (await isUsable(path, constants.R_OK))) modules.set(name, path);
@@ -120,12 +120,10 @@ async function namedPaths(lines: readonly PamLine[]): Promise<NamedPaths> {
   return { modules, missingModules, programs: programs.filter((path) => isAbsolute(path)) };
 }
 
-/** Where libpam was built to look is not said anywhere: the folders that have its own modules. */
-async function moduleFolders(): Promise<string[]> {
-  const found: string[] = [];
-  for await (const path of glob('/{,usr/}lib{,64,/*}/security/pam_permit.so'))
-    found.push(dirname(path));
-  return found.sort();
+/** libpam's compiled-in directory is not recorded anywhere, so this looks for directories with its own modules. */
+function moduleDirectories(): string[] {
+  const modules = globSync('/{,usr/}lib{,64,/*}/security/pam_permit.so');
+  return modules.map((path) => dirname(path)).sort();
 }
 
 async function unusable(paths: readonly string[], mode: number): Promise<Set<string>> {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 
-/** `TCP_LISTEN` of the kernel, as /proc/net/tcp has it. */
+/** `TCP_LISTEN` in /proc/net/tcp. */
 const listening = '0A';
 
-/** TCP ports of this host on which anybody listens: sshd's command line or a socket unit may say others than its file. */
+/** TCP ports on which any program listens: sshd's command line or a socket unit may add ports to those of its file. */
 export async function portsInUse(): Promise<number[]> {
   const ports = new Set<number>();
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {

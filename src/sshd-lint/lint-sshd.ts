@@ -21,34 +21,35 @@ import { checkPath, writableFindings } from './lint-writable.ts';
 import { effectiveOptions, readSshdConfig, type SshdProgram } from './sshd-effective.ts';
 
 export interface LintSshdInput extends SshdProgram, ConnectionWishes {
-  /** Where Berth's login is installed. */
+  /** Path of Berth's login program. */
   readonly login: string;
-  /** `ssh.yml`, for the profiles' networks. */
+  /** Path of `ssh.yml`, whose profiles set the networks. */
   readonly settings: string;
-  /** A file in the place of sshd's PAM stack. */
+  /** A file to read instead of sshd's PAM stack. */
   readonly pam?: string;
 }
 
-/** What one connection has open. */
+/** What one connection can do. */
 export interface LintedSample {
   readonly user: string;
-  /** False where the account stands for whoever is not in passwd. */
+  /** False if the account stands for users who are not in passwd. */
   readonly known: boolean;
-  /** Accounts that are treated alike, besides this one. */
+  /** How many other accounts get the same result. */
   readonly alike: number;
   readonly endpoint: SshdEndpoint;
-  /** The keyword by which sshd does not let this account in; then nothing is open. */
+  /** The keyword by which sshd refuses this account; then there are no findings. */
   readonly refusedBy?: string;
   readonly findings: readonly SshdFinding[];
 }
 
+/** The result of `lintSshd`. */
 export interface SshdLint {
   readonly samples: readonly LintedSample[];
-  /** Of this host, for everybody. */
+  /** Findings that apply to all connections. */
   readonly host: readonly SshdFinding[];
-  /** Of the configuration's Match blocks. */
+  /** Findings about Match blocks. */
   readonly matches: readonly MatchFinding[];
-  /** Samples that were left out, as there would be too many. */
+  /** How many connections were not evaluated because of the limit. */
   readonly leftOut: number;
 }
 
@@ -56,17 +57,17 @@ const mostSamples = 400;
 const atOnce = 4;
 
 /**
- * Finds every way past Berth's login, and into the host, that the real sshd's configuration leaves:
- * for one account of each kind, from each address and at each port that a Match block tells apart.
+ * Finds every way past Berth's login program and onto the host that sshd's configuration leaves open, by running
+ * `sshd -T` for one account of each kind, from each address and at each port that a Match block distinguishes.
  *
- * @throws `not-root`, `sshd-missing`, `sshd-refused`, `sshd-output`, `config-missing`,
+ * @throws {BerthError} `not-root`, `sshd-missing`, `sshd-refused`, `sshd-output`, `config-missing`,
  *   `config-unreadable`, `user-unknown`, `user-name-invalid`, `group-empty`, `nss-failed`
  */
 export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   assertRoot();
   const config = await readSshdConfig(input.config);
   const { blocks, directives, files, includes } = config;
-  // Of a connection, as sshd refuses a test that leaves open what a Match asks for.
+  // With a connection: sshd refuses a test without the criteria that a Match needs.
   const base = await effectiveOptions(input, anybody, directives);
   const settings = await settingsView(input.settings);
   const ports = new Set([...base.ports, ...input.ports, ...(await portsInUse())]);
@@ -84,7 +85,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const letIn = tried
     .filter(({ refusedBy }) => refusedBy === undefined)
     .map(({ account, options }) => ({ user: account.name, alike: account.alike, options }));
-  // Where only some are looked at, or a directory is not enumerated, there are others.
+  // With --user or --group, and where a directory service does not enumerate, there are more accounts.
   const others = input.users.length + input.groups.length > 0 || !refusal(base, anybody, false);
   const shared = sharedKeyFiles(
     others ? [...letIn, { user: anybody.user, alike: 1, options: base }] : letIn,
@@ -121,7 +122,7 @@ interface Tried extends ChosenConnection {
   readonly refusedBy?: string;
 }
 
-/** Every path that decides for one of them, each looked at once. */
+/** Checks every path that matters for a connection, each once. */
 async function checkedPaths(tried: readonly Tried[]): Promise<Map<string, PathCheck>> {
   const paths = tried.flatMap(({ account, options }) => decidingPaths(options, account.shell));
   return new Map(
@@ -163,13 +164,13 @@ function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): S
     {
       code: 'connections-left-out',
       severity: 'advice',
-      message: `${leftOut.length} of ${whole} connections that Match tells apart were not tried, the first of them ${user} from ${address} to port ${localPort}: what is open for them is not known`,
-      closedBy: 'berth lint sshd --user NAME --address ADDRESS, for each that matters',
+      message: `${leftOut.length} of ${whole} different connections were not evaluated, the first of them ${user} from ${address} to port ${localPort}`,
+      closedBy: 'berth lint sshd --user NAME --address ADDRESS, for each connection that matters',
     },
   ];
 }
 
-/** In order, some at once; the first error counts. */
+/** Results in order; a few at once. */
 async function eachOf<In, Out>(
   items: readonly In[],
   work: (item: In) => Promise<Out>,

@@ -4,41 +4,43 @@ import { dirname, join } from 'node:path';
 import type { PathCheck, SshdFinding } from './rules/finding.ts';
 import { isErrno } from '../errors.ts';
 
-/** As the kernel has it. */
+/** The kernel's limit. */
 const mostLinks = 40;
 
 /**
- * Whether somebody else than root can put another file in this one's place, or make one where there is
- * none: each folder and link on the way is looked at, as the kernel follows them.
+ * Checks whether a user other than root can replace a file, or create it if it does not exist. Every directory and
+ * symbolic link of the path is checked, as the kernel follows them.
  */
 async function replaceableBy(path: string): Promise<PathCheck['open']> {
   const left = path.split('/').filter((part) => part !== '');
-  let folder: { readonly path: string; readonly status: Stats } = {
+  let directory: { readonly path: string; readonly status: Stats } = {
     path: '/',
     status: await stat('/'),
   };
   let links = 0;
-  if (isOpen(folder.status)) return opened(path, folder);
+  if (isOpen(directory.status)) return opened(path, directory);
   for (let name = left.shift(); name !== undefined; name = left.shift()) {
     if (name === '.') continue;
-    const next = join(folder.path, name);
+    const next = join(directory.path, name);
     const status = await lstat(next).catch((error: unknown) => {
       if (isErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
       throw error;
     });
-    // A folder such as /tmp keeps what is root's from others by its sticky bit; what is not there it does not.
-    if (status === undefined) return isShared(folder.status) ? opened(path, folder) : undefined;
+    // The sticky bit of a directory such as /tmp protects files of root, but does not prevent new files.
+    if (status === undefined)
+      return isShared(directory.status) ? opened(path, directory) : undefined;
     if (status.isSymbolicLink()) {
-      if (status.uid !== 0 && isShared(folder.status)) return opened(path, { path: next, status });
+      if (status.uid !== 0 && isShared(directory.status))
+        return opened(path, { path: next, status });
       links += 1;
       if (links > mostLinks) return undefined;
       const target = await readlink(next);
       left.unshift(...target.split('/').filter((part) => part !== ''));
-      if (target.startsWith('/')) folder = { path: '/', status: await stat('/') };
+      if (target.startsWith('/')) directory = { path: '/', status: await stat('/') };
       continue;
     }
     if (isOpen(status)) return opened(path, { path: next, status });
-    folder = { path: next, status };
+    directory = { path: next, status };
   }
   return undefined;
 }
@@ -47,7 +49,7 @@ function isShared({ mode }: Stats): boolean {
   return (mode & 0o022) !== 0;
 }
 
-/** Another owner, or other writers whom no sticky bit keeps from root's files. */
+/** Another owner than root, or others can write and no sticky bit protects files of root. */
 function isOpen(status: Stats): boolean {
   const sticky = status.isDirectory() && (status.mode & 0o1000) !== 0;
   return status.uid !== 0 || (isShared(status) && !sticky);
@@ -59,12 +61,12 @@ function opened(
 ): PathCheck['open'] {
   const bits = (mode & 0o7777).toString(8).padStart(4, '0');
   return {
-    message: `others than root can replace ${path}: ${part} is of UID ${uid}, mode ${bits}`,
+    message: `users other than root can replace ${path}: ${part} belongs to UID ${uid}, mode ${bits}`,
     closedBy: `chown root:root ${part}; chmod go-w ${part}`,
   };
 }
 
-/** `door` where somebody else than root can put another file in this one's place. */
+/** A `door` if a user other than root can replace the file. */
 export async function writableFindings(
   path: string,
   code: SshdFinding['code'],
@@ -73,7 +75,7 @@ export async function writableFindings(
   return open === undefined ? [] : [{ code, severity: 'door', ...open }];
 }
 
-/** Whether others can replace it, where it leads, and whether sshd would run it as a command of its own. */
+/** Checks whether others can replace a file, where it leads, and whether sshd would run it as a command of its own. */
 export async function checkPath(path: string): Promise<PathCheck> {
   const [open, linkable, unsafe, real] = await Promise.all([
     replaceableBy(path),
@@ -88,22 +90,22 @@ export async function checkPath(path: string): Promise<PathCheck> {
   };
 }
 
-/** Whether others can put a link in its place: of a file that only its own mode opens, its folder is root's. */
+/** Whether others can put a symbolic link in its place: not if only the mode of the file is too open. */
 async function isLinkable(path: string): Promise<boolean> {
-  const folder = dirname(path);
-  if ((await replaceableBy(folder)) !== undefined) return true;
-  const status = await stat(folder).catch(() => undefined);
+  const directory = dirname(path);
+  if ((await replaceableBy(directory)) !== undefined) return true;
+  const status = await stat(directory).catch(() => undefined);
   return status === undefined || isShared(status);
 }
 
-/** `safe_path` of OpenSSH's misc.c: it looks at the real file and its folders, and knows no sticky bit. */
+/** `safe_path` in OpenSSH's misc.c: checks the resolved file and its directories, and ignores sticky bits. */
 async function unsafeForSshd(path: string): Promise<string | undefined> {
   const real = await realpath(path).catch(() => undefined);
-  if (real === undefined) return 'it is not there';
+  if (real === undefined) return 'it does not exist';
   if (!(await stat(real)).isFile()) return 'it is not a regular file';
   for (let part = real; ; part = dirname(part)) {
     const status = await stat(part);
-    if (status.uid !== 0 || isShared(status)) return `others than root can write ${part}`;
+    if (status.uid !== 0 || isShared(status)) return `users other than root can write to ${part}`;
     if (part === dirname(part)) return undefined;
   }
 }

@@ -4,22 +4,21 @@ import { configError } from '../config/config-error.ts';
 import { type BerthError, isErrno } from '../errors.ts';
 import { readAtMost } from '../system/user-file.ts';
 
-/** Bytes; no configuration of sshd or PAM is near it. */
+/** Bytes; far more than any configuration of sshd or PAM. */
 const longest = 1024 * 1024;
 const headLength = 256;
 
 /**
- * The text of a file that a configuration names, which may be anybody's: what is no regular file is not
- * waited for, and none is read without end.
+ * Reads a file that a configuration names and that any user may own: reading never blocks and is limited.
  *
- * @param missing What to do where there is none.
+ * @param missing Hint if the file does not exist.
  * @throws {BerthError} `config-missing`, `config-unreadable`
  */
 export async function lintedText(file: string, missing: string): Promise<string> {
   try {
     return await withRegularFile(file, async (opened, { size }) => {
       if (size > longest)
-        throw unreadable(file, `it is longer than ${longest} bytes`, 'Put a shorter file there.');
+        throw unreadable(file, `it is longer than ${longest} bytes`, 'Shorten it.');
       return (await readAtMost(opened, size)).toString('utf8');
     });
   } catch (cause) {
@@ -30,7 +29,7 @@ export async function lintedText(file: string, missing: string): Promise<string>
   }
 }
 
-/** How a program begins: enough for its `#!` line. @throws what `open` throws, `config-unreadable` */
+/** The start of a program, enough for its `#!` line. @throws errors of open(2); `config-unreadable` */
 export function lintedHead(file: string): Promise<string> {
   return withRegularFile(file, async (opened) =>
     (await readAtMost(opened, headLength)).toString('latin1'),
@@ -44,7 +43,8 @@ async function withRegularFile<T>(
   const opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const status = await opened.stat();
-    if (!status.isFile()) throw unreadable(file, 'it is no regular file', 'Put a file there.');
+    if (!status.isFile())
+      throw unreadable(file, 'it is not a regular file', 'Replace it with a regular file.');
     return await work(opened, status);
   } finally {
     await opened.close();

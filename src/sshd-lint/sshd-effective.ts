@@ -1,4 +1,4 @@
-import { glob } from 'node:fs/promises';
+import { globSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parseSshdConfigLines } from './rules/config-file.ts';
 import type { SshdDirective } from './rules/directives.ts';
@@ -14,15 +14,15 @@ export interface SshdProgram {
   readonly config: string;
 }
 
-/** Milliseconds; sshd answers within some ten, unless a directory service hangs. */
+/** Milliseconds; sshd takes some ten, unless a directory service hangs. */
 const patience = 20_000;
 
 /**
- * What sshd itself says of its configuration: `sshd -T`, as root, for it reads the host keys, and
- * with nothing of our environment.
+ * The effective options for a connection, from `sshd -T`. Runs as root, because sshd reads the host keys, and with
+ * an environment of its own.
  *
- * @param directives of that configuration
- * @throws `sshd-missing`, `sshd-refused`, `sshd-output`
+ * @param directives The lines of that configuration.
+ * @throws {BerthError} `sshd-missing`, `sshd-refused`, `sshd-output`
  */
 export async function effectiveOptions(
   { sshd, config }: SshdProgram,
@@ -37,7 +37,7 @@ export async function effectiveOptions(
   throw new BerthError(`${sshd} -T printed no options`, {
     code: 'sshd-output',
     exit: 'unavailable',
-    hint: 'OpenSSH 7.4 or later is wanted: see `sshd -V`.',
+    hint: 'It must be OpenSSH 7.4 or later: see `sshd -V`.',
   });
 }
 
@@ -50,21 +50,21 @@ async function run(sshd: string, args: string[], config: string): Promise<string
 
 function refused(sshd: string, config: string, stderr: string, cause: Error): BerthError {
   if (isErrno(cause, 'ENOENT', 'EACCES'))
-    return new BerthError(`${sshd} cannot be run`, {
+    return new BerthError(`could not run ${sshd}`, {
       code: 'sshd-missing',
       exit: 'unavailable',
-      hint: 'Install the OpenSSH server, or name it with --sshd.',
+      hint: 'Install the OpenSSH server, or give its path with --sshd.',
       cause,
     });
   const reason = stderr.trim().split('\n').at(-1) ?? '';
-  const folder = /^Missing privilege separation directory: (\S+)/.exec(reason)?.[1];
+  const directory = /^Missing privilege separation directory: (\S+)/.exec(reason)?.[1];
   return new BerthError(`sshd refuses ${config}: ${reason === '' ? cause.message : reason}`, {
     code: 'sshd-refused',
     exit: 'config',
     hint:
-      folder === undefined
-        ? `See \`${sshd} -t -f ${config}\`.`
-        : `Start sshd once, or \`mkdir -m 0755 ${folder}\`.`,
+      directory === undefined
+        ? `Run \`${sshd} -t -f ${config}\`.`
+        : `Start sshd once, or run \`mkdir -m 0755 ${directory}\`.`,
     cause,
   });
 }
@@ -75,18 +75,18 @@ export interface SshdConfigFiles {
   readonly directives: readonly SshdDirective[];
   /** Every file that was read. */
   readonly files: readonly string[];
-  /** The patterns of Include, absolute. */
+  /** Absolute patterns of Include. */
   readonly includes: readonly string[];
 }
 
-/** As sshd has it. */
+/** sshd's own limit. */
 const deepestInclude = 16;
 
 /**
- * The Match blocks and directives of a configuration, with Include followed as sshd does: relative to /etc/ssh, in
- * the order of glob(3). A Match ends with its file; one that includes a file also asks for itself.
+ * Parses the Match blocks and directives of a configuration. Follows Include as sshd does: relative to /etc/ssh, in
+ * the order of glob(3). A Match ends at the end of its file; its criteria also apply to files included in it.
  *
- * @throws `config-missing`, `config-unreadable`
+ * @throws {BerthError} `config-missing`, `config-unreadable`
  */
 export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
   const blocks: MatchBlock[] = [];
@@ -121,19 +121,9 @@ export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
       } else if (keyword === 'include' && depth < deepestInclude) {
         const patterns = words.map((word) => (isAbsolute(word) ? word : `/etc/ssh/${word}`));
         includes.push(...patterns);
-        for (const included of await includedFiles(patterns))
+        for (const included of patterns.flatMap((pattern) => globSync(pattern).sort()))
           await readOne(included, criteria, depth + 1);
       }
     }
   }
-}
-
-async function includedFiles(patterns: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const pattern of patterns) {
-    const files: string[] = [];
-    for await (const file of glob(pattern)) files.push(file);
-    found.push(...files.sort());
-  }
-  return found;
 }

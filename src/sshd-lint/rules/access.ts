@@ -6,9 +6,9 @@ import { matchesPattern } from './patterns.ts';
 import { sessionStart } from './session-start.ts';
 
 /**
- * Why sshd lets this account in nowhere, as auth.c judges: DenyUsers, AllowUsers, DenyGroups,
- * AllowGroups, PermitRootLogin. Where an entry depends on the client's address (`USER@HOST`), the
- * account counts as let in.
+ * The keyword by which sshd refuses this account everywhere, as auth.c decides: DenyUsers, AllowUsers, DenyGroups,
+ * AllowGroups, PermitRootLogin. If an entry depends on the client's address (`USER@HOST`), the account counts as
+ * admitted.
  */
 export function refusal(
   options: SshdOptions,
@@ -27,7 +27,7 @@ export function refusal(
   return undefined;
 }
 
-/** Who comes in, and what is left of a connection when it is over. */
+/** Findings about who can log in, and about connections that ended. */
 export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
   const findings: SshdFinding[] = [];
   const { forced, loginShell } = sessionStart(options, sample);
@@ -36,7 +36,7 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
     findings.push({
       code: 'root-login',
       severity: contained ? 'weakness' : 'door',
-      message: `root comes in by SSH (PermitRootLogin ${options.permitRootLogin})`,
+      message: `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
       closedBy: 'PermitRootLogin no',
     });
   }
@@ -44,14 +44,15 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
     findings.push({
       code: 'strict-modes-off',
       severity: 'weakness',
-      message: 'who may write in a home, its group too, may add a key and be that user',
+      message:
+        "anyone who can write to a user's home, such as its group, can add a key and log in as that user",
       closedBy: 'StrictModes yes',
     });
   if (options.permitEmptyPasswords)
     findings.push({
       code: 'empty-passwords',
       severity: 'weakness',
-      message: 'accounts without a password are open to everybody',
+      message: 'anyone can log in to accounts without a password',
       closedBy: 'PermitEmptyPasswords no',
     });
   findings.push(...keyFindings(options, sample));
@@ -59,46 +60,47 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
     findings.push({
       code: 'pam-off',
       severity: 'weakness',
-      message: 'no PAM session: what a connection started stays behind, and accounts do not expire',
+      message:
+        'without a PAM session, processes of ended connections keep running, and expired accounts can log in',
       closedBy: 'UsePAM yes',
     });
   if (options.clientAliveInterval === 0 || options.clientAliveCountMax === 0)
     findings.push({
       code: 'client-alive-off',
       severity: 'advice',
-      message: 'the session of a client that vanished stays until TCP gives up, or for ever',
+      message: 'the session of a client that disappeared stays until TCP gives up, or forever',
       closedBy: 'ClientAliveInterval 30',
     });
   if (options.maxSessions < 10)
     findings.push({
       code: 'max-sessions-low',
       severity: 'advice',
-      message: `MaxSessions ${options.maxSessions}: ControlMaster and VS Code open more at once`,
+      message: `MaxSessions ${options.maxSessions} is too low for ControlMaster and VS Code`,
       closedBy: 'MaxSessions 10',
     });
   return findings;
 }
 
-/** What says which keys and certificates are an account's. */
+/** Findings about programs and files that decide which keys and certificates are valid. */
 function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample): SshdFinding[] {
   const findings: SshdFinding[] = [];
   for (const { keyword, program, user } of keysCommands(options)) {
     const check = paths.get(program);
-    // Who can put a link to a program of root's there has sshd run that.
+    // A symbolic link in its place could lead to a program of root, which sshd would run.
     const refused = check?.unsafe !== undefined && check.linkable !== true;
     if (refused)
       findings.push({
         code: 'keys-command-refused',
         severity: 'advice',
-        message: `sshd does not run ${keyword} ${program}, so nobody comes in by it: ${check.unsafe ?? ''}`,
-        closedBy: `a program of root's at ${program}, mode 0755, in folders that only root writes`,
+        message: `sshd refuses to run ${keyword} ${program}, so no key from it is accepted: ${check.unsafe ?? ''}`,
+        closedBy: `making ${program} and the directories above it writable by root only, mode 0755`,
         directive: keyword,
       });
     else if (check?.open !== undefined)
       findings.push({
         code: 'program-writable',
         severity: 'door',
-        message: `${keyword} says whose keys are good, and ${check.open.message}`,
+        message: `${keyword} decides whose keys are valid, and ${check.open.message}`,
         closedBy: check.open.closedBy,
         directive: keyword,
       });
@@ -106,8 +108,8 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
       findings.push({
         code: 'keys-command-as-root',
         severity: 'weakness',
-        message: `${keyword} ${program} runs as root with what a stranger sends`,
-        closedBy: `${keyword}User with an account of its own`,
+        message: `${keyword} ${program} runs as root with input from clients that are not authenticated`,
+        closedBy: `${keyword}User with a separate account`,
         directive: `${keyword}User`,
       });
   }
@@ -117,7 +119,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     findings.push({
       code: 'ca-keys-writable',
       severity: 'door',
-      message: `who writes TrustedUserCAKeys signs certificates for every account, and ${open.message}`,
+      message: `TrustedUserCAKeys decides who signs certificates for all accounts, and ${open.message}`,
       closedBy: open.closedBy,
     });
   const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
@@ -125,7 +127,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     findings.push({
       code: 'authorized-keys-shared',
       severity: 'weakness',
-      message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same for all`,
+      message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same file for all`,
       closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
     });
   return findings;

@@ -1,20 +1,16 @@
-import { matchesPattern } from './patterns.ts';
+import { matchesList, matchesPattern } from './patterns.ts';
 
 interface Address {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }
 
-/**
- * `addr_match_list` of OpenSSH: addresses, CIDRs and patterns, separated by commas; `!` excludes.
- */
+/** `addr_match_list` of OpenSSH: addresses, CIDRs and patterns, separated by commas; `!` excludes. */
 export function addressIn(address: string, list: string): boolean {
-  const entries = list.split(',');
-  const refused = entries.some((one) => one.startsWith('!') && isIn(address, one.slice(1)));
-  return !refused && entries.some((one) => !one.startsWith('!') && isIn(address, one));
+  return matchesList(list, (entry) => isIn(address, entry));
 }
 
-/** An address that is in the list; nothing where none is easily found. */
+/** An address that is in the list, if one is easily found. */
 export function someAddressIn(list: string): string | undefined {
   const entries = list.split(',').filter((one) => !one.startsWith('!'));
   return entries.flatMap(candidates).find((address) => addressIn(address, list));
@@ -29,12 +25,12 @@ function isIn(text: string, entry: string): boolean {
   return address.value >> shift === range.value >> shift;
 }
 
-/** The first addresses of a range, one past its last wildcard for a pattern. */
+/** Some addresses of a range; for a pattern, one with each wildcard replaced. */
 function candidates(entry: string): string[] {
   const range = parseRange(entry);
   if (range === undefined) return [entry.replaceAll(/[*?]/g, '1')];
   const single = range.prefix === range.bits;
-  // Some of them, as the list may exclude a part.
+  // Several, because the list may exclude some of them.
   const steps = single ? [0n] : [1n, 2n, 1n << BigInt(range.bits - range.prefix - 1)];
   return steps.map((step) => formatAddress({ bits: range.bits, value: range.value + step }));
 }

@@ -1,15 +1,15 @@
-/** A line of sshd_config(5) that is neither empty nor a comment. */
+/** A line of sshd_config(5), neither empty nor a comment. */
 export interface SshdConfigLine {
   readonly line: number;
-  /** In lower case. */
+  /** Lower case. */
   readonly keyword: string;
-  /** Without their quotes. */
+  /** The arguments, without quotes. */
   readonly words: readonly string[];
-  /** All after the keyword, as it stands there: what ForceCommand takes. */
+  /** Everything after the keyword, unchanged: the value of ForceCommand. */
   readonly rest: string;
 }
 
-/** Splits sshd_config(5) as sshd does: `Keyword value`, `Keyword=value`, quoted words, comments. */
+/** Splits sshd_config(5) as sshd does: `Keyword value`, `Keyword=value`, quoted arguments, comments. */
 export function parseSshdConfigLines(text: string): SshdConfigLine[] {
   return text.split('\n').flatMap((whole, index) => {
     const [, keyword, rest] = /^[ \t]*([^\s"'#=]+)[ \t]*=?[ \t]*(.*?)\s*$/.exec(whole) ?? [];
@@ -18,7 +18,7 @@ export function parseSshdConfigLines(text: string): SshdConfigLine[] {
   });
 }
 
-/** A word that begins with `#` ends the line. */
+/** An argument that begins with `#` ends the line. */
 function wordsOf(rest: string): string[] {
   const words: string[] = [];
   for (const [word] of rest.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)) {

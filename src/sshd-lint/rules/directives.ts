@@ -2,21 +2,21 @@ import type { SshdFinding, SshdFindingCode } from './finding.ts';
 import { groupsMatch, type MatchBlock, type SshdConnection, takesBlock } from './match.ts';
 import { matchesPattern } from './patterns.ts';
 
-/** One line of sshd_config(5) that is no Match. */
+/** One line of sshd_config(5) other than Match. */
 export interface SshdDirective extends Pick<MatchBlock, 'file' | 'line' | 'criteria'> {
-  /** In lower case. */
+  /** Lower case. */
   readonly keyword: string;
   readonly words: readonly string[];
 }
 
-/** The keyword that a finding is about, in lower case. */
+/** The keyword that each code is about, in lower case. */
 const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
   'forced-command-other': 'forcecommand',
   'forced-command-relative': 'forcecommand',
   'forced-command-user-text': 'forcecommand',
   'forced-command-metacharacters': 'forcecommand',
   'forced-command-token': 'forcecommand',
-  'forced-command-words': 'forcecommand',
+  'forced-command-arguments': 'forcecommand',
   'forced-command-internal-sftp': 'forcecommand',
   'no-forced-command': 'forcecommand',
   'sftp-on-host': 'subsystem',
@@ -42,9 +42,9 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
 };
 
 /**
- * `FILE:LINE` of the directive that a finding is about: the first one that sshd takes for this connection.
+ * `FILE:LINE` of the directive that a finding is about: the first one that sshd applies to this connection.
  *
- * @returns Nothing where it is a default of sshd's, or no directive is at fault.
+ * @returns undefined if the value is sshd's default, or if the finding is about no directive.
  */
 export function placeOf(
   { code, directive }: Pick<SshdFinding, 'code' | 'directive'>,
@@ -58,7 +58,7 @@ export function placeOf(
   return found === undefined ? undefined : `${found.file}:${found.line}`;
 }
 
-/** What the configuration says of who may come, by name: such accounts are looked at whatever they are. */
+/** Accounts that the configuration names; they are linted even if they are system accounts. */
 export interface NamedAccounts {
   /** Patterns of AllowUsers without their host, and of `Match User`. */
   readonly users: readonly string[];
@@ -84,12 +84,12 @@ export function namedAccounts(
   };
 }
 
-/** `*` names nobody, nor does what is excluded. */
+/** Excludes `*`, which names no account in particular, and negated patterns. */
 function isNarrow(pattern: string): boolean {
   return !/^(?:[*?]*$|!)/.test(pattern);
 }
 
-/** Whether the configuration means this account by its name or by one of its groups. */
+/** Whether the configuration names this account or one of its groups. */
 export function isNamed(
   { name, groups }: { readonly name: string; readonly groups: readonly string[] },
   named: NamedAccounts,
@@ -102,7 +102,7 @@ export function isNamed(
 
 const accessKeywords = new Set(['allowusers', 'denyusers', 'allowgroups', 'denygroups']);
 
-/** Tells accounts apart that some line of AllowUsers, DenyUsers, AllowGroups or DenyGroups treats otherwise. */
+/** A key that differs for accounts that AllowUsers, DenyUsers, AllowGroups or DenyGroups treat differently. */
 export function accessKind(
   { name, groups }: { readonly name: string; readonly groups: readonly string[] },
   directives: readonly SshdDirective[],

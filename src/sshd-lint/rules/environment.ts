@@ -3,7 +3,7 @@ import type { SshdOptions } from './options.ts';
 import { pathsOfValue } from './paths.ts';
 import { matchesPattern, matchesPatternList, patternsMeet } from './patterns.ts';
 
-/** Names by which the loader, a shell or Node runs other code, by the program that obeys. */
+/** Variables by which the loader, a shell or Node runs other code. */
 const codeLoaders: readonly string[] = [
   // ld.so, gconv and malloc of glibc; OpenSSL's configuration names modules.
   ...[
@@ -14,26 +14,26 @@ const codeLoaders: readonly string[] = [
     'OPENSSL_MODULES',
     'OPENSSL_ENGINES',
   ],
-  // Shells, before the forced command.
+  // Read by shells before the forced command.
   ...['BASH_ENV', 'BASH_FUNC_*', 'ENV', 'SHELLOPTS', 'BASHOPTS', 'PS4', 'ZDOTDIR', 'FPATH'],
   'NODE_*',
 ];
 
-/** Names that load code into a process of the host, where a user can set them. */
+/** Variables that load code into a process of the host if a user can set them. */
 const loaders: readonly string[] = [
   ...codeLoaders,
-  // Podman and what it starts.
+  // Podman and its children.
   ...['CONTAINER_*', 'CONTAINERS_*', 'STORAGE_*', 'XDG_*', 'PATH', 'DBUS_SESSION_BUS_ADDRESS'],
 ];
 
-/** Names that lead a program of the host elsewhere. */
+/** Variables that make a program of the host use other files or servers. */
 const misleaders: readonly string[] = [
   ...['DOCKER_*', 'REGISTRY_AUTH_FILE', 'KUBECONFIG', 'SSL_CERT_*', 'TMPDIR', 'HOME', 'LOCPATH'],
   ...['GODEBUG', 'NOTIFY_SOCKET', 'LISTEN_*', 'BERTH_*', 'SSH_*', 'RES_OPTIONS', 'HOSTALIASES'],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy'],
 ];
 
-/** What sshd, the client or a file of the home puts into the environment of the host's programs. */
+/** Findings about variables that sshd, the client or a file in the home sets for programs of the host. */
 export function environmentFindings(
   options: SshdOptions,
   { paths }: Pick<SshdSample, 'paths'>,
@@ -46,7 +46,7 @@ export function environmentFindings(
     findings.push({
       code: 'accept-env',
       severity: accepted.severity,
-      message: `the client sets ${accepted.names} on the host: AcceptEnv ${accepted.patterns}`,
+      message: `the client can set ${accepted.names} on the host (AcceptEnv ${accepted.patterns})`,
       closedBy: 'AcceptEnv LANG LC_*',
     });
   const { permitUserEnvironment } = options;
@@ -59,13 +59,13 @@ export function environmentFindings(
     findings.push({
       code: 'permit-user-environment',
       severity: permitted.severity,
-      message: `~/.ssh/environment and environment= of a key set ${permitted.names} on the host`,
+      message: `~/.ssh/environment and environment= of a key can set ${permitted.names} on the host`,
       closedBy: 'PermitUserEnvironment no',
     });
   return findings;
 }
 
-/** The site's own variable: it opens the host where it leads to what a user can write. */
+/** A variable that the site sets: a door only if it leads to a file that users can write. */
 function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFinding[] {
   const [name = ''] = assignment.split('=');
   if (!codeLoaders.some((pattern) => matchesPattern(name, pattern))) return [];
@@ -77,9 +77,9 @@ function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFin
       severity: place === undefined ? 'weakness' : 'door',
       message:
         place === undefined
-          ? `SetEnv ${assignment} steers the login and the shell before it, on the host: whatever it names runs there`
-          : `SetEnv ${assignment} makes the host's programs of each session load code that users write: ${place.message}`,
-      closedBy: `sshd_config without SetEnv ${name}; what sessions want of it goes into the profile's environment`,
+          ? `SetEnv ${assignment} changes what the login program and the shell before it load on the host`
+          : `SetEnv ${assignment} makes programs of the host load code that users can write: ${place.message}`,
+      closedBy: `removing SetEnv ${name}; put variables for sessions into the profile's environment`,
     },
   ];
 }
@@ -90,7 +90,7 @@ interface Reach {
   readonly patterns: string;
 }
 
-/** What of the known names the patterns let through; the first few are enough to say. */
+/** The known variables that the patterns let through; the first few are named. */
 function reachOf(patternsThatLet: (name: string) => readonly string[]): Reach | undefined {
   const through = (names: readonly string[]) => names.filter((n) => patternsThatLet(n).length > 0);
   const loading = through(loaders);
@@ -104,7 +104,7 @@ function reachOf(patternsThatLet: (name: string) => readonly string[]): Reach | 
   };
 }
 
-/** A list of patterns: what it excludes counts where it excludes the whole name. */
+/** Whether a pattern list can match; a negated pattern counts only if it excludes the whole name. */
 function listMeets(list: string, name: string): boolean {
   const patterns = list.split(',');
   const excluded = patterns.filter((one) => one.startsWith('!')).map((one) => one.slice(1));

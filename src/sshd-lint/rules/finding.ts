@@ -1,69 +1,68 @@
 /**
- * `door`: code of the user's choice runs on the host, or the host's files and sockets are open.
- * `weakness`: the session is passed by, or a door opens with one more mistake. `advice`: something
- * will not work or stays behind.
+ * `door`: users can run code of their choice on the host, or reach its files and sockets. `weakness`: users can
+ * bypass the session, or one more mistake opens a door. `advice`: something does not work, or is not cleaned up.
  */
 export type SshdSeverity = 'door' | 'weakness' | 'advice';
 
-/** One way past the forced command, or into the host. */
+/** One way past the forced command or onto the host, or something that does not work. */
 export interface SshdFinding {
-  /** Stable, kebab-case; one for each rule. */
+  /** Stable, kebab-case, one per rule. */
   readonly code: SshdFindingCode;
   readonly severity: SshdSeverity;
-  /** What is open, in one sentence. */
+  /** What users can do, in one sentence. */
   readonly message: string;
-  /** The directive, line or command that closes it. */
+  /** The directive, line or command that closes it; printed after "closed by:". */
   readonly closedBy: string;
-  /** The keyword that it is about, where its code is not about one alone. */
+  /** The keyword that it is about, if the code can be about several. */
   readonly directive?: string;
-  /** `FILE:LINE` of the directive; absent where it is a default of sshd's, or of no directive. */
+  /** `FILE:LINE` of the directive; absent if the value is sshd's default, or if it is about no directive. */
   readonly place?: string;
 }
 
-/** What the rules know about the account of a sample, and about this host. */
+/** The account of a connection, and facts about this host, for the rules. */
 export interface SshdSample {
   readonly user: string;
   readonly isRoot: boolean;
-  /** Of passwd; absent for an account that nobody knows: whoever else may come. */
+  /** From passwd; absent for the account that stands for users who are not in passwd. */
   readonly shell?: string;
-  /** Berth's login, with every name that leads to it. */
+  /** Berth's login program with all paths that lead to it. */
   readonly login: LoginProgram;
-  /** Whether the sessions' network is the host's own. */
+  /** Whether sessions use the host's network. */
   readonly sessionNetwork: 'host' | 'other' | 'unknown';
-  /** Of each path that the options and passwd name. */
+  /** By path: the checks of all paths in the options and in passwd. */
   readonly paths: ReadonlyMap<string, PathCheck>;
-  /** Those of AuthorizedKeysFile that are the same for several accounts. */
+  /** Files of AuthorizedKeysFile that are the same for several accounts. */
   readonly sharedKeyFiles: ReadonlySet<string>;
 }
 
-/** What is known of a file that sshd's configuration or passwd names. */
+/** Facts about a file that sshd's configuration or passwd names. */
 export interface PathCheck {
-  /** After symbolic links. */
+  /** Path after symbolic links. */
   readonly real: string;
-  /** How others than root can put another file in its place. */
+  /** Set if users other than root can replace it. */
   readonly open?: { readonly message: string; readonly closedBy: string };
-  /** With `open`: true where they can also put a symbolic link there. */
+  /** Set with `open`: whether they can also put a symbolic link in its place. */
   readonly linkable?: boolean;
-  /** Why sshd would refuse to run it for AuthorizedKeysCommand. */
+  /** Why sshd would refuse to run it as AuthorizedKeysCommand. */
   readonly unsafe?: string;
 }
 
 export interface LoginProgram {
-  /** Where it is installed: the word that directives should name. */
+  /** Its installed path, which directives should name. */
   readonly path: string;
-  /** The same file by other names, after symbolic links. */
+  /** Other paths of the same file, through symbolic links. */
   readonly aliases: readonly string[];
 }
 
 export type SshdFindingCode =
-  // How a session starts.
+  // Start of a session.
   | 'no-forced-command'
   | 'forced-command-other'
   | 'forced-command-relative'
   | 'forced-command-user-text'
   | 'forced-command-metacharacters'
   | 'forced-command-token'
-  | 'forced-command-words'
+  | 'forced-command-arguments'
   | 'forced-command-internal-sftp'
   | 'shell-reads-home'
   | 'shell-unknown'
@@ -80,11 +79,11 @@ export type SshdFindingCode =
   | 'gateway-ports'
   | 'permit-tunnel'
   | 'x11-listens-everywhere'
-  // What comes into the environment.
+  // Environment.
   | 'accept-env'
   | 'permit-user-environment'
   | 'set-env'
-  // Who comes in.
+  // Who can log in.
   | 'root-login'
   | 'strict-modes-off'
   | 'empty-passwords'
@@ -95,12 +94,12 @@ export type SshdFindingCode =
   | 'pam-off'
   | 'client-alive-off'
   | 'max-sessions-low'
-  // The host, for everybody.
+  // The host, for all connections.
   | 'login-missing'
   | 'login-not-executable'
   | 'login-writable'
   | 'settings-writable'
-  | 'profile-key-unheard'
+  | 'profile-key-ignored'
   | 'sshd-config-writable'
   | 'program-writable'
   | 'pam-unreadable'
@@ -109,14 +108,14 @@ export type SshdFindingCode =
   | 'pam-session-early'
   | 'pam-line-mistyped'
   | 'pam-user-environment'
-  // The Match blocks.
+  // Match blocks.
   | 'match-overridden'
   | 'match-not-probed'
   | 'connections-left-out';
 
 const order: readonly SshdSeverity[] = ['door', 'weakness', 'advice'];
 
-/** Doors first; otherwise as they were found. */
+/** Sorts doors first, advice last. */
 export function bySeverity(findings: readonly SshdFinding[]): SshdFinding[] {
   return [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }

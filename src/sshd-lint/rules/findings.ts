@@ -7,8 +7,8 @@ import { sessionStartFindings } from './session-start.ts';
 import { subsystemFindings } from './subsystems.ts';
 
 /**
- * Every way past Berth's login that sshd's effective options leave to one account, doors first. The
- * rules are those of OpenSSH's session.c, serverloop.c and auth.c.
+ * All findings for the effective options of one account, doors first. The rules follow OpenSSH's session.c,
+ * serverloop.c and auth.c.
  */
 export function sshdFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
   return bySeverity([

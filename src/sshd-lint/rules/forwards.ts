@@ -2,8 +2,8 @@ import type { SshdFinding, SshdSample } from './finding.ts';
 import type { ForwardDirection, SshdOptions } from './options.ts';
 
 /**
- * What sshd does in its own process for whoever is authenticated, with or without a session. Agent
- * forwarding is not among it: its socket leads to the client.
+ * Findings about forwarding, which sshd does in its own process for every authenticated user, even without a
+ * session. Agent forwarding is not one: its socket leads to the client.
  */
 export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
   const findings: SshdFinding[] = [];
@@ -14,14 +14,14 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       code: 'stream-local-forwarding',
       severity: 'door',
       message:
-        '-L to a Unix socket reaches those of the host: with the user bus or podman.sock, programs start outside of any session',
+        '-L to a Unix socket reaches sockets of the host: through the user bus or podman.sock, users start programs outside of any session',
       closedBy: 'AllowStreamLocalForwarding no',
     });
   else if (on(options.allowStreamLocalForwarding, 'remote'))
     findings.push({
       code: 'stream-local-forwarding',
       severity: 'weakness',
-      message: '-R of a Unix socket makes and removes files of the host outside of any session',
+      message: '-R of a Unix socket creates and removes files on the host, outside of any session',
       closedBy: 'AllowStreamLocalForwarding no',
     });
   const local = options.permitOpen && on(options.allowTcpForwarding, 'local');
@@ -32,9 +32,9 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       severity: 'weakness',
       message:
         sample.sessionNetwork === 'other'
-          ? '-L, -R, -D and -W use the network of the host, which the sessions of a profile have not'
-          : '-L, -R, -D and -W use the network of the host; whether the sessions have it, too, is not known: no profile could be read',
-      closedBy: 'AllowTcpForwarding no; or, in Podman, `network: host` in each profile',
+          ? "-L, -R, -D and -W use the host's network, but not all profiles have `network: host`"
+          : "-L, -R, -D and -W use the host's network; no profile could be read, so it is not known whether sessions use it too",
+      closedBy: 'AllowTcpForwarding no; or, with Podman, `network: host` in every profile',
     });
   if (remote && options.gatewayPorts)
     findings.push({
@@ -43,19 +43,19 @@ export function forwardFindings(options: SshdOptions, sample: SshdSample): SshdF
       message: '-R opens ports of the host to the network',
       closedBy: 'GatewayPorts no',
     });
-  // DisableForwarding left X11 on before OpenSSH 10.0 (CVE-2025-32728), and tunnels in older ones.
+  // Before OpenSSH 10.0 DisableForwarding left X11 on (CVE-2025-32728), and still earlier tunnels.
   if (options.permitTunnel !== 'no')
     findings.push({
       code: 'permit-tunnel',
       severity: 'weakness',
-      message: '-w joins a tun device of the host with the client',
+      message: '-w connects a tun device of the host to the client',
       closedBy: 'PermitTunnel no',
     });
   if (options.x11Forwarding && !options.x11UseLocalhost)
     findings.push({
       code: 'x11-listens-everywhere',
       severity: 'weakness',
-      message: "the user's X11 display is open to the network, guarded by its cookie only",
+      message: "the user's X11 display listens on the network, protected only by its cookie",
       closedBy: 'X11UseLocalhost yes',
     });
   const xauth = options.x11Forwarding ? sample.paths.get(options.xauthLocation ?? '') : undefined;

@@ -1,14 +1,14 @@
 import type { SshdOptions } from './options.ts';
 
-/** An account that sshd lets in, with the options that it gets. */
+/** An account that sshd admits, with its effective options. */
 export interface LetIn {
   readonly user: string;
-  /** How many more accounts this one stands for. */
+  /** How many other accounts it stands for. */
   readonly alike: number;
   readonly options: Pick<SshdOptions, 'authorizedKeysFiles'>;
 }
 
-/** Files of AuthorizedKeysFile that several of the accounts have, without the name or the home of one in it. */
+/** Files of AuthorizedKeysFile that several accounts have: their paths contain neither name nor home. */
 export function sharedKeyFiles(accounts: readonly LetIn[]): Set<string> {
   const users = new Map<string, Map<string, number>>();
   for (const { user, alike, options } of accounts)
@@ -20,7 +20,7 @@ export function sharedKeyFiles(accounts: readonly LetIn[]): Set<string> {
   return new Set(several.map(([file]) => file));
 }
 
-/** `%%` is a percent sign; a relative path begins in the home. */
+/** `%%` is a percent sign; a relative path starts in the home. */
 function isTheSameForAll(file: string): boolean {
   return file.startsWith('/') && !/%[uhU]/.test(file.replaceAll('%%', ''));
 }

@@ -1,32 +1,32 @@
 import { addressIn, someAddressIn } from './addresses.ts';
 import type { SshdConfigLine } from './config-file.ts';
-import { matchesPattern, matchesPatternList } from './patterns.ts';
+import { matchesList, matchesPattern, matchesPatternList } from './patterns.ts';
 
-/** One `Match` of sshd_config(5), with what stands above it where its file is included inside another. */
+/** One `Match` of sshd_config(5), with the criteria around it if its file is included inside another Match. */
 export interface MatchBlock {
   readonly file: string;
   readonly line: number;
-  /** As it stands there, without the keyword. */
+  /** The criteria as written, without the keyword. */
   readonly text: string;
   readonly criteria: readonly MatchCriterion[];
-  /** The first one of the block, which is the one that counts. */
+  /** The first ForceCommand of the block, which is the effective one. */
   readonly forceCommand?: string;
 }
 
 export interface MatchCriterion {
-  /** In lower case: `user`, `group`, `address`, `localport`, … or `all`. */
+  /** Lower case: `user`, `group`, `address`, `localport`, … or `all`. */
   readonly name: string;
   readonly argument: string;
 }
 
-/** One connection as sshd's `Match` sees it. */
+/** The properties of a connection that `Match` can test. */
 export interface SshdConnection extends SshdEndpoint {
   readonly user: string;
   /** Names of all the user's groups. */
   readonly groups: readonly string[];
 }
 
-/** Where a connection comes from and where it arrives. */
+/** Where a connection comes from, and sshd's address and port. */
 export interface SshdEndpoint {
   readonly host: string;
   readonly address: string;
@@ -34,7 +34,7 @@ export interface SshdEndpoint {
   readonly localPort: number;
 }
 
-/** `User a,b Group=c`; a criterion without an argument has an empty one. */
+/** Parses `User a,b Group=c`; the argument of a criterion without one is empty. */
 export function matchCriteria({ words }: Pick<SshdConfigLine, 'words'>): MatchCriterion[] {
   const criteria: MatchCriterion[] = [];
   const left = [...words];
@@ -49,7 +49,7 @@ export function matchCriteria({ words }: Pick<SshdConfigLine, 'words'>): MatchCr
 
 const aboutUsers = new Set(['user', 'group']);
 
-/** Whether this account fits what the block says of users and groups. */
+/** Whether this account meets the block's criteria about users and groups. */
 export function fitsAccount(
   { criteria }: Pick<MatchBlock, 'criteria'>,
   account: Pick<SshdConnection, 'user' | 'groups'>,
@@ -63,22 +63,15 @@ export function fitsAccount(
     );
 }
 
-/** `ga_match_pattern_list`: one excluded group is enough to fall out. */
+/** `ga_match_pattern_list` of OpenSSH: one excluded group is enough to refuse. */
 export function groupsMatch(groups: readonly string[], list: string): boolean {
-  const patterns = list.split(',');
-  const refused = patterns.some(
-    (one) => one.startsWith('!') && groups.some((group) => matchesPattern(group, one.slice(1))),
-  );
-  return (
-    !refused &&
-    patterns.some((one) => !one.startsWith('!') && groups.some((g) => matchesPattern(g, one)))
-  );
+  return matchesList(list, (pattern) => groups.some((group) => matchesPattern(group, pattern)));
 }
 
 /**
- * Whether sshd takes the block for this connection.
+ * Whether sshd applies the block to this connection.
  *
- * @returns Nothing where it asks what cannot be known here (`version`, `rdomain`, `invalid-user`).
+ * @returns undefined if the block has a criterion that is not known here (`version`, `rdomain`, `invalid-user`).
  */
 export function takesBlock(
   block: Pick<MatchBlock, 'criteria'>,
@@ -117,7 +110,7 @@ function fitsEndpoint(
   }
 }
 
-/** The base with what the block asks of the endpoint put in its place. */
+/** The base endpoint, changed to meet the block's criteria. */
 export function endpointInto(block: MatchBlock, base: SshdEndpoint): SshdEndpoint {
   const wanted: { -readonly [Key in keyof SshdEndpoint]: SshdEndpoint[Key] } = { ...base };
   for (const { name, argument } of block.criteria) {

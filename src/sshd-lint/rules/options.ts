@@ -1,21 +1,21 @@
-/** What decides, of the options that sshd(8) would use for one connection. */
+/** The options that matter to the rules, as sshd(8) would use them for one connection. */
 export interface SshdOptions {
-  /** That sshd listens on: ListenAddress may say others than Port. */
+  /** Ports that sshd listens on: ListenAddress may name others than Port. */
   readonly ports: readonly number[];
-  /** Absent where nothing is forced. */
+  /** Absent if no command is forced. */
   readonly forceCommand?: string;
   readonly chrootDirectory?: string;
   readonly subsystems: readonly Subsystem[];
-  /** Patterns of environment names; one entry each. */
+  /** Patterns of variable names, one per entry. */
   readonly acceptEnv: readonly string[];
-  /** `NAME=VALUE` each. */
+  /** `NAME=VALUE` per entry. */
   readonly setEnv: readonly string[];
   /** `none`, `all`, or a pattern list of names (since OpenSSH 7.8). */
   readonly permitUserEnvironment: string;
   readonly allowTcpForwarding: ForwardDirection;
   readonly allowStreamLocalForwarding: ForwardDirection;
   readonly disableForwarding: boolean;
-  /** `PermitOpen none` and `PermitListen none`: no TCP forward of that direction. */
+  /** False for `PermitOpen none` and `PermitListen none`: no TCP forwarding in that direction. */
   readonly permitOpen: boolean;
   readonly permitListen: boolean;
   readonly gatewayPorts: boolean;
@@ -27,7 +27,7 @@ export interface SshdOptions {
   readonly permitUserRc: boolean;
   readonly permitTty: boolean;
   readonly usePam: boolean;
-  /** Since OpenSSH 10.0; before it was the program's name. */
+  /** Since OpenSSH 10.0; before, it was the program's name. */
   readonly pamServiceName: string;
   /** `no`, `yes`, `prohibit-password` or `forced-commands-only`. */
   readonly permitRootLogin: string;
@@ -52,26 +52,26 @@ export interface SshdOptions {
 
 export interface Subsystem {
   readonly name: string;
-  /** With its arguments. */
+  /** With arguments. */
   readonly command: string;
 }
 
 export type ForwardDirection = 'no' | 'local' | 'remote' | 'all';
 
-/** A line of sshd_config(5), its words without their quotes. */
+/** A line of sshd_config(5), its arguments without quotes. */
 export interface WrittenLine {
-  /** In lower case. */
+  /** Lower case. */
   readonly keyword: string;
   readonly words: readonly string[];
 }
 
 /**
- * Reads what `sshd -T` printed: one option per line, a keyword and its value, lists either as
- * repeated lines or on one. The keywords' case does not count: older versions print lower case, the
- * newest does not. What a version does not print is what that version always did.
+ * Parses the output of `sshd -T`: one option per line, keyword and value; lists are repeated lines or one line. Older
+ * versions print keywords in lower case, the newest does not. For a keyword that a version does not print, the
+ * result has that version's fixed behaviour.
  *
- * @param written the configuration: sshd prints paths with blanks in them without their quotes
- * @returns Nothing where the text is no such output.
+ * @param written Lines of the configuration, because sshd prints paths that contain blanks without quotes.
+ * @returns undefined if the text is no such output.
  */
 export function parseSshdOptions(
   text: string,
@@ -84,7 +84,7 @@ export function parseSshdOptions(
     const values = lines.get(keyword.toLowerCase()) ?? [];
     lines.set(keyword.toLowerCase(), [...values, value ?? '']);
   }
-  // Both have been in each output since there is `sshd -T`.
+  // Every version that has `sshd -T` prints both.
   if (!lines.has('port') || !lines.has('strictmodes')) return undefined;
   const all = (keyword: string) => lines.get(keyword) ?? [];
   const first = (keyword: string) => all(keyword)[0];
@@ -138,7 +138,7 @@ export function parseSshdOptions(
   };
 }
 
-/** `[::]:22`, `192.0.2.1:2222 rdomain name`; sshd prints one for each port where nothing is said. */
+/** `[::]:22`, `192.0.2.1:2222 rdomain name`; without ListenAddress sshd prints one for each port. */
 function listeningPorts(addresses: readonly string[], ports: readonly string[]): number[] {
   const bound = addresses.flatMap((address) => /:(\d+)(?:\s|$)/.exec(address)?.[1] ?? []);
   return [...new Set((bound.length > 0 ? bound : ports).map(Number))];
@@ -155,7 +155,7 @@ function listOf(value: string): string[] {
   return value.split(/\s+/).filter((word) => word !== '');
 }
 
-/** `none` is how sshd says that there is nothing; a value may be anything else. */
+/** sshd prints `none` for options without a value. */
 function optional<Key extends string>(
   key: Key,
   value: string | undefined,

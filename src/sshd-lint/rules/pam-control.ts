@@ -1,12 +1,12 @@
-/** What PAM does next; a number jumps over as many lines. */
+/** What PAM does next; a number skips that many lines. */
 export type PamAction = 'ignore' | 'bad' | 'die' | 'ok' | 'done' | 'reset' | number;
 
-/** The control of a line of pam.conf(5), for what a module may say. */
+/** The control of a line of pam.conf(5), by the module's result. */
 export interface PamControl {
   readonly success: PamAction;
   /** For any failure. */
   readonly failure: PamAction;
-  /** Where the module is not there. */
+  /** If the module does not exist. */
   readonly missing: PamAction;
 }
 
@@ -30,15 +30,15 @@ const values = new Set(
 const actions: readonly string[] = ['ignore', 'bad', 'die', 'ok', 'done', 'reset'];
 
 /**
- * `required`, `[success=1 default=ignore]`, …
+ * Parses `required`, `[success=1 default=ignore]`, and so on.
  *
- * @returns Nothing where PAM would say "bad control": it takes the line as failed.
+ * @returns undefined if PAM would log "bad control" and treat the line as failed.
  */
 export function parsePamControl(text: string): PamControl | undefined {
   const [, list] = /^\[([\s\S]*)\]$/.exec(text) ?? [];
   if (list === undefined) return keywords.get(text.toLowerCase());
-  const said = new Map<string, PamAction>();
-  // Blanks around the `=` are allowed.
+  const given = new Map<string, PamAction>();
+  // Blanks around `=` are allowed.
   const pairs = list
     .trim()
     .replaceAll(/\s*=\s*/g, '=')
@@ -46,12 +46,12 @@ export function parsePamControl(text: string): PamControl | undefined {
   for (const pair of pairs) {
     const [value = '', action = ''] = pair.split('=');
     if (!values.has(value) || !(actions.includes(action) || /^\d+$/.test(action))) return undefined;
-    said.set(value, /^\d+$/.test(action) ? Number(action) : (action as PamAction));
+    given.set(value, /^\d+$/.test(action) ? Number(action) : (action as PamAction));
   }
-  const otherwise = said.get('default') ?? 'bad';
+  const otherwise = given.get('default') ?? 'bad';
   return {
-    success: said.get('success') ?? otherwise,
+    success: given.get('success') ?? otherwise,
     failure: otherwise,
-    missing: said.get('module_unknown') ?? otherwise,
+    missing: given.get('module_unknown') ?? otherwise,
   };
 }

@@ -3,16 +3,16 @@ import { pamReach } from './pam-reach.ts';
 import type { SshdFinding } from './finding.ts';
 import { installedPath } from '../../installed-path.ts';
 
-/** What the lines name and the host has not. */
+/** What the lines name and the host does not have. */
 export interface PamMissing {
   readonly modules: ReadonlySet<string>;
-  /** Of pam_exec; also what root cannot run. */
+  /** Programs of pam_exec that do not exist or that root cannot execute. */
   readonly programs: ReadonlySet<string>;
-  /** Of pam_env's `conffile=`. */
+  /** Files of pam_env's `conffile=`. */
   readonly files: ReadonlySet<string>;
 }
 
-/** What sshd's PAM stack leaves open, or leaves behind. */
+/** Findings about the lines of sshd's PAM stack. */
 export function pamFindings(
   entries: readonly (PamLine | PamFault)[],
   missing: PamMissing,
@@ -35,7 +35,7 @@ function userEnvironment(lines: readonly PamLine[]): SshdFinding[] {
     {
       code: 'pam-user-environment',
       severity: 'door',
-      message: `~/.pam_environment sets LD_PRELOAD, NODE_OPTIONS or BASH_ENV on the host, for root too where pam_exec runs: ${placed(line)} has user_readenv=1`,
+      message: `${placed(line)} has user_readenv=1, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
       closedBy: `user_readenv=0 in line ${line.line} of ${line.file}`,
     },
   ];
@@ -49,7 +49,7 @@ function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[]
     {
       code: 'pam-line-mistyped',
       severity: 'weakness',
-      message: `${placed(entry)} does not do what it says: ${why}`,
+      message: `${placed(entry)} does not do what was meant: ${why}`,
       closedBy,
     },
   ];
@@ -57,7 +57,7 @@ function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[]
 
 const sample = `TYPE CONTROL MODULE, as in ${installedPath('share/etc/pam.d/berth-session')}`;
 
-/** What is wrong with a line that PAM can read, and what to write. */
+/** What is wrong with a line that PAM can parse, and what to write instead. */
 function mistakeOf(
   line: PamLine,
   { modules, programs, files }: PamMissing,
@@ -65,28 +65,28 @@ function mistakeOf(
   const fails = line.control.missing === 'bad' || line.control.missing === 'die';
   if (modules.has(line.module) && (fails || !line.optional))
     return [
-      `there is no module ${line.module}${fails ? ', so nobody gets in' : ''}`,
-      `the module's name; where it may be missing, -${line.type} optional ${line.module}`,
+      `module ${line.module} does not exist${fails ? ', so no login succeeds' : ''}`,
+      `the module's correct name; if the module may be missing, -${line.type} optional ${line.module}`,
     ];
   const conffile = environmentFile(line, 'conffile');
   if (conffile !== undefined && files.has(conffile))
     return [
-      `there is no ${conffile}, so pam_env sets nothing`,
-      `the file; ${installedPath('share/etc/security/berth-pam-env.conf')} is Berth's`,
+      `${conffile} does not exist, so pam_env sets nothing`,
+      `creating it; Berth's is ${installedPath('share/etc/security/berth-pam-env.conf')}`,
     ];
   const exec = execOf(line);
   if (exec === undefined) return undefined;
   const { program, when, step } = exec;
-  if (program === undefined) return ['pam_exec.so is told no program', sample];
+  if (program === undefined) return ['pam_exec.so has no program', sample];
   if (!program.startsWith('/'))
-    return [`${program} is no absolute path`, `the absolute path of ${program}`];
+    return [`${program} is not an absolute path`, `the absolute path of ${program}`];
   if (programs.has(program))
-    return [`there is no program ${program} that root can run`, `the path of the program`];
+    return [`program ${program} does not exist or root cannot execute it`, `the correct path`];
   if (when !== undefined && !execTypes.includes(when))
-    return [`pam_exec.so knows no type=${when}, only ${execTypes.join(', ')}`, sample];
+    return [`pam_exec.so has no type=${when}, only ${execTypes.join(', ')}`, sample];
   if (!isHook(program)) return undefined;
   if (line.type !== 'session')
-    return [`pam-session is for the session stack, not for ${line.type}`, sample];
+    return [`pam-session belongs in the session stack, not in ${line.type}`, sample];
   if (when !== undefined && step !== undefined && when !== `${step}_session`)
     return [`type=${when} runs pam-session ${step}`, sample];
   return undefined;
@@ -98,32 +98,32 @@ export interface PamExec {
   readonly program: string | undefined;
   /** `type=` of pam_exec. */
   readonly when: string | undefined;
-  /** The word of pam-session, `open` or `close`. */
+  /** The argument of pam-session, `open` or `close`. */
   readonly step: string | undefined;
 }
 
-/** What a line of pam_exec(8) runs; nothing for other modules. */
+/** What a line of pam_exec(8) runs; undefined for other modules. */
 export function execOf({ module, args }: PamLine): PamExec | undefined {
   if (moduleName(module) !== 'pam_exec.so') return undefined;
   const options =
     /^(?:debug|expose_authtok|use_first_pass|seteuid|quiet|quiet_log|stdout|type=.*|log=.*)$/;
-  const at = args.findIndex((word) => !options.test(word));
+  const at = args.findIndex((arg) => !options.test(arg));
   const own = at === -1 ? args : args.slice(0, at);
   const rest = at === -1 ? [] : args.slice(at);
   return {
     program: rest[0],
-    when: own.findLast((word) => word.startsWith('type='))?.slice('type='.length),
-    step: rest.slice(1).findLast((word) => word === 'open' || word === 'close'),
+    when: own.findLast((arg) => arg.startsWith('type='))?.slice('type='.length),
+    step: rest.slice(1).findLast((arg) => arg === 'open' || arg === 'close'),
   };
 }
 
-/** The absolute path that a line of pam_env(8) names so. */
+/** The absolute path in an option of pam_env(8). */
 export function environmentFile(
   { module, args }: PamLine,
   option: 'conffile' | 'envfile',
 ): string | undefined {
   if (moduleName(module) !== 'pam_env.so') return undefined;
-  const value = args.find((word) => word.startsWith(`${option}=/`));
+  const value = args.find((arg) => arg.startsWith(`${option}=/`));
   return value?.slice(option.length + 1);
 }
 
@@ -131,7 +131,7 @@ function isHook(program: string): boolean {
   return program.endsWith('/pam-session');
 }
 
-/** Whether both ends of a connection run pam-session, and where. */
+/** Checks that pam-session runs at open and at close, and at the right place in the stack. */
 function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: string): SshdFinding[] {
   const sessions = lines.filter(({ type }) => type === 'session');
   const { reached, passedBy } = pamReach(sessions, ({ module }) => missing.modules.has(module));
@@ -142,12 +142,12 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
   const unreached = hooks.filter((line) => !reached.has(line));
   const findings = unreached.map((line): SshdFinding => {
     const other = passedBy(line);
-    const by = other === undefined ? 'what stands before it' : `${placed(other)} (${other.module})`;
+    const by = other === undefined ? 'a line before it' : `${placed(other)} (${other.module})`;
     return {
       code: 'pam-session-unreached',
       severity: 'weakness',
-      message: `${placed(line)} never runs pam-session: ${by} ends the stack or jumps over it`,
-      closedBy: `the line before ${other === undefined ? 'the others' : placed(other)}, or that one with \`optional\` or \`required\``,
+      message: `${placed(line)} never runs pam-session: ${by} ends the stack or skips it`,
+      closedBy: `moving the line before ${other === undefined ? 'the others' : placed(other)}, or making that one \`optional\` or \`required\``,
     };
   });
   const lacking = (['open', 'close'] as const).filter(
@@ -159,8 +159,8 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
       severity: 'weakness',
       message: lacking.includes('close')
         ? `nothing in ${file} ends what a connection started`
-        : `nothing in ${file} notes a connection when it opens, so pam-session cannot end what it started`,
-      closedBy: `the lines of ${installedPath('share/etc/pam.d/berth-session')} at its end`,
+        : `nothing in ${file} records a connection when it opens, so pam-session cannot end what it started`,
+      closedBy: `appending the lines of ${installedPath('share/etc/pam.d/berth-session')}`,
     });
   const first = sessions.indexOf(hooks[0] ?? ({} as PamLine));
   const late = sessions
@@ -170,15 +170,15 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
     findings.push({
       code: 'pam-session-early',
       severity: 'weakness',
-      message: `${placed(late)}: ${late.module} comes after pam-session, which needs what it makes`,
-      closedBy: `pam-session at the end of ${file}`,
+      message: `${placed(late)}: ${late.module} runs after pam-session, which needs what it sets up`,
+      closedBy: `moving pam-session to the end of ${file}`,
     });
   return findings;
 }
 
 function runsAt(line: PamLine, step: 'open' | 'close'): boolean {
-  const { when = `${step}_session`, step: word = step } = execOf(line) ?? {};
-  return when === `${step}_session` && word === step;
+  const { when = `${step}_session`, step: argument = step } = execOf(line) ?? {};
+  return when === `${step}_session` && argument === step;
 }
 
 function moduleName(module: string): string {

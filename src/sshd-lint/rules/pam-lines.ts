@@ -5,28 +5,28 @@ export interface PamPlace {
   readonly line: number;
 }
 
-/** A line of pam.d(5) that runs a module, after its includes were put in their place. */
+/** A line of pam.d(5) that runs a module. */
 export interface PamLine extends PamPlace {
   /** `auth`, `account`, `password` or `session`, without the `-` of an optional module. */
   readonly type: string;
   readonly control: PamControl;
-  /** Begins with `-`: the module may be missing. */
+  /** Whether it begins with `-`: the module may be missing. */
   readonly optional: boolean;
   readonly module: string;
   readonly args: readonly string[];
-  /** How many substacks it is in. */
+  /** How many substacks contain it. */
   readonly level: number;
 }
 
 export interface PamInclude extends PamPlace {
   readonly include: string;
-  /** Only lines of this type are taken; all with `@include`. */
+  /** Only lines of this type are included; undefined for `@include`, which includes all. */
   readonly type?: string;
-  /** What ends a substack does not end the stack around it. */
+  /** The end of a substack does not end the stack around it. */
   readonly substack: boolean;
 }
 
-/** A line that PAM cannot take as it was meant. */
+/** A line that PAM cannot parse as it was meant. */
 export interface PamFault extends PamPlace {
   readonly text: string;
   readonly fault: string;
@@ -36,7 +36,7 @@ export type PamEntry = Omit<PamLine, 'level'> | PamInclude | PamFault;
 
 const types: readonly string[] = ['auth', 'account', 'password', 'session'];
 
-/** Reads a file of /etc/pam.d: `@include FILE`, `type include FILE` and module lines. */
+/** Parses a file of /etc/pam.d: `@include FILE`, `type include FILE` and module lines. */
 export function parsePam(text: string, file: string): PamEntry[] {
   return joinedLines(text).flatMap(({ line, text: whole }): PamEntry[] => {
     const bare = whole.replace(/#.*$/, '').trim();
@@ -45,7 +45,7 @@ export function parsePam(text: string, file: string): PamEntry[] {
   });
 }
 
-/** A backslash at its end goes on in the next line; the first one's number is that of all. */
+/** Joins lines that end with a backslash; the first line's number is used. */
 function joinedLines(text: string): { readonly line: number; readonly text: string }[] {
   const lines: { line: number; text: string }[] = [];
   let open: { line: number; text: string } | undefined;
@@ -66,24 +66,24 @@ function entryOf(bare: string): Entry<PamEntry> {
   const [first = '', ...rest] = wordsOf(bare);
   if (first === '@include') {
     const [include] = rest;
-    return include === undefined ? fault('it names no file') : { include, substack: false };
+    return include === undefined ? fault('the file name is missing') : { include, substack: false };
   }
   const [control, module, ...args] = rest;
   const optional = first.startsWith('-');
   const type = (optional ? first.slice(1) : first).toLowerCase();
-  if (!types.includes(type)) return fault(`PAM knows no type ${first}, only ${types.join(', ')}`);
+  if (!types.includes(type)) return fault(`PAM has no type ${first}, only ${types.join(', ')}`);
   if (control === undefined || module === undefined)
-    return fault('it wants a type, a control and a module');
-  const word = control.toLowerCase();
-  if (word === 'include' || word === 'substack')
-    return { include: module, type, substack: word === 'substack' };
+    return fault('it needs a type, a control and a module');
+  const keyword = control.toLowerCase();
+  if (keyword === 'include' || keyword === 'substack')
+    return { include: module, type, substack: keyword === 'substack' };
   const parsed = parsePamControl(control);
   if (parsed === undefined)
-    return fault(`PAM does not know the control ${control}, and takes the line as failed`);
+    return fault(`PAM has no control ${control}, and treats the line as failed`);
   return { type, control: parsed, optional, module, args };
 }
 
-/** Separated by blanks; `[…]` is one word, with blanks in it. A control keeps its brackets. */
+/** Splits at blanks; `[…]` is one argument and may contain blanks. A control keeps its brackets. */
 function wordsOf(bare: string): string[] {
   return [...bare.matchAll(/\[(?:[^\]\\]|\\.)*\]|\S+/g)].map(([word], index) =>
     index > 1 ? word.replace(/^\[([\s\S]*)\]$/, '$1').replaceAll('\\]', ']') : word,

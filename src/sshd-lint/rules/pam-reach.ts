@@ -1,7 +1,7 @@
 import type { PamAction } from './pam-control.ts';
 import type { PamLine } from './pam-lines.ts';
 
-/** Modules whose business is to say yes or no; the others succeed wherever a login goes on. */
+/** Modules that accept or refuse; all others succeed in a login that succeeds. */
 const deciding = new Set(
   [
     'access debug exec group listfile localuser nologin python rootok script sepermit shells',
@@ -9,21 +9,21 @@ const deciding = new Set(
   ].flatMap((line) => line.split(' ').map((name) => `pam_${name}.so`)),
 );
 
-/** Which lines of a stack are reached, and what leads past others. */
+/** Which lines of a stack run, and which lines skip others. */
 export interface PamReach {
   readonly reached: ReadonlySet<PamLine>;
-  /** The line that ends the stack before this one, or jumps over it. */
+  /** The line that ends the stack before this line, or skips it. */
   readonly passedBy: (line: PamLine) => PamLine | undefined;
 }
 
-/** -1: a line failed, so nothing ends the stack with success any more. 0: nothing counted yet. */
+/** As in libpam. -1: a line failed, so the stack cannot end with success. 0: no line has counted. 1: success so far. */
 type Impression = -1 | 0 | 1;
 
 /**
- * Walks the lines of one type as `_pam_dispatch_aux` of libpam does, on each path that the usual answers of
- * the modules allow.
+ * Walks the lines of one type as `_pam_dispatch_aux` of libpam does, for every combination of the modules' usual
+ * results.
  *
- * @param isMissing whether the module of a line is not there
+ * @param isMissing Whether the module of a line does not exist.
  */
 export function pamReach(
   lines: readonly PamLine[],

@@ -1,7 +1,7 @@
 import { forcedProgram, shellCommand } from './shell-words.ts';
 import type { SshdOptions } from './options.ts';
 
-/** Absolute paths that decide, of one account's options and shell. */
+/** Absolute paths in one account's options and passwd entry that decide what runs or who is admitted. */
 export function decidingPaths(options: SshdOptions, shell: string | undefined): string[] {
   const { forceCommand, x11Forwarding, xauthLocation, trustedUserCaKeys } = options;
   const paths = [
@@ -22,7 +22,7 @@ export interface KeysCommand {
   readonly user: string;
 }
 
-/** What sshd asks for keys and, where a certificate's authority is trusted, for principals. */
+/** The programs that sshd runs for keys and, if it trusts a certificate authority, for principals. */
 export function keysCommands(options: SshdOptions): KeysCommand[] {
   const { authorizedKeysCommand, authorizedKeysCommandUser = '' } = options;
   const { authorizedPrincipalsCommand, authorizedPrincipalsCommandUser = '' } = options;
@@ -41,7 +41,7 @@ export function keysCommands(options: SshdOptions): KeysCommand[] {
   });
 }
 
-/** `NAME=/one:/two` or `NODE_OPTIONS=--require=/one --import /two`. */
+/** Paths in `NAME=/one:/two` or `NODE_OPTIONS=--require=/one --import /two`. */
 export function pathsOfValue(assignment: string): string[] {
   return assignment.split(/[\s:=,;]+/).filter((part) => part.startsWith('/'));
 }

@@ -1,4 +1,4 @@
-/** `match_pattern` of OpenSSH: `*` and `?`, nothing else is special. */
+/** `match_pattern` of OpenSSH: only `*` and `?` are special. */
 export function matchesPattern(text: string, pattern: string): boolean {
   const source = pattern
     .replaceAll(/[\\^$.|+()[\]{}]/g, '\\$&')
@@ -7,14 +7,19 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return new RegExp(`^${source}$`, 's').test(text);
 }
 
-/** `match_pattern_list`: separated by commas; one that begins with `!` and matches excludes. */
-export function matchesPatternList(text: string, list: string): boolean {
-  const patterns = list.split(',');
-  const refused = patterns.some((one) => one.startsWith('!') && matchesPattern(text, one.slice(1)));
-  return !refused && patterns.some((one) => !one.startsWith('!') && matchesPattern(text, one));
+/** Evaluates a list of OpenSSH, separated by commas: one matching entry that begins with `!` is enough to exclude. */
+export function matchesList(list: string, matches: (entry: string) => boolean): boolean {
+  const entries = list.split(',');
+  const excluded = entries.some((one) => one.startsWith('!') && matches(one.slice(1)));
+  return !excluded && entries.some((one) => !one.startsWith('!') && matches(one));
 }
 
-/** Whether one text can match both. Patterns have some dozen characters at most. */
+/** `match_pattern_list` of OpenSSH. */
+export function matchesPatternList(text: string, list: string): boolean {
+  return matchesList(list, (pattern) => matchesPattern(text, pattern));
+}
+
+/** Whether any text matches both patterns. For short patterns. */
 export function patternsMeet(one: string, other: string): boolean {
   const known = new Map<number, boolean>();
   const meet = (i: number, j: number): boolean => {

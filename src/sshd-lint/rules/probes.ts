@@ -8,25 +8,25 @@ import {
 } from './match.ts';
 import type { SshdFinding } from './finding.ts';
 
-/** An account as far as sshd can tell it from others. */
+/** An account, with what sshd can distinguish it by. */
 export interface ProbeAccount {
   readonly name: string;
   readonly uid: number;
   readonly groups: readonly string[];
-  /** Absent for an account that stands for whoever else may come. */
+  /** Absent for an account that stands for users who are not in passwd. */
   readonly shell?: string;
 }
 
-/** One account, and how many there are that no Match block and no shell tells from it. */
+/** An account, and how many others have the same shell, Match blocks and access. */
 export interface Representative extends ProbeAccount {
   readonly alike: number;
 }
 
 /**
- * One account of each kind: those with the same shell that fit the same Match blocks and are let in
- * alike have the same doors.
+ * One account of each kind: accounts with the same shell, the same Match blocks and the same access get the same
+ * findings.
  *
- * @param access what differs between accounts that are not let in alike
+ * @param access Returns a key that differs for accounts with different access.
  */
 export function representatives(
   accounts: readonly ProbeAccount[],
@@ -44,7 +44,7 @@ export function representatives(
   return [...kinds.values()].map(({ first, alike }) => ({ ...first, alike }));
 }
 
-/** Indexes of the blocks whose `User` and `Group` this account fits. */
+/** Indexes of the blocks whose `User` and `Group` match this account. */
 export function fittingBlocks(
   { name, groups }: Pick<ProbeAccount, 'name' | 'groups'>,
   blocks: readonly MatchBlock[],
@@ -56,9 +56,9 @@ export function fittingBlocks(
 }
 
 /**
- * The base, and for each Match block that asks for another address, port or host one that enters it.
+ * The base, and for each Match block with a criterion about address, port or host an endpoint that meets it.
  *
- * @param ports that somebody listens on: to others nobody comes
+ * @param ports Ports on which any program listens; endpoints with other ports are left out.
  */
 export function endpoints(
   blocks: readonly MatchBlock[],
@@ -70,7 +70,7 @@ export function endpoints(
   return [...new Map(reachable.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** Connections of which no other one enters the same Match blocks as the same account. */
+/** Leaves out connections to which the same Match blocks apply as to an earlier one of the same account. */
 export function distinctConnections<Probe extends { readonly connection: SshdConnection }>(
   probes: readonly Probe[],
   blocks: readonly MatchBlock[],
@@ -84,23 +84,23 @@ export function distinctConnections<Probe extends { readonly connection: SshdCon
   return [...kinds.values()];
 }
 
-/** A connection that was tried, with the forced command that sshd then used. */
+/** An evaluated connection, with the ForceCommand that sshd used. */
 export interface TriedConnection {
   readonly connection: SshdConnection;
   readonly forceCommand?: string;
 }
 
-/** A finding about a place in the configuration, not about a user. */
+/** A finding about a line of the configuration, not about a user. */
 export interface MatchFinding extends SshdFinding {
   readonly file: string;
   readonly line: number;
 }
 
 /**
- * Match blocks whose ForceCommand never counts, and those that no connection entered.
+ * Finds Match blocks whose ForceCommand is never used, and blocks that applied to no evaluated connection.
  *
- * @param leftOut connections that were not tried; the blocks that they enter are not named one by one
- * @param ports that somebody listens on: a block for another one is of no consequence
+ * @param leftOut Connections that were not evaluated; blocks that apply to them are not reported.
+ * @param ports Ports on which any program listens; blocks for other ports are not reported.
  */
 export function matchFindings(
   blocks: readonly MatchBlock[],
@@ -119,8 +119,8 @@ export function matchFindings(
           ...place,
           code: 'match-not-probed',
           severity: 'advice',
-          message: `no known account and no address of ours enters Match ${block.text}: it was not looked at`,
-          closedBy: 'berth lint sshd --user NAME, with an account that enters it',
+          message: `no known account or address matches Match ${block.text}, so it was not checked`,
+          closedBy: 'berth lint sshd --user NAME, with an account that matches',
         },
       ];
     const { forceCommand } = block;
@@ -133,8 +133,8 @@ export function matchFindings(
         ...place,
         code: 'match-overridden',
         severity: 'weakness',
-        message: `ForceCommand of Match ${block.text} never counts: ${loser.connection.user} has ${loser.forceCommand ?? 'none'} of an earlier Match`,
-        closedBy: 'the Match for fewer people before the one for more: the first value counts',
+        message: `ForceCommand of Match ${block.text} is never used: ${loser.connection.user} gets ${loser.forceCommand ?? 'none'} from an earlier Match`,
+        closedBy: 'moving the more specific Match before the other: sshd uses the first value',
       },
     ];
   });

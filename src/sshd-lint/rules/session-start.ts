@@ -2,21 +2,21 @@ import { forcedProgram, shellCommand } from './shell-words.ts';
 import type { LoginProgram, SshdFinding, SshdSample } from './finding.ts';
 import type { SshdOptions } from './options.ts';
 
-/** How sshd starts what the user asks for; both can be true. */
+/** How sshd starts a session; both can be true. */
 export interface SessionStart {
-  /** ForceCommand is Berth's login. */
+  /** ForceCommand is Berth's login program. */
   readonly forced: boolean;
-  /** The shell in passwd is Berth's login. */
+  /** The shell in passwd is Berth's login program. */
   readonly loginShell: boolean;
 }
 
-/** Shells that run nothing at all for whoever comes. */
+/** Shells that refuse every login. */
 const closedShells = /\/(?:nologin|false|true)$/;
 
-/** Shells that read no file of the home for `-c`: POSIX reads ENV in interactive shells only. */
+/** Shells that read no file in the home for `-c`: POSIX reads ENV in interactive shells only. */
 const plainShells = new Set(['sh', 'dash', 'ash', 'ksh', 'ksh93', 'mksh', 'busybox']);
 
-/** What the other shells read before `-c COMMAND`, each when sshd runs it. */
+/** What the other shells read before `-c COMMAND` when sshd starts them. */
 const readsAtStart: Readonly<Record<string, string>> = {
   bash: '~/.bashrc and BASH_ENV',
   rbash: '~/.bashrc and BASH_ENV',
@@ -41,7 +41,7 @@ function isLogin(program: string, { path, aliases }: LoginProgram): boolean {
   return program === path || aliases.includes(program);
 }
 
-/** The forced command's own faults, and what the shell does before it. */
+/** Findings about the forced command, and about what the shell reads before it. */
 export function sessionStartFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
   const { forceCommand } = options;
   const { shell, login } = sample;
@@ -53,7 +53,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
       {
         code: 'shell-writable',
         severity: 'door',
-        message: `the shell of passwd runs whatever sshd starts, and ${replaced.message}`,
+        message: `the shell in passwd runs everything that sshd starts, and ${replaced.message}`,
         closedBy: `usermod --shell ${login.path} USER`,
       },
     ];
@@ -64,7 +64,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
       {
         code: 'no-forced-command',
         severity: 'door',
-        message: `${shell ?? 'the shell of passwd'} runs on the host: no ForceCommand, and no login shell of ours`,
+        message: `${shell ?? 'the shell in passwd'} runs on the host: there is no ForceCommand, and the shell is not Berth's login program`,
         closedBy: closing,
       },
     ];
@@ -83,7 +83,7 @@ export function sessionStartFindings(options: SshdOptions, sample: SshdSample): 
     ];
   }
   const faults = forcedCommandFaults(forceCommand, start, sample);
-  // With our login as the shell nothing of ForceCommand is read by another one.
+  // If the login program is the shell, no other shell reads ForceCommand.
   return start.loginShell ? faults : [...faults, ...shellFindings(shell, login)];
 }
 
@@ -102,7 +102,7 @@ function forcedCommandFaults(
       {
         code: 'forced-command-user-text',
         severity: 'door',
-        message: `a shell of the host reads text of the user in ForceCommand ${command}`,
+        message: `ForceCommand passes text from the user to a shell of the host: ${command}`,
         closedBy,
       },
     ];
@@ -111,7 +111,7 @@ function forcedCommandFaults(
       {
         code: 'forced-command-relative',
         severity: 'door',
-        message: `ForceCommand ${program} is looked for in the user's home and PATH`,
+        message: `ForceCommand ${program} is looked up in the user's home and PATH`,
         closedBy,
       },
     ];
@@ -120,7 +120,7 @@ function forcedCommandFaults(
       {
         code: 'forced-command-other',
         severity: 'door',
-        message: `ForceCommand is ${program}, which is not the installed login ${login.path}`,
+        message: `ForceCommand is ${program}, which is not the installed login program ${login.path}`,
         closedBy,
       },
     ];
@@ -130,8 +130,8 @@ function forcedCommandFaults(
         code: 'forced-command-metacharacters',
         severity: startsAnother ? 'door' : 'weakness',
         message: startsAnother
-          ? `the user's shell runs another command of ForceCommand on the host, where the user makes the login end as it wants: ${command}`
-          : `the user's shell interprets what stands in ForceCommand after the login: ${command}`,
+          ? `the user's shell runs another command of ForceCommand on the host, and users can make the login program exit so that it does: ${command}`
+          : `the user's shell interprets special characters after the login program in ForceCommand: ${command}`,
         closedBy,
       },
     ];
@@ -140,30 +140,30 @@ function forcedCommandFaults(
       {
         code: 'forced-command-token',
         severity: 'weakness',
-        message: `sshd replaces no % in ForceCommand: ${options.join(' ')} reaches the login as it stands`,
+        message: `sshd does not expand % in ForceCommand: the login program gets ${options.join(' ')} unchanged`,
         closedBy,
       },
     ];
   if (!/^(?: --(?:profile|config) \S+)*$/.test(options.map((word) => ` ${word}`).join('')))
     return [
       {
-        code: 'forced-command-words',
+        code: 'forced-command-arguments',
         severity: 'weakness',
-        message: `the login knows no such words: ${options.join(' ')}`,
+        message: `the login program does not accept these arguments: ${options.join(' ')}`,
         closedBy,
       },
     ];
   return [];
 }
 
-/** As the shell it runs what is forced inside, whatever it is; its own path alone stands for nothing. */
+/** As the shell, the login program runs ForceCommand inside, except for its own path, which means no command. */
 function forcedAndShell(command: string, shell: string): SshdFinding[] {
   if (command.trim() === shell) return [];
   return [
     {
-      code: 'forced-command-words',
+      code: 'forced-command-arguments',
       severity: 'weakness',
-      message: `the login is the shell, and runs ForceCommand ${command} inside in the place of what the user asks for`,
+      message: `the login program is the shell, so sessions run ForceCommand ${command} inside instead of what the user asked for`,
       closedBy: `ForceCommand ${shell}`,
     },
   ];
@@ -180,7 +180,7 @@ function shellFindings(shell: string | undefined, login: LoginProgram): SshdFind
       {
         code: 'shell-unknown',
         severity: 'weakness',
-        message: `${shell} runs the forced command; what it reads of the home before is not known`,
+        message: `${shell} runs the forced command, and it is not known what it reads in the home before`,
         closedBy,
       },
     ];
@@ -188,7 +188,7 @@ function shellFindings(shell: string | undefined, login: LoginProgram): SshdFind
     {
       code: 'shell-reads-home',
       severity: 'door',
-      message: `${shell} runs the forced command and reads ${files} first, on the host`,
+      message: `${shell} runs the forced command and first reads ${files}, on the host`,
       closedBy,
     },
   ];

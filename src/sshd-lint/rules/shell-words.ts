@@ -1,20 +1,20 @@
-/** A command line as a POSIX shell reads it. */
+/** A command line, parsed as a POSIX shell does. */
 export interface ShellCommand {
-  /** Without their quotes; those before the first operator or comment. */
+  /** Without quotes, up to the first operator or comment. */
   readonly words: readonly string[];
-  /** `;`, `|` and `&` outside of quotes: another command runs as well. */
+  /** Whether `;`, `|` or `&` outside of quotes starts another command. */
   readonly startsAnother: boolean;
-  /** Whatever else a shell would interpret: variables, patterns, redirections, an open quote. */
+  /** Whether it contains anything else that a shell interprets: variables, patterns, redirections, an open quote. */
   readonly interpreted: boolean;
 }
 
-/** The program of a forced command, behind the shell's `exec`. */
+/** The program of a forced command, after `exec` if there is one. */
 export function forcedProgram(command: string): string | undefined {
   const [first, second] = shellCommand(command).words;
   return first === 'exec' ? second : first;
 }
 
-/** Splits a command line into words, and says what else a shell would make of it. */
+/** Parses a command line. */
 export function shellCommand(text: string): ShellCommand {
   const words: string[] = [];
   let word: string | undefined;

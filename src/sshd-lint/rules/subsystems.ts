@@ -3,8 +3,8 @@ import type { SshdOptions } from './options.ts';
 import { sessionStart } from './session-start.ts';
 
 /**
- * Subsystems, `~/.ssh/rc` and chroot: what session.c of sshd does beside the command. ForceCommand
- * replaces each subsystem; without it `internal-sftp` is sshd's own code and runs no shell at all.
+ * Findings about subsystems, `~/.ssh/rc`, chroot and terminals (session.c of OpenSSH). ForceCommand replaces every
+ * subsystem; without it `internal-sftp` runs inside sshd and starts no shell.
  */
 export function subsystemFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
   const { forceCommand, subsystems } = options;
@@ -17,7 +17,7 @@ export function subsystemFindings(options: SshdOptions, sample: SshdSample): Ssh
     findings.push({
       code: 'sftp-on-host',
       severity: 'door',
-      message: `Subsystem ${name} ${command} is sshd itself: it serves the host's files and asks no login shell`,
+      message: `Subsystem ${name} ${command} runs inside sshd: it serves the host's files and starts no login shell`,
       closedBy: `Subsystem ${name} /usr/lib/openssh/sftp-server, and ${closedBy}`,
     });
   }
@@ -26,23 +26,23 @@ export function subsystemFindings(options: SshdOptions, sample: SshdSample): Ssh
     findings.push({
       code: 'sftp-by-key-option',
       severity: 'door',
-      message: `command="internal-sftp" in ${own} makes sshd serve the host's files and asks no login shell`,
+      message: `command="internal-sftp" in ${own} makes sshd serve the host's files without starting the login shell`,
       closedBy,
     });
   if (!subsystems.some(({ name }) => name === 'sftp'))
     findings.push({
       code: 'no-sftp-subsystem',
       severity: 'advice',
-      message: 'sftp, and scp since OpenSSH 9.0, end with "subsystem request failed"',
+      message: 'sftp, and scp since OpenSSH 9.0, fail with "subsystem request failed"',
       closedBy: 'Subsystem sftp /usr/lib/openssh/sftp-server',
     });
-  // session.c: a forced command of the configuration leaves ~/.ssh/rc alone.
+  // session.c: with ForceCommand in the configuration, sshd does not run ~/.ssh/rc.
   if (options.permitUserRc && !forced)
     findings.push({
       code: 'user-rc',
       severity: loginShell ? 'weakness' : 'door',
       message: loginShell
-        ? '~/.ssh/rc costs each connection a second session, before its own one'
+        ? '~/.ssh/rc starts a second session before each session'
         : '~/.ssh/rc runs on the host before each session',
       closedBy: 'PermitUserRC no',
     });
@@ -50,20 +50,20 @@ export function subsystemFindings(options: SshdOptions, sample: SshdSample): Ssh
     findings.push({
       code: 'chroot-directory',
       severity: 'weakness',
-      message: `below ${options.chrootDirectory} there is neither the login nor podman: another program would run as ${sample.login.path}`,
+      message: `neither the login program nor podman exists below ${options.chrootDirectory}: another program would run as ${sample.login.path}`,
       closedBy: 'ChrootDirectory none',
     });
   if (!options.permitTty)
     findings.push({
       code: 'no-tty',
       severity: 'advice',
-      message: 'no terminal is given: shells, editors and job control do not work',
+      message: 'sshd allocates no terminal: shells, editors and job control do not work',
       closedBy: 'PermitTTY yes',
     });
   return findings;
 }
 
-/** A file that the user writes and whose lines may carry `command=`. */
+/** A file that the user can write and whose lines may contain `command=`. */
 function ownFilesThatGrant(options: SshdOptions): string | undefined {
   if (!options.pubkeyAuthentication) return undefined;
   const principals =
@@ -71,7 +71,7 @@ function ownFilesThatGrant(options: SshdOptions): string | undefined {
   return [...options.authorizedKeysFiles, ...principals].find(isOfTheUser);
 }
 
-/** Relative to the home, or with the home in it; a folder per user elsewhere is root's to keep. */
+/** Relative to the home, or containing the home; directories elsewhere are assumed to belong to root. */
 function isOfTheUser(path: string): boolean {
   return path !== '' && (!path.startsWith('/') || path.includes('%h') || path.startsWith('/home/'));
 }

@@ -96,7 +96,7 @@ describe('one mistake in login-shell.conf', () => {
       /^ForceCommand .*$/m,
       '$& --profile gpu',
     );
-    expect((await shell.lint(text)).codes).toEqual(['forced-command-words']);
+    expect((await shell.lint(text)).codes).toEqual(['forced-command-arguments']);
   });
 
   it('who has another shell is found', async () => {
@@ -170,7 +170,7 @@ describe('one mistake on the host', () => {
     const path = await forced.write('profiles/cloud.yml', profile);
     const answer = await forced.lint(`AllowTcpForwarding no\n${example}`);
     await rm(path);
-    expect(answer.severities).toEqual({ 'profile-key-unheard': 'advice' });
+    expect(answer.severities).toEqual({ 'profile-key-ignored': 'advice' });
     expect(answer.stdout).toContain('profile cloud: its sessions are pods, and limits.pids is');
   });
 

@@ -79,7 +79,7 @@ export const mistakes: readonly Mistake[] = [
   {
     what: 'an option that the login has not',
     seed: before('ForceCommand /usr/lib/berth/shell/login --image x'),
-    code: 'forced-command-words',
+    code: 'forced-command-arguments',
     severity: 'weakness',
   },
   {
