@@ -13,11 +13,11 @@ export interface ImageCheck extends CheckResult {
 }
 
 /**
- * Each image that a profile names: in the store, of the digest that the profile has, whole, and
- * readable by users. Asks no registry, changes nothing, needs no root.
+ * Checks each image of the profiles: that it is in the store, has the profile's digest, is complete, and is readable
+ * by users. Contacts no registry, changes nothing, needs no root.
  */
 export function checkImages(site: ImageSite): ImageCheck[] {
-  const folder = storeFolder(site);
+  const store = storeFolder(site);
   const broken = [...site.broken].map(([profile, { error }]) => ({
     id: 'image-profile',
     profiles: [profile],
@@ -32,26 +32,26 @@ export function checkImages(site: ImageSite): ImageCheck[] {
   return [
     ...broken,
     ...wanted.map(({ image, profiles }) => {
-      const finding = findingOf(folder, { image, profiles });
+      const finding = findingOf(store, { image, profiles });
       const message = `${image} (${profiles.join(', ')}): ${finding.message}`;
       return { id: 'image', image, profiles, ...finding, message };
     }),
   ];
 }
 
-function findingOf(folder: string, { image }: WantedImage): Finding {
+function findingOf(store: string, { image }: WantedImage): Finding {
   try {
-    return imageFinding(folder, image);
+    return imageFinding(store, image);
   } catch (error) {
-    return failedBy(asBerthError(error, folder));
+    return failedBy(asBerthError(error, store));
   }
 }
 
 const pull = 'Run `berth images pull`.';
 
-function imageFinding(folder: string, image: string): Finding {
-  if (!existsSync(folder)) return failed(`there is no store ${folder}`, pull);
-  const index = readIndex(folder);
+function imageFinding(store: string, image: string): Finding {
+  if (!existsSync(store)) return failed(`there is no image store at ${store}`, pull);
+  const index = readIndex(store);
   const found = findImage(index, image);
   const { repository, tag, digest } = splitReference(image);
   if (found === undefined) {
@@ -64,19 +64,22 @@ function imageFinding(folder: string, image: string): Finding {
       );
       return failed(
         'not in the store',
-        near === undefined ? pull : `If ${near} is meant, correct the profile. ${pull}`,
+        near === undefined ? pull : `If you meant ${near}, correct the profile. ${pull}`,
       );
     }
-    return failed(`the store has it with another digest, ${[...other.digests].join(' ')}`, pull);
+    return failed(`the store has another digest of it, ${[...other.digests].join(' ')}`, pull);
   }
-  const [damage, ...more] = imageDamage(folder, index, found);
+  const [damage, ...more] = imageDamage(store, index, found);
   if (damage !== undefined) {
     const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
-    return failed(`${damage}${others}`, 'Run `berth images pull`: it fetches it anew.');
+    return failed(
+      `${damage}${others}`,
+      'Run `berth images pull`, which pulls damaged images again.',
+    );
   }
-  const [closed] = readingProblems(folder, index, found);
+  const [closed] = readingProblems(store, index, found);
   if (closed !== undefined)
-    return failed(closed, 'Open it (chmod o+x on a folder, o+r on a file) up to the store.');
+    return failed(closed, 'Give users access (chmod o+x for a directory, o+r for a file).');
   const layers = layersOf(index, found).length;
   const known = `${found.id.slice(0, 12)}, ${layers} ${layers === 1 ? 'layer' : 'layers'}`;
   if (digest === undefined)

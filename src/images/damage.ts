@@ -5,28 +5,28 @@ import { isErrno } from '../errors.ts';
 import { type ImageIndex, layersOf, type StoredImage } from './index-file.ts';
 
 /**
- * What is wrong with an image's layers on the disk, one sentence each: the chain of them, the links
- * that overlayfs is given, and each file that the layer's tar had, with its size (tar-split's list,
- * which podman keeps beside the layer). Contents are not read.
+ * Finds damage of an image's layers on disk, one sentence each: missing layers, wrong links for overlayfs, and files
+ * that are missing or have another size than in the layer's tar (podman keeps tar-split's list beside the layer).
+ * Contents are not read.
  */
-export function imageDamage(folder: string, index: ImageIndex, image: StoredImage): string[] {
+export function imageDamage(store: string, index: ImageIndex, image: StoredImage): string[] {
   return layersOf(index, image).flatMap((id) => {
     if (!index.layers.has(id)) return [`layer ${short(id)} is not in the store`];
-    const damage = layerDamage(folder, id);
+    const damage = layerDamage(store, id);
     return damage === undefined ? [] : [`layer ${short(id)}: ${damage}`];
   });
 }
 
-/** What keeps users from reading the image, for everything between / and its layers. */
-export function readingProblems(folder: string, index: ImageIndex, image: StoredImage): string[] {
-  const above = folder.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'));
-  const layers = layersOf(index, image).map((id) => join(folder, 'overlay', id));
-  const folders = [
+/** Finds paths between / and the image's layers that users have no access to. */
+export function readingProblems(store: string, index: ImageIndex, image: StoredImage): string[] {
+  const above = store.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'));
+  const layers = layersOf(index, image).map((id) => join(store, 'overlay', id));
+  const directories = [
     ...above.filter((path) => path !== ''),
     ...['overlay', 'overlay/l', 'overlay-images', 'overlay-layers'].map((name) =>
-      join(folder, name),
+      join(store, name),
     ),
-    join(folder, 'overlay-images', image.id),
+    join(store, 'overlay-images', image.id),
     ...layers,
     ...layers.map((layer) => join(layer, 'diff')),
   ];
@@ -34,39 +34,39 @@ export function readingProblems(folder: string, index: ImageIndex, image: Stored
     ...['overlay-images/images.json', 'overlay-layers/layers.json'],
     ...['overlay-images/images.lock', 'overlay-layers/layers.lock'],
     `overlay-images/${image.id}/manifest`,
-  ].map((name) => join(folder, name));
+  ].map((name) => join(store, name));
   return [
-    ...folders.filter((path) => lacks(path, 0o001)).map((path) => `${path} is closed to users`),
+    ...directories.filter((path) => lacks(path, 0o001)).map((path) => `users cannot enter ${path}`),
     ...[...files, ...layers.map((layer) => join(layer, 'link'))]
       .filter((path) => lacks(path, 0o004))
-      .map((path) => `${path} cannot be read by users`),
+      .map((path) => `users cannot read ${path}`),
   ];
 }
 
-/** False for what is not there: that is damage. */
+/** False if it does not exist, which `imageDamage` reports. */
 function lacks(path: string, bits: number): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
   return status !== undefined && (status.mode & bits) !== bits;
 }
 
-function layerDamage(folder: string, id: string): string | undefined {
-  const layer = join(folder, 'overlay', id);
+function layerDamage(store: string, id: string): string | undefined {
+  const layer = join(store, 'overlay', id);
   const diff = join(layer, 'diff');
   try {
-    if (!lstatSync(diff).isDirectory()) return 'diff is no folder';
+    if (!lstatSync(diff).isDirectory()) return 'diff is not a directory';
     const links = [readFileSync(join(layer, 'link'), 'utf8'), ...lowerLinks(layer)];
-    for (const link of links) statSync(join(folder, 'overlay', link.replace(/^(?!l\/)/, 'l/')));
+    for (const link of links) statSync(join(store, 'overlay', link.replace(/^(?!l\/)/, 'l/')));
     const own = links[0]?.trim() ?? '';
-    if (readlinkSync(join(folder, 'overlay/l', own)) !== `../${id}/diff`)
+    if (readlinkSync(join(store, 'overlay/l', own)) !== `../${id}/diff`)
       return 'its link leads to another layer';
-    return filesDamage(join(folder, 'overlay-layers', `${id}.tar-split.gz`), diff);
+    return filesDamage(join(store, 'overlay-layers', `${id}.tar-split.gz`), diff);
   } catch (error) {
     if (isErrno(error)) return `${error.path ?? layer}: ${String(error.code)}`;
     throw error;
   }
 }
 
-/** What lies below a layer, as podman wrote it: `l/ABC:l/DEF`. */
+/** The layers below a layer, as podman wrote them: `l/ABC:l/DEF`. */
 function lowerLinks(layer: string): string[] {
   try {
     return readFileSync(join(layer, 'lower'), 'utf8').trim().split(':');
@@ -95,7 +95,7 @@ function filesDamage(list: string, diff: string): string | undefined {
   return `${first.name}${more}: missing or of another size`;
 }
 
-/** Unpacked elsewhere, through a link of the image: not found from outside. */
+/** Whether the file was unpacked through a symbolic link of the image, so that it is not found at this path. */
 function isBehindLink(diff: string, name: string): boolean {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   return parts.slice(0, -1).some((_, depth) =>
@@ -107,18 +107,18 @@ function isBehindLink(diff: string, name: string): boolean {
 
 interface TarEntry {
   readonly name: string;
-  /** Bytes; 0 for what has no contents of its own. */
+  /** Bytes; 0 for entries without contents. */
   readonly size: number;
 }
 
 /** github.com/vbatts/tar-split, storage.Entry: type 1 is a file of the tar. */
 function tarEntries(packed: Uint8Array): TarEntry[] {
-  // The last of a name is the one that stays.
+  // The last entry of a name is the one that remains.
   const entries = new Map<string, TarEntry>();
   for (const line of gunzipSync(packed).toString('utf8').split('\n')) {
     if (!line.startsWith('{"type":1,')) continue;
     const { name = '', size = 0 } = JSON.parse(line) as Partial<TarEntry>;
-    // Removals of what a lower layer has, and names that are no UTF-8, are not files by that name.
+    // Whiteouts, and names that are not UTF-8, do not exist under these names.
     if (name !== '' && !/(?:^|\/)\.wh\./.test(name)) entries.set(name, { name, size });
   }
   return [...entries.values()];

@@ -9,7 +9,7 @@ import { userReferences } from './references.ts';
 import { type ImageSite, type OpenStore, readIndex, storeFolder, withOpenStore } from './store.ts';
 
 export interface GcOptions {
-  /** Seconds that an image stays after the first look that found it named by no profile. */
+  /** How long an image stays after the first run that found it in no profile. Seconds. */
   readonly graceSeconds: number;
   readonly dryRun: boolean;
   /** Seconds since the epoch. */
@@ -22,7 +22,7 @@ export interface GcOptions {
 export interface GcImage {
   readonly id: string;
   readonly names: readonly string[];
-  /** `named`: by a profile. `used`: by a user's container. `grace`: not long enough without a name. */
+  /** `named`: in a profile. `used`: by a user's container. `grace`: in no profile, but not for long enough. */
   readonly verdict: 'named' | 'used' | 'grace' | 'remove';
   /** With `grace`: seconds since the epoch. */
   readonly until?: number;
@@ -34,22 +34,22 @@ export interface GcResult {
 }
 
 /**
- * Removes from the shared store what no profile names, no user's container stands on, and has been so
- * for the grace time: a login that chose the image from a profile of just now has long started by then.
+ * Removes images from the shared store that are in no profile and used by no user's container, once that has been so
+ * for the grace time. By then a login that read an older profile has started its container.
  *
- * @throws `gc-profile-broken`, `gc-users-unreadable`; as `withOpenStore` and `podmanOnStore`
+ * @throws {BerthError} `gc-profile-broken`, `gc-users-unreadable`; the errors of `withOpenStore` and `podmanOnStore`
  */
 export async function collectImages(site: ImageSite, options: GcOptions): Promise<GcResult> {
   const [profile] = site.broken.keys();
   if (profile !== undefined)
-    throw new BerthError(`profile ${profile} cannot be read, so its image is not known`, {
+    throw new BerthError(`profile ${profile} is invalid, so it is not known which image it needs`, {
       code: 'gc-profile-broken',
       exit: 'config',
-      hint: 'Mend or remove the profile: `berth images check` says what is wrong with it.',
+      hint: 'Repair or remove the profile: `berth images check` shows what is wrong with it.',
     });
   if (options.dryRun) {
-    const folder = storeFolder(site);
-    return judge(site, readIndex(folder), await firstSeen(folder), options);
+    const directory = storeFolder(site);
+    return judge(site, readIndex(directory), await firstSeen(directory), options);
   }
   const { timeoutMs: waitMs } = options;
   return await withOpenStore(site, { waitMs, removing: true }, (store) =>
@@ -83,11 +83,11 @@ function judge(
   const [first] = unknown;
   if (first !== undefined)
     throw new BerthError(
-      `${first} cannot be read, so what the user's containers need is not known`,
+      `could not read ${first}, so it is not known which images the user's containers need`,
       {
         code: 'gc-users-unreadable',
         exit: 'io',
-        hint: 'Run it as root, and look at the disk.',
+        hint: 'Run it as root, and check the disk.',
         fields: { file: first },
       },
     );
@@ -102,25 +102,25 @@ function judge(
     return until > now ? { id, names, verdict: 'grace', until } : { id, names, verdict: 'remove' };
   });
   const warnings = broken.map(
-    (path) => `${path} is not what podman writes: its owner's containers keep no image`,
+    (path) => `${path} was not written by podman: images of its owner's containers may be removed`,
   );
   return { images, warnings };
 }
 
-/** A container's record names the image; its layer lies on the image's topmost. */
+/** The record of a container names the image; the layer of a container lies on the image's topmost layer. */
 function isUsed(index: ImageIndex, image: StoredImage, ids: ReadonlySet<string>): boolean {
   return ids.has(image.id) || layersOf(index, image).some((layer) => ids.has(layer));
 }
 
 const notesName = '.unnamed.json';
 
-/** By image, when it was first found without a name: seconds since the epoch. */
+/** By image: when it was first found in no profile. Seconds since the epoch. */
 async function firstSeen(folder: string): Promise<Map<string, number>> {
   try {
     const notes: unknown = JSON.parse(await readFile(join(folder, notesName), 'utf8'));
     return new Map(Object.entries(notes ?? {}).filter(([, at]) => typeof at === 'number'));
   } catch (error) {
-    // Without the notes, or with half of them, the grace begins anew.
+    // If the file is missing or truncated, the grace time starts again.
     if (isErrno(error, 'ENOENT', 'EACCES') || error instanceof SyntaxError) return new Map();
     throw error;
   }

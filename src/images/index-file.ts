@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 
-/** What an image store says of itself: `overlay-images/images.json` and `overlay-layers/layers.json`. */
+/** The index of an image store: `overlay-images/images.json` and `overlay-layers/layers.json`. */
 export interface ImageIndex {
   readonly images: readonly StoredImage[];
   /** By ID. */
@@ -12,9 +12,9 @@ export interface StoredImage {
   readonly id: string;
   /** With registry: `docker.io/library/debian:12`, `registry.example/site@sha256:…`. */
   readonly names: readonly string[];
-  /** Of every manifest that led to this image, `sha256:…`. */
+  /** Digests of all manifests of this image, `sha256:…`. */
   readonly digests: ReadonlySet<string>;
-  /** ID of the topmost layer; none for an image FROM scratch without files. */
+  /** ID of the topmost layer; absent for an image FROM scratch without files. */
   readonly layer?: string;
 }
 
@@ -26,8 +26,10 @@ export interface StoredLayer {
 const idPattern = /^[0-9a-f]{64}$/;
 
 /**
- * @throws BerthError `image-store-broken` where a text is not what podman writes (containers/storage,
- *   images.go and layers.go)
+ * Parses the index.
+ *
+ * @throws {BerthError} `image-store-broken` if podman cannot have written a text (containers/storage, images.go and
+ *   layers.go)
  */
 export function parseImageIndex(images: string, layers: string, folder: string): ImageIndex {
   const stored = records(images, 'overlay-images/images.json', folder).map(imageOf);
@@ -35,11 +37,11 @@ export function parseImageIndex(images: string, layers: string, folder: string):
   return { images: stored, layers: new Map(all.map((layer) => [layer.id, layer])) };
 }
 
-/** Of every image; those with the same layer share it. */
+/** IDs of the image's layers, topmost first. Images can share layers. */
 export function layersOf({ layers }: ImageIndex, image: StoredImage): readonly string[] {
   const chain: string[] = [];
   let id = image.layer;
-  // A chain that bites its tail ends where it was.
+  // Ends if the chain has a loop.
   while (id !== undefined && !chain.includes(id)) {
     chain.push(id);
     id = layers.get(id)?.parent;
@@ -48,8 +50,8 @@ export function layersOf({ layers }: ImageIndex, image: StoredImage): readonly s
 }
 
 /**
- * The image that podman would start for a reference. With a digest, its name and one of its digests
- * must be those; a tag beside a digest does not count (github.com/containers/image, docker/reference).
+ * The image that podman would start for a reference. With a digest, the name and one of the image's digests must
+ * match; a tag beside a digest is ignored (github.com/containers/image, docker/reference).
  */
 export function findImage({ images }: ImageIndex, reference: string): StoredImage | undefined {
   const { repository, tag, digest } = splitReference(reference);
@@ -64,7 +66,7 @@ export function findImage({ images }: ImageIndex, reference: string): StoredImag
   );
 }
 
-/** The parts of a reference; the tag is `latest` where there is neither tag nor digest. */
+/** Splits a reference; without tag and digest the tag is `latest`. */
 export function splitReference(reference: string): {
   readonly repository: string;
   readonly tag?: string;
@@ -76,7 +78,7 @@ export function splitReference(reference: string): {
   return { repository, tag: tag ?? 'latest' };
 }
 
-/** A short name (`debian`, `site/base`) is any registry's: which one, registries.conf told the pull. */
+/** A short name (`debian`, `site/base`) matches any registry: registries.conf chose one at the pull. */
 function isSameRepository(stored: string, wanted: string): boolean {
   if (stored === wanted) return true;
   const [first = ''] = wanted.split('/');
@@ -116,13 +118,13 @@ function records(
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw broken(`${folder}/${file} is no JSON`, folder);
+    throw broken(`${folder}/${file} is not JSON`, folder);
   }
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [undefined];
   return list.map((one) => {
     const record = (one ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof record.id === 'string' && idPattern.test(record.id)) return record;
-    throw broken(`${folder}/${file} is not what podman writes`, folder);
+    throw broken(`${folder}/${file} was not written by podman`, folder);
   });
 }
 
@@ -130,7 +132,7 @@ function broken(message: string, folder: string): BerthError {
   return new BerthError(message, {
     code: 'image-store-broken',
     exit: 'io',
-    hint: `Move ${folder} away when nobody is logged in, then: berth images pull.`,
+    hint: `When nobody is logged in, move ${folder} away and run berth images pull.`,
     fields: { file: folder },
   });
 }

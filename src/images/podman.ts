@@ -6,28 +6,28 @@ import { storeCall, type WorkStore } from './wanted-images.ts';
 import { runProgram } from '../system/run-program.ts';
 
 export interface PodmanOptions {
-  /** The environment of `berth`; little of it is handed on. */
+  /** The environment of `berth`; a few variables are passed on. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Ends podman, at the deadline. */
+  /** Ends podman at the deadline. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs podman on the store and gives its standard output.
+ * Runs podman on the store and returns its standard output.
  *
- * @param attempted for the error: `image registry.example/site:1`
- * @throws `podman-missing`, `deadline`, `image-digest-wrong`, `image-unknown`, `registry-denied`,
+ * @param attempted For the error, such as `image registry.example/site:1`.
+ * @throws {BerthError} `podman-missing`, `deadline`, `image-digest-wrong`, `image-unknown`, `registry-denied`,
  *   `registry-unreachable`, `registry-certificate`, `image-store-full`, `image-short-name`,
  *   `image-policy`, `archive-unreadable`, `podman-failed`
  */
 export async function podmanOnStore(
   podman: PodmanPaths,
   store: WorkStore,
-  words: readonly string[],
+  args: readonly string[],
   attempted: string,
   { env, signal }: PodmanOptions,
 ): Promise<string> {
-  const call = storeCall(podman, store, words, env);
+  const call = storeCall(podman, store, args, env);
   const options = { env: { ...call.env }, cwd: '/', signal, maxBuffer: 16 * 1024 * 1024 };
   const { error, stdout, stderr } = await runProgram(call.file, call.args.slice(1), options);
   if (error !== undefined) throw podmanError(attempted, error, stderr, podman);
@@ -41,32 +41,36 @@ interface Known {
   readonly hint: string;
 }
 
-/** In the words of podman 4 and 5; the first that fits counts. */
+/** For `image-store-full`. */
+export const fullHint =
+  'Check the storage directory with df and df -i; `berth images gc --dry-run` shows which images could be removed. The store is unchanged.';
+
+/** Error texts of podman 4 and 5; the first match applies. */
 const known: readonly Known[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'image-store-full',
     exit: 'io',
-    hint: 'See df and df -i of the storage folder; `berth images gc --dry-run` shows what could go. The store is as it was.',
+    hint: fullHint,
   },
   {
     pattern:
       /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|unexpected (?:digest|manifest)/i,
     code: 'image-digest-wrong',
     exit: 'unavailable',
-    hint: 'The registry gave something else than the profile names. Do not take the digest over before you know why.',
+    hint: 'The registry returned another image than the profile names. Find out why before you change the digest.',
   },
   {
     pattern: /does not match any of the supported image formats/i,
     code: 'archive-unreadable',
     exit: 'unavailable',
-    hint: 'An archive is what `podman save`, `docker save` or `skopeo copy` makes; is it whole? Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev.',
+    hint: 'The archive must come from `podman save`, `docker save` or `skopeo copy`, and be complete. Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev.',
   },
   {
     pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,
     code: 'registry-denied',
     exit: 'permission',
-    hint: 'Is the registry in the file of --auth-file (or registry_auth of ssh.yml), with a password that is still good?',
+    hint: 'Check that the file of --auth-file (or registry_auth in ssh.yml) has this registry, with a valid password.',
   },
   {
     pattern: /manifest unknown|name unknown|not found: manifest|repository name not known/i,
@@ -85,7 +89,7 @@ const known: readonly Known[] = [
       /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
     code: 'registry-unreachable',
     exit: 'temporary',
-    hint: 'Sessions go on with what is in the store. Try again when the registry answers, or bring the image as a file: berth images pull --from-archive FILE.',
+    hint: 'Sessions keep using the images in the store. Try again when the registry answers, or load the image from a file: berth images pull --from-archive FILE.',
   },
   {
     pattern: /short-name|unqualified-search/i,
@@ -97,7 +101,7 @@ const known: readonly Known[] = [
     pattern: /rejected by policy|signature was required/i,
     code: 'image-policy',
     exit: 'config',
-    hint: '/etc/containers/policy.json does not let this image in.',
+    hint: 'Allow the image in /etc/containers/policy.json.',
   },
 ];
 
@@ -108,33 +112,33 @@ function podmanError(
   { podman }: PodmanPaths,
 ): BerthError {
   if (error.name === 'AbortError')
-    return new BerthError(`${attempted}: not done within the time given`, {
+    return new BerthError(`${attempted}: not done in time`, {
       code: 'deadline',
       exit: 'temporary',
-      hint: 'Give more with --timeout; what is half there is removed.',
+      hint: 'Allow more time with --timeout. Incomplete layers are removed.',
     });
   if (error.code === 'ENOENT' || error.code === 127)
-    return new BerthError(`${attempted}: ${podman} cannot be run`, {
+    return new BerthError(`${attempted}: could not run ${podman}`, {
       code: 'podman-missing',
       exit: 'config',
       hint: 'Install podman and util-linux, or correct podman.podman in ssh.yml.',
       cause: error,
     });
-  const said = lastError(stderr) ?? error.message;
+  const reason = lastError(stderr) ?? error.message;
   const match = known.find(({ pattern }) => pattern.test(stderr));
-  return new BerthError(`${attempted}: ${said}`, {
+  return new BerthError(`${attempted}: ${reason}`, {
     code: match?.code ?? 'podman-failed',
     exit: match?.exit ?? 'unavailable',
-    hint: match?.hint ?? 'The message is podman’s own.',
+    hint: match?.hint ?? 'The message is from podman.',
     cause: error,
   });
 }
 
-/** Podman retries and says so each time; the last word is why it gave up. */
+/** Podman retries and prints each error; the last one is the reason. */
 function lastError(stderr: string): string | undefined {
   const at = `\n${stderr}`.lastIndexOf('\nError: ');
   if (at < 0) return undefined;
-  // Behind a line that ends in a colon podman lists what went wrong with each format.
+  // After a line that ends in a colon, podman lists an error for each format.
   const [first = '', ...more] = stderr
     .slice(at + 'Error: '.length)
     .trim()

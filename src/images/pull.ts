@@ -2,15 +2,15 @@ import { asBerthError, BerthError } from '../errors.ts';
 import { findImage, layersOf, type StoredImage, splitReference } from './index-file.ts';
 import { loadWords, pullWords, removeWords, tagWords, type WantedImage } from './wanted-images.ts';
 import { imageDamage } from './damage.ts';
-import { podmanOnStore, type PodmanOptions } from './podman.ts';
+import { fullHint, podmanOnStore, type PodmanOptions } from './podman.ts';
 import { type ImageSite, type OpenStore, readIndex, storeFolder, withOpenStore } from './store.ts';
 
 export interface PullOptions extends Pick<PodmanOptions, 'env'> {
-  /** docker's config.json or podman's auth.json. */
+  /** Path of a docker config.json or podman auth.json. */
   readonly authFile?: string;
   /** Milliseconds for all images together, and for the wait for another pull. */
   readonly timeoutMs: number;
-  /** Told of each image when its turn comes. */
+  /** Called for each image before it is pulled. */
   readonly begins?: (image: string) => void;
 }
 
@@ -18,16 +18,16 @@ export type PullOutcome =
   | {
       readonly image: string;
       readonly id: string;
-      /** `present`: named by its digest and already there, so that nobody was asked. */
+      /** `present`: named by digest and already in the store, so the registry was not asked. */
       readonly did: 'pulled' | 'unchanged' | 'present';
     }
   | { readonly image: string; readonly error: BerthError };
 
 /**
- * Brings images into the shared store, one after the other; one that fails costs no other, and leaves
- * what was there. An image of the store that is damaged is fetched anew.
+ * Pulls images into the shared store, one after the other. If one fails, the others are still pulled, and the store
+ * keeps what it had. A damaged image is pulled again.
  *
- * @throws what concerns all: `folder-unsafe`, `image-store-broken`
+ * @throws {BerthError} errors that concern all images: `folder-unsafe`, `image-store-broken`
  */
 export async function pullImages(
   site: ImageSite,
@@ -48,11 +48,12 @@ export async function pullImages(
 }
 
 /**
- * Brings what is in a docker or OCI archive into the shared store, for a site without a registry.
+ * Loads a docker or OCI archive into the shared store, for sites without a registry.
  *
- * @param image the name that the archive's one image is to have; absent: the archive says it
- * @param wanted the images of the profiles: without `image`, one of them must be in the archive
- * @throws as `podmanOnStore`; `image-digest-wrong`, `archive-several-images`, `archive-not-wanted`
+ * @param image Name for the archive's only image; absent: the names in the archive.
+ * @param wanted Images of the profiles: without `image`, one of them must be in the archive.
+ * @throws {BerthError} the errors of `podmanOnStore`; `image-digest-wrong`, `archive-several-images`,
+ *   `archive-not-wanted`
  */
 export async function loadArchive(
   site: ImageSite,
@@ -65,8 +66,8 @@ export async function loadArchive(
   const attempted = `archive ${file}`;
   try {
     return await withOpenStore(site, { waitMs: options.timeoutMs }, async (store) => {
-      const podman = (words: readonly string[]): Promise<string> =>
-        podmanOnStore(site.podman, store.work, words, attempted, run);
+      const podman = (args: readonly string[]): Promise<string> =>
+        podmanOnStore(site.podman, store.work, args, attempted, run);
       const before = store.index();
       const names = loadedNames(await podman(loadWords(file)));
       if (image !== undefined) await nameOnly(names, image, attempted, podman);
@@ -92,32 +93,33 @@ async function pullImage(
   image: string,
   options: PullOptions & PodmanOptions,
 ): Promise<{ id: string; did: 'pulled' | 'unchanged' | 'present' }> {
-  const folder = storeFolder(site);
-  const there = readIndex(folder);
-  const named = findImage(there, image);
+  const directory = storeFolder(site);
+  const present = readIndex(directory);
+  const named = findImage(present, image);
   if (named !== undefined && splitReference(image).digest !== undefined) {
-    if (imageDamage(folder, there, named).length === 0) return { id: named.id, did: 'present' };
+    if (imageDamage(directory, present, named).length === 0)
+      return { id: named.id, did: 'present' };
   }
   return await withOpenStore(site, { waitMs: options.timeoutMs }, async (store) => {
     const before = store.index();
     const old = findImage(before, image);
-    const podman = (words: readonly string[]): Promise<string> =>
-      podmanOnStore(site.podman, store.work, words, `image ${image}`, options);
-    const mended = old === undefined ? [] : damagedWith(store, old);
-    if (mended.length > 0) await podman(removeWords(mended));
+    const podman = (args: readonly string[]): Promise<string> =>
+      podmanOnStore(site.podman, store.work, args, `image ${image}`, options);
+    const damaged = old === undefined ? [] : damagedWith(store, old);
+    if (damaged.length > 0) await podman(removeWords(damaged));
     await podman(pullWords(image, options.authFile));
     const found = findImage(store.index(), image);
-    // Podman has checked each digest on the way; this is about the name that sessions will ask for.
+    // Podman has checked the digests. This checks that sessions will find the image by its name.
     if (found === undefined) throw notFound(image);
     await store.publish();
     return {
       id: found.id,
-      did: found.id === old?.id && mended.length === 0 ? 'unchanged' : 'pulled',
+      did: found.id === old?.id && damaged.length === 0 ? 'unchanged' : 'pulled',
     };
   });
 }
 
-/** The image and all that stand on the same damaged layers: podman fetches no layer that it still has. */
+/** The image, and others that share its damaged layers: podman does not pull a layer that the store has. */
 function damagedWith({ folder, index }: OpenStore, image: StoredImage): string[] {
   const all = index();
   if (imageDamage(folder, all, image).length === 0) return [];
@@ -128,9 +130,9 @@ function damagedWith({ folder, index }: OpenStore, image: StoredImage): string[]
     .map(({ id }) => id);
 }
 
-/** What podman says that it loaded: a name, or `sha256:ID` for an image without one. */
-function loadedNames(said: string): string[] {
-  return [...said.matchAll(/^Loaded image(?:\(s\))?: (.+)$/gm)].flatMap(([, names = '']) =>
+/** Names in podman's output, or `sha256:ID` for an image without a name. */
+function loadedNames(output: string): string[] {
+  return [...output.matchAll(/^Loaded image(?:\(s\))?: (.+)$/gm)].flatMap(([, names = '']) =>
     names.split(/,\s*/),
   );
 }
@@ -143,15 +145,18 @@ async function nameOnly(
   names: readonly string[],
   image: string,
   attempted: string,
-  podman: (words: readonly string[]) => Promise<string>,
+  podman: (args: readonly string[]) => Promise<string>,
 ): Promise<void> {
   const [name, another] = names;
   if (name === undefined || another !== undefined)
-    throw new BerthError(`${attempted} holds ${names.length} images: which is ${image}?`, {
-      code: 'archive-several-images',
-      exit: 'usage',
-      hint: 'Leave the name out, so that those of the archive count; or save one image only.',
-    });
+    throw new BerthError(
+      `${attempted} contains ${names.length} images, so it is not clear which is ${image}`,
+      {
+        code: 'archive-several-images',
+        exit: 'usage',
+        hint: 'Omit the name to use the names in the archive, or save one image only.',
+      },
+    );
   const { repository, tag = 'archive' } = splitReference(image);
   await podman(tagWords(name.replace(/^sha256:/, ''), `${repository}:${tag}`));
 }
@@ -162,23 +167,23 @@ function notWanted(
   names: readonly string[],
 ): BerthError {
   if (image !== undefined)
-    return new BerthError(`${attempted} holds another image than ${image}: its digest differs`, {
+    return new BerthError(`${attempted} contains another image than ${image}: the digest differs`, {
       code: 'image-digest-wrong',
       exit: 'unavailable',
-      hint: 'A docker archive has no manifest, so its digest is new: name the image by tag, or by the digest that a load into an empty podman store shows.',
+      hint: 'A docker archive has no manifest, so its digest is new: name the image by tag, or by the digest that podman shows after a load into an empty store.',
     });
-  return new BerthError(`${attempted} holds ${names.join(', ')}, which no profile names`, {
+  return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
     code: 'archive-not-wanted',
     exit: 'config',
-    hint: 'Say which image it is: berth images pull --from-archive FILE IMAGE.',
+    hint: 'Give the name of the image: berth images pull --from-archive FILE IMAGE.',
   });
 }
 
 function notFound(image: string): BerthError {
-  return new BerthError(`image ${image} was fetched, and the store has none of that name`, {
+  return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
     code: 'image-name-lost',
     exit: 'software',
-    hint: 'Write the image with its registry and in lower case; else report this line.',
+    hint: 'Write the name with its registry and in lower case. If it is, report this as a bug.',
   });
 }
 
@@ -188,10 +193,10 @@ function storeError(thrown: unknown, attempted: string): BerthError {
     'code' in thrown &&
     ['ENOSPC', 'EDQUOT'].includes(String(thrown.code));
   if (!full) return asBerthError(thrown, attempted);
-  return new BerthError(`${attempted}: there is no space left in the image store`, {
+  return new BerthError(`${attempted}: no space left in the image store`, {
     code: 'image-store-full',
     exit: 'io',
-    hint: 'See df and df -i of the storage folder; `berth images gc --dry-run` shows what could go. The store is as it was.',
+    hint: fullHint,
     cause: thrown,
   });
 }

@@ -4,13 +4,13 @@ import { isErrno } from '../errors.ts';
 import { diskErrors, readUserFileSync } from '../system/user-file.ts';
 import { longestStoreList } from '../system/stored-containers.ts';
 
-/** What the users' own stores still stand on. */
+/** What users' own stores depend on. */
 export interface References {
-  /** IDs of images that a container was made of, and of layers that one's own layer lies on. */
+  /** IDs of images that containers were made from, and of layers below layers of containers. */
   readonly ids: ReadonlySet<string>;
-  /** Paths that could not be read though they may be in order: nothing may be taken away then. */
+  /** Paths that could not be read and may be in order. While there are any, nothing may be removed. */
   readonly unknown: readonly string[];
-  /** Paths that are not what podman writes: such a store cannot start anything either. */
+  /** Paths that podman cannot have written: such a store cannot start a container. */
   readonly broken: readonly string[];
 }
 
@@ -22,71 +22,71 @@ const lists = [
 ] as const;
 
 /**
- * Reads the lists of containers and layers in `STORAGE/users/UID/storage`. They are the users' files:
- * one that is not the user's own is not read, and only IDs are taken out of them, so that the worst a user can do is to keep
- * an image in the store, or to lose one's own container.
+ * Reads the lists of containers and layers in `STORAGE/users/UID/storage`. Users can write these files, so a file that
+ * does not belong to the user is not read, and only IDs are used. The worst that users can do is keep an image in the
+ * store, or lose their own containers.
  */
 export function userReferences(storage: string): References {
   const ids = new Set<string>();
   const unknown: string[] = [];
   const broken: string[] = [];
   for (const uid of usersOf(join(storage, 'users'), unknown)) {
-    for (const [folder, list] of lists) {
+    for (const [directory, list] of lists) {
       const own = join(storage, 'users', uid);
       try {
-        for (const id of idsIn(own, ['storage', folder], list, Number(uid))) ids.add(id);
+        for (const id of idsIn(own, ['storage', directory], list, Number(uid))) ids.add(id);
       } catch (error) {
-        (isUnknown(error) ? unknown : broken).push(join(own, 'storage', folder, list));
+        (isUnknown(error) ? unknown : broken).push(join(own, 'storage', directory, list));
       }
     }
   }
   return { ids, unknown, broken };
 }
 
-/** Root is refused only what a user hides from it; who is not root is refused every list. */
+/** Whether the file may be in order. Root has no access only if a user hides a file from it. */
 function isUnknown(error: unknown): boolean {
   const refusals = process.geteuid?.() === 0 ? [] : ['EACCES', 'EPERM'];
   return [error, (error as Error).cause].some((one) => isErrno(one, ...diskErrors, ...refusals));
 }
 
-function usersOf(folder: string, unknown: string[]): string[] {
+function usersOf(directory: string, unknown: string[]): string[] {
   try {
-    return readdirSync(folder).filter((name) => /^[0-9]+$/.test(name));
+    return readdirSync(directory).filter((name) => /^[0-9]+$/.test(name));
   } catch (error) {
-    if (!isErrno(error, 'ENOENT')) unknown.push(folder);
+    if (!isErrno(error, 'ENOENT')) unknown.push(directory);
     return [];
   }
 }
 
 function* idsIn(
   own: string,
-  folders: readonly string[],
+  directories: readonly string[],
   list: string,
   uid: number,
 ): Generator<string> {
-  const text = readBelow(own, folders, list, uid);
+  const text = readBelow(own, directories, list, uid);
   if (text === undefined) return;
   const records: unknown = JSON.parse(text.toString('utf8'));
-  if (!Array.isArray(records)) throw new TypeError('no list of podman');
+  if (!Array.isArray(records)) throw new TypeError('not a list of podman');
   for (const record of records as readonly (Readonly<Record<string, unknown>> | null)[])
     for (const value of [record?.image, record?.parent])
       if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;
 }
 
 /**
- * No directory on the way may be a symlink: by /proc/PID/root it would lead into a mount namespace of the
- * user's, where a file system of theirs can answer root with any error, or never.
+ * No directory in the path may be a symbolic link: through /proc/PID/root it could lead into a mount namespace of the
+ * user, where a file system of the user can return any error to root, or never answer.
  */
 function readBelow(
   own: string,
-  folders: readonly string[],
+  directories: readonly string[],
   file: string,
   uid: number,
 ): Buffer | undefined {
   let descriptor = openSync(own, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    for (const folder of folders) {
-      const below = openSync(`/proc/self/fd/${descriptor}/${folder}`, ownFolder);
+    for (const name of directories) {
+      const below = openSync(`/proc/self/fd/${descriptor}/${name}`, ownDirectory);
       closeSync(descriptor);
       descriptor = below;
     }
@@ -100,4 +100,4 @@ function readBelow(
   }
 }
 
-const ownFolder = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const ownDirectory = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

@@ -19,16 +19,16 @@ import { storageConf, type WorkStore } from './wanted-images.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 
-/** What of ssh.yml is about images. */
+/** The settings of ssh.yml about images. */
 export type ImageSite = Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'broken'>;
 
-/** The shared store as the one who changes it has it, with nobody beside. */
+/** The shared store, opened for a change by one process. */
 export interface OpenStore {
   readonly folder: string;
   readonly work: WorkStore;
-  /** What podman has made of the work so far. */
+  /** The index, as podman has changed it so far. */
   readonly index: () => ImageIndex;
-  /** Makes it what users read, in one step for each file. */
+  /** Makes the changes visible to users, atomically for each file. */
   readonly publish: () => Promise<void>;
 }
 
@@ -36,23 +36,23 @@ export interface OpenOptions {
   /** Milliseconds to wait for another `berth images`. */
   readonly waitMs: number;
   /**
-   * True: what podman removes stays where it is until it is published that it is gone. For `rmi`,
-   * which would else take layers from under users who still read of them.
+   * True: layers that podman removes stay on disk until the removal is published. Needed for `rmi`, which
+   * would otherwise remove layers that users are still reading.
    */
   readonly removing?: boolean;
 }
 
-/** Another machine's lock, on a store that several share; a pull of hours is not given up. */
+/** For the lock of another machine, if several share the store: a pull may take hours. */
 const foreignStaleMs = 24 * 3_600_000;
 
 const metadata = ['overlay-layers', 'overlay-images'] as const;
 
-/** Where the shared read-only store is. */
+/** Directory of the shared read-only store. */
 export function storeFolder({ storage }: Pick<ImageSite, 'storage'>): string {
   return join(storage, 'images');
 }
 
-/** @throws `image-store-broken`; an absent store is an empty one */
+/** The index of the store; empty if there is no store. @throws {BerthError} `image-store-broken` */
 export function readIndex(folder: string): ImageIndex {
   const text = (file: string): string => {
     try {
@@ -67,11 +67,11 @@ export function readIndex(folder: string): ImageIndex {
 }
 
 /**
- * Opens the shared store for a change. Podman works on a copy of its descriptions (`.work`, 0700) and
- * on the layers in their place: nobody reads of a layer before it is complete, a killed pull leaves the
- * store as it was, and podman's own locks, which any reader can hold for ever, are ours alone.
+ * Opens the shared store for a change. Podman works on a copy of the metadata (`.work`, mode 0700) and on the layers in
+ * place. So nobody reads a layer before it is complete, a killed pull leaves the store unchanged, and readers, who could
+ * hold podman's own locks forever, do not block the change.
  *
- * @throws `lock-timeout`, `folder-unsafe`, `image-store-broken`, errors of the system
+ * @throws {BerthError} `lock-timeout`, `folder-unsafe`, `image-store-broken`; system errors
  */
 export async function withOpenStore<T>(
   site: ImageSite,
@@ -117,10 +117,10 @@ async function prepare(
   await writeFile(work.conf, storageConf(work, site.podman), { mode: 0o600 });
 }
 
-/** As much of the layers as podman wants to see of one that it removes. */
+/** Copies as much of the layers as podman needs to remove one. */
 async function stubs(from: string, to: string): Promise<void> {
   await mkdir(join(to, 'l'), { recursive: true });
-  for (const id of await layerFolders(from)) {
+  for (const id of await layerIds(from)) {
     await mkdir(join(to, id, 'diff'), { recursive: true });
     for (const name of ['link', 'lower']) {
       const text = await contents(join(from, id, name));
@@ -133,7 +133,7 @@ async function publish(folder: string, work: string, removing: boolean): Promise
   const { layers, images } = readIndex(work);
   if (!removing) for (const id of layers.keys()) await showLayer(join(folder, 'overlay', id));
   await synced(folder);
-  // A description never names what is not there yet, or not there any more.
+  // In this order the metadata never names a layer that does not exist yet or that is gone.
   for (const name of metadata) await publishFiles(join(work, name), join(folder, name));
   const order = removing ? ['overlay-images/images.json', 'overlay-layers/layers.json'] : [];
   for (const file of [...order, 'overlay-layers/layers.json', 'overlay-images/images.json'])
@@ -142,7 +142,7 @@ async function publish(folder: string, work: string, removing: boolean): Promise
   for (const name of metadata) await forget(join(folder, name), known);
 }
 
-/** Podman makes them root's alone; what is inside `diff` has the modes that `force_mask` gave it. */
+/** Podman creates them for root only; files in `diff` have the modes that `force_mask` set. */
 async function showLayer(layer: string): Promise<void> {
   for (const name of ['diff', '.']) await chmod(join(layer, name), 0o755);
   for (const name of ['link', 'lower'])
@@ -151,7 +151,7 @@ async function showLayer(layer: string): Promise<void> {
     });
 }
 
-/** A layer that the power cut short must not be described as there. */
+/** So that after a power failure the metadata does not name an incomplete layer. */
 async function synced(folder: string): Promise<void> {
   const { execFile } = await import('node:child_process');
   await new Promise<void>((resolve, reject) => {
@@ -162,7 +162,7 @@ async function synced(folder: string): Promise<void> {
   });
 }
 
-/** Everything but the two lists themselves: only a list makes podman look at it. */
+/** Copies all metadata but the two lists, which are what makes podman read the rest. */
 async function publishFiles(from: string, to: string): Promise<void> {
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
@@ -190,7 +190,7 @@ async function replace(source: string, target: string): Promise<void> {
   }
 }
 
-/** Its contents tell readers that something changed; its inode is what they hold locks on. */
+/** Readers see a change by the contents; they hold locks on the inode. */
 async function refreshLock(source: string, target: string): Promise<void> {
   await writeFile(target, await readFile(source), { mode: 0o644 });
   await chmod(target, 0o644);
@@ -204,11 +204,11 @@ async function forget(folder: string, known: ReadonlySet<string>): Promise<void>
   }
 }
 
-/** What a killed or failed pull unpacked and nobody has read of. */
+/** Removes layers that a killed or failed pull has unpacked, and that were never published. */
 async function sweepLayers(folder: string): Promise<void> {
   const overlay = join(folder, 'overlay');
   const known = readIndex(folder).layers;
-  const ids = await layerFolders(overlay);
+  const ids = await layerIds(overlay);
   for (const id of ids) {
     if (known.has(id)) continue;
     const link = await contents(join(overlay, id, 'link'));
@@ -218,7 +218,7 @@ async function sweepLayers(folder: string): Promise<void> {
   }
 }
 
-async function layerFolders(overlay: string): Promise<string[]> {
+async function layerIds(overlay: string): Promise<string[]> {
   try {
     return (await readdir(overlay)).filter((name) => /^[0-9a-f]{64}$/.test(name));
   } catch (error) {

@@ -8,7 +8,7 @@ import { runProgram } from '../system/run-program.ts';
 
 export interface FilesResult {
   readonly folder: string;
-  /** Paths below the folder that were new or changed, or went. */
+  /** Paths below the directory that were created, replaced or removed. */
   readonly changed: readonly string[];
   readonly removed: readonly string[];
 }
@@ -18,15 +18,15 @@ interface Part {
   readonly contents: Uint8Array;
 }
 
-/** glibc before 2.34 loads these by name, to look up who the user is; ldd does not list them. */
+/** glibc before 2.34 loads these by name to look up users; ldd does not list them. */
 const loadedLater = ['libnss_files.so.2'];
 
 /**
- * Copies the host's sftp-server and scp, their loader and their libraries into one folder of root's
- * that is mounted into each container. What is the same stays as it is; a file changes in one step, so
- * that a program that runs keeps its own.
+ * Copies the host's sftp-server and scp with their loader and libraries into a directory of root, which is mounted
+ * into each container. Files that have not changed are left alone; the others are replaced atomically, so running
+ * programs keep theirs.
  *
- * @throws `file-programs-missing`, `ldd-failed`, `folder-unsafe`, errors of the system
+ * @throws {BerthError} `file-programs-missing`, `ldd-failed`, `folder-unsafe`; system errors
  */
 export async function installFiles(folder: string): Promise<FilesResult> {
   const programs = await Promise.all(
@@ -74,7 +74,7 @@ async function install(
     const old = await readFile(join(folder, part.name)).catch(() => undefined);
     if (old?.equals(part.contents) !== true) stale.push(part);
   }
-  // All are written before the first takes its place: the loader and the C library must be of one kind.
+  // All are written before the first is renamed: the loader and the C library must match.
   for (const { name, contents } of stale) {
     const fresh = join(folder, `${name}.new`);
     await rm(fresh, { force: true });
@@ -89,23 +89,23 @@ async function install(
   return { changed: stale.map(({ name }) => name), removed };
 }
 
-/** In the C locale and without the caller's library paths. */
+/** Runs ldd in the C locale, without the caller's library paths. */
 async function ldd(file: string): Promise<string> {
   const options = { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } };
   const { error, stdout } = await runProgram('/usr/bin/ldd', [file], options);
-  // A static program needs no loader; ldd says so by failing.
+  // For a static program ldd fails; it needs no loader.
   if (error === undefined || /not a dynamic executable|statically linked/.test(stdout))
     return stdout;
   throw new BerthError(`ldd ${file} failed: ${error.message}`, {
     code: 'ldd-failed',
     exit: 'unavailable',
-    hint: 'ldd is part of the C library (libc-bin).',
+    hint: 'Check that ldd works; it is part of the C library (libc-bin on Debian).',
     cause: error,
   });
 }
 
 function missing(what: string): BerthError {
-  return new BerthError(`${what} is not on this machine, so it cannot be copied`, {
+  return new BerthError(`${what} was not found on this machine, so it could not be copied`, {
     code: 'file-programs-missing',
     exit: 'unavailable',
     hint: 'Install openssh-sftp-server and openssh-client (Debian), or openssh-server and openssh-clients (Red Hat).',

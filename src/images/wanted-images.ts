@@ -1,19 +1,19 @@
 import type { PodmanPaths, Profile } from '../config/profile/profile.ts';
 import type { ProgramCall } from '../program-call.ts';
 
-/** An image that somebody needs, and who. */
+/** An image that profiles need. */
 export interface WantedImage {
-  /** As the profile has it, `NAME[:TAG][@sha256:…]`. */
+  /** As written in the profile, `NAME[:TAG][@sha256:…]`. */
   readonly image: string;
   /** Names of profiles. */
   readonly profiles: readonly string[];
 }
 
-/** The images of the profiles and those that they fall back to, each once, sorted. */
+/** The images of the profiles and their fallback images, each once, sorted. */
 export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImage[] {
   const users = new Map<string, string[]>();
   for (const { name, image, failure, backend } of profiles.values()) {
-    // A cluster's nodes fetch theirs by themselves.
+    // The nodes of a cluster pull images themselves.
     if (backend === 'pod') continue;
     for (const one of new Set([image, failure.image]))
       if (one !== undefined) users.set(one, [...(users.get(one) ?? []), name]);
@@ -24,8 +24,8 @@ export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImag
 }
 
 /**
- * Where podman keeps the layers' files and their descriptions. The descriptions are a copy that only
- * root sees, the files are those of the shared store: what users read changes in one step, at the end.
+ * Where podman keeps layers and metadata. The metadata is a copy that only root sees; the layers are those of the
+ * shared store.
  */
 export interface WorkStore {
   readonly folder: string;
@@ -34,9 +34,9 @@ export interface WorkStore {
 }
 
 /**
- * storage.conf(5). `force_mask = "shared"` writes each file readable for all and without setuid bits,
- * and its true owner and mode into an attribute that fuse-overlayfs shows inside: users can read it
- * without being able to become anybody with it.
+ * storage.conf(5). `force_mask = "shared"` makes every file readable for all and removes setuid bits; owner and mode
+ * are kept in an attribute, from which fuse-overlayfs restores them inside. So users can read the store, but setuid
+ * programs in it give them nothing on the host.
  */
 export function storageConf({ folder }: WorkStore, { mountProgram }: PodmanPaths): string {
   const lines = [
@@ -52,38 +52,38 @@ export function storageConf({ folder }: WorkStore, { mountProgram }: PodmanPaths
   return `${lines.join('\n')}\n`;
 }
 
-/** The words for podman that fetch an image; a file with credentials is named, never opened by us. */
+/** podman's arguments to pull an image. Podman opens the file with credentials. */
 export function pullWords(image: string, authFile?: string): string[] {
   const credentials = authFile === undefined ? [] : ['--authfile', authFile];
   return ['pull', '--quiet', ...credentials, image];
 }
 
-/** The words that unpack a docker or OCI archive. */
+/** podman's arguments to load a docker or OCI archive. */
 export function loadWords(file: string): string[] {
   return ['load', '--quiet', '--input', file];
 }
 
-/** The words that give an image of the store another name. */
+/** podman's arguments to give an image another name. */
 export function tagWords(id: string, name: string): string[] {
   return ['tag', id, name];
 }
 
-/** The words that take images out of the store, by ID, whatever names they have. */
+/** podman's arguments to remove images by ID, with all their names. */
 export function removeWords(ids: readonly string[]): string[] {
   return ['rmi', '--force', ...ids];
 }
 
 /**
- * podman on the store. setpriv(1) ends it with us: a podman that outlives a killed `berth` would write
- * into what the next one believes to be its own. What it mounts and forgets when it fails (its folder
- * of layers, onto itself) is gone with a mount namespace of its own.
+ * A podman command on the store. setpriv(1) kills it if `berth` ends: otherwise it would write into the working copy of
+ * the next `berth`. The mount namespace removes what a failing podman leaves mounted (its directory of layers, on
+ * itself).
  *
- * @param passed the admin's variables: proxies, certificates, locale
+ * @param passed The admin's environment, from which proxies, certificates and the locale are passed on.
  */
 export function storeCall(
   podman: PodmanPaths,
   store: WorkStore,
-  words: readonly string[],
+  args: readonly string[],
   passed: Readonly<Record<string, string | undefined>>,
 ): ProgramCall {
   return {
@@ -92,13 +92,13 @@ export function storeCall(
       ...['unshare', '--mount', '--propagation', 'private', '--'],
       ...['setpriv', '--pdeathsig', 'KILL', '--', podman.podman],
       ...['--tmpdir', `${store.folder}/tmp`, '--events-backend', 'none', '--log-level', 'error'],
-      ...words,
+      ...args,
     ],
     env: storeEnvironment(store, passed),
   };
 }
 
-/** Root's own containers.conf, registries.conf and policy.json count; another store's place does not. */
+/** Podman uses root's containers.conf, registries.conf and policy.json, but not root's own store. */
 function storeEnvironment(
   { folder, conf }: WorkStore,
   passed: Readonly<Record<string, string | undefined>>,

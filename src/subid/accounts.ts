@@ -7,13 +7,13 @@ import type { FileName, SubordinateUser } from './rules/subordinate-ids.ts';
 import { getent } from '../system/getent.ts';
 
 export interface AccountQuery {
-  /** Login names, or lines of passwd(5), which need no lookup; every account where there is none. */
+  /** Login names, or lines of passwd(5), which need no lookup; absent: every account. */
   readonly wanted?: readonly string[];
   readonly minimumUid: number;
   readonly maximumUid: number;
-  /** Asks for the supplementary groups, too. */
+  /** Whether to look up supplementary groups too. */
   readonly groups: boolean;
-  /** Another root folder: its etc/passwd and etc/group are read, and NSS is not asked. */
+  /** Another root directory, whose etc/passwd and etc/group are read instead of asking NSS. */
   readonly prefix?: string;
 }
 
@@ -24,14 +24,14 @@ export interface Accounts {
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** The kernel's overflow UID: nobody. */
+/** The kernel's overflow UID, `nobody`. */
 const nobody = 65_534;
 
 /**
- * The users who are to have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is
- * mostly not enumerated (sssd's `enumerate`): then the users have to be named.
+ * The users who should have subordinate IDs, and all accounts and groups that NSS enumerates. LDAP is usually not
+ * enumerated (sssd's `enumerate`): then the users have to be named.
  *
- * @throws `user-unknown`, `user-name-invalid`, `nss-failed`
+ * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`
  */
 export async function readAccounts(query: AccountQuery): Promise<Accounts> {
   const { wanted, minimumUid, maximumUid } = query;
@@ -42,7 +42,7 @@ export async function readAccounts(query: AccountQuery): Promise<Accounts> {
   const skipped: { name: string; reason: string }[] = [];
   const users = chosen.filter(({ name, uid }) => {
     const reason = reasonToSkip(name, uid, minimumUid, maximumUid);
-    // That the system's own accounts have none goes without saying.
+    // System accounts are only reported if they were named.
     if (reason !== undefined && (wanted !== undefined || reason === unusableName))
       skipped.push({ name, reason });
     return reason === undefined;
@@ -60,12 +60,12 @@ export async function readAccounts(query: AccountQuery): Promise<Accounts> {
   };
 }
 
-const unusableName = 'its name holds more than letters, digits, `_`, `@`, `.` and `-`';
+const unusableName = 'its name has characters other than letters, digits, `_`, `@`, `.` and `-`';
 
 function reasonToSkip(name: string, uid: number, low: number, high: number): string | undefined {
   if (uid < low) return `UID ${uid} is below ${low}`;
   if (uid > high) return `UID ${uid} is above ${high}`;
-  if (uid === nobody) return 'it is nobody';
+  if (uid === nobody) return 'it is the account nobody';
   try {
     checkUserName(name);
     return undefined;
@@ -74,7 +74,7 @@ function reasonToSkip(name: string, uid: number, low: number, high: number): str
   }
 }
 
-/** Lines of a database: of these keys, or all that can be enumerated. */
+/** Reads lines of a database: those of the keys, or all that are enumerated. */
 type Nss = (
   database: 'passwd' | 'group' | 'initgroups',
   keys?: readonly string[],
@@ -120,7 +120,7 @@ function isId(text: string): boolean {
   return /^\d{1,10}$/.test(text) && Number(text) < 0xffff_ffff;
 }
 
-/** Members as they are enumerated, where the users are; else each user's own list. */
+/** Group members from the enumeration; for users that were named, the groups that NSS has for each. */
 async function withGroups(
   users: readonly PasswdEntry[],
   wereNamed: boolean,
@@ -165,21 +165,19 @@ function nonEmptyLines(text: string): string[] {
 function unknownUsers(names: readonly string[]): BerthError {
   const some = names.slice(0, 5).join(', ') + (names.length > 5 ? ', …' : '');
   return new BerthError(
-    names.length === 1
-      ? `there is no user ${some}`
-      : `${names.length} users are not there: ${some}`,
+    names.length === 1 ? `there is no user ${some}` : `${names.length} users do not exist: ${some}`,
     {
       code: 'user-unknown',
       exit: 'nouser',
-      hint: 'Compare with `getent passwd NAME`; a directory service that is down looks the same.',
+      hint: 'Check `getent passwd NAME`. A directory service that is down gives the same result.',
     },
   );
 }
 
 function notPasswd(line: string): BerthError {
-  return new BerthError(`this is no line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
+  return new BerthError(`not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
     code: 'usage',
     exit: 'usage',
-    hint: 'Give one login name a line, or lines as `getent passwd` prints them.',
+    hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
   });
 }

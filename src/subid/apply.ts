@@ -11,28 +11,27 @@ import { makeFolders } from './directories.ts';
 import { fileBehind, planFor, type SubidInput, type SubidPlan } from './plan.ts';
 
 export interface ApplyInput extends SubidInput {
-  /** Gives ranges to those for whom there is one, also where there is none for others. */
+  /** Assigns ranges even if some users cannot get one. */
   readonly keepGoing: boolean;
-  /** For the locks of the two files, in milliseconds. */
+  /** How long to wait for the locks of the two files. Milliseconds. */
   readonly lockWaitMs: number;
 }
 
 export interface SubidResult {
   readonly plan: SubidPlan;
-  /** False where nothing was written because of a problem. */
+  /** False if nothing was written because of a problem. */
   readonly done: boolean;
 }
 
 /**
- * Writes what `planSubids` shows, planned anew once the files are locked. Each file is replaced in one
- * step, both only when both lie complete on the disk; after a kill between the two, the next run adds
- * what is missing in the second.
+ * Applies the plan of `planSubids`, computed again after the files are locked. Each file is replaced atomically, and both
+ * only after both are complete on disk. After a kill between the two, the next run adds what the second one lacks.
  *
- * @throws as `readAccounts`, `takeShadowLock` and `stageFile`; `not-root`
+ * @throws {BerthError} `not-root`; the errors of `readAccounts`, `takeShadowLock` and `stageFile`
  */
 export async function applySubids(input: ApplyInput): Promise<SubidResult> {
   if (input.prefix === undefined) assertRoot();
-  // The directory service is asked before the lock: it may be slow.
+  // Accounts are read before the files are locked, because a directory service may be slow.
   const accounts = await readAccounts(input);
   const { plan, done } = await locked(input, async () => {
     const fresh = await planFor(accounts, input);
@@ -44,7 +43,7 @@ export async function applySubids(input: ApplyInput): Promise<SubidResult> {
   return { plan, done };
 }
 
-/** subuid before subgid, as useradd takes them. */
+/** Locks subuid before subgid, in the same order as useradd. */
 async function locked<T>(
   { prefix = '/', lockWaitMs }: ApplyInput,
   work: () => Promise<T>,
@@ -62,7 +61,7 @@ async function locked<T>(
   }
 }
 
-/** As shadow's tools do, the old contents are kept in `FILE-`. */
+/** Like the shadow tools, keeps the old contents in `FILE-`. */
 async function writeFiles(plan: SubidPlan): Promise<void> {
   const staged: StagedFile[] = [];
   try {
@@ -99,7 +98,7 @@ async function stage(plan: SubidPlan, file: FileName): Promise<StagedFile[]> {
   }
 }
 
-/** What is there, byte for byte, and the new lines behind it. */
+/** The old text, unchanged, followed by the new lines. */
 function afterText(text: string, { add }: SubidPlan, file: FileName): string {
   const separator = text === '' || text.endsWith('\n') ? '' : '\n';
   return `${text}${separator}${add[file].map((entry) => `${entryLine(entry)}\n`).join('')}`;

@@ -5,10 +5,10 @@ import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
 
 export interface FolderPlan {
   readonly storage: string;
-  /** To be made, or given to the user or closed to others where that is all that lacks. */
+  /** Directories to create, or whose owner or mode is to be set. */
   readonly make: readonly UserFolder[];
   readonly present: number;
-  /** What stands in the place of a folder and is not touched. */
+  /** Paths that are taken by something else, and left alone. */
   readonly foreign: readonly { readonly path: string; readonly reason: string }[];
 }
 
@@ -18,7 +18,7 @@ export interface UserFolder {
   readonly gid: number;
 }
 
-/** Which of `STORAGE/users/UID` are not yet the user's own, mode 0700. */
+/** Finds the directories `STORAGE/users/UID` that do not belong to the user with mode 0700 yet. */
 export function planFolders(
   storage: string,
   users: readonly { readonly uid: number; readonly gid: number }[],
@@ -30,19 +30,19 @@ export function planFolders(
     const path = join(storage, 'users', String(uid));
     const status = statusOf(path);
     if (status === undefined) make.push({ path, uid, gid });
-    else if (!status.isDirectory()) foreign.push({ path, reason: 'it is no directory' });
+    else if (!status.isDirectory()) foreign.push({ path, reason: 'it is not a directory' });
     else if (status.uid === uid && (status.mode & 0o7777) === 0o700) present += 1;
-    // Root's is one that was made a moment before a kill.
+    // Root's: a run that was killed created it.
     else if (status.uid === uid || status.uid === 0) make.push({ path, uid, gid });
-    else foreign.push({ path, reason: `it is of UID ${status.uid}` });
+    else foreign.push({ path, reason: `it belongs to UID ${status.uid}` });
   }
   return { storage, make, present, foreign };
 }
 
 /**
- * Makes the folders, as the login's hook would.
+ * Creates the directories, as the PAM hook does at a login.
  *
- * @throws `folder-unsafe` where others could write above them; `disk-full`, … as `writeError`
+ * @throws {BerthError} `folder-unsafe` if users other than root can write above them; `disk-full`, … as `writeError`
  */
 export function makeFolders({ storage, make }: FolderPlan): void {
   const users = join(storage, 'users');

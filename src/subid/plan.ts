@@ -13,7 +13,7 @@ import { type FolderPlan, planFolders } from './directories.ts';
 
 export interface SubidInput extends AccountQuery {
   readonly layout: SubordinateLayout;
-  /** Where the users' folders are to be made; nothing where they are not asked for. */
+  /** Where to create the users' directories; absent if they were not asked for. */
   readonly storage?: string;
 }
 
@@ -22,25 +22,25 @@ export interface SubidPlan extends SubordinatePlan {
   readonly users: number;
   readonly files: Readonly<Record<FileName, FileBefore>>;
   readonly skipped: Accounts['skipped'];
-  /** What else the admin should know of this machine. */
+  /** Other facts about this machine that the admin should know. */
   readonly notes: readonly string[];
   readonly folders?: FolderPlan;
 }
 
 export interface FileBefore {
-  /** As the admin knows it. */
+  /** The path before symbolic links are resolved. */
   readonly path: string;
-  /** One character a byte; empty where there is no file yet. */
+  /** One character per byte; empty if there is no file. */
   readonly text: string;
   readonly lines: number;
 }
 
-/** What `berth subid apply` would do. Reads, and changes nothing. @throws as `readAccounts` */
+/** What `berth subid apply` would do. Changes nothing. @throws {BerthError} the errors of `readAccounts` */
 export async function planSubids(input: SubidInput): Promise<SubidPlan> {
   return planFor(await readAccounts(input), input);
 }
 
-/** The plan for accounts that are known; `apply` comes here with the files locked. */
+/** The plan for known accounts. `applySubids` calls it while the files are locked. */
 export async function planFor(accounts: Accounts, input: SubidInput): Promise<SubidPlan> {
   const { layout, prefix = '/', storage } = input;
   const [subuid, subgid, notes] = await Promise.all([
@@ -67,7 +67,7 @@ export async function planFor(accounts: Accounts, input: SubidInput): Promise<Su
   };
 }
 
-/** The file itself where `path` is a link: a rename would put a file in the place of the link. */
+/** The file that `path` links to: a rename to `path` would replace the link. */
 export async function fileBehind(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -91,6 +91,6 @@ async function notesOn(prefix: string): Promise<string[]> {
   const source = /^\s*subid:\s*(\S.*)$/m.exec(text)?.[1]?.trim();
   if (source === undefined || /^files\b/.test(source)) return [];
   return [
-    `nsswitch.conf says \`subid: ${source}\`: newuidmap asks that and does not read /etc/subuid and /etc/subgid`,
+    `nsswitch.conf has \`subid: ${source}\`: newuidmap uses that and does not read /etc/subuid and /etc/subgid`,
   ];
 }

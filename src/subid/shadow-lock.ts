@@ -9,15 +9,12 @@ export interface ShadowLock {
 }
 
 /**
- * The lock that useradd, usermod and their kin take before they write a file of /etc: `FILE.lock`,
- * made by link(2), with the owner's process id in it (`do_lock_file` of shadow's lib/commonio.c). One
- * with a dead owner is removed, as those tools do it.
+ * The lock that useradd, usermod and related tools take before they write a file of /etc: `FILE.lock`, created by
+ * link(2), containing the owner's PID (`do_lock_file` in shadow's lib/commonio.c). A lock of a dead process is
+ * removed, as those tools do. Their lckpwdf(3) is not taken: all of them also check this file before they write.
  *
- * Their lckpwdf(3), which comes first, is not taken: it is theirs against each other, and this file is
- * what they all look at before they write.
- *
- * @param waitMs How long to wait for others; shadow's tools wait 15 s for each other.
- * @throws `lock-timeout`, `lock-unreadable`, and what `writeError` makes of a full disk.
+ * @param waitMs How long to wait for others; shadow's tools wait 15 s.
+ * @throws {BerthError} `lock-timeout`, `lock-unreadable`, and the errors of `writeError` for a full disk
  */
 export async function takeShadowLock(path: string, waitMs: number): Promise<ShadowLock> {
   const lock = `${path}.lock`;
@@ -52,11 +49,11 @@ async function tryLink(temporary: string, lock: string): Promise<boolean> {
 
 interface Owner {
   readonly pid: number;
-  /** Of the lock file: which one was judged. */
+  /** Inode of the lock file that was read. */
   readonly inode: number;
 }
 
-/** Nothing where the lock was given back in between. */
+/** undefined if the lock has been released meanwhile. */
 async function ownerOf(lock: string): Promise<Owner | undefined> {
   try {
     const file = await open(lock);
@@ -84,8 +81,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Two that find the same dead lock: the slower one must not remove the lock that the quicker one has
- * made since. So it is moved aside, looked at, and put back where it is not the one that was judged.
+ * Of two processes that find the same dead lock, the slower one must not remove the new lock of the faster one. So the
+ * file is moved aside, its inode is compared, and it is put back if it is another one.
  */
 async function removeDead(lock: string, { inode }: Owner, aside: string): Promise<void> {
   try {
@@ -98,10 +95,10 @@ async function removeDead(lock: string, { inode }: Owner, aside: string): Promis
 }
 
 function unreadable(lock: string): BerthError {
-  return new BerthError(`${lock} holds no process id`, {
+  return new BerthError(`${lock} contains no process ID`, {
     code: 'lock-unreadable',
     exit: 'temporary',
-    hint: 'See that no useradd or usermod runs, then remove it: those tools wait for it as well.',
+    hint: 'Check that no useradd or usermod is running, then remove the file: those tools wait for it too.',
     fields: { file: lock },
   });
 }
@@ -113,7 +110,7 @@ async function timedOut(lock: string, pid: number, waitMs: number): Promise<Bert
     {
       code: 'lock-timeout',
       exit: 'temporary',
-      hint: 'Try again. Where that process is no tool of the accounts, the lock is of one that died: remove it.',
+      hint: 'Try again. If that process is not a tool that manages accounts, the lock is left from a dead process: remove it.',
       fields: { file: lock },
     },
   );

@@ -1,4 +1,4 @@
-/** capabilities(7), as of Linux 6.12, without `CAP_`; and podman's word for all of them. */
+/** Names of capabilities(7) in Linux 6.12, without `CAP_`; `ALL` is podman's name for all of them. */
 export const capabilityNames: readonly string[] = [
   ...['ALL', 'AUDIT_CONTROL', 'AUDIT_READ', 'AUDIT_WRITE', 'BLOCK_SUSPEND', 'BPF'],
   ...['CHECKPOINT_RESTORE', 'CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'FOWNER', 'FSETID'],

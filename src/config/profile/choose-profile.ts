@@ -2,18 +2,18 @@ import type { BerthError, ErrorCode } from '../../errors.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
 import { rulesAudience } from './rule-audience.ts';
 
-/** Who comes, and at which door. */
+/** The user, the port and the profile that a connection asks for. */
 export interface ProfileRequest {
   readonly user: string;
-  /** Names of all the user's groups, the primary one among them. */
+  /** Names of all the user's groups, including the primary one. */
   readonly groups: readonly string[];
-  /** sshd's port that the connection came in at; absent where it is not known: no rule with ports fits. */
+  /** sshd's port of the connection; undefined if unknown, then no rule with `ports` matches. */
   readonly port?: number | undefined;
-  /** Of `--profile`, root's word. */
+  /** The profile of `--profile`, which only root can set. */
   readonly wanted?: string | undefined;
 }
 
-/** `reason` is one sentence for plans and the log; it begins in lower case and has no full stop. */
+/** `reason` is one sentence for plans and the log, without a capital and a full stop. */
 export type ProfileChoice =
   | { readonly kind: 'profile'; readonly profile: Profile; readonly reason: string }
   | {
@@ -21,18 +21,17 @@ export type ProfileChoice =
       /** `profile-none`, `profile-missing`, or the code of the profile's own error. */
       readonly code: ErrorCode;
       readonly reason: string;
-      /** Where a broken profile is why. */
+      /** Set if a broken profile is the reason. */
       readonly error?: BerthError;
     }
   | { readonly kind: 'host-shell'; readonly reason: string; readonly error?: BerthError };
 
 /**
- * Which profile the user gets. `--profile` counts where the user is in the profile's groups, then the
- * first rule that fits, then the site's policy. A rule fits when all that it names fits and the user
- * is in its profile's groups.
+ * Chooses the user's profile: the one of `--profile` if the user is in its groups, else that of the first matching
+ * rule, else what `otherwise` says. A rule matches if all of its conditions do and the user is in its profile's groups.
  *
- * A broken profile is no reason to give somebody another one, which may allow more: its users are
- * refused, except for members of `hostShellGroups`, who may have to mend it.
+ * Users of a broken profile are refused instead of getting another one, which may allow more. Members of
+ * `hostShellGroups` get a shell on the host, since they may have to repair it.
  */
 export function chooseProfile(settings: SshSettings, request: ProfileRequest): ProfileChoice {
   const { wanted } = request;
@@ -64,7 +63,7 @@ function onBackend(choice: ProfileChoice, { backend }: ProfileRule): ProfileChoi
   return { ...choice, profile: { ...choice.profile, backend } };
 }
 
-/** @returns Nothing where the profile is for others. */
+/** @returns undefined if the user is not in the profile's groups. */
 function choiceOf(
   settings: SshSettings,
   name: string,
@@ -79,7 +78,7 @@ function choiceOf(
   const reason = group === undefined ? because : `${because}; the user is in ${group}`;
   if (profile !== undefined) return { kind: 'profile', profile, reason };
 
-  const what = broken === undefined ? 'there is no such profile' : 'that profile is broken';
+  const what = broken === undefined ? 'that profile does not exist' : 'that profile is broken';
   const error = broken === undefined ? {} : { error: broken.error };
   const glass = sharedGroup(settings.hostShellGroups, request);
   if (glass !== undefined) {
@@ -90,7 +89,7 @@ function choiceOf(
   return { kind: 'refuse', code, reason: `${reason}, but ${what}`, ...error };
 }
 
-/** @returns What of the rule fits, in words; nothing where a part of it does not. */
+/** @returns The conditions of the rule as text; undefined if one of them does not match. */
 function fittingPart(
   { users, groups, ports }: ProfileRule,
   request: ProfileRequest,

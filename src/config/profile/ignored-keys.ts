@@ -1,18 +1,18 @@
 import type { Backend, Profile, ProfileRule } from './profile.ts';
 import { sessionBackends } from './session-backends.ts';
 
-/** What a profile says and none of its backends hears. */
+/** Keys of a profile that have no effect with its backend. */
 export interface UnheardKeys {
   readonly profile: string;
-  /** The only one that its sessions have. */
+  /** The backend of all sessions with this profile. */
   readonly backend: Backend;
-  /** As they are written, with their paths. */
+  /** Paths of the keys. */
   readonly keys: readonly string[];
 }
 
 /**
- * Keys of a profile that count for nothing, where all of its sessions have one backend. A profile for both
- * says things to each.
+ * Finds keys of a profile that have no effect, if all of its sessions use one backend. Keys of a profile that is used
+ * with both backends are not reported.
  */
 export function unheardKeys(
   profile: Profile,
@@ -28,7 +28,7 @@ export function unheardKeys(
 function ofPodman({ network, limits, slurm, failure, podman }: Profile): string[] {
   const { devices, capabilities, selinux } = podman;
   return [
-    // `host` may be the built-in, and a pod's own network is what `private` asks for.
+    // `host` may be the default, and `private` is what a pod has anyway.
     ...(network === 'host' || network === 'private' ? [] : ['network']),
     ...(limits.pids === undefined ? [] : ['limits.pids']),
     ...(slurm === undefined ? [] : ['slurm']),
@@ -54,9 +54,9 @@ function ofPods({ pod }: Profile): string[] {
   ];
 }
 
-/** For a person: what of which profile, and why. */
+/** One line that names the profile, the keys and the reason. */
 export function unheardText({ profile, backend, keys }: UnheardKeys): string {
   const [sessions, other] =
     backend === 'pod' ? ['pods', 'Podman'] : ["Podman's containers", 'pods'];
-  return `profile ${profile}: its sessions are ${sessions}, and ${keys.join(', ')} ${keys.length === 1 ? 'is' : 'are'} for ${other} only`;
+  return `profile ${profile}: its sessions are ${sessions}, and ${keys.join(', ')} ${keys.length === 1 ? 'applies' : 'apply'} to ${other} only`;
 }

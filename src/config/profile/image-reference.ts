@@ -5,8 +5,8 @@ const reference = new RegExp(
 );
 
 /**
- * Why a text is no image reference (`NAME[:TAG][@sha256:…]`, github.com/distribution/reference), as
- * the end of a sentence. Podman's transports (`dir:`, `docker-archive:`) are none: they name files.
+ * Why a text is not an image reference (`NAME[:TAG][@sha256:…]`, github.com/distribution/reference), as the end of a
+ * sentence; undefined if it is one. Podman's transports (`dir:`, `docker-archive:`) are refused: they name files.
  */
 export function imageProblem(text: string): string | undefined {
   const [name = '', digest, ...more] = text.split('@');
@@ -14,7 +14,7 @@ export function imageProblem(text: string): string | undefined {
     return 'must be an image, NAME[:TAG][@sha256:…], in lower case';
   }
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest)) {
-    return 'has a malformed digest: sha256: and 64 of 0-9a-f are wanted';
+    return 'has a malformed digest: it must be sha256: and 64 digits of 0-9a-f';
   }
   return undefined;
 }

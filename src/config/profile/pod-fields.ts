@@ -2,15 +2,15 @@ import * as z from 'zod/mini';
 
 const name = z
   .string()
-  .check(
-    z.regex(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be a name as Kubernetes takes it'),
-  );
+  .check(z.regex(/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be a valid Kubernetes name'));
 const label = z
   .string()
-  .check(z.regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, 'must be the value of a label'));
+  .check(z.regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, 'must be a valid label value'));
 const resource = z
   .string()
-  .check(z.regex(/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/, 'must be such as nvidia.com/gpu'));
+  .check(
+    z.regex(/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/, 'must be a resource name such as nvidia.com/gpu'),
+  );
 const path = z.string().check(z.regex(/^\/[^\0\n:,]*$/, 'must be an absolute path'));
 
 const count = z
@@ -27,7 +27,7 @@ const toleration = z.strictObject({
       .int()
       .check(
         z.minimum(0, 'must be 0 or more'),
-        z.maximum(31_536_000, 'must be a year, 31536000, or less'),
+        z.maximum(31_536_000, 'must be 31536000 (a year) or less'),
       ),
   ),
 });
@@ -43,7 +43,7 @@ const volume = z.union(
   { error: 'must be {claim: NAME} or {nfs: {server: HOST, path: PATH}}' },
 );
 
-/** `pod` of a profile as it is written. */
+/** The key `pod` of a profile. */
 export const podSchema = z.strictObject({
   cluster: z.optional(z.string()),
   node_selector: z.optional(z.record(z.string(), label)),
@@ -57,23 +57,23 @@ export const podSchema = z.strictObject({
   forwards: z.optional(z.boolean()),
 });
 
-/** What only pods understand. Names are those of the pod's own fields. */
+/** Settings that only pods have, named after the fields of a pod. */
 export interface PodFields {
-  /** OnDemand's name of the cluster; the only one of the site where absent. */
+  /** OnDemand's name of the cluster; absent if the site has only one. */
   readonly cluster?: string;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly z.output<typeof toleration>[];
   /** Extended resources such as GPUs, by name. */
   readonly extended: Readonly<Record<string, number>>;
-  /** By path inside. */
+  /** By path inside the pod. */
   readonly volumes: Readonly<Record<string, PodVolume>>;
-  /** Beside those of the ServiceAccount. */
+  /** Used in addition to those of the ServiceAccount. */
   readonly pullSecret?: string;
   readonly priorityClass?: string;
   readonly runtimeClass?: string;
-  /** `Merge` lets the image's own /etc/group give groups: only where nodes do not know `Strict`. */
+  /** `Merge` lets /etc/group of the image add groups; only for nodes that do not support `Strict`. */
   readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
-  /** sshd's forwards lead into the pod, where its image has Python. */
+  /** Whether sshd's forwards lead into the pod; its image needs Python for that. */
   readonly forwards: boolean;
 }
 

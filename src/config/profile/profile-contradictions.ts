@@ -2,10 +2,10 @@ import type { Complaint } from '../problem.ts';
 import type { ProfileDocument } from './profile-schema.ts';
 import { isWithin } from './protected-folders.ts';
 
-/** What podman or Berth itself puts there. */
+/** Paths inside that podman or Berth uses. */
 const takenTargets = ['/run/berth', '/proc', '/sys'];
 
-/** What cannot be meant together, a sentence each; every key for itself is right. */
+/** Keys that contradict each other, one sentence each. Every key has been checked by itself. */
 export function contradictions(profile: ProfileDocument): Complaint[] {
   return [
     ...lifetimes(profile),
@@ -25,13 +25,13 @@ function* lifetimes({
   if (grace !== undefined && lifetime !== 'user') {
     yield {
       path: ['grace'],
-      text: 'grace needs lifetime: user: otherwise nothing waits for a next connection',
+      text: 'grace needs lifetime: user, because other containers do not wait for another connection',
     };
   }
   if (linger === true && lifetime === 'connection') {
     yield {
       path: ['linger'],
-      text: 'linger needs lifetime: user, or a time: a container per connection ends with it',
+      text: 'linger needs lifetime: user or a time, because a container per connection ends with it',
     };
   }
 }
@@ -41,17 +41,17 @@ function* mounts(profile: ProfileDocument): Generator<Complaint> {
   for (const [index, mount] of (profile.mounts ?? []).entries()) {
     const target = mount.target ?? mount.source;
     const taken = takenTargets.find(
-      (folder) => isWithin(target, folder) || isWithin(folder, target),
+      (reserved) => isWithin(target, reserved) || isWithin(reserved, target),
     );
     if (taken !== undefined)
       yield {
         path: ['mounts', index],
-        text: `mounts.${index} covers ${taken} inside, which is taken`,
+        text: `mounts.${index} covers ${taken} inside, which is reserved`,
       };
     if (targets.has(target))
       yield {
         path: ['mounts', index],
-        text: `mounts.${index} has the target of a mount before it`,
+        text: `mounts.${index} has the same target as an earlier mount`,
       };
     targets.add(target);
   }
@@ -63,7 +63,7 @@ function* variables({ environment }: ProfileDocument): Generator<Complaint> {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       yield {
         path: ['environment', 'set', name],
-        text: `environment.set.${JSON.stringify(name.slice(0, 40))} is no name of a variable`,
+        text: `environment.set.${JSON.stringify(name.slice(0, 40))} is not a valid variable name`,
       };
     }
   }
@@ -74,7 +74,7 @@ function* variables({ environment }: ProfileDocument): Generator<Complaint> {
           'environment',
           ...(pass.includes(name) ? ['pass', pass.indexOf(name)] : ['set', name]),
         ],
-        text: `environment names ${name}: BERTH_ is Berth's own`,
+        text: `environment names ${name}: names with BERTH_ are reserved`,
       };
   }
 }
@@ -82,9 +82,15 @@ function* variables({ environment }: ProfileDocument): Generator<Complaint> {
 function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator<Complaint> {
   if (network === 'host') return;
   if (slurm !== undefined)
-    yield { path: ['slurm'], text: 'slurm needs network: host: srun is called back by the nodes' };
+    yield {
+      path: ['slurm'],
+      text: 'slurm needs network: host, because nodes connect back to srun',
+    };
   if (x11 === true)
-    yield { path: ['x11'], text: "x11 needs network: host: sshd listens at the host's loopback" };
+    yield {
+      path: ['x11'],
+      text: "x11 needs network: host, because sshd listens on the host's loopback",
+    };
 }
 
 function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Complaint> {
@@ -97,7 +103,7 @@ function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Com
     };
   }
   if (action === 'fallback' && policy.image === image) {
-    yield { path: ['on_failure', 'image'], text: 'on_failure.image is the image that failed' };
+    yield { path: ['on_failure', 'image'], text: 'on_failure.image is the same as image' };
   }
   if (action !== 'fallback' && policy.image !== undefined) {
     yield {
@@ -108,7 +114,7 @@ function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Com
   if (action === 'host-shell' && policy.groups === undefined) {
     yield {
       path: ['on_failure', 'action'],
-      text: 'on_failure.action host-shell needs on_failure.groups: not everybody gets the host',
+      text: 'on_failure.action host-shell needs on_failure.groups, which say who gets a shell on the host',
     };
   }
   if (action !== 'host-shell' && policy.groups !== undefined) {

@@ -12,7 +12,7 @@ import { installedPath } from '../../installed-path.ts';
 
 const minute = 60_000;
 
-/** What a profile has that does not say otherwise (docs/ssh-profiles.md). */
+/** Defaults (docs/ssh-profiles.md). */
 const builtIn = {
   mounts: [{ source: '$HOME', readOnly: false, missing: 'fail' }],
   graceMs: 10 * minute,
@@ -21,15 +21,14 @@ const builtIn = {
 } as const;
 
 /**
- * A parsed `profiles/NAME.yml`, checked, completed and frozen.
+ * Checks a parsed `profiles/NAME.yml`, adds defaults and freezes it.
  *
- * Left out, a key means: no pull; a container per connection; the home and nothing else mounted; the
- * host's network and name; X11 (with the host's network) and agent lead inside; no limits; a start of
- * at most 30 s; whoever gets no container is refused.
+ * The defaults: no pull, a container per connection, only the home mounted, the host's network and name, X11 (with
+ * the host's network) and agent forwarding into the container, no limits, 30 s for a start, refuse on failure.
  *
- * @param document plain values, as `parseYaml` gives
- * @throws BerthError `profile-name-invalid`; `profile-invalid`, naming each key with its path and its
- *   place, and for an unknown key the nearest known one; exit 78
+ * @param document Plain values, as `parseYaml` returns them.
+ * @throws {BerthError} `profile-name-invalid`; `profile-invalid`, which names each key with its path and line, and
+ *   the nearest known key for an unknown one; exit 78
  */
 export function parseProfile(
   document: unknown,
@@ -39,8 +38,8 @@ export function parseProfile(
 ): Profile {
   const source = { file, place };
   if (!isProfileName(name)) {
-    const hint = 'Name the file after the profile: a-z, 0-9 and `-`, at most 40, no `-` first.';
-    throw configError('profile-name-invalid', file, 'this is no name of a profile', hint);
+    const hint = 'Use a-z, 0-9 and `-`, at most 40 characters, not starting with `-`.';
+    throw configError('profile-name-invalid', file, 'is not a valid profile name', hint);
   }
   const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
@@ -51,7 +50,7 @@ export function parseProfile(
   return deepFreeze(profileOf(name, parsed.data));
 }
 
-/** What is kept of a profile that was refused: whom it was for, if that much can be read. */
+/** What is kept of an invalid profile: its groups, if they are valid. */
 export function brokenProfile(error: BerthError, document?: unknown): BrokenProfile {
   if (typeof document === 'object' && document !== null && 'groups' in document) {
     const groups = someOf(accountName).safeParse(document.groups);
@@ -75,7 +74,7 @@ function profileOf(name: string, document: ProfileDocument): Profile {
     environment: { pass: document.environment?.pass ?? [], set: document.environment?.set ?? {} },
     ...(shell === undefined ? {} : { shell }),
     limits: defined(document.limits ?? {}),
-    // sshd listens for X11 at the host's loopback, which only the host's network reaches.
+    // sshd listens for X11 on the host's loopback, which only the host's network reaches.
     x11: document.x11 ?? network === 'host',
     agent: document.agent ?? true,
     ...(slurm === undefined ? {} : { slurm: { ...builtIn.slurm, ...defined(slurm) } }),
@@ -113,7 +112,7 @@ function mountOf(mount: NonNullable<ProfileDocument['mounts']>[number]): Profile
   };
 }
 
-/** Without the keys that are there and undefined: `exactOptionalPropertyTypes`. */
+/** Leaves out keys whose value is undefined, for `exactOptionalPropertyTypes`. */
 function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(value).filter(([, one]) => one !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };

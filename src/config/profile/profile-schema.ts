@@ -8,7 +8,7 @@ import { podSchema } from './pod-fields.ts';
 import { mountProblem } from './protected-folders.ts';
 import { templateProblem } from './template-text.ts';
 
-/** Text for which the function has nothing to complain. */
+/** A string that the function finds no problem in. */
 function textWithout(problem: (text: string) => string | undefined): z.ZodMiniType<string, string> {
   return z.string().check((context) => {
     const message = problem(context.value);
@@ -18,13 +18,13 @@ function textWithout(problem: (text: string) => string | undefined): z.ZodMiniTy
   });
 }
 
-/** An absolute path, taken as it stands; no `..`, and nothing that podman's options read. */
+/** An absolute path without `..` and without characters that podman's options interpret. */
 export const folder = z.pipe(
   textWithout((text) => (text === '/' ? 'must not be /' : pathProblem(text))),
   z.transform(withoutSlash),
 );
 
-/** As `folder`, and may begin with `$HOME` and hold the other variables. */
+/** Like `folder`; it may begin with `$HOME` and contain the other variables. */
 function pathTemplateProblem(text: string): string | undefined {
   const problem = templateProblem(text);
   if (problem !== undefined) return problem;
@@ -39,12 +39,12 @@ const source = z.pipe(
   z.transform(withoutSlash),
 );
 const target = z.pipe(
-  textWithout((text) => (text === '/' ? 'is the image itself' : pathTemplateProblem(text))),
+  textWithout((text) => (text === '/' ? 'must not be /' : pathTemplateProblem(text))),
   z.transform(withoutSlash),
 );
 
 const template = textWithout((text) =>
-  text.includes('\0') ? 'must have no NUL' : templateProblem(text),
+  text.includes('\0') ? 'must not contain NUL' : templateProblem(text),
 );
 const hostname = textWithout((text) => {
   const problem = templateProblem(text);
@@ -54,20 +54,20 @@ const hostname = textWithout((text) => {
     : 'must be a host name of letters, digits, `-` and `.`';
 });
 
-/** A group or an account, as NSS has it: Active Directory's names have blanks. */
+/** Name of a group or an account in NSS. Active Directory allows blanks. */
 export const accountName = z
   .string()
-  .check(z.regex(/^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u, 'must be a name as `id` prints it'));
-/** An empty list would mean nobody, and is more likely a slip. */
+  .check(z.regex(/^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u, 'must be a name as id(1) prints it'));
+/** A list that is not empty: an empty one would mean nobody, and is more likely a mistake. */
 export function someOf<T extends z.core.$ZodType>(element: T): z.ZodMiniArray<T> {
-  return z.array(element).check(z.minLength(1, 'is empty: leave it out, or name somebody'));
+  return z.array(element).check(z.minLength(1, 'must not be empty: remove it, or add a name'));
 }
 
 const image = textWithout(imageProblem);
 const variable = '[A-Za-z_][A-Za-z0-9_]*';
 const passed = z
   .string()
-  .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a name, or a prefix and `*`'));
+  .check(z.regex(new RegExp(`^${variable}\\*?$`), 'must be a variable name, or a prefix with `*`'));
 
 const size = z
   .pipe(
@@ -95,7 +95,7 @@ const capability = z.pipe(
     const name = bareCapability(text);
     if (capabilityNames.includes(name)) return undefined;
     const near = nearestKey(name, capabilityNames);
-    return `is no capability${near === undefined ? ': see capabilities(7)' : `: is ${near} meant?`}`;
+    return `is not a capability${near === undefined ? ': see capabilities(7)' : `: did you mean ${near}?`}`;
   }),
   z.transform(bareCapability),
 );
@@ -111,7 +111,7 @@ const selinux = z
     ),
   );
 
-/** A profile as it is written; what it means is told at the keys of `Profile`. */
+/** A profile as written; `Profile` documents the keys. */
 export const profileSchema = z.strictObject({
   backend: z.optional(z.enum(['podman', 'pod'])),
   image,
@@ -139,7 +139,7 @@ export const profileSchema = z.strictObject({
       .check(
         z.regex(
           /^[A-Za-z0-9][\w.-]*$/,
-          'must be host, none, private, or the name of a network of podman',
+          'must be host, none, private, or the name of a podman network',
         ),
       ),
   ),
@@ -158,7 +158,7 @@ export const profileSchema = z.strictObject({
       pids: z.optional(
         z.int().check(
           z.minimum(1, 'must be 1 or more'),
-          // The most that the kernel's pid_max can be.
+          // The maximum of the kernel's pid_max.
           z.maximum(4_194_304, 'must be 4194304 or less'),
         ),
       ),

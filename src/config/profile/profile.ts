@@ -2,70 +2,70 @@ import type { BerthError } from '../../errors.ts';
 import type { PodFields } from './pod-fields.ts';
 
 /**
- * What a session is made of, whatever runs it. Checked and frozen (`parseProfile`); text that may hold
- * `$USER`, `$UID`, `$GID` or `$HOME` is a template, filled in for the user when a session is planned.
+ * The settings of a session. Checked and frozen (`parseProfile`). Templates may contain `$USER`, `$UID`, `$GID` and
+ * `$HOME`, which are replaced when a session is planned for a user.
  */
 export interface Profile {
   readonly name: string;
-  /** What a session runs in; a rule may say otherwise. */
+  /** What runs the session; a rule may set another one. */
   readonly backend: Backend;
   /** `NAME[:TAG][@sha256:…]`. */
   readonly image: string;
   readonly pull: 'never' | 'missing' | 'always';
   readonly lifetime: Lifetime;
   readonly mounts: readonly ProfileMount[];
-  /** `host`, `none`, `private` (slirp4netns or pasta), or a name of podman's networks. */
+  /** `host`, `none`, `private` (slirp4netns or pasta), or the name of a podman network. */
   readonly network: string;
-  /** Template; the host's own name where absent. */
+  /** Template; absent: the host's own name. */
   readonly hostname?: string;
   readonly environment: ProfileEnvironment;
-  /** Absolute path inside; the user's own of passwd where absent, and /bin/sh where the image lacks that. */
+  /** Absolute path inside; absent: the user's shell from passwd, or /bin/sh if the image does not have that. */
   readonly shell?: string;
   readonly limits: ProfileLimits;
-  /** X11 forwarding and agent forwarding lead to the inside. */
+  /** Whether X11 forwarding and agent forwarding lead into the session. */
   readonly x11: boolean;
   readonly agent: boolean;
   readonly slurm?: ProfileSlurm;
-  /** Unix groups, one of which the user must be in; everybody where absent. */
+  /** Unix groups of which the user must be in one; absent: everybody. */
   readonly groups?: readonly string[];
   readonly failure: FailurePolicy;
-  /** Milliseconds that the start of a container may take. */
+  /** How long the start of a container may take. Milliseconds. */
   readonly deadlineMs: number;
-  /** Only Podman understands these; a pod ignores them and the linter says so. */
+  /** Settings for Podman only; a pod ignores them, and the linter reports them. */
   readonly podman: PodmanFields;
-  /** Only pods understand these. */
+  /** Settings for pods only. */
   readonly pod: PodFields;
 }
 
-/** A container of Podman on this host, or a pod on a cluster. */
+/** A Podman container on this host, or a pod on a cluster. */
 export type Backend = 'podman' | 'pod';
 
 export type Lifetime =
-  /** A container per connection, gone with it. */
+  /** A container per connection, which ends with it. */
   | { readonly kind: 'connection' }
-  /** One container that all of the user's connections share. */
+  /** One container for all of the user's connections. */
   | {
       readonly kind: 'user';
-      /** Milliseconds that it stays after the last connection. */
+      /** How long it stays after the last connection. Milliseconds. */
       readonly graceMs: number;
-      /** True: what ignores SIGHUP (nohup, tmux) outlives its connection. */
+      /** Whether processes that ignore SIGHUP (nohup, tmux) outlive their connection. */
       readonly linger: boolean;
     }
-  /** One container, ended this many milliseconds after its start. */
+  /** One container, which ends this many milliseconds after its start. */
   | { readonly kind: 'duration'; readonly durationMs: number; readonly linger: boolean };
 
 export interface ProfileMount {
   /** Absolute path on the host, a template. */
   readonly source: string;
-  /** Absolute path inside, a template; the source where absent. */
+  /** Absolute path inside, a template; absent: the same as the source. */
   readonly target?: string;
   readonly readOnly: boolean;
-  /** What to do when the source is not there. */
+  /** What to do if the source does not exist. */
   readonly missing: 'fail' | 'skip';
 }
 
 export interface ProfileEnvironment {
-  /** Names, or prefixes ending in `*`, that the client may hand in (beside TERM, LANG and LC_*). */
+  /** Names, or prefixes ending in `*`, of variables that clients may set, in addition to TERM, LANG and LC_*. */
   readonly pass: readonly string[];
   /** Values are templates. */
   readonly set: Readonly<Record<string, string>>;
@@ -79,17 +79,17 @@ export interface ProfileLimits {
 }
 
 export interface ProfileSlurm {
-  /** Folder of slurm.conf on the host. */
+  /** Directory of slurm.conf on the host. */
   readonly config: string;
-  /** Folder of munge's socket on the host. */
+  /** Directory of munge's socket on the host. */
   readonly munge: string;
 }
 
 export interface FailurePolicy {
   readonly action: 'refuse' | 'fallback' | 'host-shell';
-  /** For `fallback`: the image that is tried instead. */
+  /** For `fallback`: the image to start instead. */
   readonly image?: string;
-  /** For `host-shell`: only members of these groups get one; the others are refused. */
+  /** For `host-shell`: members of these groups get a shell on the host; others are refused. */
   readonly groups: readonly string[];
 }
 
@@ -101,49 +101,49 @@ export interface PodmanFields {
   readonly selinux?: string;
 }
 
-/** `/etc/berth/ssh.yml`: which profile for whom. */
+/** `/etc/berth/ssh.yml`: who gets which profile. */
 export interface SshSettings {
-  /** In order; the first that fits counts. */
+  /** The first rule that matches applies. */
   readonly rules: readonly ProfileRule[];
-  /** For whom no rule fits. */
+  /** For users without a matching rule. */
   readonly otherwise: 'refuse' | 'host-shell';
-  /** With `otherwise: host-shell`, and as break-glass: only members of these groups get one. */
+  /** Groups whose members get a shell on the host, with `otherwise: host-shell` or if their profile is broken. */
   readonly hostShellGroups: readonly string[];
-  /** Folder of the shared images and of the users' container storage. */
+  /** Directory of the shared images and of the users' container storage. */
   readonly storage: string;
-  /** docker's config.json or podman's auth.json of root's, for `berth images pull`. */
+  /** Path of root's docker config.json or podman auth.json, for `berth images pull`. */
   readonly registryAuth?: string;
   readonly podman: PodmanPaths;
   readonly profiles: ReadonlyMap<string, Profile>;
-  /** Profiles that cannot be used until somebody mends them; none of them is in `profiles`. */
+  /** Profiles that cannot be used until they are repaired; they are not in `profiles`. */
   readonly broken: ReadonlyMap<string, BrokenProfile>;
 }
 
 export interface BrokenProfile {
   readonly error: BerthError;
-  /** Who it was for, where at least that could be read. */
+  /** Its groups, if they could be read. */
   readonly groups?: readonly string[];
 }
 
 export interface ProfileRule {
   readonly profile: string;
-  /** In place of the profile's. */
+  /** Replaces that of the profile. */
   readonly backend?: Backend;
   readonly users?: readonly string[];
   readonly groups?: readonly string[];
-  /** Of sshd's side. */
+  /** Ports of sshd. */
   readonly ports?: readonly number[];
 }
 
-/** The host's own programs, absolute: PATH is the user's. */
+/** Absolute paths of programs on the host, since PATH belongs to the user. */
 export interface PodmanPaths {
   readonly podman: string;
-  /** The OCI runtime that the containers are made with. */
+  /** The OCI runtime that podman uses. */
   readonly runtime: string;
   readonly nsenter: string;
-  /** The first process of each container, which reaps what others leave. */
+  /** The first process of each container, which reaps zombies. */
   readonly init: string;
   readonly cgroupManager: 'systemd' | 'cgroupfs';
-  /** Mounts the layers with the user's IDs; absent: the kernel's own overlay. */
+  /** Mounts layers with the user's IDs; absent: the kernel's overlay file system. */
   readonly mountProgram?: string;
 }

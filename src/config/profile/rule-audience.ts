@@ -1,9 +1,9 @@
 import type { ProfileRule, SshSettings } from './profile.ts';
 
-/** More of them would not be read in a line of syslog. */
+/** More would make the line in syslog too long. */
 const mostRules = 5;
 
-/** For whom the rules are, for somebody whom none of them fits: one line, without a full stop. */
+/** For users without a matching rule: whom the rules are for, in one line without a full stop. */
 export function rulesAudience(settings: SshSettings): string {
   const { rules } = settings;
   if (rules.length === 0) return 'ssh.yml has no rules';
@@ -11,7 +11,7 @@ export function rulesAudience(settings: SshSettings): string {
     .slice(0, mostRules)
     .map((rule, index) => `rule ${index + 1} is for ${audience(rule, settings)}`);
   const more = rules.length > mostRules ? [`and ${rules.length - mostRules} more`] : [];
-  return `no rule fits: ${[...each, ...more].join(', ')}`;
+  return `no rule matches: ${[...each, ...more].join(', ')}`;
 }
 
 function audience(rule: ProfileRule, { profiles, broken }: SshSettings): string {

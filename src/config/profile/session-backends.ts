@@ -1,6 +1,6 @@
 import type { Backend, Profile, ProfileRule } from './profile.ts';
 
-/** What sessions of a profile run in: as the rules for it say, and it itself where they do not. */
+/** The backends of a profile's sessions: those of the rules that name it, else its own. */
 export function sessionBackends(
   { name, backend }: Profile,
   rules: readonly ProfileRule[],

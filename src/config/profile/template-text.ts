@@ -1,6 +1,6 @@
 import { nearestKey } from '../nearest-key.ts';
 
-/** What a template may name; nothing of the environment, which is the user's. */
+/** Variables of templates. Variables of the environment are not available: users control them. */
 export const templateVariables = ['USER', 'UID', 'GID', 'HOME'] as const;
 export type TemplateVariable = (typeof templateVariables)[number];
 
@@ -11,14 +11,14 @@ export type TemplatePart =
 
 const pieces = /\$\$|\$([A-Za-z_][A-Za-z0-9_]*)|\$\{([^}]*)\}|\$|[^$]+/g;
 
-/** A template in its parts: `$NAME` or `${NAME}` is a variable, `$$` a dollar, all else is text. */
+/** Splits a template: `$NAME` or `${NAME}` is a variable, `$$` a dollar sign, everything else text. */
 export function templateParts(template: string): TemplatePart[] {
   return [...template.matchAll(pieces)].map(([piece, bare, braced]): TemplatePart => {
     if (!piece.startsWith('$')) return { kind: 'text', text: piece };
     if (piece === '$$') return { kind: 'text', text: '$' };
     const name = bare ?? braced;
     if (name === undefined) {
-      return { kind: 'fault', problem: 'has a $ without a name: write $$ for a dollar' };
+      return { kind: 'fault', problem: 'has a $ without a name: write $$ for a dollar sign' };
     }
     const known = templateVariables.find((variable) => variable === name);
     if (known !== undefined) return { kind: 'variable', name: known };
@@ -26,7 +26,7 @@ export function templateParts(template: string): TemplatePart[] {
   });
 }
 
-/** @returns Why the text is no template, as the end of a sentence; nothing where it is one. */
+/** @returns Why the text is not a template, as the end of a sentence; undefined if it is one. */
 export function templateProblem(template: string): string | undefined {
   for (const part of templateParts(template)) if (part.kind === 'fault') return part.problem;
   return undefined;
@@ -36,7 +36,7 @@ function unknownVariable(name: string): string {
   const near = nearestKey(name, templateVariables);
   const help =
     near === undefined
-      ? `known are ${templateVariables.map((known) => `$${known}`).join(', ')}`
-      : `is $${near} meant?`;
-  return `names $${name.slice(0, 40)}, which is unknown: ${help}`;
+      ? `use ${templateVariables.map((known) => `$${known}`).join(', ')}`
+      : `did you mean $${near}?`;
+  return `contains the unknown variable $${name.slice(0, 40)}: ${help}`;
 }

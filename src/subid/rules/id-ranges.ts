@@ -1,15 +1,15 @@
 import type { IdRange } from '../../identity/subordinate-file.ts';
 
-/** Ranges that can be asked for what lies in another one, in logarithmic time. */
+/** Ranges in which overlaps are found in logarithmic time. */
 export interface RangeIndex<T extends IdRange> {
-  /** One of those that share an ID with this range. */
+  /** A range that has an ID in common with this one. */
   overlapping(range: IdRange): T | undefined;
 }
 
 export function indexRanges<T extends IdRange>(ranges: readonly T[]): RangeIndex<T> {
   const sorted = sortedRanges(ranges);
   const starts = sorted.map(({ start }) => start);
-  // For each place the range that reaches furthest, of those that begin there or before.
+  // For each range: the one that ends last, among it and those before it.
   const reaching: T[] = [];
   for (const range of sorted) {
     const before = reaching.at(-1);
@@ -27,7 +27,7 @@ export function endOf({ start, count }: IdRange): number {
   return start + count;
 }
 
-/** `524288-589823`, or the one ID. */
+/** `524288-589823`, or the only ID. */
 export function shownRange(range: IdRange): string {
   return range.count === 1 ? String(range.start) : `${range.start}-${endOf(range) - 1}`;
 }
@@ -36,7 +36,7 @@ export function sortedRanges<T extends IdRange>(ranges: readonly T[]): T[] {
   return [...ranges].sort((a, b) => a.start - b.start || a.count - b.count);
 }
 
-/** The lowest multiple of `alignment`, from `from` on, behind which `length` IDs are free. */
+/** The lowest multiple of `alignment`, not below `from`, at which `length` IDs are free. */
 export function firstGap(
   taken: readonly IdRange[],
   wanted: {
@@ -56,7 +56,7 @@ export function firstGap(
   return candidate + length <= end ? candidate : undefined;
 }
 
-/** The place of the first number that is not below `bound`, in an ascending list. */
+/** Index of the first number that is not below `bound`, in an ascending list. */
 export function firstNotBelow(ascending: readonly number[], bound: number): number {
   let low = 0;
   let high = ascending.length;

@@ -2,18 +2,18 @@ import { endOf, sortedRanges } from './id-ranges.ts';
 import type { IdRange } from '../../identity/subordinate-file.ts';
 import type { SubordinateFault, SubordinateUser } from './subordinate-ids.ts';
 
-/** The kernel's UID_GID_MAP_MAX_EXTENTS: lines of one gid_map, user_namespaces(7). */
+/** The kernel's UID_GID_MAP_MAX_EXTENTS: lines in one gid_map, user_namespaces(7). */
 const mostLines = 340;
-/** A map is one write(2) of less than a page: this, not the lines, is what is met first. */
+/** A map is one write(2) of less than a page; this limit is reached before that of lines. */
 const mostBytes = 4095;
 /** Three numbers of 32 bits, two blanks and the newline. */
 const longestLine = 33;
 
 /**
- * The supplementary groups that are still to be mapped, as many as one gid_map holds beside the user's
- * ranges in /etc/subgid. More would not be left out by podman: no container of the user would start.
+ * The supplementary groups that can still be mapped, as many as fit into one gid_map together with the user's ranges in
+ * /etc/subgid. With more, podman could start no container of the user.
  *
- * @param ranges Those that the user has there, and the new one.
+ * @param ranges The user's ranges there, and the new one.
  */
 export function fittingGroups(
   { name, uid, gid, groups }: SubordinateUser,
@@ -25,12 +25,12 @@ export function fittingGroups(
     .filter(({ start, count }) => count === 1 && start !== gid && !member.has(start))
     .map(({ start }) => ({
       code: 'group-left',
-      message: `${name} may map GID ${start} and is not in that group (any more)`,
+      message: `${name} may map GID ${start} but is not in that group`,
       user: name,
       uid,
       file: 'subgid',
     }));
-  // The primary group is always mapped; root's is nobody's business.
+  // The primary group is always mapped; root's is never mapped.
   const wanted = [...member]
     .filter((id) => id !== gid && id !== 0 && !ranges.some((range) => holds(range, id)))
     .sort((a, b) => a - b);
@@ -38,7 +38,7 @@ export function fittingGroups(
   if (count < wanted.length)
     faults.push({
       code: 'groups-do-not-fit',
-      message: `of the ${wanted.length} groups of ${name} only ${count} fit into a gid_map (${mostLines} lines, ${mostBytes} bytes): without ${wanted.slice(count, count + 3).join(', ')}${wanted.length > count + 3 ? ', …' : ''}`,
+      message: `only ${count} of the ${wanted.length} groups of ${name} fit into a gid_map (${mostLines} lines, ${mostBytes} bytes); left out: ${wanted.slice(count, count + 3).join(', ')}${wanted.length > count + 3 ? ', …' : ''}`,
       user: name,
       uid,
       file: 'subgid',
@@ -50,9 +50,9 @@ function holds(range: IdRange, id: number): boolean {
   return id >= range.start && id < endOf(range);
 }
 
-/** The most of these groups, from the first on, with which the map is still accepted. */
+/** How many of these groups, from the first on, the kernel accepts. */
 function howMany(gid: number, ranges: readonly IdRange[], groups: readonly number[]): number {
-  // Of 50 000 users hardly one is near the limit.
+  // A quick check, sufficient for almost every user.
   if ((1 + ranges.length + groups.length) * longestLine <= mostBytes) return groups.length;
   let low = 0;
   let high = groups.length;
@@ -65,7 +65,7 @@ function howMany(gid: number, ranges: readonly IdRange[], groups: readonly numbe
   return low;
 }
 
-/** podman's map: the user's own group as 0, then all ranges in ascending order behind each other. */
+/** Whether the kernel accepts podman's map: the user's own group as 0, then all ranges in ascending order. */
 function isAccepted(gid: number, ranges: readonly IdRange[]): boolean {
   let bytes = `0 ${gid} 1\n`.length;
   let inside = 1;

@@ -11,13 +11,13 @@ import type {
   SubordinateUser,
 } from './subordinate-ids.ts';
 
-/** A UID or GID of the machine, and what it is in words. */
+/** A UID or GID of the machine, and a description such as `user ada`. */
 export interface OwnedId {
   readonly id: number;
   readonly name: string;
 }
 
-/** What is wrong with the files as they are. Nothing of it is changed: only the admin knows whose it is. */
+/** Faults in the files. Berth never changes existing lines: only the admin knows what they are for. */
 export function existingFaults(
   { files, real }: Pick<SubordinateInput, 'files' | 'real'>,
   people: ReadonlyMap<string, SubordinateUser>,
@@ -33,7 +33,7 @@ function unreadable(file: FileName, { malformed, entries }: SubordinateFile): Su
   return [
     ...malformed.map(({ line, text }): SubordinateFault => ({
       code: 'entry-malformed',
-      message: `line ${line} of ${file} is no OWNER:START:COUNT and is passed over: ${JSON.stringify(text.slice(0, 60))}`,
+      message: `line ${line} of ${file} is not OWNER:START:COUNT and is ignored: ${JSON.stringify(text.slice(0, 60))}`,
       file,
       line,
     })),
@@ -44,15 +44,15 @@ function unreadable(file: FileName, { malformed, entries }: SubordinateFile): Su
           'entry-beyond-ids',
           file,
           entry,
-          `${words(entry)} goes beyond the last ID ${idSpace - 1}`,
+          `${words(entry)} ends after the last ID ${idSpace - 1}`,
         ),
       ),
   ];
 }
 
 /**
- * Each entry that shares IDs with one before it, once. Members of a group may all map its one GID; two
- * ranges of one user break podman, which maps them all, and those of two open one's files to the other.
+ * Reports each entry that overlaps an earlier one, once. All members of a group may map its single GID. Two overlapping
+ * ranges of one user break podman, which maps them all; those of two users give one access to files of the other.
  */
 function overlaps(
   file: FileName,
@@ -76,7 +76,7 @@ function overlaps(
   return faults;
 }
 
-/** Ranges with somebody's own ID in them: their owner can become that user or group. */
+/** Ranges that contain an ID of a user or group, whose rights their owner can get. */
 function heldIds(
   file: FileName,
   { entries }: SubordinateFile,
@@ -94,7 +94,7 @@ function heldIds(
           'entry-holds-account',
           file,
           entry,
-          `${words(entry)} holds ${held.id}, which is ${held.name}`,
+          `${words(entry)} contains ${held.id}, which is ${held.name}`,
         ),
       ];
     });

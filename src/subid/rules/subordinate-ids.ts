@@ -9,21 +9,21 @@ import {
 } from '../../identity/subordinate-file.ts';
 import { suggestLayout } from './subordinate-layout.ts';
 
-/** Where a user's subordinate IDs begin: `base + (UID - firstUid) * size`. The same on every node. */
+/** The formula for a user's first subordinate ID, `base + (UID - firstUid) * size`. The same on every node. */
 export interface SubordinateLayout {
   readonly firstUid: number;
   readonly base: number;
-  /** How many IDs each user gets. */
+  /** IDs per user. */
   readonly size: number;
 }
 
-/** A user who is to have subordinate IDs. */
+/** A user who should have subordinate IDs. */
 export interface SubordinateUser {
   readonly name: string;
   readonly uid: number;
   /** The primary group. */
   readonly gid: number;
-  /** The supplementary groups; nothing where they were not asked for. */
+  /** The supplementary groups; absent if they were not asked for. */
   readonly groups?: readonly number[];
 }
 
@@ -32,12 +32,12 @@ export type FileName = 'subuid' | 'subgid';
 export interface SubordinateInput {
   readonly users: readonly SubordinateUser[];
   readonly files: Readonly<Record<FileName, SubordinateFile>>;
-  /** The machine's accounts (for subuid) and groups (for subgid): no range may hold one. */
+  /** The machine's accounts (for subuid) and groups (for subgid), which no range may contain. */
   readonly real: Readonly<Record<FileName, readonly OwnedId[]>>;
   readonly layout: SubordinateLayout;
 }
 
-/** What stands against a user's range, or what an admin should know of the files as they are. */
+/** Why a user gets no range, or a fault in the files. */
 export interface SubordinateFault {
   readonly code: FaultCode;
   readonly message: string;
@@ -60,29 +60,29 @@ export type FaultCode =
   | 'group-left';
 
 export interface SubordinatePlan {
-  /** Lines to be added, in ascending order of UIDs. */
+  /** Lines to add, in ascending order of UIDs. */
   readonly add: Readonly<Record<FileName, readonly SubordinateEntry[]>>;
-  /** Users that lacked nothing. */
+  /** How many users need no new line. */
   readonly complete: number;
   /** Users without a range, each with the reason. */
   readonly problems: readonly SubordinateFault[];
   readonly warnings: readonly SubordinateFault[];
-  /** A layout that has room for all of these users; only with problems, and not always there is one. */
+  /** A layout that has room for all of these users. Only set if there are problems, and one was found. */
   readonly suggestion?: SubordinateLayout;
 }
 
 const fileNames = ['subuid', 'subgid'] as const;
 
 /**
- * The lines that are missing in /etc/subuid and /etc/subgid. An entry that is there stays and counts,
- * under the user's name or UID; a range that would overlap another one, an account or a group is a
- * problem and never moved: the next node would not move it to the same place.
+ * The lines that are missing in /etc/subuid and /etc/subgid. Existing entries under the user's name or UID are kept. If
+ * a range would overlap an entry, an account or a group, it is a problem and the range is not moved: another node
+ * would not move it to the same place.
  */
 export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   const users = distinct(input.users);
   const people = new Map<string, SubordinateUser>();
   for (const user of users) people.set(String(user.uid), user);
-  // A name of digits is a name only where no UID is the same.
+  // If a name consists of digits and is the UID of another user, it counts as that UID.
   for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
   const context = contextOf({ ...input, users }, people);
   const add: Record<FileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
@@ -108,12 +108,12 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   };
 }
 
-/** Where the user's IDs begin, whether there is room for them or not. */
+/** First ID of the user's range, even if there is no room for it. */
 function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): number {
   return base + (uid - firstUid) * size;
 }
 
-/** The highest UID whose range lies within 32 bits. */
+/** The highest UID whose range fits into 32 bits. */
 function highestUid({ firstUid, base, size }: SubordinateLayout): number {
   return firstUid + Math.floor((idSpace - base) / size) - 1;
 }
@@ -165,7 +165,7 @@ interface Wanted extends Readonly<Record<FileName, readonly SubordinateEntry[]>>
 
 function wantedOf(user: SubordinateUser, context: Context): Wanted {
   const mine = each((file) => context.entriesOf[file].get(user.uid) ?? []);
-  // One ID alone is a group that is mapped, not a range for a container's users.
+  // A single ID is a mapped group, not a range for users inside containers.
   const missing = fileNames.filter((file) => !mine[file].some(({ count }) => count > 1));
   const range = {
     owner: ownerOf(user),
@@ -217,7 +217,7 @@ function problemsOf(
     if (owned !== undefined)
       return fault(
         'overlaps-account',
-        `the IDs ${shownRange(range)} of ${name} hold ${owned.id}, which is ${owned.name}`,
+        `the IDs ${shownRange(range)} of ${name} contain ${owned.id}, which is ${owned.name}`,
         { file },
       );
   }
@@ -225,14 +225,14 @@ function problemsOf(
 }
 
 /**
- * By name, as the site's other tools write it; by UID where the name is of digits: newuidmap would
- * give the range to the account with that UID as well.
+ * The owner in the line: the name, as other tools write it, or the UID if the name consists of digits, because
+ * newuidmap would also give the range to the account with that UID.
  */
 function ownerOf({ name, uid }: SubordinateUser): string {
   return /^\d+$/.test(name) ? String(uid) : name;
 }
 
-/** Ascending by UID; of several names of one UID the first: the range belongs to the UID. */
+/** Ascending by UID. Of several names for one UID only the first is kept: the range belongs to the UID. */
 function distinct(users: readonly SubordinateUser[]): SubordinateUser[] {
   const byUid = new Map<number, SubordinateUser>();
   for (const user of users) if (!byUid.has(user.uid)) byUid.set(user.uid, user);

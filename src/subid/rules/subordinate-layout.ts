@@ -2,17 +2,17 @@ import { firstGap } from './id-ranges.ts';
 import { idSpace, type IdRange } from '../../identity/subordinate-file.ts';
 import type { SubordinateInput, SubordinateLayout } from './subordinate-ids.ts';
 
-/** Ranges begin at multiples of this: 16 bits, so that the low half is the ID inside. */
+/** Ranges start at multiples of 65536, so that the low 16 bits are the ID inside. */
 const alignment = 65_536;
-/** systemd keeps what is below for itself and for accounts (its UIDS-GIDS text). */
+/** systemd reserves lower IDs for accounts and for itself (UIDS-GIDS in its documentation). */
 const lowestBase = 524_288;
-/** An image has at least so many users; fewer IDs are of no use. */
+/** An image has at least so many users. */
 const smallestSize = 1024;
 
 /**
- * A layout in which every UID from the first to the last of these users has a range of its own, clear
- * of all accounts, groups and entries: with the size that was asked for if that can be, else the next
- * power of two below it. Nothing where the UIDs lie too far apart.
+ * A layout in which every UID from the first to the last of these users has a range that contains no account, group or
+ * entry: with the size that was asked for if possible, else the next lower power of two. undefined if the UIDs are
+ * too far apart.
  */
 export function suggestLayout({
   users,

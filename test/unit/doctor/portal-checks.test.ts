@@ -115,7 +115,9 @@ describe('an ood_portal.yml', () => {
     await chmod(join(folder, 'pre-pun'), 0o777);
     const found = await judge({ yml: {} });
     expect(complaints(found)).toEqual(['portal-hook failed']);
-    expect(found['portal-hook']?.message).toMatch(/^root runs the hook, and others than root can/);
+    expect(found['portal-hook']?.message).toMatch(
+      /^root runs the hook, and users other than root can/,
+    );
   });
 
   it('without OIDCPassClaimsAs gives tokens away', async () => {

@@ -97,7 +97,7 @@ describe('--profile', () => {
     expect(choice(settings, { wanted: 'staff' })).toBe('profile all');
     expect(choice(settings, { wanted: 'staff', groups: [] })).toBe('refuse profile-none');
     expect(chooseProfile(settings, { ...eve, wanted: 'staff', groups: [] }).reason).toBe(
-      'not in the groups of staff, and no rule fits: rule 1 is for group users',
+      'not in the groups of staff, and no rule matches: rule 1 is for group users',
     );
   });
 
@@ -107,7 +107,7 @@ describe('--profile', () => {
   });
 });
 
-describe('whom no rule fits', () => {
+describe('whom no rule matches', () => {
   it('is refused', () => {
     expect(choice(site({}, {}))).toBe('refuse profile-none');
     expect(choice(site({ host_shell_groups: ['gpu'] }, {}))).toBe('refuse profile-none');
@@ -121,7 +121,7 @@ describe('whom no rule fits', () => {
     ];
     const settings = site({ rules }, { all: {}, gpu: { groups: ['gpus'] } });
     expect(chooseProfile(settings, { ...eve, groups: [] }).reason).toBe(
-      'no rule fits: rule 1 is for group users or staff and port 2222, ' +
+      'no rule matches: rule 1 is for group users or staff and port 2222, ' +
         'rule 2 is for user ada and group (of profile gpu) gpus, rule 3 is for group none, ' +
         'rule 4 is for group none, rule 5 is for group none, and 2 more',
     );

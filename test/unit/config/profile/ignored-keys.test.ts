@@ -31,7 +31,7 @@ describe('keys of a profile that nobody hears', () => {
     const found = of(ofPods);
 
     expect(found && unheardText(found)).toBe(
-      "profile gpu: its sessions are Podman's containers, and pod.cluster, pod.node_selector, pod.extended are for pods only",
+      "profile gpu: its sessions are Podman's containers, and pod.cluster, pod.node_selector, pod.extended apply to pods only",
     );
     expect(of(ofPodman)).toBeUndefined();
   });
