@@ -1,4 +1,5 @@
 import { format, resolveConfig } from 'prettier';
+import { commandsPage } from './commands-page.ts';
 import { configReferencePages } from './config-reference.ts';
 import { schemaPages } from './config-schemas.ts';
 import { errorsPage } from './errors-page.ts';
@@ -7,6 +8,7 @@ import type { GeneratedPage } from './page.ts';
 /** Every generated page, one module each. */
 export const generatedPages: readonly GeneratedPage[] = [
   errorsPage,
+  commandsPage,
   ...schemaPages,
   ...configReferencePages,
 ];

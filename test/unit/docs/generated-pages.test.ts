@@ -5,7 +5,11 @@ import { formattedPage, generatedPages } from '../../../scripts/docs/pages.ts';
 const root = new URL('../../../', import.meta.url).pathname;
 
 describe('the generated pages', () => {
-  it.each(generatedPages)('$path is what `npm run docs` writes', async (page) => {
-    expect(readFileSync(root + page.path, 'utf8')).toBe(await formattedPage(page));
-  });
+  it.each(generatedPages)(
+    '$path is what `npm run docs` writes',
+    { timeout: 120_000 },
+    async (page) => {
+      expect(readFileSync(root + page.path, 'utf8')).toBe(await formattedPage(page));
+    },
+  );
 });
