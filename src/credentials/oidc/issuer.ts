@@ -99,13 +99,13 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
     renewed: asked.then((failure) => failure ?? unkept),
     verify: async (jwt, expected) => {
       try {
-        return verifyToken(jwt, { ...expected, keys: record.keys });
+        return await verifyToken(jwt, { ...expected, keys: record.keys });
       } catch (error) {
         const unknownKey = error instanceof BerthError && error.code === 'token-key-unknown';
         if (!unknownKey || !(stale || mayAsk())) throw error;
         const failure = stale ? await asked : await ask().then(() => undefined, renewalFailure);
         if (failure) throw failure;
-        return verifyToken(jwt, { ...expected, keys: record.keys });
+        return await verifyToken(jwt, { ...expected, keys: record.keys });
       }
     },
   };

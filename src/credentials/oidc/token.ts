@@ -5,7 +5,7 @@ import {
   readClaims,
   type TokenClaims,
 } from './token-claims.ts';
-import { type SigningKey, signatureMatches } from './token-signature.ts';
+import { checkSignature, type SigningKey } from './token-signature.ts';
 
 export interface TokenExpectation extends ClaimsExpectation {
   /** The issuer's public keys, from its JWKS. */
@@ -28,7 +28,7 @@ const maximumLength = 64 * 1024;
  *   `token-authorized-party`, `token-expired`, `token-not-yet-valid`, `token-of-another-user`.
  *   No message holds a part of the token but the claim that is wrong.
  */
-export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaims {
+export async function verifyToken(jwt: string, expected: TokenExpectation): Promise<TokenClaims> {
   if (jwt.length > maximumLength) {
     throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
       code: 'token-too-large',
@@ -47,14 +47,8 @@ export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaim
   // RFC 7515 4.1.11: an extension that is critical and not understood makes the token invalid.
   if ('crit' in protectedHeader) throw malformed('its header asks for an extension (crit)');
 
-  const signed = {
-    signed: `${header}.${payload}`,
-    signature: Buffer.from(signature, 'base64url'),
-    algorithm: protectedHeader.alg,
-    keyId: protectedHeader.kid,
-  };
   try {
-    signatureMatches(signed, expected.keys);
+    await checkSignature(jwt, protectedHeader, expected.keys);
   } catch (error) {
     // Another issuer's key is not missing here: that issuer is what is wrong.
     if (error instanceof BerthError && error.code === 'token-key-unknown')

@@ -18,7 +18,7 @@ const elsewhere: readonly RegExp[] = [
   /^apt-get /,
   /^ln -sf /,
   /^npm /,
-  // test/node/images pulls from a real registry; here the shared store is there.
+  // test/images pulls from a real registry; here the shared store is there.
   /^berth images (?:pull|files)$/,
   // test/site/cli/units.test.ts has systemd look at them.
   /^systemctl /,
