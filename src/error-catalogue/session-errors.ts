@@ -8,25 +8,25 @@ export const sessionErrors = {
     why: 'No rule of ssh.yml is for this user (`profile-none`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
     next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
   },
-  'run-folder-missing': {
+  'runtime-directory-missing': {
     exit: ['config', 'temporary'],
     what: 'The user has no runtime directory (/run/user/UID or /run/berth/users/UID), so nothing can be started or cleaned up.',
     why: 'Neither pam_systemd nor `pam-session` of Berth ran when the connection opened: the lines in /etc/pam.d/sshd are missing or `UsePAM` is off.',
     next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session, run `berth lint sshd`, and look at `journalctl -t berth` for this login.',
   },
-  'run-folder-not-mounted': {
+  'runtime-directory-not-mounted': {
     exit: 'config',
     what: 'Berth could not mount a runtime directory for the user below /run/berth/users.',
     why: 'sshd runs in a mount namespace of its own, or in a container without the right to mount.',
     next: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists; or run sshd in the mount namespace of the host.',
   },
-  'run-folder-not-unmounted': {
+  'runtime-directory-not-unmounted': {
     exit: 'temporary',
     what: 'The runtime directory of a user who has no connection any more could not be unmounted.',
     why: 'A process of the user still has a file open there.',
     next: 'Nothing has to be done: `berth reap` tries again. To see what uses it: `fuser -vm /run/berth/users/UID`.',
   },
-  'session-folder-missing': {
+  'session-storage-missing': {
     exit: 'config',
     what: 'The user has no storage directory for containers on this host.',
     why: '`pam-session open` did not run, or failed, when the connection opened.',
