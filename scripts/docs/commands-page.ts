@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { singleFile } from '../single-file.ts';
 import type { GeneratedPage } from './page.ts';
@@ -12,7 +11,7 @@ const run = promisify(execFile);
 export const commandsPage: GeneratedPage = {
   path: 'docs/commands.md',
   markdown: async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'berth-help-'));
+    const directory = await mkdtemp('/tmp/berth-help-');
     try {
       const program = await compiled(directory);
       return [introduction, ...(await helpOf(program, []))].join('\n\n');
@@ -50,7 +49,9 @@ async function compiled(directory: string): Promise<string> {
 
 /** The section of a command, and after it those of its own commands. */
 async function helpOf(program: string, command: readonly string[]): Promise<string[]> {
-  const { stdout } = await run(process.execPath, [program, ...command, '--help']);
+  const { stdout: printed } = await run(process.execPath, [program, ...command, '--help']);
+  // The defaults of some options are files beside the program.
+  const stdout = printed.replaceAll(dirname(program), '/usr/lib/berth');
   const [, list = ''] = /^Commands:\n((?: {2}.*\n)*)/m.exec(stdout) ?? [];
   const own = [...list.matchAll(/^ {2}berth (.*?)(?: \[.*?| {2}.*)$/gm)].map(([, path = '']) =>
     path.split(' '),

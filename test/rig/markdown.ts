@@ -2,10 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-/** README.md, SECURITY.md and all pages of docs/, as paths below the repository. */
+/** The pages at the top and all pages of docs/, as paths below the repository. */
 export const pages: readonly string[] = [
   'README.md',
   'SECURITY.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
   ...readdirSync(`${root}docs`)
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

@@ -1,16 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codeBlocks, pageText } from '../../rig/markdown.ts';
+import { codeBlocks } from '../../rig/markdown.ts';
 import { installed } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { run } from '../../rig/node/client.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
-const section =
-  /## Install it on a login node\n([\s\S]*?)\n## /.exec(pageText('README.md'))?.[1] ?? '';
-const commands = codeBlocks('README.md')
-  .filter(({ language, text }) => language === 'sh' && section.includes(text))
+const commands = codeBlocks('docs/getting-started-login-node.md')
+  .filter(({ language }) => language === 'sh')
   .flatMap(({ text }) => text.trim().split('\n'));
 
 /** What the test machine has already, or what only a booted systemd and a registry can do. */
@@ -25,19 +23,19 @@ const elsewhere: readonly RegExp[] = [
   /etc\/systemd\//,
 ];
 
-describe('the five minutes of the README', () => {
+describe('the commands for a login node', () => {
   let host: SshHost;
   const hostsOwn = ['/etc/ssh/sshd_config', '/etc/ssh/sshd_config.d'];
 
   beforeAll(async () => {
     host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
     await host.inside(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
-    // Debian's default, which the linter has a door for: here it is what the README has to get right.
+    // Debian's default, which the linter has a door for: here the page has to get it right.
     await host.inside(['usermod', '--shell', '/bin/bash', 'alice']);
   });
   afterAll(() => host.stop());
 
-  /** A line of the README, in the checkout; Berth is installed where the tests have it. */
+  /** A line of the page, in the checkout; Berth is installed where the tests have it. */
   const typed = (line: string) => {
     const there = line
       .replaceAll('/usr/lib/berth', installed)
@@ -85,7 +83,7 @@ describe('the five minutes of the README', () => {
   async function useTestImage(): Promise<void> {
     const profile = '/etc/berth/profiles/minimal.yml';
     await host.inside(['sed', '-i', 's#^image:.*#image: localhost/berth-site:1#', profile]);
-    // As the README says for a machine without systemd.
+    // As the page says for a machine without systemd.
     const podman = 'podman: { cgroup_manager: cgroupfs }';
     await host.inside(['sh', '-c', `echo '${podman}' >> /etc/berth/ssh.yml`]);
   }

@@ -13,6 +13,7 @@ interface Way {
   readonly prove: (command: string) => Promise<unknown>;
 }
 
+const portalPage = 'docs/getting-started-portal.md';
 let host: PortalHost;
 const packageJson = new URL('../../../package.json', import.meta.url);
 
@@ -84,7 +85,7 @@ describe('the lines for ood_portal.yml', () => {
   };
 
   it('are what doctor wants, and without the last two it fails', async () => {
-    const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
+    const [block] = codeBlocks(portalPage).filter(({ text }) => text.includes('ood_portal.yml'));
     const text = block?.text ?? '';
     expect(await judged(text)).toEqual({
       'portal-hook': 'ok',
@@ -102,7 +103,7 @@ describe('the lines for ood_portal.yml', () => {
   });
 
   it('name a hook that is installed, and does its work with what they hand over', async () => {
-    const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
+    const [block] = codeBlocks(portalPage).filter(({ text }) => text.includes('ood_portal.yml'));
     const portalYml = parse(block?.text ?? '') as Record<string, string>;
     const tokens = await host.portal.login('alice');
     const given = host.portal.environment(tokens);
@@ -118,7 +119,7 @@ describe('the lines for ood_portal.yml', () => {
 });
 
 describe("the programs in the place of OSC's scripts", () => {
-  it.each(tableRows('README.md', "OSC's"))('%s: %s', async (_script, program = '') => {
+  it.each(tableRows(portalPage, "OSC's"))('%s: %s', async (_script, program = '') => {
     const tokens = host.portal.environment(await host.portal.login('alice'));
 
     await ends(0, `${program} alice /etc/ood/config/hook.env`, tokens);
@@ -156,10 +157,7 @@ async function plan(command: string): Promise<void> {
 }
 
 function isOfLoginNode(command: string): Promise<void> {
-  const section = pageText('README.md')
-    .split('\n## ')
-    .find((part) => part.startsWith('Install it on a login node'));
-  expect(section).toContain(command);
+  expect(pageText('docs/getting-started-login-node.md')).toContain(command);
   return Promise.resolve();
 }
 

@@ -14,7 +14,7 @@ const former: PortalYml = {
   pun_pre_hook_exports: 'OIDC_ACCESS_TOKEN,OIDC_ID_TOKEN,OIDC_REFRESH_TOKEN',
   oidc_settings: { OIDCPassIDTokenAs: 'serialized', OIDCPassRefreshToken: 'On' },
 };
-const [block] = codeBlocks('README.md').filter(({ text }) =>
+const [block] = codeBlocks('docs/getting-started-portal.md').filter(({ text }) =>
   text.includes('/etc/ood/config/ood_portal.yml'),
 );
 const readme = parse(block?.text ?? '') as PortalYml;

@@ -16,7 +16,9 @@ afterEach(() => rm(folder, { recursive: true }));
 
 type Yml = Readonly<Record<string, unknown>>;
 
-const [block] = codeBlocks('README.md').filter(({ text }) => text.includes('ood_portal.yml'));
+const [block] = codeBlocks('docs/getting-started-portal.md').filter(({ text }) =>
+  text.includes('ood_portal.yml'),
+);
 const readme = parse(block?.text ?? '') as { oidc_settings: Record<string, string> };
 /** What a site with OIDC and servers of users has besides. */
 const site = {
