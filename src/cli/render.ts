@@ -147,7 +147,7 @@ async function dockerConfigOf(
 function checkSecretsMayGo(terminal: Terminal): void {
   const refuse = (where: string, hint: string): never => {
     throw new BerthError(`--show-secrets prints no secrets ${where}`, {
-      code: 'secrets-would-show',
+      code: 'secrets-not-protected',
       exit: 'usage',
       hint,
     });

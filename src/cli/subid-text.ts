@@ -129,7 +129,7 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
       ? first.message
       : `${problems.length} users have no range: ${summary(problems)}`;
   return new BerthError(othersDone ? what : `${what}; nothing is written`, {
-    code: `subid-${first.code}`,
+    code: first.code,
     exit: 'config',
     hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write for the others: berth subid apply --keep-going.'}`,
   });

@@ -108,7 +108,7 @@ function crowded(namespace: string): BerthError {
   return new BerthError(
     `namespace ${namespace} has more objects with the label ${jobLabel} than one run looks at`,
     {
-      code: 'reap-namespace-crowded',
+      code: 'reap-namespace-too-large',
       exit: 'temporary',
       hint: 'Pods end at their lifetime all the same; the next run looks at the rest. A ResourceQuota limits how many objects a user can have.',
     },

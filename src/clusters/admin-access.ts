@@ -40,7 +40,7 @@ export function readingOnce(): (file: string) => string {
  * The hook's way into a cluster: its own token, in a kubeconfig on this host. Takes our own turn
  * (`asOurselves`), so call it outside of one.
  *
- * @throws {BerthError} `admin-token-missing`, and what `apiServerFrom` and reading the file throw
+ * @throws {BerthError} `hook-token-missing`, and what `apiServerFrom` and reading the file throw
  */
 export function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
   return asOurselves(() => localAccess(cluster, deps));
@@ -96,7 +96,7 @@ export function withoutToken(thrown: unknown, name: string, file: string): unkno
   const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
   return new BerthError(`${file} has no token of the hook's for cluster ${name}`, {
-    code: 'admin-token-missing',
+    code: 'hook-token-missing',
     exit: 'config',
     hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,
     fields: { file, cluster: name },

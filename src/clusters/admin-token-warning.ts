@@ -5,7 +5,7 @@ import { tokenState } from './token-state.ts';
 
 /**
  * Tells the admin in the log of each login that the hook's own token is over or ends soon, from what
- * the token says itself: nobody is asked for it. Codes `admin-token-expired`, `admin-token-ends-soon`.
+ * the token says itself: nobody is asked for it. Codes `hook-token-expired`, `hook-token-ends-soon`.
  *
  * @param token of root's kubeconfig on this host, which `berth token rotate` renews
  * @param now seconds since the epoch
@@ -24,13 +24,13 @@ export function warnOfTokenEnd(
   if (state === 'soon')
     log.warning(`the hook's token in ${admin.file} ends soon, at ${when}`, {
       cluster: name,
-      code: 'admin-token-ends-soon',
+      code: 'hook-token-ends-soon',
       hint: `Run: berth token rotate --cluster ${name}; and: ${enable}`,
     });
   else
     log.warning(`the hook's token in ${admin.file} ended at ${when}`, {
       cluster: name,
-      code: 'admin-token-expired',
+      code: 'hook-token-expired',
       hint: `berth token rotate cannot renew it any more. Run: ${setupCommand(cluster)}; and: ${enable}`,
     });
 }

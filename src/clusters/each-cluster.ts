@@ -53,7 +53,7 @@ export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline
 
 function deadlineError(): BerthError {
   return new BerthError('the deadline passed before this was done', {
-    code: 'deadline',
+    code: 'deadline-exceeded',
     exit: 'temporary',
     hint: 'See what hangs: the home file system of the user, or an API server. The next login tries again.',
   });

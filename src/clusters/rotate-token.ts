@@ -100,7 +100,7 @@ function entryOf(target: RotateTarget): Entry {
 }
 
 /**
- * @throws {BerthError} `token-not-in-kubeconfig`, and what `apiServerFrom` throws
+ * @throws {BerthError} `hook-token-not-in-kubeconfig`, and what `apiServerFrom` throws
  */
 function findEntry(target: RotateTarget): Entry {
   const { file } = target.choice;
@@ -120,7 +120,7 @@ function findEntry(target: RotateTarget): Entry {
   throw new BerthError(
     `${file}: user ${user} proves itself with ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not with a token that could be renewed`,
     {
-      code: 'token-not-in-kubeconfig',
+      code: 'hook-token-not-in-kubeconfig',
       exit: 'config',
       hint: `Give the hook a token of its own ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
       fields: { file, cluster: target.cluster },
@@ -165,7 +165,7 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
   throw new BerthError(
     `${target.choice.file}: the token of user ${user} does not say which ServiceAccount it is of`,
     {
-      code: 'token-not-service-account',
+      code: 'hook-token-account-unknown',
       exit: 'config',
       hint: 'Name it: --service-account ondemand/berth-hook. The present token must be allowed to create tokens for it.',
       fields: { file: target.choice.file },
@@ -176,7 +176,7 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
 /**
  * Proves that a token works before anything depends on it.
  *
- * @throws {BerthError} `token-does-not-work`
+ * @throws {BerthError} `hook-token-rejected`
  */
 export async function checkToken(
   server: ApiServer,
@@ -198,7 +198,7 @@ export async function checkToken(
     client.close();
   }
   throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
-    code: 'token-does-not-work',
+    code: 'hook-token-rejected',
     exit: 'unavailable',
     hint: 'Nothing was written. Compare service-account-issuer and api-audiences of all API servers behind this address.',
   });
@@ -233,7 +233,7 @@ function sharedEntry(one: Entry, other: Entry): BerthError {
   return new BerthError(
     `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}: a token is good for one of them`,
     {
-      code: 'token-shared-entry',
+      code: 'hook-token-entry-shared',
       exit: 'config',
       hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` makes an entry for this cluster alone.`,
       fields: { file: one.target.choice.file },

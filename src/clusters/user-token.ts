@@ -20,7 +20,7 @@ export interface MintDeps extends AccessDeps {
  * Two names can map to one namespace, and the account is called the same in all of them: so the
  * namespace's owner is what makes the token this user's.
  *
- * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-not-ours`,
+ * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-owner-unknown`,
  *   and what `adminAccess` and `requestToken` throw
  */
 export async function mintUserToken(
@@ -31,7 +31,7 @@ export async function mintUserToken(
   const { credentials } = cluster;
   if (credentials.mode !== 'service-account')
     throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
-      code: 'mint-missing',
+      code: 'internal-error',
       exit: 'software',
       hint: 'This is a defect of Berth: report it with this line.',
     });

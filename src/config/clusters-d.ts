@@ -29,7 +29,7 @@ const defaultEndpoint = 'https://localhost:8080';
  * @param document the parsed YAML
  * @param name the file's name without `.yml`, which is OnDemand's name of the cluster
  * @returns Nothing for a cluster that is not Kubernetes: another adapter, no job section, v1.
- * @throws BerthError `cluster-bad-value` with `file`, `cluster` and `key`
+ * @throws BerthError `cluster-value-invalid` with `file`, `cluster` and `key`
  */
 export function parseCluster(
   document: unknown,
@@ -37,7 +37,7 @@ export function parseCluster(
   file: string,
 ): ClusterDefinition | undefined {
   const bad = (key: string, complaint: string, hint: string): BerthError =>
-    configError('cluster-bad-value', file, `${key} ${complaint}`, hint, { cluster: name, key });
+    configError('cluster-value-invalid', file, `${key} ${complaint}`, hint, { cluster: name, key });
   const fail = (key: string, found: string, hint: string): never => {
     throw bad(key, `is ${found}`, hint);
   };

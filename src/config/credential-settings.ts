@@ -16,7 +16,7 @@ const defaultServiceAccount = 'berth-user';
  * How users of this cluster prove who they are. Without a `mode`, `auth: oidc` of OnDemand means the
  * portal's tokens, and for `managed` and `gke` somebody else writes the kubeconfig.
  *
- * @throws BerthError `credentials-incomplete`, `credentials-contradict` with `cluster`; what reading the client secret gave
+ * @throws BerthError `credentials-incomplete`, `credentials-contradictory` with `cluster`; what reading the client secret gave
  */
 export function credentialSettings(
   definition: ClusterDefinition,
@@ -62,7 +62,7 @@ function oidcSettings(
   const ownRefreshToken = options.own_refresh_token ?? false;
   if (ownRefreshToken && (!exchange || clientSecret === undefined))
     throw configError(
-      'credentials-contradict',
+      'credentials-contradictory',
       parts.berthFile,
       'credentials.own_refresh_token is what a token exchange gives, to a client with a secret',
       'Set credentials.exchange and the secret of the client, or remove own_refresh_token.',

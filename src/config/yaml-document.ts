@@ -20,7 +20,7 @@ export interface YamlFile {
  * A YAML file as plain values. Errors name line and reason, never the file's text: it may hold
  * secrets.
  *
- * @throws BerthError `config-broken-yaml` with `file` and `line`
+ * @throws BerthError `config-yaml-invalid` with `file` and `line`
  */
 export function parseYaml(text: string, file: string, dialect: YamlDialect): unknown {
   return readYaml(text, file, dialect).value;
@@ -85,5 +85,5 @@ function offsetIn(node: unknown): number | undefined {
 }
 
 function broken(file: string, position: Position, reason: string, hint: string): Error {
-  return configError('config-broken-yaml', file, `broken YAML: ${reason}`, hint, { ...position });
+  return configError('config-yaml-invalid', file, `broken YAML: ${reason}`, hint, { ...position });
 }

@@ -29,7 +29,7 @@ export type Renew = (path: string, cache: CredentialCache) => Promise<Credential
  *
  * @returns The ExecCredential as JSON, with the token and the time from which client-go has to ask
  *   again: that is when we would renew it, so that a long watch never carries a dead token.
- * @throws {BerthError} `kubectl-call` when it was not kubectl that called, `credential-missing`,
+ * @throws {BerthError} `kubectl-call-invalid` when it was not kubectl that called, `credential-missing`,
  *   `credential-expired`, and what `readCredentialCache` and `renew` throw.
  */
 export async function answerKubectl(call: KubectlCall, renew: Renew): Promise<string> {
@@ -60,7 +60,7 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
     apiVersion !== 'client.authentication.k8s.io/v1beta1'
   ) {
     throw new BerthError('this is not a call of kubectl: KUBERNETES_EXEC_INFO is not set', {
-      code: 'kubectl-call',
+      code: 'kubectl-call-invalid',
       exit: 'usage',
       hint: 'Run kubectl; it runs kube-credential by itself, as the user entry of the kubeconfig says.',
     });
@@ -88,14 +88,14 @@ function find(call: KubectlCall, server: string | undefined) {
     return findByName(call, name);
   if (flag !== undefined) {
     throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
-      code: 'kubectl-call',
+      code: 'kubectl-call-invalid',
       exit: 'usage',
       hint: 'kube-credential takes --cluster NAME, or nothing.',
     });
   }
   if (server === undefined) {
     throw new BerthError('kubectl did not say for which cluster it asks', {
-      code: 'kubectl-call',
+      code: 'kubectl-call-invalid',
       exit: 'config',
       hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: that writes it anew.`,
     });

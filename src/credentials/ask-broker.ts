@@ -8,7 +8,7 @@ import { restartWebServer } from './oidc/portal-advice.ts';
  * where the user has as many as `MaxConnections` allows: then we come again.
  *
  * @param timeoutMs For all of it.
- * @throws {BerthError} `broker-unreachable`, `broker-timeout`, `broker-answer`, `broker-busy`, and the
+ * @throws {BerthError} `broker-unreachable`, `broker-timeout`, `broker-answer-invalid`, `broker-busy`, and the
  *   broker's own error with its code and next step.
  */
 export async function askBroker(
@@ -113,7 +113,7 @@ function busy(): BerthError {
 }
 
 function noAnswer(what: string): BerthError {
-  return failure('broker-answer', `answered with ${what}`);
+  return failure('broker-answer-invalid', `answered with ${what}`);
 }
 
 function failure(code: ErrorCode, what: string, exit: ExitClass = 'temporary'): BerthError {

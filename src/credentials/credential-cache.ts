@@ -73,7 +73,7 @@ export function credentialCachePath(server: string): string {
  * @param path The file, absolute.
  * @param uid Who must own it.
  * @returns Nothing where there is none for this server.
- * @throws {BerthError} `credential-cache-broken`, and what `readPrivateFile` throws.
+ * @throws {BerthError} `credential-cache-invalid`, and what `readPrivateFile` throws.
  */
 export function readCredentialCache(
   path: string,
@@ -85,7 +85,7 @@ export function readCredentialCache(
   const cache = parseCredentialCache(text);
   if (cache === undefined) {
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
-      code: 'credential-cache-broken',
+      code: 'credential-cache-invalid',
       exit: 'config',
       hint: `Remove the file. ${restartWebServer}: that makes it anew.`,
       fields: { file: path },

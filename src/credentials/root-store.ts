@@ -29,11 +29,11 @@ export interface StoredCredential {
 
 const maximumBytes = 256 * 1024;
 
-/** The file of a user and a cluster. @throws {BerthError} `cluster-name` */
+/** The file of a user and a cluster. @throws {BerthError} `cluster-name-invalid` */
 export function storePath(stateDir: string, uid: number, cluster: string): string {
   if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
     throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
-      code: 'cluster-name',
+      code: 'cluster-name-invalid',
       exit: 'usage',
       hint: 'A cluster’s name is the name of its file in clusters.d without .yml: letters, digits, _ . @ - and blanks.',
     });

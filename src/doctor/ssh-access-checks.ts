@@ -60,7 +60,7 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
   if (found.kind === 'profile')
     return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
   if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
-  if (found.code !== 'profile-none')
+  if (found.code !== 'profile-not-matched')
     return failed(`${name} is refused: ${found.reason}`, 'See what ssh-profile says above.');
   return failed(
     `${name} is refused: ${found.reason}`,

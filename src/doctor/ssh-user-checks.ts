@@ -12,7 +12,7 @@ import { installedPath } from '../installed-path.ts';
 export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
   const [first, ...more] = warnings;
   if (first !== undefined)
-    return (first.code === 'entry-malformed' ? warning : failed)(
+    return (first.code === 'subid-entry-malformed' ? warning : failed)(
       `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more)`}`,
       'Mend it by hand: see `berth subid plan` for all of them. Containers of whom a range was taken must be removed.',
     );

@@ -110,7 +110,7 @@ export const accountErrors = {
     why: 'A gid_map has at most 340 lines, and each group that is not contiguous needs one.',
     next: 'Remove groups from the user, or accept that the named ones are not mapped.',
   },
-  'subid-group-left': {
+  'subid-former-group': {
     exit: 'warning',
     what: 'A user may still map a group in sessions that the user is not in any more.',
     why: 'The user left the group after `berth subid apply --groups` wrote its line into /etc/subgid.',

@@ -32,7 +32,7 @@ export const clusterErrors = {
     why: 'The namespace has very many objects, or the address leads to another server.',
     next: 'Check the address, and count: `kubectl get rolebindings -n NAMESPACE | wc -l`.',
   },
-  'api-garbled': {
+  'api-answer-invalid': {
     exit: 'unavailable',
     what: 'The answer was not the JSON object that an API server sends.',
     why: 'A proxy, a login page or a load balancer answers instead of the API server.',
@@ -114,9 +114,9 @@ export const clusterErrors = {
     exit: 'permission',
     what: 'The namespace of this user already belongs to another user. Nothing in it was changed.',
     why: 'Two account names give the same namespace, for example `a.b` and `a-b`; or an account was renamed.',
-    next: 'Give one of them another account name. After a renaming: `kubectl annotate --overwrite namespace NAME` with the annotation of the hint of `namespace-not-ours`.',
+    next: 'Give one of them another account name. After a renaming: `kubectl annotate --overwrite namespace NAME` with the annotation of the hint of `namespace-owner-unknown`.',
   },
-  'namespace-not-ours': {
+  'namespace-owner-unknown': {
     exit: 'permission',
     what: 'A namespace of this name exists, but nothing shows that it was created for this user. Nothing in it was changed.',
     why: 'An admin or another tool created it, or the user was created with the name of an existing namespace.',
@@ -158,52 +158,46 @@ export const clusterErrors = {
     why: 'It is an admin’s own kubeconfig of a cloud provider or of kubelogin.',
     next: 'Give the hook its own token. With such a kubeconfig, kubectl requests it: `kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster NAME`.',
   },
-  'admin-token-missing': {
+  'hook-token-missing': {
     exit: 'config',
     what: 'The kubeconfig of the hook has no token for this cluster.',
     why: '`berth token setup` was not run for the cluster, or the file was replaced.',
     next: 'Run `berth token setup --cluster NAME`, and `systemctl enable --now berth-token-rotate.timer`.',
   },
-  'admin-token-ends-soon': {
+  'hook-token-ends-soon': {
     exit: 'warning',
     what: 'The token of the hook ends soon. After that, no login reaches the cluster.',
     why: 'berth-token-rotate.timer is not enabled, or its last runs failed.',
     next: 'Run `berth token rotate`, then `systemctl status berth-token-rotate.timer` and `journalctl -u berth-token-rotate`.',
   },
-  'admin-token-expired': {
+  'hook-token-expired': {
     exit: 'warning',
     what: 'The token of the hook has ended. It cannot renew itself any more.',
     why: 'berth-token-rotate.timer was not enabled, or this host was switched off for longer than the token lasts.',
     next: 'Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG`, and enable the timer.',
   },
-  'token-not-in-kubeconfig': {
+  'hook-token-not-in-kubeconfig': {
     exit: 'config',
     what: '`berth token rotate` found no token to renew: the user entry has a client certificate or a token file.',
     why: 'The kubeconfig was not written by `berth token setup`.',
     next: 'Run `berth token setup --cluster NAME --from FILE` once.',
   },
-  'token-not-service-account': {
+  'hook-token-account-unknown': {
     exit: 'config',
     what: '`berth token rotate` cannot tell which ServiceAccount the present token belongs to.',
     why: 'It is an opaque token, or a token of a person.',
     next: 'Name the account: `--service-account ondemand/berth-hook`.',
   },
-  'token-does-not-work': {
+  'hook-token-rejected': {
     exit: 'unavailable',
     what: 'The API server issued a new token but did not accept it afterwards. Nothing was written.',
     why: 'Several API servers behind one address have different settings or signing keys.',
     next: 'Compare --service-account-issuer, --service-account-key-file and --api-audiences of all API servers.',
   },
-  'token-shared-entry': {
+  'hook-token-entry-shared': {
     exit: 'config',
     what: 'Two clusters use the same user entry of the kubeconfig, but a token is valid for one of them only.',
     why: 'The kubeconfig was merged by hand.',
     next: 'Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG` for each: it writes separate entries.',
-  },
-  'kubeconfig-no-token': {
-    exit: 'config',
-    what: 'The user entry whose token should be replaced has no token.',
-    why: 'The file was changed while `berth token rotate` ran, or the entry has a client certificate.',
-    next: 'Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG`.',
   },
 } as const satisfies CatalogueEntries;

@@ -44,13 +44,13 @@ export const configurationErrors = {
     why: 'It was saved in Latin-1 or UTF-16, usually by an editor on Windows.',
     next: 'Convert it: `iconv -f LATIN1 -t UTF-8 FILE`.',
   },
-  'config-broken-yaml': {
+  'config-yaml-invalid': {
     exit: 'config',
     what: 'A configuration file is not valid YAML. The message has line and column.',
     why: 'A tab used for indentation, a missing space after a colon, or a value with a colon that is not quoted.',
     next: 'Correct the line that is named.',
   },
-  'config-foreign-owner': {
+  'config-not-owned-by-root': {
     exit: 'config',
     what: 'A configuration file was refused, because it does not belong to root.',
     why: 'It was copied or edited as another user. The owner could change what root runs.',
@@ -62,7 +62,7 @@ export const configurationErrors = {
     why: 'It was created with a lax umask.',
     next: 'Read the file, then run `chmod go-w FILE`.',
   },
-  'config-folder-writable': {
+  'config-directory-writable': {
     exit: 'config',
     what: 'A configuration file was refused, because somebody other than root can replace a directory above it.',
     why: 'A directory of the path belongs to another user or is writable by group or others.',
@@ -116,7 +116,7 @@ export const configurationErrors = {
     why: 'The file was removed or renamed, or the name in ssh.yml or sshd_config is misspelled.',
     next: 'Compare ssh.yml and sshd_config with the files in /etc/berth/profiles.',
   },
-  'profile-none': {
+  'profile-not-matched': {
     exit: 'permission',
     what: 'No rule of ssh.yml gives this user a profile. It is the reason of a `session-refused`.',
     why: 'The user is in none of the groups that the rules name. After a change in the directory, sssd may still have the old groups in its cache.',
@@ -164,19 +164,19 @@ export const configurationErrors = {
     why: 'The name is misspelled, or the file was removed from clusters.d while credentials for it still exist in homes. The name of a cluster is the name of its file without .yml.',
     next: 'Compare the name with `ls /etc/ood/config/clusters.d`.',
   },
-  'cluster-name': {
+  'cluster-name-invalid': {
     exit: 'usage',
     what: 'The name of a cluster contains characters that are not accepted.',
     why: 'Its file in clusters.d has a name with other characters than letters, digits, space and `_ . @ -`.',
     next: 'Rename the file.',
   },
-  'cluster-bad-value': {
+  'cluster-value-invalid': {
     exit: 'config',
     what: 'A file in clusters.d has a value that Berth cannot use. This cluster is left out; the others work.',
     why: 'An endpoint that is not an https address, a misspelled `auth.type`, or a value of another type.',
     next: 'Correct the key that is named. OnDemand ignores some of these mistakes silently.',
   },
-  'cluster-twice': {
+  'cluster-duplicate': {
     exit: 'config',
     what: 'clusters.d has the same cluster as NAME.yml and as NAME.yaml.',
     why: 'A backup copy with the other ending.',
@@ -206,7 +206,7 @@ export const configurationErrors = {
     why: 'hook.env has no IDP_ISSUER_URL or CLIENT_ID, and berth.yml has no `credentials`.',
     next: 'Set the key that the message names. If the site writes kubeconfigs itself: `credentials.mode: none`.',
   },
-  'credentials-contradict': {
+  'credentials-contradictory': {
     exit: 'config',
     what: '`credentials.own_refresh_token` is set without what it needs.',
     why: 'It needs a token exchange and a client with a secret.',

@@ -14,7 +14,7 @@ export const containerErrors = {
     why: 'It is not installed, or its path in ssh.yml is wrong.',
     next: 'Install it, or correct its path in the section `podman` of ssh.yml.',
   },
-  'runtime-missing': {
+  'oci-runtime-missing': {
     exit: 'config',
     what: 'podman found no OCI runtime, so no session can be started on this host.',
     why: 'crun is not installed, or `podman.runtime` of ssh.yml has another path.',
@@ -56,7 +56,7 @@ export const containerErrors = {
     why: 'systemd does not delegate these cgroup controllers to users, or the host uses cgroups v1.',
     next: 'Write `Delegate=cpu cpuset io memory pids` into /etc/systemd/system/user@.service.d/delegate.conf and run `systemctl daemon-reload`; or remove `limits` from the profile.',
   },
-  'container-broken-image': {
+  'image-not-runnable': {
     exit: 'unavailable',
     what: 'podman could not run the image of the session.',
     why: 'The image is for another CPU architecture, or it lacks a shell or the loader of its programs.',
@@ -80,13 +80,13 @@ export const containerErrors = {
     why: 'The image cannot run on this host (CPU architecture, missing loader), or the kernel killed it for lack of memory.',
     next: 'As the user: `podman logs NAME`. As root: `dmesg | grep -i oom`.',
   },
-  'store-unreadable': {
+  'container-store-unreadable': {
     exit: 'io',
     what: 'The list of containers in the storage of a user cannot be read.',
     why: 'The modes of the storage were changed, or the disk has errors.',
     next: 'Look at the named file: `namei -l FILE`, `dmesg`.',
   },
-  'store-broken': {
+  'container-store-broken': {
     exit: 'io',
     what: 'The list of containers in the storage of a user is damaged. Their processes are still ended; their files stay.',
     why: 'A power failure or a full disk while podman wrote it.',

@@ -2,7 +2,7 @@ import type { CatalogueEntries } from './entry.ts';
 
 /** The user's kubeconfig, cached credentials, kube-credential and the broker. */
 export const credentialErrors = {
-  'kubectl-call': {
+  'kubectl-call-invalid': {
     exit: ['usage', 'config'],
     what: '`kube-credential` was not called in the way kubectl calls it.',
     why: 'It was run by hand, or the user entry of the kubeconfig was edited: `provideClusterInfo: true` is missing or its arguments were changed.',
@@ -26,7 +26,7 @@ export const credentialErrors = {
     why: 'The lifetime of access tokens at the identity provider is too short, or the clocks differ.',
     next: 'Set a lifetime of at least one minute, better five. Check `chronyc tracking`.',
   },
-  'credential-cache-broken': {
+  'credential-cache-invalid': {
     exit: 'config',
     what: 'A file in ~/.kube/cache/berth is not a credential that Berth wrote.',
     why: 'It was edited or truncated, or an older version wrote it.',
@@ -37,12 +37,6 @@ export const credentialErrors = {
     what: 'The kubeconfig of the user was written with the client secret and the refresh token in it.',
     why: '`credentials.mode: legacy` is configured.',
     next: 'Use `credentials.mode: oidc`: then the secret stays with root.',
-  },
-  'mint-missing': {
-    exit: 'software',
-    what: 'Berth stopped because of a defect in its own code: it was asked for a ServiceAccount token that it cannot issue.',
-    why: 'A case that the program does not handle.',
-    next: 'Report the whole log line and the output of `berth --version`.',
   },
   'broker-unreachable': {
     exit: ['temporary', 'permission'],
@@ -56,7 +50,7 @@ export const credentialErrors = {
     why: 'The identity provider is slow, or the host is overloaded.',
     next: 'Look at `journalctl -u "berth-broker@*"`. kubectl tries again at its next call.',
   },
-  'broker-answer': {
+  'broker-answer-invalid': {
     exit: 'temporary',
     what: 'The credential broker sent an incomplete or unknown answer.',
     why: 'It was stopped while it answered, or the program and the units have different versions.',
@@ -68,25 +62,25 @@ export const credentialErrors = {
     why: 'The user has more connections to it at once than MaxConnections of the socket unit allows, often a script that starts many kubectl processes.',
     next: 'Try again with fewer kubectl processes at once.',
   },
-  'broker-request': {
+  'broker-request-invalid': {
     exit: 'usage',
     what: 'The credential broker received a request that is not of its protocol.',
     why: 'Another program than `kube-credential` connected to the socket, or the versions differ.',
     next: 'Compare the version of the program in the kubeconfig of the user with the installed one.',
   },
-  'broker-silence': {
+  'broker-no-request': {
     exit: 'usage',
     what: 'A program connected to the credential broker and sent no request.',
     why: 'The client was killed, or another program holds connections open.',
     next: 'Nothing has to be done for a single line. If there are many, look at the processes of that user.',
   },
-  'broker-caller': {
+  'broker-caller-unknown': {
     exit: 'permission',
     what: 'The credential broker does not know the UID of its client and gave no credential.',
     why: 'The units in /etc/systemd/system are of another version, or kubectl ran in a PID namespace of its own.',
     next: 'Copy /usr/lib/berth/share/etc/systemd/berth-broker* to /etc/systemd/system and run `systemctl daemon-reload`.',
   },
-  'broker-socket': {
+  'broker-socket-mismatch': {
     exit: 'permission',
     what: 'A user connected to the broker socket of another user, or to a wrong unit. No credential was given.',
     why: 'The units were changed, or somebody with root rights tried it.',

@@ -20,7 +20,7 @@ export const hookEnvErrors = {
     why: 'A closing quote is missing, often many lines above the end.',
     next: 'Close it in the line that is named.',
   },
-  'hook-env-bad-value': {
+  'hook-env-value-invalid': {
     exit: 'config',
     what: 'A variable of hook.env has a value that Berth cannot use.',
     why: 'IDP_ISSUER_URL is not an https address, or NETWORK_POLICY_ALLOW_CIDR is not a list of networks such as 10.0.0.0/8.',
@@ -68,7 +68,7 @@ export const hookEnvErrors = {
     why: 'OSC’s example has the token endpoint there.',
     next: 'Nothing has to be done. To silence it, write the `issuer` of .well-known/openid-configuration.',
   },
-  'hook-env-odd-flag': {
+  'hook-env-flag-invalid': {
     exit: 'warning',
     what: 'A variable of hook.env that is either true or false has another value. It is read as false.',
     why: 'It has a value such as `yes` or `1`.',

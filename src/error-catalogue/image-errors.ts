@@ -2,7 +2,7 @@ import type { CatalogueEntries } from './entry.ts';
 
 /** `berth images`: the shared image store, registries and archives. */
 export const imageErrors = {
-  'image-unknown': {
+  'image-not-in-registry': {
     exit: 'unavailable',
     what: 'The registry has no image of this name, tag or digest.',
     why: 'A misspelled name in the profile, or the image was deleted or never pushed.',
@@ -26,7 +26,7 @@ export const imageErrors = {
     why: '/etc/containers/policy.json requires a signature that the image lacks.',
     next: 'Sign the image, or add its registry to /etc/containers/policy.json.',
   },
-  'image-name-lost': {
+  'image-not-stored': {
     exit: 'software',
     what: 'The image was pulled, but the store has no image of that name afterwards.',
     why: 'A name that podman normalizes in an unexpected way.',
@@ -68,7 +68,7 @@ export const imageErrors = {
     why: 'An interrupted copy, an archive of `podman export` (a file system, not an image), or an image with device nodes.',
     next: 'Create it with `podman save -o FILE IMAGE`, and compare its size after the copy.',
   },
-  'archive-not-wanted': {
+  'archive-not-in-profiles': {
     exit: 'config',
     what: 'No profile names an image of this archive. Nothing was stored.',
     why: 'The archive has another tag than the profile.',
@@ -80,7 +80,7 @@ export const imageErrors = {
     why: 'The archive was saved with several names.',
     next: 'Leave the name out, so that the names of the archive are used; or save one image only.',
   },
-  'gc-profile-broken': {
+  'gc-profile-invalid': {
     exit: 'config',
     what: '`berth images gc` removed nothing, because a profile cannot be read and may name any image.',
     why: 'A mistake in that profile.',
@@ -98,7 +98,7 @@ export const imageErrors = {
     why: 'ldd is not installed.',
     next: 'Install it (Debian: libc-bin; Red Hat: glibc-common).',
   },
-  'file-programs-missing': {
+  'transfer-tools-not-on-host': {
     exit: 'unavailable',
     what: '`berth images files` found no sftp-server or scp on this host to copy.',
     why: 'Minimal installations leave them out.',

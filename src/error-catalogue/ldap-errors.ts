@@ -2,7 +2,7 @@ import type { CatalogueEntries } from './entry.ts';
 
 /** `berth ldap-sync`. On every error, nothing is changed on the clusters. */
 export const ldapErrors = {
-  'ldap-missing': {
+  'ldap-not-configured': {
     exit: 'config',
     what: '`berth ldap-sync` was run, but the configuration has no section `ldap`.',
     why: 'The section is in another file than the one that was read.',
@@ -50,7 +50,7 @@ export const ldapErrors = {
     why: 'Maintenance or load.',
     next: 'The next run asks again.',
   },
-  'ldap-credentials': {
+  'ldap-credentials-invalid': {
     exit: 'config',
     what: 'The LDAP server did not accept the name or the password (result 49).',
     why: 'The password was changed or has expired, or `ldap.bind_dn` is misspelled.',
@@ -68,7 +68,7 @@ export const ldapErrors = {
     why: '`ldap.url` is ldap:// and `ldap.start_tls` is false.',
     next: 'Use ldaps:// in `ldap.url`, or remove `start_tls: false`.',
   },
-  'ldap-no-base': {
+  'ldap-base-not-found': {
     exit: 'config',
     what: 'The search base does not exist (result 32).',
     why: '`ldap.users.base` or `ldap.groups.base` is misspelled. Servers give the same answer when `ldap.bind_dn` may not see it.',
@@ -122,7 +122,7 @@ export const ldapErrors = {
     why: 'The message has the reason: a continuation reference, a page without end, or a list of members that the server cuts off.',
     next: 'Follow the hint. For Active Directory: range retrieval cuts off groups with more than 1500 members.',
   },
-  'ldap-too-few': {
+  'ldap-too-few-entries': {
     exit: 'unavailable',
     what: 'The directory has far fewer users or groups than at the last run. Nothing was changed.',
     why: 'The answer was cut off, the filter was changed, or many accounts were really removed.',

@@ -56,7 +56,7 @@ export const podErrors = {
     why: 'The node ran out of memory or disk, is being drained, or a pod of higher priority needed the place.',
     next: 'Log in again: the session starts on another node. Set `limits` in the profile, so that pods are placed where there is room.',
   },
-  'pod-over-time': {
+  'pod-time-limit': {
     exit: 'unavailable',
     what: 'The session reached its time limit (activeDeadlineSeconds) and was ended.',
     why: '`lifetime` of the profile, or the limit of a week that every session pod has.',
@@ -116,43 +116,43 @@ export const podErrors = {
     why: 'Other sessions run in the pod, so it was not replaced.',
     next: 'The user ends all processes in the pod and logs in again.',
   },
-  'pod-not-swept': {
+  'pod-cleanup-failed': {
     exit: 'temporary',
     what: 'Processes that a closed connection left in a pod could not be ended.',
     why: 'The shell that does it in the pod failed: the image lacks /bin/sh or tr, or the pod is at its limit of memory or processes.',
     next: '`berth reap` tries again. If they stay: `kubectl delete pod -n NAMESPACE POD`.',
   },
-  'pod-dialogue-ended': {
+  'pod-shell-ended': {
     exit: 'temporary',
     what: 'The shell that Berth runs in a pod for cleanup ended early.',
     why: 'The image lacks /bin/sh or tr, or a process of the user killed it.',
     next: 'Check the image. `berth reap` tries again.',
   },
-  'pod-dialogue-endless': {
+  'pod-shell-output-too-long': {
     exit: 'temporary',
     what: 'The shell that Berth runs in a pod for cleanup wrote more than 1 MiB and was stopped.',
     why: 'A process of the user writes to its output, possibly on purpose.',
     next: 'Delete the pod: `kubectl delete pod -n NAMESPACE POD`.',
   },
-  'session-secret-held': {
+  'session-secret-not-deleted': {
     exit: 'temporary',
     what: 'The Secret to which the tokens of the sessions are bound is being deleted and cannot be created again.',
     why: 'Something adds finalizers to it again and again.',
     next: 'Find who writes them with the command of the hint. The next login tries again.',
   },
-  'signal-not-handed-on': {
+  'signal-not-delivered': {
     exit: 'temporary',
     what: 'A signal of the client could not be delivered to the command in the pod. The session ends by that signal.',
     why: 'The image lacks /bin/sh or tr, or the pod does not respond.',
     next: 'Check the image if it repeats.',
   },
-  'files-missing': {
+  'transfer-tools-missing': {
     exit: 'unavailable',
     what: 'scp or sftp was requested, but neither the image nor this host has the program to copy into the pod.',
     why: '`berth images files` was not run on this host.',
     next: 'Run `berth images files`, or use an image with sftp-server and scp.',
   },
-  'files-not-brought': {
+  'transfer-tools-not-copied': {
     exit: 'unavailable',
     what: 'The file transfer program could not be copied into the pod.',
     why: 'The image lacks one of cat, chmod, head, mkdir, mv and tail, or its /tmp is not writable.',
@@ -206,7 +206,7 @@ export const podErrors = {
     why: 'The API server restarted, the node failed, or a load balancer ended a connection that was idle or old.',
     next: 'Log in again. If sessions end after a fixed time, raise the timeout of the load balancer.',
   },
-  'exec-ended-outside': {
+  'exec-ended-externally': {
     exit: 'temporary',
     what: 'The session was ended from outside, and how the command ended is not known.',
     why: 'The pod was deleted or evicted, or its node shuts down.',
@@ -242,19 +242,19 @@ export const podErrors = {
     why: 'A proxy changes WebSocket frames, or the address leads to another server.',
     next: 'Let login nodes reach the API server without a proxy.',
   },
-  'exec-words': {
+  'exec-not-utf8': {
     exit: 'usage',
     what: 'The command contains bytes that are not UTF-8, which Kubernetes cannot pass on.',
     why: 'A file name in another encoding is part of the command.',
     next: 'Write the bytes in the shell of the session: `printf` with octal escapes.',
   },
-  'bridge-protocol': {
+  'forwarding-protocol': {
     exit: 'unavailable',
     what: 'The program that forwards ports in the pod sent something unexpected. Forwarding has stopped for this session.',
     why: 'A process in the pod imitates it, or its version of Python is not supported.',
     next: 'The next session starts it again. If it repeats, check `python3 --version` in the image (3.6 or later).',
   },
-  'bridge-stopped': {
+  'forwarding-stopped': {
     exit: 'temporary',
     what: 'The program that forwards ports in the pod was stopped, because its session has ended.',
     why: 'The session is over. This is normally not logged.',

@@ -26,7 +26,7 @@ export const programErrors = {
     why: 'The file system to which the output is redirected is full, or the quota of the user is used up.',
     next: 'Free space (`df`, `quota`) and run the command again.',
   },
-  deadline: {
+  'deadline-exceeded': {
     exit: 'temporary',
     what: 'The work did not finish within the time limit and was stopped. What was finished before stays.',
     why: 'For the hook: a home directory or an API server does not answer within `deadline` of berth.yml. For `berth images`: a large image or a slow registry needs more time than `--timeout`.',
@@ -38,13 +38,13 @@ export const programErrors = {
     why: '`berth` was run without sudo, or a hook was started by hand, or from another place than OnDemand and PAM.',
     next: 'Run the command as root. OnDemand and PAM run the hooks as root already.',
   },
-  'not-permitted': {
+  'write-not-permitted': {
     exit: 'permission',
     what: 'A file could not be written: permission denied (EACCES or EPERM).',
     why: 'The directory belongs to somebody else, has no write permission, or is on an NFS export with root_squash where root has no rights. An immutable file (`chattr +i`) gives the same error.',
     next: 'Run `namei -l FILE` as the user who writes it. For a file in a home directory that is the user, not root.',
   },
-  'read-only': {
+  'file-system-read-only': {
     exit: 'io',
     what: 'A file could not be written: its file system is mounted read-only.',
     why: 'The mount has the option `ro`, or the kernel remounted the file system after a disk error.',
@@ -56,7 +56,7 @@ export const programErrors = {
     why: 'The disk is full, or many small files have used all inodes.',
     next: 'Check `df` and `df -i` for the named file, and free space. The next login tries again.',
   },
-  'quota-exceeded': {
+  'disk-quota-exceeded': {
     exit: 'io',
     what: 'A file could not be written: the disk quota of the user is used up. The old file is unchanged.',
     why: 'The home directory of the user is at its quota for blocks or for files.',
@@ -74,7 +74,7 @@ export const programErrors = {
     why: '`useradd`, `usermod` or a similar tool was killed while it created the lock, or another program wrote the file.',
     next: 'Check that none of these tools runs, then remove the lock file. Until then those tools cannot change accounts either.',
   },
-  'folder-unsafe': {
+  'directory-unsafe': {
     exit: 'permission',
     what: 'A directory in which root keeps secrets or state was refused, because another user could change what is in it.',
     why: 'The directory, or one above it, belongs to another user, is writable by others, or is a symbolic link.',
@@ -122,13 +122,13 @@ export const programErrors = {
     why: 'systemd is not running (in a container), or its D-Bus socket does not answer.',
     next: 'Run the command of the hint as root. `systemctl status` must answer.',
   },
-  'secrets-would-show': {
+  'secrets-not-protected': {
     exit: 'usage',
     what: '`berth render --show-secrets` did not print, because others could read the output.',
     why: 'Standard output is a terminal, or a file that is readable by group or others.',
     next: 'Redirect it into a file with mode 0600: `umask 077`, then run the command again.',
   },
-  'exec-failed': {
+  'program-not-started': {
     exit: 'unavailable',
     what: 'A program that should replace the current process could not be started.',
     why: 'It is not installed, is not executable, or is on a file system mounted `noexec`.',

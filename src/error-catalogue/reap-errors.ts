@@ -8,31 +8,31 @@ export const reapErrors = {
     why: 'See the codes of the single failures.',
     next: 'The next run tries again. If a failure stays for an hour, follow its own code.',
   },
-  'reap-turn-late': {
+  'reap-user-timeout': {
     exit: 'temporary',
     what: 'The cleanup for one user took more than a minute and was stopped.',
     why: 'A file system of that user does not answer, or a directory has very many files.',
     next: 'Look for hung mounts: `df`, `dmesg`. The next run handles this user last.',
   },
-  'reap-turn-broken': {
+  'reap-user-crashed': {
     exit: 'temporary',
     what: 'The process that cleans up for one user ended unexpectedly.',
     why: 'The kernel killed it for lack of memory.',
     next: 'Check `journalctl -k | grep -i oom`. The next run tries again.',
   },
-  'reap-round-late': {
+  'reap-timeout': {
     exit: 'temporary',
     what: 'A run of `berth reap` ended before all users were handled.',
-    why: 'Several users whose cleanup takes long: see `reap-turn-late`.',
-    next: 'The next run begins with those who were not handled. Find the slow ones: `journalctl -u berth-reap | grep reap-turn-late`.',
+    why: 'Several users whose cleanup takes long: see `reap-user-timeout`.',
+    next: 'The next run begins with those who were not handled. Find the slow ones: `journalctl -u berth-reap | grep reap-user-timeout`.',
   },
-  'pods-too-many': {
+  'reap-too-many-pods': {
     exit: 'temporary',
     what: 'A user has more session pods of this login node than one run checks (200). The others were left for the next run.',
     why: 'Scripts that open many connections, or pods that the user created with the labels of Berth.',
     next: 'Limit the pods of the namespace with a ResourceQuota (`resource_quota.hard` in berth.yml).',
   },
-  'reap-namespace-crowded': {
+  'reap-namespace-too-large': {
     exit: 'temporary',
     what: 'A namespace has more job objects than one run looks at. The rest was left for the next run.',
     why: 'A user submits very many jobs.',

@@ -5,7 +5,7 @@ export const sessionErrors = {
   'session-refused': {
     exit: 'permission',
     what: 'The user got no session on this host. The user sees only this; the field `why` of the log line has the code of the reason.',
-    why: 'No rule of ssh.yml is for this user (`profile-none`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
+    why: 'No rule of ssh.yml is for this user (`profile-not-matched`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
     next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
   },
   'runtime-directory-missing': {
@@ -26,7 +26,7 @@ export const sessionErrors = {
     why: 'A process of the user still has a file open there.',
     next: 'Nothing has to be done: `berth reap` tries again. To see what uses it: `fuser -vm /run/berth/users/UID`.',
   },
-  'session-storage-missing': {
+  'session-directory-missing': {
     exit: 'config',
     what: 'The user has no storage directory for containers on this host.',
     why: '`pam-session open` did not run, or failed, when the connection opened.',
@@ -56,7 +56,7 @@ export const sessionErrors = {
     why: 'The client closed the connection, an admin ended the session, or the host shuts down.',
     next: 'Nothing has to be done for a single line. Log in again.',
   },
-  'exec-file-failed': {
+  'session-start-file-failed': {
     exit: 'io',
     what: 'The file with the environment of the session could not be written to the runtime directory.',
     why: 'The file system of the runtime directory is full: users can fill their own.',
@@ -68,7 +68,7 @@ export const sessionErrors = {
     why: 'A file system, the directory service or an API server does not answer.',
     next: 'Look at the lines before this one. What was left to clean up, `berth reap` does.',
   },
-  'processes-left': {
+  'processes-not-killed': {
     exit: 'temporary',
     what: 'Processes of a connection that has ended are still there after SIGKILL.',
     why: 'They are in uninterruptible sleep (state D), usually on an NFS mount that does not answer.',

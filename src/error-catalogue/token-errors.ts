@@ -104,7 +104,7 @@ export const tokenErrors = {
     why: 'A test setup, or a provider behind a proxy that does not know its external address.',
     next: 'Give the provider a certificate. For Keycloak behind a proxy, set its hostname and proxy headers.',
   },
-  'issuer-answer': {
+  'issuer-answer-invalid': {
     exit: 'unavailable',
     what: 'The identity provider answered, but not as OpenID Connect requires.',
     why: 'The address leads to a login page, a proxy or another realm, or the body is too large or not JSON.',
@@ -128,7 +128,7 @@ export const tokenErrors = {
     why: 'The realm has only symmetric keys or encryption keys.',
     next: 'Enable an RSA or EC signing key in the realm.',
   },
-  'issuer-state': {
+  'issuer-cache-not-written': {
     exit: 'io',
     what: 'The keys of the issuer could not be stored. The login worked, but the next one has to fetch them again.',
     why: 'The state directory is full or read-only.',
@@ -140,7 +140,7 @@ export const tokenErrors = {
     why: 'CLIENT_SECRET was replaced at the provider, CLIENT_ID is misspelled, or token exchange is not enabled for the client.',
     next: 'Compare CLIENT_ID and CLIENT_SECRET of hook.env with the client at the provider.',
   },
-  'issuer-refused': {
+  'issuer-request-refused': {
     exit: 'unavailable',
     what: 'The identity provider refused a token request. The message has its own error.',
     why: 'The token exchange lacks a setting: it is not enabled, the portal’s client is not in the audience of its own token, or a scope is missing.',

@@ -37,13 +37,13 @@ export interface GcResult {
  * Removes images from the shared store that are in no profile and used by no user's container, once that has been so
  * for the grace time. By then a login that read an older profile has started its container.
  *
- * @throws {BerthError} `gc-profile-broken`, `gc-users-unreadable`; the errors of `withOpenStore` and `podmanOnStore`
+ * @throws {BerthError} `gc-profile-invalid`, `gc-users-unreadable`; the errors of `withOpenStore` and `podmanOnStore`
  */
 export async function collectImages(site: ImageSite, options: GcOptions): Promise<GcResult> {
   const [profile] = site.broken.keys();
   if (profile !== undefined)
     throw new BerthError(`profile ${profile} is invalid, so it is not known which image it needs`, {
-      code: 'gc-profile-broken',
+      code: 'gc-profile-invalid',
       exit: 'config',
       hint: 'Repair or remove the profile: `berth images check` shows what is wrong with it.',
     });

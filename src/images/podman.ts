@@ -16,7 +16,7 @@ export interface PodmanOptions {
  * Runs podman on the store and returns its standard output.
  *
  * @param attempted For the error, such as `image registry.example/site:1`.
- * @throws {BerthError} `podman-missing`, `deadline`, `image-digest-wrong`, `image-unknown`, `registry-denied`,
+ * @throws {BerthError} `podman-missing`, `deadline`, `image-digest-wrong`, `image-not-in-registry`, `registry-denied`,
  *   `registry-unreachable`, `registry-certificate`, `image-store-full`, `image-short-name`,
  *   `image-policy`, `archive-unreadable`, `podman-failed`
  */
@@ -74,7 +74,7 @@ const known: readonly Known[] = [
   },
   {
     pattern: /manifest unknown|name unknown|not found: manifest|repository name not known/i,
-    code: 'image-unknown',
+    code: 'image-not-in-registry',
     exit: 'unavailable',
     hint: 'Correct the name or the digest in the profile, or push the image.',
   },
@@ -113,7 +113,7 @@ function podmanError(
 ): BerthError {
   if (error.name === 'AbortError')
     return new BerthError(`${attempted}: not done in time`, {
-      code: 'deadline',
+      code: 'deadline-exceeded',
       exit: 'temporary',
       hint: 'Allow more time with --timeout. Incomplete layers are removed.',
     });

@@ -27,7 +27,7 @@ export type PullOutcome =
  * Pulls images into the shared store, one after the other. If one fails, the others are still pulled, and the store
  * keeps what it had. A damaged image is pulled again.
  *
- * @throws {BerthError} errors that concern all images: `folder-unsafe`, `image-store-broken`
+ * @throws {BerthError} errors that concern all images: `directory-unsafe`, `image-store-broken`
  */
 export async function pullImages(
   site: ImageSite,
@@ -53,7 +53,7 @@ export async function pullImages(
  * @param image Name for the archive's only image; absent: the names in the archive.
  * @param wanted Images of the profiles: without `image`, one of them must be in the archive.
  * @throws {BerthError} the errors of `podmanOnStore`; `image-digest-wrong`, `archive-several-images`,
- *   `archive-not-wanted`
+ *   `archive-not-in-profiles`
  */
 export async function loadArchive(
   site: ImageSite,
@@ -173,7 +173,7 @@ function notWanted(
       hint: 'A docker archive has no manifest, so its digest is new: name the image by tag, or by the digest that podman shows after a load into an empty store.',
     });
   return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
-    code: 'archive-not-wanted',
+    code: 'archive-not-in-profiles',
     exit: 'config',
     hint: 'Give the name of the image: berth images pull --from-archive FILE IMAGE.',
   });
@@ -181,7 +181,7 @@ function notWanted(
 
 function notFound(image: string): BerthError {
   return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
-    code: 'image-name-lost',
+    code: 'image-not-stored',
     exit: 'software',
     hint: 'Write the name with its registry and in lower case. If it is, report this as a bug.',
   });

@@ -71,7 +71,7 @@ export function readIndex(folder: string): ImageIndex {
  * place. So nobody reads a layer before it is complete, a killed pull leaves the store unchanged, and readers, who could
  * hold podman's own locks forever, do not block the change.
  *
- * @throws {BerthError} `lock-timeout`, `folder-unsafe`, `image-store-broken`; system errors
+ * @throws {BerthError} `lock-timeout`, `directory-unsafe`, `image-store-broken`; system errors
  */
 export async function withOpenStore<T>(
   site: ImageSite,

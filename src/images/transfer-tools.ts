@@ -26,7 +26,7 @@ const loadedLater = ['libnss_files.so.2'];
  * into each container. Files that have not changed are left alone; the others are replaced atomically, so running
  * programs keep theirs.
  *
- * @throws {BerthError} `file-programs-missing`, `ldd-failed`, `folder-unsafe`; system errors
+ * @throws {BerthError} `transfer-tools-not-on-host`, `ldd-failed`, `directory-unsafe`; system errors
  */
 export async function installFiles(folder: string): Promise<FilesResult> {
   const programs = await Promise.all(
@@ -106,7 +106,7 @@ async function ldd(file: string): Promise<string> {
 
 function missing(what: string): BerthError {
   return new BerthError(`${what} was not found on this machine, so it could not be copied`, {
-    code: 'file-programs-missing',
+    code: 'transfer-tools-not-on-host',
     exit: 'unavailable',
     hint: 'Install openssh-sftp-server and openssh-client (Debian), or openssh-server and openssh-clients (Red Hat).',
   });

@@ -67,7 +67,7 @@ export class LdapConnection {
   /**
    * Connects, protects the connection and binds.
    *
-   * @throws BerthError `ldap-unreachable`, `ldap-certificate`, `ldap-credentials` and the others of
+   * @throws BerthError `ldap-unreachable`, `ldap-certificate`, `ldap-credentials-invalid` and the others of
    *   `ldap-errors.ts`
    */
   static async open(server: LdapServer, options: LdapConnectOptions): Promise<LdapConnection> {

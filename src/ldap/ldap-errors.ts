@@ -37,12 +37,12 @@ const meanings: Readonly<Record<number, Meaning>> = {
     hint: 'The server gives no pages (RFC 2696), or not to ldap.bind_dn.',
   },
   32: {
-    code: 'ldap-no-base',
+    code: 'ldap-base-not-found',
     exit: 'config',
     hint: 'See ldap.users.base and ldap.groups.base; a server hides what ldap.bind_dn may not read.',
   },
   49: {
-    code: 'ldap-credentials',
+    code: 'ldap-credentials-invalid',
     exit: 'config',
     hint: 'Compare ldap.bind_dn and what stands in ldap.bind_password_file: `ldapwhoami -x -D DN -y FILE`.',
   },

@@ -54,7 +54,7 @@ const writesAtOnce = 8;
  * Brings one cluster to what the directory says. Everything is read and weighed first: an answer that
  * is much smaller than the last one's changes nothing.
  *
- * @throws BerthError `ldap-too-few`, `config-map-too-large`, the `api-…` errors
+ * @throws BerthError `ldap-too-few-entries`, `config-map-too-large`, the `api-…` errors
  */
 export async function syncCluster(
   target: ClusterTarget,
@@ -115,7 +115,7 @@ function weigh(
 
 function tooFew(what: string, keepPercent: number): BerthError {
   return new BerthError(`half an answer: ${what}`, {
-    code: 'ldap-too-few',
+    code: 'ldap-too-few-entries',
     exit: 'unavailable',
     hint: `Nothing was changed: below ${keepPercent} percent (ldap.keep_percent) an answer counts as half. Where so many did leave, run \`berth ldap-sync --accept-fewer\` once.`,
   });

@@ -11,7 +11,7 @@ import { installedPath } from '../installed-path.ts';
  *
  * @param instance the unit's `%i`
  * @param triggersOf the units that started a unit, as systemd keeps them
- * @throws {BerthError} `broker-caller` where the kernel does not say who it is, `broker-socket` where the
+ * @throws {BerthError} `broker-caller-unknown` where the kernel does not say who it is, `broker-socket-mismatch` where the
  *   connection came in by another socket than the user's own, and what `triggersOf` throws
  */
 export async function brokerCaller(
@@ -23,7 +23,7 @@ export async function brokerCaller(
     throw new BerthError(
       `the UID of the client is unknown: systemd calls this connection '${shown(instance)}'`,
       {
-        code: 'broker-caller',
+        code: 'broker-caller-unknown',
         exit: 'permission',
         hint: `Copy ${installedPath('share/etc/systemd/berth-broker*')} of this version to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in a PID namespace of its own.`,
       },
@@ -33,7 +33,7 @@ export async function brokerCaller(
     throw new BerthError(
       `UID ${uid} connected to another unit than its own socket: '${shown(socket)}'`,
       {
-        code: 'broker-socket',
+        code: 'broker-socket-mismatch',
         exit: 'permission',
         hint: 'Each user has a socket of their own: systemctl list-units "berth-broker@*.socket"',
       },

@@ -24,7 +24,7 @@ const maximumBytes = 4 * 1024;
 /**
  * Answers one connection: one line in, one line out. Never throws: what goes wrong is the answer.
  *
- * Codes besides those of `brokerCaller` and `refreshForUser`: `broker-request`, `broker-silence`.
+ * Codes besides those of `brokerCaller` and `refreshForUser`: `broker-request-invalid`, `broker-no-request`.
  */
 export async function serveBroker(
   connection: BrokerConnection,
@@ -50,7 +50,7 @@ export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer
 async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(refused('broker-silence', 'no request came')), patienceMs);
+    timer = setTimeout(() => reject(refused('broker-no-request', 'no request came')), patienceMs);
   });
   try {
     return await Promise.race([firstLine(input), silence]);
@@ -66,10 +66,10 @@ async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
     const end = received.indexOf(0x0a);
     if (end >= 0 && end <= maximumBytes) return received.toString('utf8', 0, end);
     if (received.length > maximumBytes) {
-      throw refused('broker-request', `the request is longer than ${maximumBytes} bytes`);
+      throw refused('broker-request-invalid', `the request is longer than ${maximumBytes} bytes`);
     }
   }
-  throw refused('broker-request', 'the request ended before its line did');
+  throw refused('broker-request-invalid', 'the request ended before its line did');
 }
 
 function parseRequest(line: string): BrokerRequest {
@@ -79,7 +79,7 @@ function parseRequest(line: string): BrokerRequest {
   } catch {
     // Below.
   }
-  throw refused('broker-request', 'the request is not {"cluster": NAME}');
+  throw refused('broker-request-invalid', 'the request is not {"cluster": NAME}');
 }
 
 function refused(code: ErrorCode, message: string): BerthError {

@@ -23,7 +23,7 @@ export interface ApiResponse {
 export interface ApiClient {
   /**
    * Any HTTP status is an answer. Throws `api-unreachable`, `api-certificate`, `api-connection-lost`,
-   * `api-deadline`, `api-answer-too-large` or `api-garbled` where there is none.
+   * `api-deadline`, `api-answer-too-large` or `api-answer-invalid` where there is none.
    */
   send(request: ApiRequest): Promise<ApiResponse>;
   /** Requests that are still under way fail with `api-connection-lost`. */
@@ -166,7 +166,7 @@ function parse(answer: Answer, request: ApiRequest, base: URL): ApiResponse {
   throw new BerthError(
     `${request.method} ${request.path} at ${base.host}: the answer is not the JSON object that an API server sends`,
     {
-      code: 'api-garbled',
+      code: 'api-answer-invalid',
       exit: 'unavailable',
       hint: 'See what answers at this address: a proxy or a load balancer in front of the API server?',
     },

@@ -35,7 +35,7 @@ export function ownership(
     return { verdict: 'adoptable' };
   return refused(
     `namespace ${name} exists and nothing shows that it was made for ${user}`,
-    'namespace-not-ours',
+    'namespace-owner-unknown',
     `If it is theirs: kubectl annotate namespace ${name} ${annotations.owner}=${user}`,
   );
 }

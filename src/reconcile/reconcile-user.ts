@@ -37,7 +37,7 @@ const terminatingPoll = 250;
  * round trip, and applies only what drifted; a first login creates the namespace and then applies
  * all of its objects at once.
  *
- * Throws `namespace-owned-by-another-user`, `namespace-not-ours`, `namespace-terminating` and the
+ * Throws `namespace-owned-by-another-user`, `namespace-owner-unknown`, `namespace-terminating` and the
  * `api-…` errors.
  */
 export async function reconcileUser(input: ReconcileInput): Promise<ReconcileResult> {

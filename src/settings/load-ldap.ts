@@ -30,7 +30,7 @@ export interface LdapFiles {
 /**
  * The section `ldap` of berth.yml and what its files hold. The hook never reads it.
  *
- * @throws BerthError `ldap-missing`, `ldap-invalid`, `ldap-password-unsafe`, `berth-yml-invalid`, `config-…`
+ * @throws BerthError `ldap-not-configured`, `ldap-invalid`, `ldap-password-unsafe`, `berth-yml-invalid`, `config-…`
  */
 export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): LoadedLdap {
   const uid = process.geteuid?.() ?? 0;
@@ -38,7 +38,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
   const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(value, configFile, place);
   if (section === undefined || section === null)
     throw configError(
-      'ldap-missing',
+      'ldap-not-configured',
       configFile,
       'there is no section ldap',
       `${installedPath('share/docs/ldap-sync.md')} has an example.`,

@@ -49,7 +49,7 @@ interface KeptSettings {
  * otherwise every file, for which YAML and the schemas are loaded.
  *
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
- *   `config-broken-yaml`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
+ *   `config-yaml-invalid`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
  */
 export async function loadSettings(
   files: SettingsFiles = {},

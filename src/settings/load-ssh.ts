@@ -40,7 +40,7 @@ export function sshCacheFile(configFile: string): string {
  * An invalid profile is in `broken`, with its error.
  *
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
- *   `config-not-world-readable`, `config-not-utf8`, `config-broken-yaml`, `ssh-yml-invalid`; exit 78
+ *   `config-not-world-readable`, `config-not-utf8`, `config-yaml-invalid`, `ssh-yml-invalid`; exit 78
  */
 export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<SshSettings> {
   const { configFile, cache } = sourcesOf(files);

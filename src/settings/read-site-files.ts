@@ -93,7 +93,7 @@ class SiteFilesReader extends ConfigReader {
         return [part];
       }
       const hint = 'Keep one of the .yml and .yaml files; OnDemand would take either.';
-      const error = configError('cluster-twice', path, `${cluster} is there twice`, hint, {
+      const error = configError('cluster-duplicate', path, `${cluster} is there twice`, hint, {
         cluster,
       });
       return [{ cluster, error }];

@@ -15,7 +15,7 @@ const root = 0;
  * @returns the settings, and the reader, which knows the files they came from
  *
  * @throws BerthError `config-…` of `readConfigFile` and `readConfigDirectory`, `config-not-utf8`,
- *   `config-broken-yaml`, `ssh-yml-invalid`, `config-not-world-readable`
+ *   `config-yaml-invalid`, `ssh-yml-invalid`, `config-not-world-readable`
  */
 export function readSshFiles(configFile: string): {
   readonly settings: SshSettings;

@@ -119,7 +119,7 @@ function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFi
 }
 
 function isUnsafe({ code }: BerthError): boolean {
-  return code === 'config-foreign-owner' || code === 'config-writable-by-others';
+  return code === 'config-not-owned-by-root' || code === 'config-writable-by-others';
 }
 
 function writable({ message, hint }: BerthError): SshdFinding {

@@ -42,7 +42,7 @@ export function planFolders(
 /**
  * Creates the directories, as the PAM hook does at a login.
  *
- * @throws {BerthError} `folder-unsafe` if users other than root can write above them; `disk-full`, … as `writeError`
+ * @throws {BerthError} `directory-unsafe` if users other than root can write above them; `disk-full`, … as `writeError`
  */
 export function makeFolders({ storage, make }: FolderPlan): void {
   const users = join(storage, 'users');

@@ -36,7 +36,7 @@ export interface WriteOptions {
  * Replaces the file in one step: whoever reads it meets the old contents or the new, never half.
  * A failure leaves the old file untouched and nothing beside it.
  *
- * @throws `disk-full`, `quota-exceeded`, `read-only`, `not-permitted`; other errors of the system as
+ * @throws `disk-full`, `disk-quota-exceeded`, `read-only`, `write-not-permitted`; other errors of the system as
  *   they are
  */
 export async function writeAtomically(
@@ -120,19 +120,19 @@ export function writeError(path: string, cause: unknown): unknown {
 }
 
 const readOnly = {
-  code: 'read-only',
+  code: 'file-system-read-only',
   reason: 'the file system is mounted read-only',
   exit: 'io',
   hint: 'Mount it read-write on this host.',
 } as const;
 const notPermitted = {
-  code: 'not-permitted',
+  code: 'write-not-permitted',
   reason: 'permission denied',
   exit: 'permission',
   hint: 'Look at owner and mode of the folder with `namei -l`, as that user: root may see more.',
 } as const;
 const quotaExceeded = {
-  code: 'quota-exceeded',
+  code: 'disk-quota-exceeded',
   reason: 'the disk quota is used up',
   exit: 'io',
   hint: 'Free some space or raise the quota; the next login tries again.',

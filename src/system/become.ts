@@ -13,7 +13,7 @@ export interface BecomeCall {
  *
  * @param call Absolute path, words (the first is the name it sees itself under), whole environment. A
  *   word may hold raw bytes (src/raw-words.ts); then the name is the path.
- * @throws {BerthError} `exec-failed`; it does not return.
+ * @throws {BerthError} `program-not-started`; it does not return.
  */
 export function become(call: BecomeCall): never {
   let cause: unknown;
@@ -28,7 +28,7 @@ export function become(call: BecomeCall): never {
     cause = thrown;
   }
   throw new BerthError(`${call.file} could not be started`, {
-    code: 'exec-failed',
+    code: 'program-not-started',
     exit: 'unavailable',
     hint: `Look whether ${call.file} is installed and may be run: ls -l ${call.file}.`,
     cause,

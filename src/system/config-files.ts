@@ -32,7 +32,7 @@ const largest = 1024n * 1024n;
  * @param uid The running process's effective UID. The file must be root's or, for a process that is
  *   not root, its own.
  * @throws BerthError `config-missing`, `config-empty`, `config-unreadable`, `config-not-a-file`,
- *   `config-foreign-owner`, `config-writable-by-others`, `config-folder-writable`, `config-too-large`;
+ *   `config-not-owned-by-root`, `config-writable-by-others`, `config-directory-writable`, `config-too-large`;
  *   all with `file`
  */
 export function readConfigFile(path: string, uid: number): ConfigFile {
@@ -75,7 +75,7 @@ export function peekConfigFile(path: string, uid: number): ConfigFile {
 export function isOutsideTheFile(thrown: unknown): boolean {
   return (
     thrown instanceof BerthError &&
-    (thrown.code === 'config-unreadable' || thrown.code === 'config-folder-writable')
+    (thrown.code === 'config-unreadable' || thrown.code === 'config-directory-writable')
   );
 }
 
@@ -158,7 +158,7 @@ function checkWriters(path: string, status: BigIntStats, uid: number): void {
     const owner = uid === 0 ? 'root' : 'root or you';
     const hint = `Run \`chown root ${path}\`, after a look at what it holds.`;
     throw fault(
-      'config-foreign-owner',
+      'config-not-owned-by-root',
       path,
       `belongs to UID ${status.uid}, not to ${owner}`,
       hint,

@@ -15,7 +15,7 @@ const mostLinks = 40;
  * interest as well.
  *
  * @param uid The running process's effective UID.
- * @throws BerthError `config-folder-writable`, with `file` and `folder`
+ * @throws BerthError `config-directory-writable`, with `file` and `folder`
  */
 export function assertFoldersOf(path: string, uid: number): void {
   const names = namesIn(path.startsWith('/') ? path : `${process.cwd()}/${path}`);
@@ -77,7 +77,7 @@ function replaceable(path: string, folder: string, found: string, command: strin
   return new BerthError(
     `${escapeControl(path)} could be replaced by others: ${escapeControl(folder)} ${found}`,
     {
-      code: 'config-folder-writable',
+      code: 'config-directory-writable',
       exit: 'config',
       hint: escapeControl(hint),
       fields: { file: path, folder },

@@ -32,7 +32,7 @@ const maximumBytes = 512 * 1024;
  * discovery document says is where the answer comes from.
  *
  * @throws {BerthError} `issuer-url-not-https`, `issuer-certificate`, `issuer-unreachable`,
- *   `issuer-timeout`, `issuer-answer`. The message names the host and path, never the query or form.
+ *   `issuer-timeout`, `issuer-answer-invalid`. The message names the host and path, never the query or form.
  */
 export const httpsRequest: HttpsClient = async (request) => {
   const url = new URL(request.url);
@@ -118,7 +118,7 @@ function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
 /** The answer came, but is not one that this protocol has. */
 export function badAnswer(url: URL, what: string): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
-    code: 'issuer-answer',
+    code: 'issuer-answer-invalid',
     exit: 'unavailable',
     hint: 'Open the address with curl: is it the identity provider, or a proxy or error page before it?',
   });

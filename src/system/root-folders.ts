@@ -20,7 +20,7 @@ export interface FolderOwner {
  * Makes a folder of root's, mode 0755, and those above it where they are missing. One that is there is
  * taken only where nobody else can put anything into it: what lies below is then root's word.
  *
- * @throws `folder-unsafe`, and errors of the system
+ * @throws `directory-unsafe`, and errors of the system
  */
 export function ensureRootFolder(path: string): void {
   withFolder(path, 0o755, ensureRootFolder, (descriptor, made) => {
@@ -38,7 +38,7 @@ export function ensureRootFolder(path: string): void {
  * open folder, and links are not followed: the user, who can change nothing in the folder above, cannot
  * turn them to another file.
  *
- * @throws `folder-unsafe` where somebody else's stands in its place; errors of the system
+ * @throws `directory-unsafe` where somebody else's stands in its place; errors of the system
  */
 export function ensureUserFolder(path: string, owner: FolderOwner): void {
   withFolder(path, 0o700, ensureRootFolder, (descriptor) => {
@@ -95,7 +95,7 @@ function make(path: string, mode: number): boolean {
 
 function unsafe(path: string, why: string): BerthError {
   return new BerthError(`${path} cannot be used: ${why}`, {
-    code: 'folder-unsafe',
+    code: 'directory-unsafe',
     exit: 'permission',
     hint: 'Look at it with `namei -l`; a folder of root, and all above it, must be writable by root only.',
     fields: { file: path },

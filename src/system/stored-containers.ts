@@ -25,7 +25,7 @@ export const longestStoreList = 4 * 1024 * 1024;
  * leave a process.
  *
  * @param folder The user's own below the storage.
- * @throws `store-unreadable`, `store-broken`
+ * @throws `container-store-unreadable`, `container-store-broken`
  */
 export async function storedContainers(
   folder: string,
@@ -67,7 +67,7 @@ function containerOf(entry: unknown): StoredContainer[] {
 
 function unreadable(path: string, cause: Error): BerthError {
   return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
-    code: 'store-unreadable',
+    code: 'container-store-unreadable',
     exit: 'io',
     hint: `Look at ${path}; podman keeps it.`,
     fields: { file: path },
@@ -79,7 +79,7 @@ function unreadable(path: string, cause: Error): BerthError {
 function broken(path: string, cause: unknown): BerthError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new BerthError(`podman's list of containers is damaged: ${why}`, {
-    code: 'store-broken',
+    code: 'container-store-broken',
     exit: 'io',
     hint: `When the user has no session, as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
     fields: { file: path },

@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { build } from 'esbuild';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { catalogue } from '../../src/error-catalogue/catalogue.ts';
@@ -54,10 +55,7 @@ describe('the catalogue of error codes', () => {
 
   it('has only codes that the programs use', () => {
     const used = new Set(uses.map(({ code }) => code));
-    // `subid-` and the code of a fault, until those codes have the prefix themselves.
-    expect(
-      [...codes].filter((code) => !code.startsWith('subid-')).filter((code) => !used.has(code)),
-    ).toEqual([]);
+    expect([...codes].filter((code) => !used.has(code))).toEqual([]);
   });
 
   it('has the exit status with which the programs throw a code', () => {
@@ -77,4 +75,22 @@ describe('the catalogue of error codes', () => {
     );
     expect(poor).toEqual([]);
   });
+
+  it('is bundled with `berth` only, not with what runs at a login', async () => {
+    const entryPoints = globSync('{hooks,shell}/*.ts', { cwd: root });
+    expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/error-catalogue/catalogue.ts');
+    const others = await bundledWith(entryPoints);
+    expect(others).toContain('src/errors.ts');
+    expect(others.filter((path) => path.startsWith('src/error-catalogue/'))).toEqual([]);
+  });
 });
+
+/** The sources in the bundle of these entries. */
+async function bundledWith(entryPoints: readonly string[]): Promise<string[]> {
+  const { metafile } = await build({
+    ...{ entryPoints: [...entryPoints], absWorkingDir: root, outdir: 'out' },
+    ...{ bundle: true, splitting: true, write: false, metafile: true },
+    ...{ platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
+  });
+  return Object.keys(metafile.inputs);
+}

@@ -38,7 +38,7 @@ type Key = (typeof keys)[number];
  * The settings in a parsed `hook.env`. A site's own variables are let be; one that is nearly a known
  * key gets a warning.
  *
- * @throws BerthError `hook-env-bad-value`, with the file, the line and the key
+ * @throws BerthError `hook-env-value-invalid`, with the file, the line and the key
  */
 export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
   const warnings = [...env.warnings];
@@ -47,7 +47,7 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
   };
   const fail = (key: Key, found: string, hint: string): never => {
     const line = env.lines.get(key) ?? 1;
-    throw configError('hook-env-bad-value', file, `${key} is ${found}`, hint, { line, key });
+    throw configError('hook-env-value-invalid', file, `${key} is ${found}`, hint, { line, key });
   };
   const value = (key: Key): string | undefined => env.values.get(key);
   const filled = (key: Key): string | undefined => (value(key) === '' ? undefined : value(key));
@@ -138,7 +138,7 @@ export function isSecretName(name: string): boolean {
 function flag(key: Key, value: (key: Key) => string | undefined, warn: Warn): boolean {
   const text = value(key) ?? '';
   if (text !== 'true' && text !== 'false' && text !== '') {
-    warn('hook-env-odd-flag', `${key} is neither true nor false, and reads as false`);
+    warn('hook-env-flag-invalid', `${key} is neither true nor false, and reads as false`);
   }
   return text === 'true';
 }

@@ -18,7 +18,7 @@ export type ProfileChoice =
   | { readonly kind: 'profile'; readonly profile: Profile; readonly reason: string }
   | {
       readonly kind: 'refuse';
-      /** `profile-none`, `profile-missing`, or the code of the profile's own error. */
+      /** `profile-not-matched`, `profile-missing`, or the code of the profile's own error. */
       readonly code: ErrorCode;
       readonly reason: string;
       /** Set if a broken profile is the reason. */
@@ -55,7 +55,7 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
       return { kind: 'host-shell', reason: `${because}; ${group} is in host_shell_groups` };
     }
   }
-  return { kind: 'refuse', code: 'profile-none', reason: because };
+  return { kind: 'refuse', code: 'profile-not-matched', reason: because };
 }
 
 function onBackend(choice: ProfileChoice, { backend }: ProfileRule): ProfileChoice {

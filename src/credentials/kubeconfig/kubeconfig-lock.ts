@@ -30,8 +30,8 @@ const toExplain = 500;
  * A kubectl that was killed leaves its lock for ever. It is taken over with a warning when it is
  * older than 30 s by the file server's own clock.
  *
- * @throws `kubeconfig-locked` when the deadline comes first, `read-only`, `not-permitted`,
- *   `disk-full`, `quota-exceeded` when no lock can be made
+ * @throws `kubeconfig-locked` when the deadline comes first, `read-only`, `write-not-permitted`,
+ *   `disk-full`, `disk-quota-exceeded` when no lock can be made
  */
 export async function withKubeconfigLock<T>(
   file: string,

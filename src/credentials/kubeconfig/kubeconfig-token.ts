@@ -10,7 +10,7 @@ import { applySplices } from './yaml-text.ts';
  * only.
  *
  * @param token a JWT, which is plain text to every YAML reader
- * @throws `kubeconfig-invalid`, `kubeconfig-too-large`; `kubeconfig-no-token` where that entry has no
+ * @throws `kubeconfig-invalid`, `kubeconfig-too-large`; `hook-token-not-in-kubeconfig` where that entry has no
  *   token of its own; `kubeconfig-not-editable` where others share its text by an alias
  */
 export function replaceToken(text: string, user: string, token: string, file: string): string {
@@ -21,7 +21,7 @@ export function replaceToken(text: string, user: string, token: string, file: st
   const entry = users[index]?.user;
   if (!isMapping(entry) || typeof entry.token !== 'string') {
     throw new BerthError(`${file}: user ${user} has no token`, {
-      code: 'kubeconfig-no-token',
+      code: 'hook-token-not-in-kubeconfig',
       exit: 'config',
       hint: 'See `kubectl config view --kubeconfig FILE`; `berth token setup --help` makes an entry for the hook.',
       fields: { file },

@@ -23,7 +23,7 @@ export interface ExchangeRequest {
  * the audience of the token it hands in. What comes back is to be verified like any other token.
  *
  * @returns The access token for `audience`; with a refresh token where one was asked for.
- * @throws {BerthError} what `requestTokens` throws; `issuer-refused` when the exchange is not allowed.
+ * @throws {BerthError} what `requestTokens` throws; `issuer-request-refused` when the exchange is not allowed.
  */
 export function exchangeToken(
   endpoint: TokenEndpoint,

@@ -22,7 +22,7 @@ const maximumKeys = 100;
  * Asks an issuer for its endpoints and its public keys: OpenID Connect Discovery 1.0 section 4, then
  * the JWKS of RFC 7517.
  *
- * @throws {BerthError} `issuer-mismatch`, `issuer-answer`, `issuer-unavailable`, `issuer-no-keys`,
+ * @throws {BerthError} `issuer-mismatch`, `issuer-answer-invalid`, `issuer-unavailable`, `issuer-no-keys`,
  *   and what `httpsRequest` throws.
  */
 export async function fetchIssuer(

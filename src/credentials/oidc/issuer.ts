@@ -129,7 +129,7 @@ function renewalFailure(cause: unknown): BerthError {
   if (cause instanceof BerthError) return cause;
   const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
   return new BerthError(`the issuer's keys could not be kept: ${reason}`, {
-    code: 'issuer-state',
+    code: 'issuer-cache-not-written',
     exit: 'io',
     hint: 'Look whether the state folder can be written by root.',
     cause,

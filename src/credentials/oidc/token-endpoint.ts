@@ -34,8 +34,8 @@ export interface TokenSet {
  * public one says its name in the form (RFC 6749 2.3.1, 3.2.1).
  *
  * @throws {BerthError} `refresh-token-refused` (`invalid_grant`), `issuer-client-refused`
- *   (`invalid_client`, `unauthorized_client`), `issuer-refused` (any other OAuth error),
- *   `issuer-unavailable`, `issuer-answer`, and what `httpsRequest` throws. Nothing that was sent as a
+ *   (`invalid_client`, `unauthorized_client`), `issuer-request-refused` (any other OAuth error),
+ *   `issuer-unavailable`, `issuer-answer-invalid`, and what `httpsRequest` throws. Nothing that was sent as a
  *   secret is in a message, even where the provider repeats it.
  */
 export async function requestTokens(
@@ -109,7 +109,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 };
 
 const otherRefusal: Refusal = {
-  code: 'issuer-refused',
+  code: 'issuer-request-refused',
   exit: 'unavailable',
   hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it ask for a refresh token (credentials.own_refresh_token), and does the cluster’s audience need a client scope that must be requested (credentials.exchange_scope)?',
 };

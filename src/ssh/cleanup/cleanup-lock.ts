@@ -13,7 +13,7 @@ import { endedFile, endingLock, type SessionSite } from '../connections/state-pa
  *
  * @param part What `end` removes.
  * @param end Must look for itself at what is left.
- * @throws {BerthError} `folder-unsafe`, `lock-timeout`, the errors of `end`
+ * @throws {BerthError} `directory-unsafe`, `lock-timeout`, the errors of `end`
  */
 export async function endTogether(
   site: Pick<SessionSite, 'run'>,

@@ -36,7 +36,7 @@ const atOnce = 8;
  *
  * @param held Whether a token existed when the cleanup of a connection began: the cleanup of another connection
  *   may have revoked it since. Undefined if called by the reaper.
- * @throws {BerthError} `lock-timeout`, `folder-unsafe`
+ * @throws {BerthError} `lock-timeout`, `directory-unsafe`
  */
 export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
   if (!isDue(site, user, held)) return { removed: 0, failed: [] };
@@ -136,7 +136,7 @@ function tooMany({ namespace, cluster }: PodAccess, looked: number, count: numbe
   return new BerthError(
     `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
     {
-      code: 'pods-too-many',
+      code: 'reap-too-many-pods',
       exit: 'temporary',
       hint: `The next run of berth reap checks others. List them: kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth. Limit pods with a ResourceQuota.`,
     },

@@ -17,7 +17,7 @@ import type { UserSite } from './user-state.ts';
 
 export interface EndedProcesses {
   readonly processes: number;
-  /** `processes-left`, `freezer-failed` */
+  /** `processes-not-killed`, `freezer-failed` */
   readonly failed: readonly BerthError[];
 }
 
@@ -90,7 +90,7 @@ export async function endConnectionProcesses(
 
 function processesLeft(id: string, left: number): BerthError {
   return new BerthError(`${left} processes of connection ${id} survived SIGKILL`, {
-    code: 'processes-left',
+    code: 'processes-not-killed',
     exit: 'temporary',
     hint: '`berth reap` tries again. Processes in state D wait for I/O, often of a hung NFS mount.',
   });

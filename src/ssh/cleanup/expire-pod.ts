@@ -120,7 +120,7 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
     const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
     const swept = await sweepPod(access, name, sweep, signal).catch((thrown: unknown) => {
       // The home may be unavailable, for example: then the next session could not start in the pod either.
-      if (alone && thrown instanceof BerthError && thrown.code === 'pod-not-swept')
+      if (alone && thrown instanceof BerthError && thrown.code === 'pod-cleanup-failed')
         return undefined;
       throw thrown;
     });

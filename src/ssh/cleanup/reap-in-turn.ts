@@ -27,7 +27,7 @@ const mostAtOnce = 1_000;
  * Reaps one user after the other in another process. What a user did to their storage or mounts may block
  * whoever looks at it, even in a system call. That process is then killed, and the next user is handled in a new one.
  *
- * @param turnMs Limit for one user; longer fails with `reap-turn-late`.
+ * @param turnMs Limit for one user; longer fails with `reap-user-timeout`.
  * @param roundMs Limit for all users. Users that are not handled by then are missing from the result.
  */
 export async function* inTurn(
@@ -118,7 +118,7 @@ function turnOf(line: string): Turn | undefined {
 
 function tooLate(uid: number, turnMs: number): BerthError {
   return new BerthError(`cleaning up after UID ${uid} took more than ${turnMs / 1000} s`, {
-    code: 'reap-turn-late',
+    code: 'reap-user-timeout',
     exit: 'temporary',
     hint: `Look for hung mounts or very large directories in the user's runtime directory and storage. The next run handles this user last.`,
     fields: { uid },
@@ -127,7 +127,7 @@ function tooLate(uid: number, turnMs: number): BerthError {
 
 function broken(uid: number): BerthError {
   return new BerthError(`the cleanup process ended while it handled UID ${uid}`, {
-    code: 'reap-turn-broken',
+    code: 'reap-user-crashed',
     exit: 'temporary',
     hint: 'The next run tries again. Look for an OOM kill: journalctl -k.',
     fields: { uid },

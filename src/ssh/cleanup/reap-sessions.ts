@@ -71,7 +71,7 @@ async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promi
   const uids = reapOrder(candidates(site, dryRun), last);
   for await (const { uid, reaped } of inTurn(uids, { turnMs, roundMs }, start)) {
     reached.add(uid);
-    if (reaped.failed.some(({ code }) => code === 'reap-turn-late')) {
+    if (reaped.failed.some(({ code }) => code === 'reap-user-timeout')) {
       late.add(uid);
       // Written at once, in case this process is killed too.
       if (!dryRun) writeRound(site, { ...last, slow: new Set([...last.slow, ...late]) });
@@ -89,9 +89,9 @@ function roundLate(unreached: number): BerthError {
   return new BerthError(
     `cleanup stopped after ${roundMs / 1000} s: users that were not handled: ${unreached}`,
     {
-      code: 'reap-round-late',
+      code: 'reap-timeout',
       exit: 'temporary',
-      hint: 'The next run starts with them. Find slow users: journalctl -u berth-reap | grep reap-turn-late; then look for hung mounts in their storage.',
+      hint: 'The next run starts with them. Find slow users: journalctl -u berth-reap | grep reap-user-timeout; then look for hung mounts in their storage.',
       fields: { unreached },
     },
   );

@@ -37,7 +37,7 @@ export interface Registration {
  * Root works in directories of root on the local disk, and reads nothing that the user wrote.
  *
  * @returns The connection's ID; undefined if sshd has ended by now.
- * @throws {BerthError} `folder-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
+ * @throws {BerthError} `directory-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
 export async function registerConnection(registration: Registration): Promise<string | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;

@@ -31,7 +31,7 @@ const mountTmpfs = ['mount', '--no-mtab', '-t', 'tmpfs', '-o'];
  * The mount is made in the mount namespace of PID 1. Namespaces of sshd's or the reaper's service receive mounts
  * from there, but do not propagate their own.
  *
- * @throws {BerthError} `runtime-directory-not-mounted`, `folder-unsafe`, `lock-timeout`; system errors
+ * @throws {BerthError} `runtime-directory-not-mounted`, `directory-unsafe`, `lock-timeout`; system errors
  */
 export async function mountRunFolder(site: Site, user: User): Promise<void> {
   const { uid, gid } = user;

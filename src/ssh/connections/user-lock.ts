@@ -10,7 +10,7 @@ const foreignStaleMs = 60_000;
  *
  * @param lock A path from `mountLock` or `freezeLock`.
  * @param waitMs How long to wait for another holder.
- * @throws {BerthError} `lock-timeout`, `folder-unsafe`, the errors of `work`
+ * @throws {BerthError} `lock-timeout`, `directory-unsafe`, the errors of `work`
  */
 export async function aloneForUser<T>(
   { run }: Pick<SessionSite, 'run'>,

@@ -23,7 +23,7 @@ export function execFile(
 /**
  * Writes the file, mode 0600, and removes leftovers of earlier logins.
  *
- * @throws {BerthError} `exec-file-failed`
+ * @throws {BerthError} `session-start-file-failed`
  */
 export function writeExecFile({ path, text }: GivenCall['given']): void {
   try {
@@ -36,7 +36,7 @@ export function writeExecFile({ path, text }: GivenCall['given']): void {
     writeFileSync(path, text, { mode: 0o600 });
   } catch (thrown) {
     throw new BerthError(`could not write the session's start file ${path}`, {
-      code: 'exec-file-failed',
+      code: 'session-start-file-failed',
       exit: 'io',
       hint: 'Check whether its file system is full: run df -h and df -i on that directory.',
       cause: thrown,

@@ -17,7 +17,7 @@ export interface BringFiles extends PodPlace {
  * Brings the login node's own programs for file transfer into a pod whose image has none: once, then
  * they are there for as long as the pod.
  *
- * @throws {BerthError} `files-missing`, `files-not-brought`; what `openExec` throws
+ * @throws {BerthError} `transfer-tools-missing`, `transfer-tools-not-copied`; what `openExec` throws
  */
 export async function bringFiles(input: BringFiles): Promise<void> {
   const { program, folder, ...call } = input;
@@ -32,7 +32,7 @@ export async function bringFiles(input: BringFiles): Promise<void> {
   });
   if (exitCode === 0) return;
   throw new BerthError(`bringing ${program} into the pod: exit code ${exitCode}: ${stderr}`, {
-    code: 'files-not-brought',
+    code: 'transfer-tools-not-copied',
     exit: 'unavailable',
     hint: 'The image needs cat, chmod, head, mkdir, mv and tail, or an sftp-server and scp of its own.',
     cause: reason,
@@ -57,7 +57,7 @@ async function filesOf(
   } catch (thrown) {
     if (!isErrno(thrown)) throw thrown;
     throw new BerthError(`the image has no ${program}, and this host has none to bring`, {
-      code: 'files-missing',
+      code: 'transfer-tools-missing',
       exit: 'unavailable',
       hint: 'Have the admin run `berth images files`, or take an image that has it.',
       cause: thrown,

@@ -43,7 +43,7 @@ const aloneMs = 15_000;
  * Whose a process is, is asked after it was seen: a connection is noted before its first process begins, so
  * none of a login that comes meanwhile is taken for a stranger.
  *
- * @throws {BerthError} `pod-not-swept`; `exec-no-pod` and the others of `openExec`, where nothing ran
+ * @throws {BerthError} `pod-cleanup-failed`; `exec-no-pod` and the others of `openExec`, where nothing ran
  */
 export async function sweepPod(
   { server, namespace }: PodAccess,
@@ -73,7 +73,7 @@ export async function sweepPod(
     const { code, message, hint } = asBerthError(thrown, 'sweeping');
     if (thrown instanceof BerthError && code.startsWith('exec-')) throw thrown;
     throw new BerthError(`ending leftover processes in pod ${namespace}/${pod}: ${message}`, {
-      code: 'pod-not-swept',
+      code: 'pod-cleanup-failed',
       exit: 'temporary',
       hint:
         code === 'internal-error'

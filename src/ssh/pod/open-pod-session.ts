@@ -40,7 +40,7 @@ const refusing = ['exec-unauthorized', 'exec-forbidden'];
 const silentMs = 20_000;
 
 /** Reasons behind which may be the end of the pod itself. */
-const maybeLost = ['exec-ended-outside', 'exec-connection-lost', 'exec-failed-in-pod'];
+const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed-in-pod'];
 
 /**
  * A session in the user's pod. Where the pod runs, one request is all: the exec itself. This process

@@ -31,7 +31,7 @@ function accessFile(place: Place, uid: number, cluster: string): string {
   return `${accessFolder(place, uid)}/${encodeURIComponent(cluster)}.json`;
 }
 
-/** Root's own copy, which the user cannot see. @throws `folder-unsafe`, errors of the system */
+/** Root's own copy, which the user cannot see. @throws `directory-unsafe`, errors of the system */
 export function writePodAccess(place: Place, uid: number, access: PodAccess): void {
   ensureRootFolder(accessFolder(place, uid));
   writePrivateFile(accessFile(place, uid, access.cluster), JSON.stringify(access));

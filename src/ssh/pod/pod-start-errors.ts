@@ -24,7 +24,7 @@ const words: Readonly<Record<PodFault, Words>> = {
     message: 'the node of your session had to let it go',
     hint: 'Log in again: it starts on another.',
   },
-  'pod-over-time': {
+  'pod-time-limit': {
     message: 'the time of your session is over',
     hint: 'Log in again for a new one.',
   },

@@ -63,7 +63,7 @@ export async function holdSecret(
   throw new BerthError(
     `creating ${describe(object)}: the deleted one still exists; its finalizers were removed ${attempts} times and are there again`,
     {
-      code: 'session-secret-held',
+      code: 'session-secret-not-deleted',
       exit: 'temporary',
       hint: `Find who writes metadata.finalizers: kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml. The next login tries again.`,
     },

@@ -15,7 +15,7 @@ const patience = 5_000;
 /**
  * Hands a signal to a command that runs in a pod.
  *
- * @throws {BerthError} `signal-not-handed-on`; what `openExec` throws
+ * @throws {BerthError} `signal-not-delivered`; what `openExec` throws
  */
 export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
   const { exitCode, stderr, reason } = await podCommand({
@@ -24,7 +24,7 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
   });
   if (exitCode === 0) return;
   throw new BerthError(`handing ${signal} to the command: exit code ${exitCode}: ${stderr}`, {
-    code: 'signal-not-handed-on',
+    code: 'signal-not-delivered',
     exit: 'temporary',
     hint: 'The session ends by it. The image needs /bin/sh and tr.',
     cause: reason,

@@ -26,7 +26,7 @@ export interface StartPodInput {
  * that will not start is removed, so that the next login begins anew.
  *
  * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
- *   `pod-over-time`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
+ *   `pod-time-limit`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
  *   `pod-namespace-gone`, and the `api-…` errors
  */
 export async function startPod({ access, pod, deadlineMs, onState }: StartPodInput): Promise<void> {

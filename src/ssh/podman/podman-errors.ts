@@ -16,7 +16,7 @@ interface Known {
 const known: readonly Known[] = [
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
-    code: 'runtime-missing',
+    code: 'oci-runtime-missing',
     exit: 'config',
     message: 'sessions cannot be started on this machine: the OCI runtime is missing',
     hint: 'Install crun, or correct `podman.runtime` in ssh.yml.',
@@ -75,7 +75,7 @@ const known: readonly Known[] = [
   {
     pattern:
       /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
-    code: 'container-broken-image',
+    code: 'image-not-runnable',
     exit: 'unavailable',
     message: 'the image of this session cannot be run',
     hint: 'Try to run it with podman run; `berth images check` compares it with its digest.',

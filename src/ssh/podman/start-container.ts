@@ -157,7 +157,7 @@ function assertOwnFolder(host: SessionHost): void {
   const directory = userFolder(host);
   if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
   throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
-    code: 'session-storage-missing',
+    code: 'session-directory-missing',
     exit: 'config',
     hint: `${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
     fields: { file: directory },

@@ -24,7 +24,7 @@ export function fittingGroups(
   const faults: SubordinateFault[] = ranges
     .filter(({ start, count }) => count === 1 && start !== gid && !member.has(start))
     .map(({ start }) => ({
-      code: 'group-left',
+      code: 'subid-former-group',
       message: `${name} may map GID ${start} but is not in that group`,
       user: name,
       uid,
@@ -37,7 +37,7 @@ export function fittingGroups(
   const count = howMany(gid, ranges, wanted);
   if (count < wanted.length)
     faults.push({
-      code: 'groups-do-not-fit',
+      code: 'subid-groups-do-not-fit',
       message: `only ${count} of the ${wanted.length} groups of ${name} fit into a gid_map (${mostLines} lines, ${mostBytes} bytes); left out: ${wanted.slice(count, count + 3).join(', ')}${wanted.length > count + 3 ? ', …' : ''}`,
       user: name,
       uid,

@@ -32,7 +32,7 @@ export function existingFaults(
 function unreadable(file: FileName, { malformed, entries }: SubordinateFile): SubordinateFault[] {
   return [
     ...malformed.map(({ line, text }): SubordinateFault => ({
-      code: 'entry-malformed',
+      code: 'subid-entry-malformed',
       message: `line ${line} of ${file} is not OWNER:START:COUNT and is ignored: ${JSON.stringify(text.slice(0, 60))}`,
       file,
       line,
@@ -41,7 +41,7 @@ function unreadable(file: FileName, { malformed, entries }: SubordinateFile): Su
       .filter((entry) => endOf(entry) > idSpace)
       .map((entry) =>
         of(
-          'entry-beyond-ids',
+          'subid-entry-beyond-ids',
           file,
           entry,
           `${words(entry)} ends after the last ID ${idSpace - 1}`,
@@ -68,7 +68,7 @@ function overlaps(
       const sharedGroup = reaching.count === 1 && entry.count === 1 && file === 'subgid';
       if (!sharedGroup || owner(entry) === owner(reaching))
         faults.push(
-          of('entries-overlap', file, entry, `${words(entry)} overlaps ${words(reaching)}`),
+          of('subid-entries-overlap', file, entry, `${words(entry)} overlaps ${words(reaching)}`),
         );
     }
     if (reaching === undefined || endOf(entry) > endOf(reaching)) reaching = entry;
@@ -91,7 +91,7 @@ function heldIds(
       if (held === undefined || held.id >= endOf(entry)) return [];
       return [
         of(
-          'entry-holds-account',
+          'subid-entry-holds-account',
           file,
           entry,
           `${words(entry)} contains ${held.id}, which is ${held.name}`,

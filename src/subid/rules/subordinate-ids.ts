@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../errors.ts';
 import { endOf, indexRanges, type RangeIndex, shownRange } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import { existingFaults, type OwnedId } from './subordinate-faults.ts';
@@ -47,17 +48,7 @@ export interface SubordinateFault {
   readonly line?: number;
 }
 
-export type FaultCode =
-  | 'uid-below-first'
-  | 'uid-does-not-fit'
-  | 'overlaps-entry'
-  | 'overlaps-account'
-  | 'entries-overlap'
-  | 'entry-holds-account'
-  | 'entry-malformed'
-  | 'entry-beyond-ids'
-  | 'groups-do-not-fit'
-  | 'group-left';
+export type FaultCode = Extract<ErrorCode, `subid-${string}`>;
 
 export interface SubordinatePlan {
   /** Lines to add, in ascending order of UIDs. */
@@ -197,26 +188,26 @@ function problemsOf(
   ];
   if (uid < layout.firstUid)
     return fault(
-      'uid-below-first',
+      'subid-uid-below-first',
       `UID ${uid} (${name}) is below the first UID ${layout.firstUid}`,
     );
   if (endOf(range) > idSpace)
     return fault(
-      'uid-does-not-fit',
+      'subid-uid-does-not-fit',
       `UID ${uid} (${name}) does not fit: with ${layout.size} IDs each, 32 bits end at UID ${highestUid(layout)}`,
     );
   for (const file of files) {
     const entry = entryIndex[file].overlapping(range);
     if (entry !== undefined)
       return fault(
-        'overlaps-entry',
+        'subid-overlaps-entry',
         `the IDs ${shownRange(range)} of ${name} overlap ${shownRange(entry)} of ${entry.owner} in ${file}`,
         { file, ...(entry.line === undefined ? {} : { line: entry.line }) },
       );
     const owned = realIndex[file].overlapping(range);
     if (owned !== undefined)
       return fault(
-        'overlaps-account',
+        'subid-overlaps-account',
         `the IDs ${shownRange(range)} of ${name} contain ${owned.id}, which is ${owned.name}`,
         { file },
       );

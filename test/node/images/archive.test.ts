@@ -70,7 +70,7 @@ describe('berth images pull --from-archive', () => {
     }
     expect(codes).toEqual([
       [69, 'image-digest-wrong'],
-      [78, 'archive-not-wanted'],
+      [78, 'archive-not-in-profiles'],
       [69, 'archive-unreadable'],
     ]);
     expect(existsSync(join(site.store, 'overlay-images/images.json'))).toBe(false);

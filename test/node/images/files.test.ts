@@ -164,7 +164,7 @@ describe('berth images files', () => {
   it('refuses a folder that others can write to', async () => {
     await chmod(folder, 0o777);
     const { exitCode, stderr } = await install();
-    expect([exitCode, stderr]).toEqual([77, expect.stringContaining('[folder-unsafe]')]);
+    expect([exitCode, stderr]).toEqual([77, expect.stringContaining('[directory-unsafe]')]);
   });
 
   it('reads what ldd says on x86 and ARM, with and without a path in front', () => {

@@ -78,7 +78,7 @@ describe('berth images gc', () => {
   it('removes nothing while a profile cannot be read', async () => {
     await site.profiles({ base: kept.digest, old: { image: other.tag, lifetme: 'user' } });
     const { exitCode, stderr } = await site.berth(['gc', '--grace', '0s']);
-    expect([exitCode, stderr]).toEqual([78, expect.stringContaining('[gc-profile-broken]')]);
+    expect([exitCode, stderr]).toEqual([78, expect.stringContaining('[gc-profile-invalid]')]);
     expect(await layers()).toBe(3);
   });
 

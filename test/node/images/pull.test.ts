@@ -102,7 +102,7 @@ describe('berth images pull', () => {
     const missing = await pull(unknown);
     expect([missing.exitCode, missing.stderr]).toEqual([
       69,
-      expect.stringContaining('[image-unknown]'),
+      expect.stringContaining('[image-not-in-registry]'),
     ]);
     await pull();
     await registry.down();

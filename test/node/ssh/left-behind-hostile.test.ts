@@ -141,7 +141,7 @@ describe("what root does at a user's open and close", () => {
       `mv ${storage} ${storage}.kept; ln -s /root/treasure ${storage}`,
     ]);
     await host.ssh('ada', ['true']);
-    expect(await host.log()).toContain('code=folder-unsafe');
+    expect(await host.log()).toContain('code=directory-unsafe');
     const { stdout } = await host.inside(['stat', '-c', '%u %a', '/root/treasure']);
     expect(stdout.toString()).toBe('0 700\n');
     await host.inside(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);

@@ -44,7 +44,7 @@ describe.runIf(isRoot)('subordinate IDs that were applied (as root)', () => {
       };
       await etc.people([member]);
       const applied = await etc.subid('apply', '--groups', '--first-uid', '61000');
-      expect(applied.stderr).toContain('[groups-do-not-fit]');
+      expect(applied.stderr).toContain('[subid-groups-do-not-fit]');
       const lines = (await etc.read('subgid')).trim().split('\n').length;
       const map = 'podman unshare cat /proc/self/gid_map';
       const { stdout, stderr } = await etc.as(member, map);

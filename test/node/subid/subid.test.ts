@@ -61,10 +61,10 @@ describe('berth subid plan', () => {
         add: [{ owner: 'alice', start: 655_360_000, count: 65_536 }],
       },
       folders: { make: [{ uid: 1000 }, { uid: 1001 }], present: 0 },
-      problems: [{ code: 'overlaps-entry', user: 'bob', uid: 1001, file: 'subuid' }],
+      problems: [{ code: 'subid-overlaps-entry', user: 'bob', uid: 1001, file: 'subuid' }],
       warnings: [
-        { code: 'entry-malformed', file: 'subuid', line: 3 },
-        { code: 'entries-overlap', file: 'subuid', line: 2 },
+        { code: 'subid-entry-malformed', file: 'subuid', line: 3 },
+        { code: 'subid-entries-overlap', file: 'subuid', line: 2 },
       ],
       suggestion: { firstUid: 1000, base: 655_491_072, size: 65_536 },
     });

@@ -196,14 +196,14 @@ describe('berth token rotate', () => {
         const { cert, key } = await site.certificates.client('someone', []);
         return { 'client-certificate': cert, 'client-key': key };
       },
-      'token-not-in-kubeconfig',
+      'hook-token-not-in-kubeconfig',
     ],
     [
       'a plugin',
       () => ({ exec: { apiVersion: 'client.authentication.k8s.io/v1', command: '/bin/true' } }),
       'admin-kubeconfig-unsupported',
     ],
-    ['a token that is no JWT', () => ({ token: '0123456789abcdef' }), 'token-not-service-account'],
+    ['a token that is no JWT', () => ({ token: '0123456789abcdef' }), 'hook-token-account-unknown'],
   ] as const)('refuses %s, with what to do', async (_kind, user, code) => {
     const file = parse(await read()) as { users: unknown[] };
     file.users = [{ name: 'hook', user: await user() }];
@@ -270,7 +270,7 @@ describe('berth token setup', () => {
       { input: token, reject: false },
     );
     expect(exitCode).toBe(69);
-    expect(stderr).toContain('[token-does-not-work]');
+    expect(stderr).toContain('[hook-token-rejected]');
     expect(stderr).toContain('takes it for system:serviceaccount:default:default');
     await expect(read()).rejects.toThrow('ENOENT');
   });

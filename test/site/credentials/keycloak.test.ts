@@ -188,7 +188,7 @@ describe("the portal's tokens of a real login", () => {
   it('are refused with what to ask the provider for, when it does not exchange them', async () => {
     const { accessToken } = await login('ondemand');
     const refusal = give({ ...exchanging(), exchangeScope: 'openid' }, { accessToken });
-    await expect(refusal).rejects.toMatchObject({ code: 'issuer-refused' });
+    await expect(refusal).rejects.toMatchObject({ code: 'issuer-request-refused' });
     await expect(refusal).rejects.toThrow('Requested audience not available');
     const wrongSecret = { ...exchanging(), clientSecret: 'wrong' };
     await expect(give(wrongSecret, { accessToken })).rejects.toMatchObject({

@@ -40,9 +40,9 @@ async function nothingChanged(): Promise<void> {
 describe('a directory that gives no whole answer', () => {
   it.each<[string, LdapSection, string, number]>([
     ['is away', { url: 'ldaps://127.0.0.1:1' }, 'ldap-unreachable', 75],
-    ['wants another password', { bind_dn: `cn=nobody,${base}` }, 'ldap-credentials', 78],
+    ['wants another password', { bind_dn: `cn=nobody,${base}` }, 'ldap-credentials-invalid', 78],
     ['has a certificate of somebody else', { ca_file: undefined }, 'ldap-certificate', 78],
-    ['has no such base', { users: { base: `ou=nobody,${base}` } }, 'ldap-no-base', 78],
+    ['has no such base', { users: { base: `ou=nobody,${base}` } }, 'ldap-base-not-found', 78],
     ['finds nobody', { users: { filter: '(uid=nobody)' } }, 'ldap-no-users', 78],
     ['finds no group', { groups: { filter: '(cn=nothing)' } }, 'ldap-no-groups', 78],
     ['is asked with half a filter', { users: { filter: '(uid=a' } }, 'ldap-filter-invalid', 78],
@@ -131,7 +131,9 @@ describe('a directory that gives no whole answer', () => {
 
     const { exitCode, stderr } = await host.sync();
 
-    expect(stderr).toContain('there are 101 users, and last time there were 220 [ldap-too-few]');
+    expect(stderr).toContain(
+      'there are 101 users, and last time there were 220 [ldap-too-few-entries]',
+    );
     expect(exitCode).toBe(69);
     expect(await host.annotations('user-200')).not.toHaveProperty('removed');
 

@@ -67,7 +67,7 @@ describe("each login, by the hook's own token, which the log", () => {
 
     expect(exitCode).toBe(0);
     expect(warnings).toMatchObject([
-      { level: 'warning', code: 'admin-token-ends-soon', cluster: 'prod', user: 'md-tom' },
+      { level: 'warning', code: 'hook-token-ends-soon', cluster: 'prod', user: 'md-tom' },
     ]);
     expect(warnings[0]?.hint).toContain('berth token rotate --cluster prod');
     expect(warnings[0]?.msg).toContain(portal.files.kubeconfig);
@@ -81,7 +81,7 @@ describe("each login, by the hook's own token, which the log", () => {
 
     expect(exitCode).toBe(78);
     expect(stderr).toContain('code=api-unauthorized');
-    expect(warnings).toMatchObject([{ level: 'warning', code: 'admin-token-expired' }]);
+    expect(warnings).toMatchObject([{ level: 'warning', code: 'hook-token-expired' }]);
     expect(warnings[0]?.hint).toContain('berth token setup --cluster prod');
     expect(stderr).not.toContain('eyJ');
   });

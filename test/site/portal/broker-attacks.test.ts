@@ -96,7 +96,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     try {
       expect(await foreign()).toMatchObject({
         error: {
-          code: 'broker-socket',
+          code: 'broker-socket-mismatch',
           message: `UID ${attacker} connected to another unit than its own socket: 'berth-broker@${victim}.socket'`,
         },
       });
@@ -107,11 +107,13 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
 
   it('is not given to root either, nor to whom the kernel does not name', async () => {
     expect(await answer(victim, (argv) => host.enter(argv))).toMatchObject({
-      error: { code: 'broker-socket' },
+      error: { code: 'broker-socket-mismatch' },
     });
     // Of a process outside of its PID namespace systemd says `NUMBER-unknown`.
     const outside = (argv: string[]) => host.as(victim, argv).filter((word) => word !== '--pid');
-    expect(await answer(victim, outside)).toMatchObject({ error: { code: 'broker-caller' } });
+    expect(await answer(victim, outside)).toMatchObject({
+      error: { code: 'broker-caller-unknown' },
+    });
   });
 });
 

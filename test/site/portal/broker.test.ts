@@ -261,24 +261,24 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
   });
 
   it.each<[string, string | Buffer, string]>([
-    ['nothing', '', 'broker-request'],
-    ['half a line', '{"cluster":"te', 'broker-request'],
-    ['an empty line', '\n', 'broker-request'],
-    ['no JSON', 'GET / HTTP/1.1\r\n\r\n', 'broker-request'],
-    ['null', 'null\n', 'broker-request'],
-    ['a number for a name', '{"cluster":1}\n', 'broker-request'],
-    ['a path', '{"cluster":"../61002/test"}\n', 'cluster-name'],
-    ['a NUL', '{"cluster":"test\\u0000"}\n', 'cluster-name'],
+    ['nothing', '', 'broker-request-invalid'],
+    ['half a line', '{"cluster":"te', 'broker-request-invalid'],
+    ['an empty line', '\n', 'broker-request-invalid'],
+    ['no JSON', 'GET / HTTP/1.1\r\n\r\n', 'broker-request-invalid'],
+    ['null', 'null\n', 'broker-request-invalid'],
+    ['a number for a name', '{"cluster":1}\n', 'broker-request-invalid'],
+    ['a path', '{"cluster":"../61002/test"}\n', 'cluster-name-invalid'],
+    ['a NUL', '{"cluster":"test\\u0000"}\n', 'cluster-name-invalid'],
     ['a cluster without a login', '{"cluster":"other"}\n', 'credential-missing'],
-    ['more than a line', Buffer.alloc(5_000, 'a'), 'broker-request'],
-    ['random bytes', Buffer.from([0xff, 0xfe, 0x00, 0x0a]), 'broker-request'],
+    ['more than a line', Buffer.alloc(5_000, 'a'), 'broker-request-invalid'],
+    ['random bytes', Buffer.from([0xff, 0xfe, 0x00, 0x0a]), 'broker-request-invalid'],
   ])('answers %s with an error', async (_, text, code) => {
     expect(await say(61_001, text)).toMatchObject({ error: { code } });
   });
 
   it('does not wait for ever for one that says nothing', async () => {
     const began = performance.now();
-    expect(await say(61_001, '{', false)).toMatchObject({ error: { code: 'broker-silence' } });
+    expect(await say(61_001, '{', false)).toMatchObject({ error: { code: 'broker-no-request' } });
     expect(performance.now() - began).toBeLessThan(9_000);
   }, 15_000);
 

@@ -110,9 +110,7 @@ describe('a cluster that Cluster API made', () => {
     const { exitCode, stderr } = await portal.prePun(name);
 
     expect(exitCode).toBe(78);
-    expect(errorLines(stderr)).toMatchObject([
-      { code: 'admin-token-missing', cluster: 'research' },
-    ]);
+    expect(errorLines(stderr)).toMatchObject([{ code: 'hook-token-missing', cluster: 'research' }]);
     expect(stderr).toMatch(/hint="Run: berth token setup --cluster research;/);
     expect(await cluster.get('namespace', namespace)).toBeUndefined();
     const plan = await portal.berth('plan', '--user', name);
@@ -206,7 +204,7 @@ describe('a cluster that Cluster API made', () => {
   it('without a token of the hook has none made by the timer: whose it would be is not said', async () => {
     const { exitCode, stderr } = await portal.berth('token', 'rotate');
     expect(exitCode).toBe(78);
-    expect(stderr).toContain('[admin-token-missing]');
+    expect(stderr).toContain('[hook-token-missing]');
     expect(stderr).toContain('next: Run: berth token setup --cluster research');
   });
 

@@ -104,8 +104,8 @@ describe('of several clusters', () => {
       dead: 'api-unreachable',
       silent: 'api-deadline',
       forged: 'api-certificate',
-      mistyped: 'cluster-bad-value',
-      broken: 'config-broken-yaml',
+      mistyped: 'cluster-value-invalid',
+      broken: 'config-yaml-invalid',
     };
     for (const [name, code] of Object.entries(codes))
       expect(linesOf(stderr, name)).toMatch(

@@ -193,6 +193,6 @@ async function expectRefused(user: string, namespace: string): Promise<void> {
   const { exitCode, stderr } = await unguarded.prePun(user);
 
   expect(exitCode).toBe(77);
-  expect(stderr).toContain('code=namespace-not-ours');
+  expect(stderr).toContain('code=namespace-owner-unknown');
   expect(await cluster.dump(namespace)).toEqual(before);
 }

@@ -70,7 +70,7 @@ describe('what nginx_stage drops of a login, or makes one long line of', () => {
     expect(exitCode).not.toBe(0);
     const said = stderr.split('\n').filter((line) => /^level=(?:warning|error)/.test(line));
     expect(said.map((line) => /code=(\S+)/.exec(line)?.[1]).sort()).toEqual([
-      'cluster-bad-value',
+      'cluster-value-invalid',
       'refresh-token-missing',
     ]);
     expect(lines.map((line) => line.replace(/^.*? berth: /, '')).sort()).toEqual(said.sort());

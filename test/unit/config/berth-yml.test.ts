@@ -174,13 +174,13 @@ describe('berth.yml', () => {
 
   it('names the line of broken YAML, and nothing of what stands there', () => {
     const error = refusal('deadline: 10s\nclient: "hunter2\n');
-    expect(error).toMatchObject({ code: 'config-broken-yaml', exitCode: 78, fields: { file } });
+    expect(error).toMatchObject({ code: 'config-yaml-invalid', exitCode: 78, fields: { file } });
     expect(error.fields.line).toBeGreaterThan(1);
     expect(`${error.message}${error.hint}`).not.toContain('hunter2');
   });
 
   it('refuses a key that is there twice', () => {
-    expect(refusal('deadline: 1s\ndeadline: 2s').code).toBe('config-broken-yaml');
+    expect(refusal('deadline: 1s\ndeadline: 2s').code).toBe('config-yaml-invalid');
   });
 
   it('refuses a file that unfolds without end', () => {
@@ -189,6 +189,6 @@ describe('berth.yml', () => {
       const alias = `*a${level - 1}`;
       bomb.push(`a${level}: &a${level} [${Array(9).fill(alias).join(', ')}]`);
     }
-    expect(refusal(bomb.join('\n')).code).toBe('config-broken-yaml');
+    expect(refusal(bomb.join('\n')).code).toBe('config-yaml-invalid');
   });
 });

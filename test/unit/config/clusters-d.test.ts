@@ -91,7 +91,7 @@ v2:
       const cluster = read(job(`config_file: "${text}"`));
       expect(cluster?.kubeconfig.file).toBeUndefined();
       expect(cluster?.configFileError).toMatchObject({
-        code: 'cluster-bad-value',
+        code: 'cluster-value-invalid',
         exit: 'config',
         message: expect.stringContaining(`v2.job.config_file ${why}`) as string,
         fields: { cluster: 'prod', file },
@@ -137,7 +137,7 @@ v2:
     const fields = { file, cluster: 'prod' };
     expect(() => read(text)).toThrow(
       expect.objectContaining({
-        code: 'cluster-bad-value',
+        code: 'cluster-value-invalid',
         exit: 'config',
         fields: expect.objectContaining(fields) as unknown,
       }),

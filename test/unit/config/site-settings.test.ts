@@ -50,7 +50,7 @@ describe('the settings of a site', () => {
   it('refuse a cluster whose config_file leads out of the home, where Berth is to write it', () => {
     const clusters = { prod: `${oidc}, config_file: ~/../x`, ours: `${oidc}, config_file: ~/x` };
     const { settings, broken } = site({ clusters });
-    expect(broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-bad-value' } }]);
+    expect(broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-value-invalid' } }]);
     expect(settings.clusters).toMatchObject([{ name: 'ours', kubeconfig: { file: 'x' } }]);
     const berth = 'defaults: {credentials: {mode: none}}';
     expect(site({ clusters, berth }).broken).toEqual([]);
@@ -133,7 +133,7 @@ describe('the settings of a site', () => {
       { berth: of('exchange: false') },
       { hookEnv: open, berth: of('audience: k8s') },
     ])
-      expect(site(input).broken).toMatchObject([{ error: { code: 'credentials-contradict' } }]);
+      expect(site(input).broken).toMatchObject([{ error: { code: 'credentials-contradictory' } }]);
   });
 
   it('let null take away what hook.env or the defaults gave', () => {

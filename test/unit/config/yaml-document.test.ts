@@ -21,7 +21,7 @@ describe('a YAML file of ours that cannot be read', () => {
     const [line, column] = place.split(':').map(Number);
     expect(() => parseYaml(text, file, 'core')).toThrow(
       expect.objectContaining({
-        code: 'config-broken-yaml',
+        code: 'config-yaml-invalid',
         message: expect.stringContaining(`${file}:${place}: broken YAML: ${message}`) as string,
         fields: { file, line, column },
       }) as Error,

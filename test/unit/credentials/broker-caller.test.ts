@@ -30,7 +30,9 @@ describe('the instance by which systemd names a connection', () => {
     ['a UID with a sign', '0-4711--1'],
     ['the same UID in other words', '0-4711-01000'],
   ])('is refused where it does not name a user: %s', async (_, instance) => {
-    await expect(brokerCaller(instance, own)).rejects.toMatchObject({ code: 'broker-caller' });
+    await expect(brokerCaller(instance, own)).rejects.toMatchObject({
+      code: 'broker-caller-unknown',
+    });
   });
 
   it.each([
@@ -40,7 +42,7 @@ describe('the instance by which systemd names a connection', () => {
     ['something else', 'sshd.socket'],
   ])('is refused at the socket of %s', async (_, socket) => {
     await expect(brokerCaller('0-4711-1000', by(socket))).rejects.toMatchObject({
-      code: 'broker-socket',
+      code: 'broker-socket-mismatch',
     });
   });
 

@@ -158,19 +158,23 @@ describe('kubectl asks for a credential', () => {
     [
       'it is half a file',
       async () => (await given(), writeFile(cacheFile(), '{"vers')),
-      'credential-cache-broken',
+      'credential-cache-invalid',
     ],
     [
       'it is a list',
       async () => (await given(), writeFile(cacheFile(), '[]')),
-      'credential-cache-broken',
+      'credential-cache-invalid',
     ],
     [
       'it is null',
       async () => (await given(), writeFile(cacheFile(), 'null')),
-      'credential-cache-broken',
+      'credential-cache-invalid',
     ],
-    ['its token would break a header', () => given({ token: 'a\r\nb' }), 'credential-cache-broken'],
+    [
+      'its token would break a header',
+      () => given({ token: 'a\r\nb' }),
+      'credential-cache-invalid',
+    ],
     ['it is huge', () => given({ token: 'a'.repeat(300_000) }), 'private-file-too-large'],
     [
       'it has ended and cannot be renewed',

@@ -48,7 +48,7 @@ describe('the owner of a namespace', () => {
   ])('is unknown where %s', (_, live, bindings) => {
     expect(ownership('a-b', live, bindings)).toMatchObject({
       verdict: 'refused',
-      error: { code: 'namespace-not-ours' },
+      error: { code: 'namespace-owner-unknown' },
     });
   });
 });

@@ -80,7 +80,7 @@ describe('the configuration of a site', () => {
     const loaded = await load();
     expect(names(loaded)).toEqual(['prod']);
     expect(loaded.broken.map((one) => [one.cluster, one.error.code])).toEqual([
-      ['broken', 'config-broken-yaml'],
+      ['broken', 'config-yaml-invalid'],
       ['dir', 'config-not-a-file'],
       ['empty', 'config-empty'],
       ['latin1', 'config-not-utf8'],
@@ -92,7 +92,9 @@ describe('the configuration of a site', () => {
     put('clusters.d/prod.yaml', cluster('managed'));
     const loaded = await load();
     expect(names(loaded)).toEqual(['prod']);
-    expect(loaded.broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-twice' } }]);
+    expect(loaded.broken).toMatchObject([
+      { cluster: 'prod', error: { code: 'cluster-duplicate' } },
+    ]);
   });
 
   it.each([
@@ -152,7 +154,7 @@ describe('settings kept for the next login', () => {
     const inode = statSync(cacheFile()).ino;
     const second = await load(cached);
     expect(second).toEqual(first);
-    expect(second.broken[0]?.error).toMatchObject({ code: 'config-broken-yaml', exitCode: 78 });
+    expect(second.broken[0]?.error).toMatchObject({ code: 'config-yaml-invalid', exitCode: 78 });
     expect(Object.isFrozen(second.settings.clusters[0]?.credentials)).toBe(true);
     expect(statSync(cacheFile()).ino, 'nothing was written again').toBe(inode);
 
@@ -218,7 +220,7 @@ describe('settings kept for the next login', () => {
     };
     chmodSync(at('secrets'), 0o777);
     const { broken } = await load(cached);
-    expect(broken.map(({ error }) => error.code)).toEqual(['config-folder-writable']);
+    expect(broken.map(({ error }) => error.code)).toEqual(['config-directory-writable']);
     chmodSync(at('secrets'), 0o755);
     expect(await secret()).toBe('from-file');
   });

@@ -99,9 +99,9 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
       Object.fromEntries([...settings.broken].map(([name, { error }]) => [name, error.code])),
     ).toEqual({
       'Bad Name': 'profile-name-invalid',
-      broken: 'config-broken-yaml',
+      broken: 'config-yaml-invalid',
       dangling: 'config-missing',
-      eves: 'config-foreign-owner',
+      eves: 'config-not-owned-by-root',
       folder: 'config-not-a-file',
       gone: 'profile-missing',
       gpu: 'profile-invalid',
@@ -116,11 +116,11 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     ['ssh.yml', (): void => rmSync(at('ssh.yml')), 'config-missing'],
     ['ssh.yml', (): void => chmodSync(at('ssh.yml'), 0o664), 'config-writable-by-others'],
     ['ssh.yml', (): void => chmodSync(at('ssh.yml'), 0o640), 'config-not-world-readable'],
-    ['ssh.yml', (): void => chownSync(at('ssh.yml'), nobody, 0), 'config-foreign-owner'],
-    ['ssh.yml', (): void => put('ssh.yml', 'rules: [\n'), 'config-broken-yaml'],
+    ['ssh.yml', (): void => chownSync(at('ssh.yml'), nobody, 0), 'config-not-owned-by-root'],
+    ['ssh.yml', (): void => put('ssh.yml', 'rules: [\n'), 'config-yaml-invalid'],
     ['ssh.yml', (): void => put('ssh.yml', 'rule: []\n'), 'ssh-yml-invalid'],
     ['the folder', (): void => chmodSync(at('profiles'), 0o777), 'config-writable-by-others'],
-    ['the folder', (): void => chownSync(at('profiles'), nobody, 0), 'config-foreign-owner'],
+    ['the folder', (): void => chownSync(at('profiles'), nobody, 0), 'config-not-owned-by-root'],
     ['the folder', (): void => rmSync(at('profiles'), { recursive: true }), 'config-missing'],
   ])('are none at all when %s is at fault: %#', async (_what, damage, code) => {
     await compile();

@@ -71,7 +71,9 @@ describe('a configuration file', () => {
 
   it.skipIf(!root)('is refused when somebody else owns it (needs root)', () => {
     chownSync(file, 65534, 0);
-    expect(() => readConfigFile(file, 0)).toThrow(refused('config-foreign-owner', /chown root/));
+    expect(() => readConfigFile(file, 0)).toThrow(
+      refused('config-not-owned-by-root', /chown root/),
+    );
   });
 
   it('is refused when it is a directory', () => {

@@ -29,7 +29,7 @@ afterEach(() => rmSync(top, { recursive: true }));
 
 const refused = (folder: string, hint: RegExp): unknown =>
   expect.objectContaining({
-    code: 'config-folder-writable',
+    code: 'config-directory-writable',
     exit: 'config',
     fields: { file, folder },
     hint: expect.stringMatching(hint) as unknown,
@@ -58,7 +58,7 @@ describe('the folders above a configuration file', () => {
   it('of a directory of configuration likewise', () => {
     chmodSync(etc, 0o777);
     expect(() => readConfigDirectory(join(etc, 'berth'), uid)).toThrow(
-      expect.objectContaining({ code: 'config-folder-writable' }),
+      expect.objectContaining({ code: 'config-directory-writable' }),
     );
   });
 

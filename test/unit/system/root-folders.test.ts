@@ -17,7 +17,7 @@ describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
     const { uid, gid, mode } = await lstat(path);
     return { uid, gid, mode: (mode & 0o7777).toString(8) };
   };
-  const unsafe = expect.objectContaining({ code: 'folder-unsafe' }) as unknown;
+  const unsafe = expect.objectContaining({ code: 'directory-unsafe' }) as unknown;
   const thrown = (work: () => void): unknown => {
     try {
       work();

@@ -38,7 +38,7 @@ const patience = 30_000;
  * Opens the stream of a remote command: the command may run from here on.
  *
  * @throws {BerthError} `exec-unreachable`, `exec-certificate`, `exec-unauthorized`, `exec-forbidden`,
- *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-words`
+ *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-not-utf8`
  */
 export async function openExec(input: OpenExec): Promise<OpenedExec> {
   const { server, target, signal, protocols } = input;

@@ -45,7 +45,7 @@ export class PodDialogue {
 
   /**
    * @returns The lines before the dot.
-   * @throws {BerthError} `pod-dialogue-ended`; why the exec ended, or what `openExec` throws
+   * @throws {BerthError} `pod-shell-ended`; why the exec ended, or what `openExec` throws
    */
   async ask(line: string): Promise<readonly string[]> {
     this.#input.push(Buffer.from(`${line}\n`));
@@ -81,7 +81,7 @@ export class PodDialogue {
   #ended({ exitCode }: ExecOutcome): BerthError {
     const said = escapeControl(this.#complaint.trim().slice(0, longestComplaint));
     return new BerthError(`the shell in the pod ended with exit code ${exitCode}: ${said}`, {
-      code: 'pod-dialogue-ended',
+      code: 'pod-shell-ended',
       exit: 'temporary',
       hint: 'The image needs /bin/sh and tr.',
     });
@@ -102,7 +102,7 @@ function output(take: (bytes: Buffer) => void): OwnOutput {
 
 function tooLong(): BerthError {
   return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
-    code: 'pod-dialogue-endless',
+    code: 'pod-shell-output-too-long',
     exit: 'temporary',
     hint: 'A process of the user may be imitating it: delete the pod with kubectl.',
   });

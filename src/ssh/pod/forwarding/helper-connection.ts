@@ -115,11 +115,11 @@ function endOf({ exitCode, reason }: ExecOutcome, complaint: string): BridgeEnd 
 }
 
 /** Behind which is no network that comes back. */
-const faults = ['bridge-protocol', 'exec-protocol', 'internal-error'];
+const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
 
 function stopped(): BerthError {
   return new BerthError('the bridge was ended from this side', {
-    code: 'bridge-stopped',
+    code: 'forwarding-stopped',
     exit: 'temporary',
     hint: 'The session it belongs to is over.',
   });

@@ -36,7 +36,7 @@ export type PodState =
   | { readonly kind: 'failed'; readonly code: PodFault; readonly detail: string };
 
 export type PodFault =
-  'pod-image' | 'pod-configuration' | 'pod-evicted' | 'pod-over-time' | 'pod-ended';
+  'pod-image' | 'pod-configuration' | 'pod-evicted' | 'pod-time-limit' | 'pod-ended';
 
 /** Reasons of the kubelet after which waiting longer changes nothing (pkg/kubelet/images, container). */
 const hopeless: Readonly<Record<string, PodFault | undefined>> = {
@@ -91,5 +91,5 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
 function endCode(reason: string | undefined): PodFault {
   if (reason === 'Evicted' || reason === 'Preempting' || reason === 'NodeShutdown')
     return 'pod-evicted';
-  return reason === 'DeadlineExceeded' ? 'pod-over-time' : 'pod-ended';
+  return reason === 'DeadlineExceeded' ? 'pod-time-limit' : 'pod-ended';
 }

@@ -12,7 +12,7 @@ describe('a session on a host whose PAM does not run the hook', () => {
 
   it('has no folder for containers', async () => {
     const { code, line } = await refusal(host, 'ada');
-    expect(code).toBe('session-storage-missing');
+    expect(code).toBe('session-directory-missing');
     expect(line).toContain('/var/lib/berth-ssh/users/');
   });
 

@@ -34,7 +34,7 @@ describe('a session that cannot start', () => {
   it('the OCI runtime missing', async () => {
     await settings({ podman: { ...podman, runtime: '/usr/bin/no-crun' } });
     const { code, story } = await refusal(host, 'ada');
-    expect(code).toBe('runtime-missing');
+    expect(code).toBe('oci-runtime-missing');
     expect(story).toContain('no-crun');
   });
 
@@ -82,9 +82,9 @@ describe('a session that cannot start', () => {
     );
     for (const image of ['localhost/empty:1', 'localhost/arm:1']) {
       await profile({ image });
-      expect((await refusal(host, 'ada')).code, image).toBe('container-broken-image');
+      expect((await refusal(host, 'ada')).code, image).toBe('image-not-runnable');
       await profile({ image, shell: '/bin/bash' });
-      expect((await refusal(host, 'ada')).code, image).toBe('container-broken-image');
+      expect((await refusal(host, 'ada')).code, image).toBe('image-not-runnable');
     }
   });
 
@@ -155,7 +155,7 @@ describe('a session that cannot start', () => {
   it('settings that are no YAML', async () => {
     await put(host, '/etc/berth/ssh.yml', 'rules: [}\n');
     const { code, story } = await refusal(host, 'ada');
-    expect(code).toBe('config-broken-yaml');
+    expect(code).toBe('config-yaml-invalid');
     expect(story).toContain('/etc/berth/ssh.yml');
   });
 

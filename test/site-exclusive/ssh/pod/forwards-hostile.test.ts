@@ -95,7 +95,7 @@ time.sleep(3)`;
     session.client.stdin?.write('\n');
     await session.says('done');
     await poured;
-    await said(/bridge-protocol/);
+    await said(/forwarding-protocol/);
     expect(await peak()).toBeLessThan(most);
     expect(session.client.exitCode).toBe(null);
   });

@@ -50,7 +50,7 @@ describe('an image that has no sftp-server and no scp', () => {
   it('says so, where the login node has none to bring', async () => {
     const { exitCode, stderr } = await client('scp', ['-O', there, 'pod-tess@127.0.0.1:none']);
     expect(exitCode).not.toBe(0);
-    expect(stderr).toContain('[files-missing, session ');
+    expect(stderr).toContain('[transfer-tools-missing, session ');
     expect(stderr).toContain('send this line to the admins');
     // sshd shows nothing of what a subsystem says on standard error; syslog has it.
     expect((await sftp('none')).exitCode).not.toBe(0);

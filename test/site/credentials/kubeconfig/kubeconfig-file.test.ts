@@ -233,7 +233,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
   it('stays as it was where its folder is read-only', async () => {
     await home.put(mine);
     await chmod(join(home.config, '..'), 0o500);
-    await expect(update()).rejects.toMatchObject({ code: 'not-permitted', exitCode: 77 });
+    await expect(update()).rejects.toMatchObject({ code: 'write-not-permitted', exitCode: 77 });
     expect(await readFile(home.config, 'utf8')).toBe(mine);
   });
 
@@ -283,7 +283,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       execFileSync('mount', ['-o', 'remount,rw', home.user.home]);
       await rm(home.config);
       execFileSync('mount', ['-o', 'remount,ro', home.user.home]);
-      await expect(update()).rejects.toMatchObject({ code: 'read-only' });
+      await expect(update()).rejects.toMatchObject({ code: 'file-system-read-only' });
     });
   });
 });

@@ -63,7 +63,7 @@ describe('what an API server answers costs the login nothing but its own part', 
   it.each([
     {
       what: 'a web page of a proxy with status 200',
-      code: 'api-garbled',
+      code: 'api-answer-invalid',
       exit: 69,
       says: 'not the JSON object',
       spoil: page(200),
@@ -91,7 +91,7 @@ describe('what an API server answers costs the login nothing but its own part', 
     },
     {
       what: 'half a body that looks like the end',
-      code: 'api-garbled',
+      code: 'api-answer-invalid',
       exit: 69,
       says: 'not the JSON object',
       spoil: half(({ stream }) => void stream.end()),

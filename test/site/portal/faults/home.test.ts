@@ -109,7 +109,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
     },
     {
       what: 'a read-only folder',
-      code: 'not-permitted',
+      code: 'write-not-permitted',
       exit: 77,
       arrange: async () => {
         await own(config, write);
@@ -127,7 +127,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
     },
     {
       what: 'a file system that is read-only',
-      code: 'read-only',
+      code: 'file-system-read-only',
       exit: 74,
       arrange: async () => {
         await mounts.tmpfs(account, '1m');
@@ -221,7 +221,7 @@ describe('a home that hangs', () => {
     expect(
       errors.map(({ code }) => code),
       stderr,
-    ).toContain('deadline');
+    ).toContain('deadline-exceeded');
     expect(exitCode).toBe(75);
     expect(stderr).toContain('msg="namespace created"');
     expect(took).toBeGreaterThan(2_500);

@@ -57,7 +57,7 @@ USE_JOB_POD_REAPER=true
     ['CLIENT_SECRT=x', 'hook-env-unknown-key'],
     ['NAMESPACE_PREFX=user-', 'hook-env-unknown-key'],
     ['CLIENT_ID=changeme', 'hook-env-example-value'],
-    ['USE_JOB_POD_REAPER=yes', 'hook-env-odd-flag'],
+    ['USE_JOB_POD_REAPER=yes', 'hook-env-flag-invalid'],
     ['NAMESPACE_PREFIX=$SITE_PREFIX', 'hook-env-unset-reference'],
     ['NAMESPACE_PREFIX="user-"\r', 'hook-env-carriage-return'],
   ])('warn for %j: %s', (text, code) => expect(codes(text)).toEqual([code]));
@@ -72,7 +72,7 @@ USE_JOB_POD_REAPER=true
   ])('refuse %j at its line', (text, message) => {
     expect(() => read(text)).toThrow(`${file}:2: ${message}`);
     expect(() => read(text)).toThrow(
-      expect.objectContaining({ code: 'hook-env-bad-value', exitCode: 78 }),
+      expect.objectContaining({ code: 'hook-env-value-invalid', exitCode: 78 }),
     );
   });
 

@@ -95,7 +95,7 @@ describe('--profile', () => {
 
   it('leaves those to the rules who are not in the profile’s groups', () => {
     expect(choice(settings, { wanted: 'staff' })).toBe('profile all');
-    expect(choice(settings, { wanted: 'staff', groups: [] })).toBe('refuse profile-none');
+    expect(choice(settings, { wanted: 'staff', groups: [] })).toBe('refuse profile-not-matched');
     expect(chooseProfile(settings, { ...eve, wanted: 'staff', groups: [] }).reason).toBe(
       'not in the groups of staff, and no rule matches: rule 1 is for group users',
     );
@@ -109,8 +109,8 @@ describe('--profile', () => {
 
 describe('whom no rule matches', () => {
   it('is refused', () => {
-    expect(choice(site({}, {}))).toBe('refuse profile-none');
-    expect(choice(site({ host_shell_groups: ['gpu'] }, {}))).toBe('refuse profile-none');
+    expect(choice(site({}, {}))).toBe('refuse profile-not-matched');
+    expect(choice(site({ host_shell_groups: ['gpu'] }, {}))).toBe('refuse profile-not-matched');
   });
 
   it('is told for whom the rules are, of the first five', () => {
@@ -130,7 +130,7 @@ describe('whom no rule matches', () => {
 
   it('gets the host’s shell where the site says so, and the group is named', () => {
     const settings = site({ otherwise: 'host-shell', host_shell_groups: ['wheel'] }, {});
-    expect(choice(settings)).toBe('refuse profile-none');
+    expect(choice(settings)).toBe('refuse profile-not-matched');
     expect(choice(settings, { groups: ['wheel'] })).toBe('host-shell');
   });
 });

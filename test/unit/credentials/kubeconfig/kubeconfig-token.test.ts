@@ -65,7 +65,7 @@ describe('the token of one user entry', () => {
 
   it('is refused where the entry has none', () => {
     expect(() => replaceToken('users:\n- name: hook\n  user: {}\n', 'hook', newToken, 'f')).toThrow(
-      expect.objectContaining({ code: 'kubeconfig-no-token' }) as Error,
+      expect.objectContaining({ code: 'hook-token-not-in-kubeconfig' }) as Error,
     );
   });
 

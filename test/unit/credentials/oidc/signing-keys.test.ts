@@ -140,18 +140,26 @@ describe('an issuer that cannot be trusted or understood', () => {
     [
       'has a token endpoint without TLS',
       () => json({ issuer: provider.issuer, token_endpoint: 'http://x/', jwks_uri: 'https://x/' }),
-      'issuer-answer',
+      'issuer-answer-invalid',
     ],
     [
       'has keys without TLS',
       () => json({ issuer: provider.issuer, token_endpoint: 'https://x/', jwks_uri: 'file:///x' }),
-      'issuer-answer',
+      'issuer-answer-invalid',
     ],
-    ['answers 404', () => ({ status: 404, body: '{}' }), 'issuer-answer'],
+    ['answers 404', () => ({ status: 404, body: '{}' }), 'issuer-answer-invalid'],
     ['answers 500', down, 'issuer-unavailable'],
-    ['answers a page', () => ({ status: 200, type: 'text/html', body: '<p>' }), 'issuer-answer'],
-    ['answers half a document', () => ({ status: 200, body: '{"issuer":' }), 'issuer-answer'],
-    ['answers a list', () => ({ status: 200, body: '[]' }), 'issuer-answer'],
+    [
+      'answers a page',
+      () => ({ status: 200, type: 'text/html', body: '<p>' }),
+      'issuer-answer-invalid',
+    ],
+    [
+      'answers half a document',
+      () => ({ status: 200, body: '{"issuer":' }),
+      'issuer-answer-invalid',
+    ],
+    ['answers a list', () => ({ status: 200, body: '[]' }), 'issuer-answer-invalid'],
     [
       'sends more than any document has',
       () => {
@@ -162,7 +170,7 @@ describe('an issuer that cannot be trusted or understood', () => {
         const body = JSON.stringify({ issuer: provider.issuer, ...endpoints }).padEnd(600_000);
         return { status: 200, body };
       },
-      'issuer-answer',
+      'issuer-answer-invalid',
     ],
   ])('is refused when it %s', async (_, answer, code) => {
     provider.intercept = (path) => (path === discovery ? answer() : undefined);

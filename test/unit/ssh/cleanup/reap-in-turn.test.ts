@@ -21,11 +21,11 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
   expect(seen).toEqual([
     [1, []],
-    [2, ['reap-turn-late']],
+    [2, ['reap-user-timeout']],
     [3, []],
-    [4, ['reap-turn-broken']],
+    [4, ['reap-user-crashed']],
     [5, []],
-    [6, ['reap-turn-broken']],
+    [6, ['reap-user-crashed']],
     [7, []],
   ]);
 });

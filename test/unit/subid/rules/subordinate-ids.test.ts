@@ -132,7 +132,7 @@ describe('a user without room', () => {
     const many = user('many', 66_527);
     const found = plan([alice, last, many]);
     expect(found.add.subuid.map(({ owner }) => owner)).toEqual(['alice', 'last']);
-    expect(codes(found.problems)).toEqual(['uid-does-not-fit']);
+    expect(codes(found.problems)).toEqual(['subid-uid-does-not-fit']);
     expect(found.problems[0]?.message).toContain('end at UID 66526');
     const room = found.suggestion;
     expect(room).toMatchObject({ firstUid: 1000, size: 32_768 });
@@ -142,14 +142,14 @@ describe('a user without room', () => {
   it('keeps the size where another first UID is enough', () => {
     const ldap = [user('ann', 2_000_000_000), user('ben', 2_000_000_007)];
     const found = plan(ldap);
-    expect(codes(found.problems)).toEqual(['uid-does-not-fit', 'uid-does-not-fit']);
+    expect(codes(found.problems)).toEqual(['subid-uid-does-not-fit', 'subid-uid-does-not-fit']);
     expect(found.suggestion).toMatchObject({ firstUid: 2_000_000_000, size: 65_536 });
     expect(plan(ldap, {}, found.suggestion).problems).toEqual([]);
   });
 
   it('has no suggestion where UIDs lie too far apart', () => {
     const found = plan([alice, user('far', 4_294_967_294)]);
-    expect(codes(found.problems)).toEqual(['uid-does-not-fit']);
+    expect(codes(found.problems)).toEqual(['subid-uid-does-not-fit']);
     expect(found.suggestion).toBeUndefined();
   });
 
@@ -161,10 +161,10 @@ describe('a user without room', () => {
   });
 
   it.each<[string, Machine, string]>([
-    ["another's entry", { subuid: 'eve:600000:10\n' }, 'overlaps-entry'],
-    ["another's entry in subgid only", { subgid: 'eve:655359:1\n' }, 'overlaps-entry'],
-    ['an account', { accounts: [{ id: 655_359, name: 'user eve' }] }, 'overlaps-account'],
-    ['a group', { groups: [{ id: 589_824, name: 'group staff' }] }, 'overlaps-account'],
+    ["another's entry", { subuid: 'eve:600000:10\n' }, 'subid-overlaps-entry'],
+    ["another's entry in subgid only", { subgid: 'eve:655359:1\n' }, 'subid-overlaps-entry'],
+    ['an account', { accounts: [{ id: 655_359, name: 'user eve' }] }, 'subid-overlaps-account'],
+    ['a group', { groups: [{ id: 589_824, name: 'group staff' }] }, 'subid-overlaps-account'],
   ])('is one whose range holds %s; another base has room', (_what, machine, code) => {
     const found = plan([alice, bob], machine);
     expect(codes(found.problems)).toEqual([code]);
@@ -186,22 +186,27 @@ describe('a user without room', () => {
 
   it('is one below the first UID', () => {
     const found = plan([user('old', 500), alice]);
-    expect(codes(found.problems)).toEqual(['uid-below-first']);
+    expect(codes(found.problems)).toEqual(['subid-uid-below-first']);
     expect(found.suggestion).toMatchObject({ firstUid: 500 });
   });
 });
 
 describe('the files as they are', () => {
   it.each([
-    ['an overlap of two users', 'x:100000:65536\ny:165535:10\n', 'entries-overlap', 2],
-    ['an overlap of one user', 'x:100000:65536\nx:100000:65536\n', 'entries-overlap', 2],
-    ['an overlap far behind', 'x:100000:900000\ny:200000:1\nz:300000:5\n', 'entries-overlap', 2],
-    ['no entry at all', 'x:100000:65536\nx:y:65536\n', 'entry-malformed', 2],
-    ['too many fields', 'x:1:2:3\n', 'entry-malformed', 1],
-    ['an empty range', 'x:100000:0\n', 'entry-malformed', 1],
-    ['a line that shadow cuts', `${'x'.repeat(1020)}:1:1\n`, 'entry-malformed', 1],
-    ['an end beyond 32 bits', 'x:4294967000:65536\n', 'entry-beyond-ids', 1],
-    ["somebody's UID", 'x:900:200\n', 'entry-holds-account', 1],
+    ['an overlap of two users', 'x:100000:65536\ny:165535:10\n', 'subid-entries-overlap', 2],
+    ['an overlap of one user', 'x:100000:65536\nx:100000:65536\n', 'subid-entries-overlap', 2],
+    [
+      'an overlap far behind',
+      'x:100000:900000\ny:200000:1\nz:300000:5\n',
+      'subid-entries-overlap',
+      2,
+    ],
+    ['no entry at all', 'x:100000:65536\nx:y:65536\n', 'subid-entry-malformed', 2],
+    ['too many fields', 'x:1:2:3\n', 'subid-entry-malformed', 1],
+    ['an empty range', 'x:100000:0\n', 'subid-entry-malformed', 1],
+    ['a line that shadow cuts', `${'x'.repeat(1020)}:1:1\n`, 'subid-entry-malformed', 1],
+    ['an end beyond 32 bits', 'x:4294967000:65536\n', 'subid-entry-beyond-ids', 1],
+    ["somebody's UID", 'x:900:200\n', 'subid-entry-holds-account', 1],
   ])('are reported where they hold %s', (_what, subuid, code, line) => {
     const { warnings } = plan([], { subuid, accounts: [{ id: 1000, name: 'user alice' }] });
     expect(warnings[0]).toMatchObject({ code, file: 'subuid', line });
@@ -219,7 +224,7 @@ describe('the files as they are', () => {
     const groups = [{ id: 5000, name: 'group proj' }];
     const subgid = 'x:5000:1\ny:5000:1\n';
     expect(plan([], { subgid, groups }).warnings).toEqual([]);
-    expect(codes(plan([], { subuid: subgid }).warnings)).toEqual(['entries-overlap']);
+    expect(codes(plan([], { subuid: subgid }).warnings)).toEqual(['subid-entries-overlap']);
   });
 });
 
@@ -242,7 +247,7 @@ describe('supplementary groups', () => {
 
   it('that the user has left are reported, and stay', () => {
     const found = plan([user('alice', 1000, [])], { subgid: 'alice:9:2\nalice:5001:1\n' });
-    expect(codes(found.warnings)).toEqual(['group-left']);
+    expect(codes(found.warnings)).toEqual(['subid-former-group']);
     expect(added(found).subgid).toEqual([]);
   });
 
@@ -253,7 +258,7 @@ describe('supplementary groups', () => {
     const long = plan([user('alice', 1000, gids(2_000_000_000))]);
     // `65537 2000000000 1` and its newline are 19 bytes; the two lines before them 24.
     expect(long.add.subgid).toHaveLength(1 + Math.floor((4095 - 24) / 19));
-    expect(codes(long.warnings)).toEqual(['groups-do-not-fit']);
+    expect(codes(long.warnings)).toEqual(['subid-groups-do-not-fit']);
     expect(long.warnings[0]?.message).toMatch(/only 214 of the 400 groups of alice fit/);
   });
 });

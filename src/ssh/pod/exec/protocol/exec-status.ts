@@ -62,7 +62,7 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
   if (reason !== undefined) return { exitCode, reason };
   return lost(
     new BerthError('the session was ended from outside', {
-      code: 'exec-ended-outside',
+      code: 'exec-ended-externally',
       exit: 'temporary',
       hint: 'Log in again. It is not known how the command ended: its pod was deleted or evicted, or its node is shutting down.',
       forUser: true,

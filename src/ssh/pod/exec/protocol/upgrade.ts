@@ -28,7 +28,7 @@ export interface UpgradeRequest {
 /**
  * The path of `pods/exec` with its query, below the path of the server's own URL.
  *
- * @throws {BerthError} `exec-words`
+ * @throws {BerthError} `exec-not-utf8`
  */
 export function execPath(base: URL, target: ExecTarget): string {
   const { namespace, pod, container, argv, tty, connection } = target;
@@ -47,7 +47,7 @@ export function execPath(base: URL, target: ExecTarget): string {
 function encoded(word: string): string {
   if (word.isWellFormed()) return encodeURIComponent(word);
   throw new BerthError('a word of the command is not UTF-8, which Kubernetes hands on only', {
-    code: 'exec-words',
+    code: 'exec-not-utf8',
     exit: 'usage',
     hint: 'Let a shell inside make the bytes: printf with octal escapes.',
     forUser: true,

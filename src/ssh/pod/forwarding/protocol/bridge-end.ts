@@ -122,7 +122,7 @@ export class BridgeEnd implements Connection {
     else this.#sink.room();
   }
 
-  /** @throws {BerthError} `bridge-protocol` */
+  /** @throws {BerthError} `forwarding-protocol` */
   heard(kind: number, payload: Buffer): void {
     if (kind === kinds.data) this.#heardData(payload);
     else if (kind === kinds.end) {

@@ -6,7 +6,7 @@ import { BerthError } from '../../../../errors.ts';
  */
 export function bridgeError(what: string): BerthError {
   return new BerthError(`the forwarding program in the pod: ${what}`, {
-    code: 'bridge-protocol',
+    code: 'forwarding-protocol',
     exit: 'unavailable',
     hint: 'Forwarding has stopped for this session: a process in the pod may be imitating the program that Berth started. The next session starts a new one.',
   });

@@ -57,7 +57,7 @@ export function number32(value: number): Buffer {
 /**
  * Reads frames from a stream that is cut anywhere. Of `data` every piece is handed on as it comes, as a
  * frame of its own; the others are put together, in as much memory as their header says and may say. `push`
- * throws `bridge-protocol` at what is no frame.
+ * throws `forwarding-protocol` at what is no frame.
  */
 export class BridgeReader {
   readonly #sink: (frame: Frame) => void;

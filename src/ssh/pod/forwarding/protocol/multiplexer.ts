@@ -11,7 +11,7 @@ export interface BridgeSink {
 
 /**
  * The connections of the bridge as this half sees them, by what it reads and writes. The other half is
- * believed nothing: what no honest one says is thrown as `bridge-protocol`, and everything that it can make
+ * believed nothing: what no honest one says is thrown as `forwarding-protocol`, and everything that it can make
  * this half keep is counted (`limits.ts`).
  */
 export class Connections {
@@ -34,7 +34,7 @@ export class Connections {
     this.#sink = sink;
   }
 
-  /** What came from the other half. @throws {BerthError} `bridge-protocol` */
+  /** What came from the other half. @throws {BerthError} `forwarding-protocol` */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
@@ -124,7 +124,7 @@ export class Connections {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** @throws {BerthError} `bridge-protocol` */
+/** @throws {BerthError} `forwarding-protocol` */
 function wordOf(payload: Buffer): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(utf8.decode(payload));

@@ -92,7 +92,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
       // Who does not read makes the flood wait, and that is well.
       await Promise.race([stream.say(next(turn)), sleep(200)]);
       await new Promise(setImmediate);
-      if (relay.stderr.includes('bridge-protocol')) return;
+      if (relay.stderr.includes('forwarding-protocol')) return;
     }
   };
   /** Resident memory at its highest, in MiB. @throws where the program is not there any more */
@@ -133,7 +133,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
       else await Promise.race([once(socket, 'drain').catch(() => undefined), sleep(200)]);
     socket.destroy();
     expect(await peak()).toBeLessThan(most);
-    await endedBy(/code=bridge-protocol/);
+    await endedBy(/code=forwarding-protocol/);
     expect(taken).toBeLessThan(64 * 1024 * 1024);
     expect(relay.child.exitCode).toBe(null);
   });
@@ -156,7 +156,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     for (const socket of sockets) socket.destroy();
     expect(await peak()).toBeLessThan(most);
     expect(relay.child.exitCode).toBe(null);
-    expect(relay.stderr).not.toContain('bridge-protocol');
+    expect(relay.stderr).not.toContain('forwarding-protocol');
   });
 
   it('connections without end reach the agent so often and no oftener', async () => {
@@ -186,7 +186,9 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     }, 30_000);
     for (const socket of sockets) socket.destroy();
     expect(await peak()).toBeLessThan(most);
-    await endedBy(/code=bridge-protocol .*reads no answer|reads no answer.* code=bridge-protocol/);
+    await endedBy(
+      /code=forwarding-protocol .*reads no answer|reads no answer.* code=forwarding-protocol/,
+    );
   });
 
   it('bytes one by one, for an agent that does not read', async () => {
@@ -250,7 +252,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     ['a word of 10 MB', JSON.stringify({ listening: ['x'.repeat(10_000_000)] })],
   ])('%s is the end of the bridge', async (_what, text) => {
     await comes(kinds.word, 0, Buffer.from(text));
-    await endedBy(/code=bridge-protocol/);
+    await endedBy(/code=forwarding-protocol/);
     expect(await peak()).toBeLessThan(most);
   });
 

@@ -79,7 +79,7 @@ describe('how far a pod is', () => {
 
   it.each([
     ['Evicted', 'pod-evicted'],
-    ['DeadlineExceeded', 'pod-over-time'],
+    ['DeadlineExceeded', 'pod-time-limit'],
     ['Error', 'pod-ended'],
   ])('that is over says why: %s', (reason, code) => {
     const status = { phase: 'Failed', reason, message: 'm' };

@@ -41,7 +41,7 @@ describe('execPath', () => {
 
   it('refuses bytes that Kubernetes can not hand on', () => {
     expect(() => execPath(url, { ...target, argv: ['\udc80'] })).toThrow(
-      expect.objectContaining({ code: 'exec-words' }),
+      expect.objectContaining({ code: 'exec-not-utf8' }),
     );
   });
 });

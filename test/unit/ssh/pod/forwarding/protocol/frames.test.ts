@@ -63,6 +63,8 @@ describe("the bridge's frames", () => {
     ['an empty word', head(kinds.word, 0)],
     ['a word of 10 MB', head(kinds.word, 10_000_000)],
   ])('refuses %s by its head, before anything is held of it', (_what, bytes) => {
-    expect(() => readIn(bytes, 1)).toThrow(expect.objectContaining({ code: 'bridge-protocol' }));
+    expect(() => readIn(bytes, 1)).toThrow(
+      expect.objectContaining({ code: 'forwarding-protocol' }),
+    );
   });
 });

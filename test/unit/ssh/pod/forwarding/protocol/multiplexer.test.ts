@@ -17,7 +17,7 @@ import {
   windowSize,
 } from '../../../../../../src/ssh/pod/forwarding/protocol/limits.ts';
 
-const refused = expect.objectContaining({ code: 'bridge-protocol' }) as Error;
+const refused = expect.objectContaining({ code: 'forwarding-protocol' }) as Error;
 
 describe('connections of the bridge', () => {
   let said: string[];
