@@ -4,8 +4,8 @@ import { pages, pageText } from '../../rig/markdown.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 
-/** Programs of others that the pages name. */
-const others = ['ssh-agent'];
+/** Names in other software that the pages mention. */
+const others = ['ssh-agent', 'password-auth', 'ondemand-selinux'];
 
 /** All words of the sources, and the names of the files. */
 function knownWords(): Set<string> {
@@ -13,7 +13,10 @@ function knownWords(): Set<string> {
     cwd: root,
     withFileTypes: true,
   }).filter((entry) => entry.isFile() && !/fixtures|\.(?:png|gz)$/.test(entry.name));
-  const words = new Set(others);
+  const { dependencies, devDependencies } = JSON.parse(
+    readFileSync(`${root}package.json`, 'utf8'),
+  ) as Record<'dependencies' | 'devDependencies', Record<string, string>>;
+  const words = new Set([...others, ...Object.keys({ ...dependencies, ...devDependencies })]);
   for (const { name, parentPath } of files) {
     const path = `${parentPath}/${name}`;
     for (const [word] of `${path} ${readFileSync(path, 'utf8')}`.matchAll(/[a-z]+(?:-[a-z0-9]+)+/g))
