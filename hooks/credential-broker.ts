@@ -31,7 +31,7 @@ async function main(): Promise<number> {
       instance: values.connection,
       triggersOf,
       input: process.stdin,
-      patienceMs: 5_000,
+      timeoutMs: 5_000,
     },
     {
       stateDir,
@@ -49,7 +49,7 @@ async function main(): Promise<number> {
           remember: true,
           deadline: AbortSignal.timeout(6_000),
           clusterCount: clusters.length,
-          // Since the login, the namespace may have become somebody else's.
+          // The namespace may have changed its owner since the hook ran.
           owned: false,
         }),
       nameOf: nameOfUid,
@@ -57,15 +57,15 @@ async function main(): Promise<number> {
     },
   );
   if (error !== undefined) log.error(error, { uid });
-  tell(answer);
+  send(answer);
   return error?.exitCode ?? 0;
 }
 
-function tell(answer: BrokerAnswer): void {
+function send(answer: BrokerAnswer): void {
   try {
     writeSync(1, `${JSON.stringify(answer)}\n`);
   } catch {
-    // The client has gone.
+    // The client has closed the connection.
   }
 }
 
@@ -73,9 +73,9 @@ void main()
   .catch((thrown: unknown) => {
     const error = asBerthError(thrown, 'answering a request');
     log.error(error);
-    // Silence would be taken for the limit of connections.
-    tell(refusal(error));
+    // Without an answer the client would assume that the connection limit is reached.
+    send(refusal(error));
     return error.exitCode;
   })
-  // A client that keeps its end open must not keep this process.
+  // A client that keeps its end open must not keep this process alive.
   .then((code) => process.exit(code));

@@ -2,8 +2,8 @@ import { oscArguments, runHook } from '../src/portal/run-hook.ts';
 import { leave } from '../src/system/leave.ts';
 
 /**
- * In the place of OSC's script of this name: `k8s-bootstrap USER HOOK_ENV` makes the user's namespace on every
- * cluster.
+ * Replaces OSC's `k8s-bootstrap-ondemand.sh`: `k8s-bootstrap USER HOOK_ENV` creates the user's namespace on
+ * every cluster.
  */
 void runHook(
   () => ({

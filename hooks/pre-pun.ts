@@ -5,12 +5,12 @@ import { leave } from '../src/system/leave.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
 
-Open OnDemand's pre-PUN hook: makes the user's namespace on every Kubernetes cluster of clusters.d
-and writes credentials into the user's kubeconfig. nginx_stage runs it as root at each login.
+Open OnDemand's pre-PUN hook: creates the user's namespace on every Kubernetes cluster of clusters.d
+and writes credentials into the user's kubeconfig. nginx_stage runs it as root when it starts a user's nginx.
 
-  --user NAME    who logs in
-  --config FILE  in place of /etc/berth/berth.yml
-  --dry-run      show what would change, change nothing; exit 0: nothing, 1: changes, 2 and more: error
+  --user NAME    the user's account name
+  --config FILE  read FILE instead of /etc/berth/berth.yml
+  --dry-run      print what would change; change nothing. Exit code 0: no changes, 1: changes, above 1: error
 
 example: pre-pun --user alice --dry-run
 `;

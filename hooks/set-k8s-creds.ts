@@ -2,7 +2,7 @@ import { oscArguments, runHook } from '../src/portal/run-hook.ts';
 import { leave } from '../src/system/leave.ts';
 
 /**
- * In the place of OSC's script of this name: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's
+ * Replaces OSC's `set-k8s-creds.sh`: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's
  * kubeconfig.
  */
 void runHook(

@@ -1,5 +1,5 @@
 import { asBerthError } from '../errors.ts';
-import { planLogin, type PlanInput } from '../portal/plan-hook.ts';
+import { planHook, type PlanInput } from '../portal/plan-hook.ts';
 import { hookRequest } from '../portal/run-hook.ts';
 import { writePlan } from './plan-output.ts';
 import { errorText, type Terminal } from './terminal.ts';
@@ -13,7 +13,7 @@ export async function dryRun(
   const outputs = textOutputs();
   const plan = async (): Promise<number> => {
     try {
-      const sections = await planLogin({ ...hookRequest(read), now: Date.now() / 1000 });
+      const sections = await planHook({ ...hookRequest(read), now: Date.now() / 1000 });
       return writePlan(sections, 'text', { ...outputs, env });
     } catch (thrown) {
       const error = asBerthError(thrown, 'the plan');

@@ -71,7 +71,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         return;
       }
       const { user, cluster, config, output } = args;
-      const [{ planLogin }, { writePlan }] = await Promise.all([
+      const [{ planHook }, { writePlan }] = await Promise.all([
         import('../portal/plan-hook.ts'),
         import('./plan-output.ts'),
       ]);
@@ -80,7 +80,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           terminal,
           () => 'asking the clusters',
           () =>
-            planLogin({
+            planHook({
               username: user,
               files: config === undefined ? {} : { configFile: config },
               ...(cluster === undefined ? {} : { cluster }),

@@ -13,7 +13,7 @@ import { restartWebServer } from './oidc/portal-advice.ts';
 export interface KubectlCall {
   /** KUBERNETES_EXEC_INFO, set by client-go. */
   readonly execInfo: string | undefined;
-  /** Arguments of the plugin: nothing, or `--cluster NAME`. */
+  /** Arguments of the plugin: none, or `--cluster NAME`. */
   readonly args: readonly string[];
   readonly home: string;
   readonly uid: number;
@@ -21,25 +21,25 @@ export interface KubectlCall {
   readonly now: () => number;
 }
 
-/** Asks the provider or the broker, when the token in the file has come to its end. */
+/** Gets a new token from the provider or the broker if the one in the file has expired. */
 export type Renew = (path: string, cache: CredentialCache) => Promise<CredentialCache>;
 
 /**
  * Answers client-go's exec credential protocol (client.authentication.k8s.io/v1).
  *
- * @returns The ExecCredential as JSON, with the token and the time from which client-go has to ask
- *   again: that is when we would renew it, so that a long watch never carries a dead token.
- * @throws {BerthError} `kubectl-call-invalid` when it was not kubectl that called, `credential-missing`,
- *   `credential-expired`, and what `readCredentialCache` and `renew` throw.
+ * @returns the ExecCredential as JSON, with the token and the time at which client-go must ask again. That
+ *   is the time at which the token is renewed, so a long watch never uses an expired token.
+ * @throws {BerthError} `kubectl-call-invalid` if the caller is not kubectl, `credential-missing`,
+ *   `credential-expired`, and what `readCredentialCache` and `renew` throw
  */
 export async function answerKubectl(call: KubectlCall, renew: Renew): Promise<string> {
   const { apiVersion, server } = parseExecInfo(call.execInfo);
-  const { path, cache } = find(call, server);
+  const { path, cache } = findCache(call, server);
   const answer = isFresh(cache, call.now()) ? cache : await renew(path, cache);
 
   const askAgain = isFresh(answer, call.now())
     ? answer.expiry - renewBeforeSeconds
-    : // The provider is down and the token has seconds left: better these than none.
+    : // The provider is down; the token is still valid for some seconds.
       answer.expiry;
   return JSON.stringify({
     apiVersion,
@@ -54,7 +54,7 @@ export async function answerKubectl(call: KubectlCall, renew: Renew): Promise<st
 function parseExecInfo(text: string | undefined): { apiVersion: string; server?: string } {
   const info = parseCall(text);
   const apiVersion = info?.apiVersion;
-  // The two versions differ in nothing that is used here; the answer has to be of the same.
+  // The two versions do not differ in what is used here. The answer must have the caller's version.
   if (
     apiVersion !== 'client.authentication.k8s.io/v1' &&
     apiVersion !== 'client.authentication.k8s.io/v1beta1'
@@ -62,7 +62,7 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
     throw new BerthError('this is not a call of kubectl: KUBERNETES_EXEC_INFO is not set', {
       code: 'kubectl-call-invalid',
       exit: 'usage',
-      hint: 'Run kubectl; it runs kube-credential by itself, as the user entry of the kubeconfig says.',
+      hint: 'Run kubectl instead. It runs kube-credential as its kubeconfig’s user entry says.',
     });
   }
   const server = info?.spec?.cluster?.server;
@@ -82,7 +82,7 @@ function parseCall(text: string | undefined): ExecInfo | null {
   }
 }
 
-function find(call: KubectlCall, server: string | undefined) {
+function findCache(call: KubectlCall, server: string | undefined) {
   const [flag, name, ...rest] = call.args;
   if (flag === '--cluster' && name !== undefined && rest.length === 0)
     return findByName(call, name);
@@ -90,14 +90,14 @@ function find(call: KubectlCall, server: string | undefined) {
     throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
       code: 'kubectl-call-invalid',
       exit: 'usage',
-      hint: 'kube-credential takes --cluster NAME, or nothing.',
+      hint: 'Use --cluster NAME or no argument.',
     });
   }
   if (server === undefined) {
-    throw new BerthError('kubectl did not say for which cluster it asks', {
+    throw new BerthError('kubectl did not name the cluster in KUBERNETES_EXEC_INFO', {
       code: 'kubectl-call-invalid',
       exit: 'config',
-      hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: that writes it anew.`,
+      hint: `Set provideClusterInfo: true in the exec part of the kubeconfig’s user entry. ${restartWebServer}: the hook then corrects the entry.`,
     });
   }
   const path = `${call.home}/${credentialCachePath(server)}`;
@@ -107,15 +107,15 @@ function find(call: KubectlCall, server: string | undefined) {
 }
 
 function findByName(call: KubectlCall, name: string) {
-  const folder = `${call.home}/.kube/cache/berth`;
+  const directory = `${call.home}/.kube/cache/berth`;
   let files: string[] = [];
   try {
-    files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+    files = readdirSync(directory).filter((file) => file.endsWith('.json'));
   } catch {
-    // No folder: no credential.
+    // No directory: no credential.
   }
   for (const file of files) {
-    const path = `${folder}/${file}`;
+    const path = `${directory}/${file}`;
     const cache = readCredentialCache(path, call.uid);
     if (cache?.cluster === name) return { path, cache };
   }
@@ -126,6 +126,6 @@ function missing(what: string): BerthError {
   return new BerthError(`there is no credential for ${escapeControl(what)}`, {
     code: 'credential-missing',
     exit: 'permission',
-    hint: `${restartWebServer}: that makes one.`,
+    hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

@@ -4,24 +4,25 @@ import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
 import { restartWebServer } from './oidc/portal-advice.ts';
 
 /**
- * Asks root's broker for a new token over the user's own socket. systemd closes a connection at once
- * where the user has as many as `MaxConnections` allows: then we come again.
+ * Asks root's broker for a new token through the user's own socket. If the user has as many connections as
+ * `MaxConnections` allows, systemd closes a new one at once; then this tries again.
  *
- * @param timeoutMs For all of it.
+ * @param timeoutMs for all tries together
+ * @returns the token, and its expiry in seconds since the epoch
  * @throws {BerthError} `broker-unreachable`, `broker-timeout`, `broker-answer-invalid`, `broker-busy`, and the
- *   broker's own error with its code and next step.
+ *   broker's own error with its code and next step
  */
 export async function askBroker(
   socket: string,
   request: BrokerRequest,
   timeoutMs: number,
 ): Promise<{ readonly token: string; readonly expiry: number }> {
-  const line = await untilServed(socket, `${JSON.stringify(request)}\n`, timeoutMs);
+  const line = await askUntilServed(socket, `${JSON.stringify(request)}\n`, timeoutMs);
   let answer: AnswerParts | null;
   try {
     answer = JSON.parse(line) as AnswerParts | null;
   } catch {
-    throw noAnswer('a line that is not JSON');
+    throw invalidAnswer('a line that is not JSON');
   }
   if (answer?.error) {
     const { code, message, hint, exit } = answer.error;
@@ -29,7 +30,7 @@ export async function askBroker(
   }
   const { token, expiry } = answer ?? {};
   if (typeof token === 'string' && typeof expiry === 'number') return { token, expiry };
-  throw noAnswer('neither a token nor an error');
+  throw invalidAnswer('neither a token nor an error');
 }
 
 type AnswerParts = Partial<Extract<BrokerAnswer, { token: string }>> &
@@ -37,16 +38,16 @@ type AnswerParts = Partial<Extract<BrokerAnswer, { token: string }>> &
 
 const maximumBytes = 128 * 1024;
 const firstPauseMs = 100;
-/** Who waits in line comes about as often as there can be a place: a broker takes some 0.2 s. */
+/** A broker takes about 0.2 s, so a longer pause would only waste time. */
 const longestPauseMs = 1_000;
 
-async function untilServed(path: string, request: string, timeoutMs: number): Promise<string> {
+async function askUntilServed(path: string, request: string, timeoutMs: number): Promise<string> {
   const end = performance.now() + timeoutMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     try {
-      return await converse(path, request, end - performance.now());
+      return await askOnce(path, request, end - performance.now());
     } catch (error) {
-      // Those that were closed together do not come again together.
+      // Random, so that clients that were rejected together do not retry together.
       const pause = pauseMs * (0.5 + Math.random());
       const busy = error instanceof BerthError && error.code === 'broker-busy';
       if (!busy || performance.now() + pause > end) throw error;
@@ -55,7 +56,7 @@ async function untilServed(path: string, request: string, timeoutMs: number): Pr
   }
 }
 
-async function converse(path: string, request: string, timeoutMs: number): Promise<string> {
+async function askOnce(path: string, request: string, timeoutMs: number): Promise<string> {
   const { connect } = await import('node:net');
   return await new Promise((resolve, reject) => {
     let received = '';
@@ -73,13 +74,13 @@ async function converse(path: string, request: string, timeoutMs: number): Promi
         resolve(received.slice(0, end));
         connection.destroy();
       } else if (received.length > maximumBytes) {
-        connection.destroy(noAnswer(`more than ${maximumBytes} bytes`));
+        connection.destroy(invalidAnswer(`more than ${maximumBytes} bytes`));
       }
     });
     connection.on('error', (error) => reject(asFailure(path, error)));
     connection.on('close', () => {
       clearTimeout(timer);
-      reject(received === '' ? busy() : noAnswer('half a line'));
+      reject(received === '' ? busy() : invalidAnswer('half a line'));
     });
   });
 }
@@ -91,7 +92,7 @@ function asFailure(path: string, error: Error): BerthError {
   if (isErrno(error, 'EACCES')) {
     return failure(
       'broker-unreachable',
-      `may not be asked at ${where}: it is not this user’s`,
+      `at ${where} refused the connection: the socket belongs to another user`,
       'permission',
     );
   }
@@ -107,12 +108,12 @@ function busy(): BerthError {
     {
       code: 'broker-busy',
       exit: 'temporary',
-      hint: 'Try again in a few seconds, with fewer kubectl at once.',
+      hint: 'Try again in a few seconds, and run fewer kubectl at once.',
     },
   );
 }
 
-function noAnswer(what: string): BerthError {
+function invalidAnswer(what: string): BerthError {
   return failure('broker-answer-invalid', `answered with ${what}`);
 }
 

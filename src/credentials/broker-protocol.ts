@@ -1,8 +1,8 @@
 import type { ErrorCode, ExitClass } from '../errors.ts';
 
 /**
- * The conversation between `kube-credential` and root's broker: one line of JSON each way. Who asks
- * is not in it: that is the kernel's to say (`brokerCaller`).
+ * The request of `kube-credential` to root's broker: one line of JSON, answered by another. It does not
+ * name the user, whom the broker knows from the kernel (`brokerCaller`).
  */
 export interface BrokerRequest {
   /** OnDemand's name of the cluster. */
@@ -24,12 +24,12 @@ export type BrokerAnswer =
       };
     };
 
-/** Where the socket of a user is. systemd makes it, owned by the user, mode 0600. */
+/** The path of a user's socket. systemd creates it, owned by the user, mode 0600. */
 export function brokerSocket(uid: number): string {
   return `/run/berth/broker/${uid}.sock`;
 }
 
-/** The unit that makes it. */
+/** The systemd unit of a user's socket. */
 export function brokerSocketUnit(uid: number): string {
   return `berth-broker@${uid}.socket`;
 }

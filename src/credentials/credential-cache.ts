@@ -4,112 +4,113 @@ import { readPrivateFile, readPrivateFileSoon } from '../system/private-file.ts'
 import { restartWebServer } from './oidc/portal-advice.ts';
 
 /**
- * What `kube-credential` answers kubectl from: one file of mode 0600 for a user and an API server,
- * in the user's home. No client secret is ever in it.
+ * The file from which `kube-credential` answers kubectl: one for each API server, in the user's home, mode
+ * 0600. It never contains a client secret.
  */
 export interface CredentialCache {
   readonly version: 1;
-  /** OnDemand's name of the cluster: what the broker is asked for. */
+  /** OnDemand's name of the cluster, for the request to the broker. */
   readonly cluster: string;
-  /** The API server, as the kubeconfig has it. */
+  /** URL of the API server, as in the kubeconfig. */
   readonly server: string;
   readonly token: string;
-  /** End of the token, in seconds since the epoch. */
+  /** When the token expires, in seconds since the epoch. */
   readonly expiry: number;
-  /** How a new token is had; absent where only a new login gives one. */
+  /** How to renew the token; absent if only the hook can write a new one. */
   readonly refresh?: PublicRefresh | BrokerRefresh;
 }
 
-/** A public client refreshes by itself. */
+/** For a public client: the plugin renews the token itself. */
 export interface PublicRefresh {
   readonly by: 'plugin';
   readonly tokenEndpoint: string;
   readonly clientId: string;
   readonly refreshToken: string;
-  /** Which token of the answer is the credential. */
+  /** Which token of the provider's response is the credential. */
   readonly token: 'id' | 'access';
-  /** PEM: the home may be mounted where the site's file is not. */
+  /** PEM text, because the site's file may not exist on another host with the same home. */
   readonly ca?: string;
   /** SHA-256 of the portal's refresh token that this one descends from. */
   readonly origin: string;
-  /** How many renewals it is away from that one, see `Heir`. */
+  /** How many renewals lie between the two, see `DescendantToken`. */
   readonly turn?: number;
 }
 
-/** A confidential client is refreshed by root's broker. */
+/** For a confidential client: root's broker renews the token. */
 export interface BrokerRefresh {
   readonly by: 'broker';
   readonly socket: string;
 }
 
 /**
- * A token is renewed this long before its end, in seconds. client-go sends a token to the last
- * second of `expirationTimestamp` and the API server refuses it from its last second on, by its own
- * clock; so there has to be room for one slow request and for the difference between two clocks that
- * NTP keeps. golang.org/x/oauth2 takes 10 seconds; Keycloak's shortest sensible lifetime is 60.
+ * How long before its expiry a token is renewed, in seconds. client-go uses a token until
+ * `expirationTimestamp`, and the API server rejects it after `exp` by its own clock. So this must cover one
+ * slow request and the difference between two clocks kept by NTP. golang.org/x/oauth2 uses 10 seconds; 60
+ * seconds is about the shortest useful lifetime of a token.
  */
 export const renewBeforeSeconds = 15;
 
-/** No credential's file is larger. */
-const credentialCacheBytes = 256 * 1024;
+/** A larger file is not read. */
+const maximumBytes = 256 * 1024;
 
-/** True while the token may be given to kubectl without asking anybody. `now` in seconds. */
+/** True if the token need not be renewed yet. @param now seconds since the epoch */
 export function isFresh(credential: { readonly expiry: number }, now: number): boolean {
   return credential.expiry - renewBeforeSeconds > now;
 }
 
 /**
- * Where the credential for an API server is, below the user's home. Named by the server, since that
- * is all that client-go tells its plugin, and one user entry of a kubeconfig may serve many clusters.
+ * The path of the credential for an API server, relative to the home. Its name is made from the server's
+ * URL: client-go tells the plugin nothing else, and one user entry of a kubeconfig may serve many clusters.
  */
 export function credentialCachePath(server: string): string {
-  const name = sameServer(server).replace(/[^\w.-]/g, '_');
+  const name = normalizedServer(server).replace(/[^\w.-]/g, '_');
   return `.kube/cache/berth/${name.slice(0, 200)}.json`;
 }
 
 /**
- * Reads a user's credential. Only node:fs is needed for it: it runs at every kubectl.
+ * Reads a user's credential. Runs at every kubectl, so it needs no module besides node:fs.
  *
- * @param path The file, absolute.
- * @param uid Who must own it.
- * @returns Nothing where there is none for this server.
- * @throws {BerthError} `credential-cache-invalid`, and what `readPrivateFile` throws.
+ * @param path absolute path of the file
+ * @param uid its required owner
+ * @returns undefined if there is no credential for this server
+ * @throws {BerthError} `credential-cache-invalid`, and what `readPrivateFile` throws
  */
 export function readCredentialCache(
   path: string,
   uid: number,
   server?: string,
 ): CredentialCache | undefined {
-  const text = readPrivateFile(path, uid, credentialCacheBytes);
+  const text = readPrivateFile(path, uid, maximumBytes);
   if (text === undefined) return undefined;
   const cache = parseCredentialCache(text);
   if (cache === undefined) {
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
       code: 'credential-cache-invalid',
       exit: 'config',
-      hint: `Remove the file. ${restartWebServer}: that makes it anew.`,
+      hint: `Remove the file. ${restartWebServer}: the hook then writes a new one.`,
       fields: { file: path },
     });
   }
-  return server === undefined || sameServer(cache.server) === sameServer(server)
+  return server === undefined || normalizedServer(cache.server) === normalizedServer(server)
     ? cache
     : undefined;
 }
 
 /**
- * The same in a home that may hang, for whatever server; what is not whole counts for nothing.
+ * The same for any server, without blocking on a file system that hangs.
  *
- * @throws {BerthError} what `readPrivateFileSoon` throws.
+ * @returns undefined also if the file is incomplete
+ * @throws {BerthError} what `readPrivateFileSoon` throws
  */
 export async function readCredentialCacheSoon(
   path: string,
   uid: number,
 ): Promise<CredentialCache | undefined> {
-  const text = await readPrivateFileSoon(path, uid, credentialCacheBytes);
+  const text = await readPrivateFileSoon(path, uid, maximumBytes);
   return text === undefined ? undefined : parseCredentialCache(text);
 }
 
-/** Nothing for what is not the text of a whole credential. */
+/** @returns undefined if the text is not a complete credential */
 function parseCredentialCache(text: string): CredentialCache | undefined {
   let value: Partial<CredentialCache> | null;
   try {
@@ -117,17 +118,17 @@ function parseCredentialCache(text: string): CredentialCache | undefined {
   } catch {
     return undefined;
   }
-  const whole =
+  const isComplete =
     typeof value === 'object' &&
     value?.version === 1 &&
     typeof value.cluster === 'string' &&
     typeof value.server === 'string' &&
-    // Whatever is not visible ASCII could not stand in an Authorization header.
+    // An Authorization header can hold visible ASCII only.
     typeof value.token === 'string' &&
     /^[\x21-\x7e]+$/.test(value.token) &&
     typeof value.expiry === 'number' &&
     (value.refresh === undefined || isRefresh(value.refresh));
-  return whole ? (value as CredentialCache) : undefined;
+  return isComplete ? (value as CredentialCache) : undefined;
 }
 
 function isRefresh(refresh: Partial<PublicRefresh | BrokerRefresh> | null): boolean {
@@ -147,8 +148,8 @@ export function pluginRefresh(cache: CredentialCache | undefined): PublicRefresh
   return cache?.refresh?.by === 'plugin' ? cache.refresh : undefined;
 }
 
-/** `https://API.example:443/` and `https://api.example` are the same server. */
-function sameServer(server: string): string {
+/** The same text for `https://API.example:443/` and `https://api.example`. */
+function normalizedServer(server: string): string {
   return server
     .toLowerCase()
     .replace(/^https:\/\//, '')

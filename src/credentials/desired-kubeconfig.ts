@@ -4,8 +4,8 @@ import { clusterEntry, type KubeconfigEntries } from './kubeconfig/kubeconfig-en
 import { kubeconfigUserOf, namespaceOf } from '../desired/user-names.ts';
 
 /**
- * What one cluster needs in the user's kubeconfig: the user entry that proves the identity, and
- * cluster and context as OnDemand's dashboard writes them for auth `oidc`.
+ * The entries of one cluster in the user's kubeconfig: the user entry with the credential, and cluster and
+ * context as OnDemand's dashboard writes them for auth `oidc`.
  */
 export function kubeconfigEntries(
   cluster: ClusterSettings,
@@ -29,7 +29,7 @@ export function kubeconfigEntries(
   };
 }
 
-/** What belongs to clusters, by the kubeconfig of the user's that OnDemand has for each. */
+/** Groups by the path of the kubeconfig that OnDemand uses for each cluster. */
 export function byKubeconfig<T extends { readonly cluster: ClusterSettings }>(
   all: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {

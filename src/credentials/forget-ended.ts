@@ -1,11 +1,11 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { credentialsFolder, forgetFormer } from './root-store.ts';
+import { credentialsDirectory, forgetFormer } from './root-store.ts';
 import type { Logger } from '../log.ts';
 import { namesIn } from '../system/names-in.ts';
 
 export interface ForgetDeps {
-  /** The name that a UID has now (`nameOfUid`). */
+  /** The current account name of a UID (`nameOfUid`). */
   readonly nameOf: (uid: number) => Promise<string | undefined>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -13,14 +13,13 @@ export interface ForgetDeps {
 }
 
 /**
- * A directory service that is down looks like an account that has ended: what was written since then
- * stays, so that an outage costs nobody who works a login. Milliseconds.
+ * If the directory service is down, no account exists. So credentials written within this time are kept,
+ * and nobody who is working loses them. Milliseconds.
  */
-const quietMs = 24 * 3_600_000;
+const keepMs = 24 * 3_600_000;
 
 /**
- * Removes what root keeps of the credentials of accounts that have ended, and of those whose UID another
- * person has now.
+ * Removes root's stored credentials of deleted accounts, and of accounts whose UID now belongs to another.
  *
  * @throws what `nameOf` and `forgetFormer` throw, and errors of the file system
  */
@@ -33,10 +32,10 @@ export async function forgetEnded(stateDir: string, deps: ForgetDeps): Promise<v
       await forgetFormer(stateDir, uid, name);
       continue;
     }
-    const folder = credentialsFolder(stateDir, uid);
-    // Each write of a credential replaces a file in it.
-    if (deps.now() - (await stat(folder)).mtimeMs < quietMs) continue;
-    await rm(folder, { recursive: true });
+    const directory = credentialsDirectory(stateDir, uid);
+    // Each write of a credential replaces a file, which changes the directory's time.
+    if (deps.now() - (await stat(directory)).mtimeMs < keepMs) continue;
+    await rm(directory, { recursive: true });
     deps.log.info('stored credentials removed: no account has this UID', { uid });
   }
 }

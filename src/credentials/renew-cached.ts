@@ -26,17 +26,17 @@ export interface RenewEdges {
   readonly now: () => number;
 }
 
-/** One request; with what comes after it, it stays below what a lock's owner is given. */
+/** For one request: less than the 20 s that `renewOnce` allows. */
 const timeoutMs = 10_000;
-/** When the token still has seconds, kubectl does not wait long for a provider that hangs. */
+/** While the token is still valid, kubectl does not wait long for a provider that hangs. */
 const shortTimeoutMs = 3_000;
 
 /**
  * Renews the credential in a user's file, as the user: with the refresh token of a public client, or
- * by asking root's broker. Twenty processes at once make one request.
+ * through root's broker. Many processes at once make one request.
  *
- * @throws {BerthError} `credential-expired` when there is no way to renew it, and what `renewOnce`,
- *   `refreshTokens` and `askBroker` throw.
+ * @throws {BerthError} `credential-expired` if it cannot be renewed, and what `renewOnce`,
+ *   `refreshTokens` and `askBroker` throw
  */
 export async function renewCached(
   path: string,
@@ -48,7 +48,7 @@ export async function renewCached(
     throw new BerthError(`the credential for ${cache.server} has expired`, {
       code: 'credential-expired',
       exit: 'permission',
-      hint: `${logInAnew}. (The portal gave no refresh token, so it lasts only as long as its token.)`,
+      hint: `${logInAnew}. (The portal passed on no refresh token, so the credential cannot be renewed.)`,
     });
   }
   return await renewOnce(
@@ -72,7 +72,7 @@ async function renew(
   const limit = current.expiry > edges.now() ? shortTimeoutMs : timeoutMs;
   const { refresh, cluster } = current;
   if (refresh?.by === 'broker') {
-    // The broker asks the provider in turn, and serves a few at once: it gets twice the provider's time.
+    // Twice the time: the broker asks the provider, and may have other connections to serve first.
     const answer = await askBroker(refresh.socket, { cluster }, 2 * limit);
     return { ...current, ...answer };
   }

@@ -3,35 +3,33 @@ import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 
-/** A credential in a file that many processes want to renew at the same moment. */
+/** A credential in a file that many processes may renew at the same moment. */
 export interface Renewal<Credential extends { readonly expiry: number }> {
-  /** The file; beside it are its lock and a note of the last failure. */
+  /** The file; the note of the last failure is beside it. */
   readonly path: string;
-  /** Whoever else spends what this renewal spends holds the same. */
+  /** The lock file. Everything that uses the same refresh token holds the same lock. */
   readonly lock: string;
   readonly read: () => Credential | undefined;
   readonly isFresh: (credential: Credential) => boolean;
-  /** Asks for a new one; done within 20 seconds, come what may. */
+  /** Gets a new one; must settle within 20 seconds. */
   readonly renew: (current: Credential) => Promise<Credential>;
   /** Seconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Twice what a renewal may take: a request and its answer of at most 10 seconds, and the write. */
+/** More than one renewal may take, and its write. */
 const waitMs = 30_000;
 const foreignStaleMs = 60_000;
-/** While the token still works, a provider that just failed is left alone for so long. */
+/** While the token is still valid, a provider that has just failed is not asked for this long. */
 const quietMs = 5_000;
 
 /**
- * Renews a credential exactly once, however many ask: with single-use refresh tokens the second
- * request would not only fail, it would end the session (RFC 9700 4.14.2). The first takes the lock
- * and writes the file before anybody sees the token; the others wait and read it. If it fails, those
- * that waited for it fail with it.
+ * Renews a credential once, however many processes ask: with single-use refresh tokens a second request
+ * would not only fail, it would end the session (RFC 9700 4.14.2). The first process takes the lock and
+ * writes the file; the others wait and read it. If the first one fails, the others fail with its error.
  *
- * @returns The new credential; or the old one, when that has some seconds left and the renewal failed
- *   for a reason that may pass.
- * @throws {BerthError} what `renew` throws, and `lock-timeout`.
+ * @returns the new credential; or the old one if it is still valid and the failure is temporary
+ * @throws {BerthError} what `renew` throws, `lock-timeout`, `credential-short-lived`
  */
 export async function renewOnce<Credential extends { readonly expiry: number }>(
   renewal: Renewal<Credential>,
@@ -53,7 +51,7 @@ export async function renewOnce<Credential extends { readonly expiry: number }>(
     const lock = await takeLock(renewal.lock, { waitMs, foreignStaleMs, enough });
     if (lock !== undefined) {
       try {
-        // Between the look and the lock somebody may have been quicker.
+        // Another process may have renewed it before this one got the lock.
         if (!enough()) latest = await renew(renewal, latest);
       } finally {
         await lock.release();
@@ -70,7 +68,7 @@ export async function renewOnce<Credential extends { readonly expiry: number }>(
   async function renew(by: Renewal<Credential>, old: Credential): Promise<Credential> {
     try {
       const fresh = await by.renew(old);
-      // A login came in between: what it wrote is of a newer session.
+      // The hook has run meanwhile: what it wrote belongs to a newer session.
       const meanwhile = by.read();
       if (meanwhile !== undefined && by.isFresh(meanwhile)) return meanwhile;
       await writeAtomically(path, JSON.stringify(fresh), { mode: 0o600 });
@@ -89,7 +87,7 @@ async function writeFailure(note: string, error: BerthError, now: number): Promi
   await writeAtomically(note, text, { mode: 0o600 });
 }
 
-/** The failure of somebody else's try, if it came after `since` (milliseconds). */
+/** Another process's failure, if later than `since` (milliseconds since the epoch). */
 function readFailure(note: string, since: number): BerthError | undefined {
   let text: string;
   try {
@@ -111,9 +109,9 @@ function readFailure(note: string, since: number): BerthError | undefined {
 }
 
 function shortLived(seconds: number): BerthError {
-  return new BerthError(`the new token ends in ${Math.round(seconds)} seconds`, {
+  return new BerthError(`the new token expires in ${Math.round(seconds)} seconds`, {
     code: 'credential-short-lived',
     exit: 'temporary',
-    hint: 'Let the identity provider give this client’s tokens a minute or more, and compare the clocks.',
+    hint: 'At the identity provider, set the lifetime of this client’s tokens to a minute or more, and compare the clocks.',
   });
 }

@@ -4,13 +4,13 @@ import { asBerthError, BerthError, type ErrorCode } from '../errors.ts';
 import { refreshForUser, type RefreshDeps } from './broker-refresh.ts';
 
 export interface BrokerConnection {
-  /** What systemd calls this connection: the unit's `%i`. */
+  /** systemd's name of this connection: the unit's `%i`. */
   readonly instance: string;
-  /** The units that started a unit, as systemd keeps them. */
+  /** The units that started a unit, from systemd. */
   readonly triggersOf: (unit: string) => Promise<string>;
   readonly input: AsyncIterable<Buffer>;
-  /** How long the client may take for its line, in milliseconds. */
-  readonly patienceMs: number;
+  /** How long to wait for the client's request, in milliseconds. */
+  readonly timeoutMs: number;
 }
 
 export interface BrokerResult {
@@ -22,9 +22,9 @@ export interface BrokerResult {
 const maximumBytes = 4 * 1024;
 
 /**
- * Answers one connection: one line in, one line out. Never throws: what goes wrong is the answer.
+ * Answers one connection: one line in, one line out. Never throws: an error is the answer.
  *
- * Codes besides those of `brokerCaller` and `refreshForUser`: `broker-request-invalid`, `broker-no-request`.
+ * Its own codes: `broker-request-invalid`, `broker-no-request`; and those of `brokerCaller` and `refreshForUser`.
  */
 export async function serveBroker(
   connection: BrokerConnection,
@@ -42,15 +42,18 @@ export async function serveBroker(
   }
 }
 
-/** What the client is told of an error. */
+/** The answer that reports an error to the client. */
 export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer {
   return { error: { code, message, hint, exit } };
 }
 
-async function readLine({ input, patienceMs }: BrokerConnection): Promise<string> {
+async function readLine({ input, timeoutMs }: BrokerConnection): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(refused('broker-no-request', 'no request came')), patienceMs);
+    timer = setTimeout(
+      () => reject(refused('broker-no-request', `no request within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
   });
   try {
     return await Promise.race([firstLine(input), silence]);
@@ -69,7 +72,7 @@ async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
       throw refused('broker-request-invalid', `the request is longer than ${maximumBytes} bytes`);
     }
   }
-  throw refused('broker-request-invalid', 'the request ended before its line did');
+  throw refused('broker-request-invalid', 'the request has no line end');
 }
 
 function parseRequest(line: string): BrokerRequest {
@@ -77,7 +80,7 @@ function parseRequest(line: string): BrokerRequest {
     const request = JSON.parse(line) as Partial<BrokerRequest> | null;
     if (typeof request?.cluster === 'string') return { cluster: request.cluster };
   } catch {
-    // Below.
+    // Reported below.
   }
   throw refused('broker-request-invalid', 'the request is not {"cluster": NAME}');
 }
@@ -86,6 +89,6 @@ function refused(code: ErrorCode, message: string): BerthError {
   return new BerthError(message, {
     code,
     exit: 'usage',
-    hint: 'kube-credential speaks this protocol; kubectl runs it.',
+    hint: 'Use kubectl: it runs kube-credential, the client of this protocol.',
   });
 }

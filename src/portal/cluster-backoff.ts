@@ -3,103 +3,100 @@ import { BerthError } from '../errors.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 /**
- * Clusters that a login found away while others were there: name, and when, in epoch seconds. A hint
- * only, like the record of a login: losing it costs the next login the time that they cost this one.
+ * Clusters that a hook could not reach while it reached others: name, and when, in epoch seconds. Only a
+ * hint: if it is lost, the next hook waits for these clusters as this one did.
  */
-export type SilentClusters = ReadonlyMap<string, number>;
+export type ClusterBackoff = ReadonlyMap<string, number>;
 
-/** What a login saw of the clusters that it asked. */
+/** What a hook learned about the clusters. */
 export interface SeenClusters {
-  /** All that are configured. */
+  /** Names of all configured clusters. */
   readonly configured: readonly string[];
-  /** Those with which a TLS connection came about. */
+  /** Those with which a TLS connection was made. */
   readonly reached: ReadonlySet<string>;
-  /** What went wrong, by cluster. */
+  /** The error of each cluster that has one. */
   readonly errors: ReadonlyMap<string, Pick<BerthError, 'code'>>;
 }
 
-/** How long logins leave a cluster alone, in seconds. */
+/** How long hooks skip an unreachable cluster, in seconds. */
 const skipSeconds = 30;
 
-/** Without a connection, `api-deadline` is a server that accepts and says nothing. */
-const awayCodes: ReadonlySet<string> = new Set(['api-unreachable', 'api-deadline']);
+/** `api-deadline` without a TLS connection: the server accepts and never answers. */
+const unreachableCodes: ReadonlySet<string> = new Set(['api-unreachable', 'api-deadline']);
 
-/** More of them in one line helps nobody. */
-const namedAtMost = 20;
+/** How many clusters one log line names. */
+const maximumNames = 20;
 
-const largestFile = 256 * 1024;
+const maximumBytes = 256 * 1024;
 
 /**
- * The clusters that this login does not ask. Never all of them: then nobody would notice that they
- * are back, and a site with one cluster has nothing to gain.
+ * The clusters that this hook does not contact. Never all of them: otherwise no hook would notice that they
+ * are back, and a site with one cluster would gain nothing.
  */
 export function clustersToSkip(
-  silent: SilentClusters,
+  backoff: ClusterBackoff,
   configured: readonly string[],
   now: number,
 ): ReadonlySet<string> {
-  const skipped = configured.filter((name) => isRecent(silent.get(name), now));
+  const skipped = configured.filter((name) => isRecent(backoff.get(name), now));
   return new Set(skipped.length < configured.length ? skipped : []);
 }
 
-/**
- * The clusters whose time is over: this login asks them. Those that begin meanwhile go on without, see
- * `claimSilentClusters`.
- */
+/** The clusters to try again, because they have been skipped long enough. See `claimClusters`. */
 export function clustersDue(
-  silent: SilentClusters,
+  backoff: ClusterBackoff,
   configured: readonly string[],
   now: number,
 ): readonly string[] {
-  return configured.filter((name) => silent.has(name) && !isRecent(silent.get(name), now));
+  return configured.filter((name) => backoff.has(name) && !isRecent(backoff.get(name), now));
 }
 
 /**
- * What is known after a login. Where nobody was reached, it is this host that is cut off, and that
- * says nothing about the clusters.
+ * The unreachable clusters after a hook. If it reached no cluster, this host has no network, which says
+ * nothing about the clusters.
  */
-export function silentAfter(
-  before: SilentClusters,
+export function backoffAfter(
+  before: ClusterBackoff,
   { configured, reached, errors }: SeenClusters,
   now: number,
-): SilentClusters {
+): ClusterBackoff {
   const after = configured.flatMap((name): [string, number][] => {
     if (reached.has(name)) return [];
     const error = errors.get(name);
     if (error !== undefined)
-      return awayCodes.has(error.code) && reached.size > 0 ? [[name, now]] : [];
-    // It was not asked.
+      return unreachableCodes.has(error.code) && reached.size > 0 ? [[name, now]] : [];
+    // It was skipped.
     const since = before.get(name);
     return since !== undefined && isRecent(since, now) ? [[name, since]] : [];
   });
   return new Map(after);
 }
 
-/** A time to come is a clock that was set back, and counts for nothing. */
+/** A time in the future is ignored: the clock was set back. */
 function isRecent(since: number | undefined, now: number): boolean {
   return since !== undefined && since <= now && now - since < skipSeconds;
 }
 
-/** One error for all of them: a hundred lines would hide the one that matters. */
+/** One error for all skipped clusters, so that they do not fill the log. */
 export function clustersSkipped(names: readonly string[]): BerthError {
-  const more = names.length - namedAtMost;
-  const list = [...names.slice(0, namedAtMost), ...(more > 0 ? [`and ${more} more`] : [])];
+  const more = names.length - maximumNames;
+  const list = [...names.slice(0, maximumNames), ...(more > 0 ? [`and ${more} more`] : [])];
   const count = names.length === 1 ? '1 cluster' : `${names.length} clusters`;
   return new BerthError(
-    `${count} not asked: a login less than ${skipSeconds} s ago reached others, but not ${names.length === 1 ? 'this one' : 'these'}`,
+    `${count} skipped: less than ${skipSeconds} s ago another hook could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
       code: 'cluster-skipped',
       exit: 'temporary',
-      hint: `See that login's lines for what keeps them away; \`berth doctor\` asks them now, and a login after ${skipSeconds} s does.`,
+      hint: `The other hook's log lines give the reason. \`berth doctor\` checks the connection now; a hook tries again after ${skipSeconds} s.`,
       fields: { clusters: list.join(', ') },
     },
   );
 }
 
-/** None where there is no file, or none that root alone wrote. */
-export function readSilentClusters(stateDir: string): SilentClusters {
+/** @returns an empty map if there is no file, or an unusable one */
+export function readBackoff(stateDir: string): ClusterBackoff {
   try {
-    const text = readPrivateFile(pathOf(stateDir), 0, largestFile);
+    const text = readPrivateFile(pathOf(stateDir), 0, maximumBytes);
     const value = JSON.parse(text ?? '{}') as Readonly<Record<string, unknown>>;
     return new Map(
       Object.entries(value).flatMap(([name, since]): [string, number][] =>
@@ -107,45 +104,45 @@ export function readSilentClusters(stateDir: string): SilentClusters {
       ),
     );
   } catch {
-    // Half a file of a power cut, or one that somebody else owns: then every cluster is asked.
+    // Truncated by a power failure, or not owned by root: every cluster is contacted.
     return new Map();
   }
 }
 
 /**
- * Counts these clusters as away once more before they are asked: one that accepts and says nothing
- * then costs this login the deadline, and not every one that begins in that time.
+ * Records these clusters as unreachable again before this hook tries them. If one of them accepts and never
+ * answers, then only this hook waits until its deadline, and not each one that starts meanwhile.
  *
  * @throws what `writePrivateFile` throws
  */
-export function claimSilentClusters(
+export function claimClusters(
   stateDir: string,
-  silent: SilentClusters,
+  backoff: ClusterBackoff,
   due: readonly string[],
   now: number,
 ): void {
-  write(stateDir, new Map([...silent, ...due.map((name): [string, number] => [name, now])]));
+  write(stateDir, new Map([...backoff, ...due.map((name): [string, number] => [name, now])]));
 }
 
 /**
- * Brings the file up to date with what a login saw.
+ * Updates the file with what a hook learned.
  *
  * @throws what `writePrivateFile` throws
  */
-export function rememberSilentClusters(stateDir: string, seen: SeenClusters, now: number): void {
-  // Read again: a login with a silent cluster takes the whole deadline, and others ended meanwhile.
-  const before = readSilentClusters(stateDir);
-  const after = silentAfter(before, seen, now);
+export function recordBackoff(stateDir: string, seen: SeenClusters, now: number): void {
+  // Read again: other hooks ended while this one waited for a cluster.
+  const before = readBackoff(stateDir);
+  const after = backoffAfter(before, seen, now);
   if (same(before, after)) return;
   write(stateDir, after);
 }
 
-function same(one: SilentClusters, other: SilentClusters): boolean {
+function same(one: ClusterBackoff, other: ClusterBackoff): boolean {
   return one.size === other.size && [...one].every(([name, at]) => other.get(name) === at);
 }
 
-function write(stateDir: string, silent: SilentClusters): void {
-  writePrivateFile(pathOf(stateDir), JSON.stringify(Object.fromEntries(silent)));
+function write(stateDir: string, backoff: ClusterBackoff): void {
+  writePrivateFile(pathOf(stateDir), JSON.stringify(Object.fromEntries(backoff)));
 }
 
 function pathOf(stateDir: string): string {

@@ -4,10 +4,11 @@ import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**
- * Opens the user's way to the broker, where it is not open yet: `berth-broker@UID.socket`.
+ * Starts `berth-broker@UID.socket`, unless the socket exists.
  *
- * @throws {BerthError} `broker-no-systemd`, `broker-not-started`: worth a warning, not a failed
- *   login, since the credential just written works until its token ends.
+ * @param timeoutMs for systemctl, in milliseconds
+ * @throws {BerthError} `broker-no-systemd`, `broker-not-started`. The caller warns and goes on, because the
+ *   credential works until its token expires.
  */
 export async function openBrokerSocket(
   uid: number,
@@ -19,11 +20,14 @@ export async function openBrokerSocket(
   if (existsSync(brokerSocket(uid))) return;
   // sd_booted(3)
   if (!existsSync('/run/systemd/system')) {
-    throw new BerthError('there is no broker to renew credentials: systemd does not run here', {
-      code: 'broker-no-systemd',
-      exit: 'unavailable',
-      hint: 'Run the hook on a host with systemd, or make the identity provider’s client a public one. Until then kubectl works until its token ends.',
-    });
+    throw new BerthError(
+      'credentials cannot be renewed: the broker needs systemd, which does not run here',
+      {
+        code: 'broker-no-systemd',
+        exit: 'unavailable',
+        hint: 'Run the hook on a host with systemd, or use a public client at the identity provider. Otherwise kubectl works only until its token expires.',
+      },
+    );
   }
   const { execFile } = await import('node:child_process');
   const unit = brokerSocketUnit(uid);
@@ -41,7 +45,7 @@ export async function openBrokerSocket(
           new BerthError(`${unit} could not be started`, {
             code: 'broker-not-started',
             exit: 'unavailable',
-            hint: `Install the units of ${installedPath('share/etc/systemd')}, then look at: systemctl status ${unit}`,
+            hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
             cause,
           }),
         );

@@ -23,28 +23,28 @@ import { redactSecrets } from './redact-secrets.ts';
 export interface PlanInput {
   readonly username: string;
   readonly files: SettingsFiles;
-  /** Only this one. */
+  /** Plan only this cluster. */
   readonly cluster?: string;
   /** Seconds since the epoch. */
   readonly now: number;
 }
 
-/** The part of a plan that one cluster, or the user's files, make up. */
+/** The part of a plan for one cluster, or for the user's files. */
 export interface PlanSection {
   /** `cluster prod`, `files of alice`. */
   readonly title: string;
   readonly changes: readonly PlannedChange[];
-  /** Why this part could not be planned: it is what would stop the login as well. */
+  /** Why this part could not be planned. The hook would fail with the same error. */
   readonly error?: BerthError;
 }
 
 /**
- * What a login of this user would change now, on every cluster and in the user's home. Nothing is
- * changed by asking, no token is used up, and no secret is in the answer.
+ * What the hook would change for this user now, on every cluster and in the user's home. Planning changes
+ * nothing and uses no token, and the plan contains no secret.
  *
- * @throws {BerthError} What concerns the whole site or the user; `cluster-unknown`.
+ * @throws {BerthError} if the site's configuration is invalid or the account is unknown; `cluster-unknown`
  */
-export async function planLogin(input: PlanInput): Promise<readonly PlanSection[]> {
+export async function planHook(input: PlanInput): Promise<readonly PlanSection[]> {
   const { settings, broken } = await loadSettings(input.files, { cache: 'read' });
   const user = lookupUser(input.username, settings);
   const deadline = deadlineIn(settings.deadlineMs);
@@ -119,7 +119,7 @@ async function planFiles(
   return sections;
 }
 
-/** A kubeconfig, and the credentials of the clusters in it. */
+/** One kubeconfig, and the credentials of the clusters in it. */
 async function planFilesOf(
   clusters: readonly ClusterSettings[],
   file: string,
@@ -143,7 +143,7 @@ async function planFilesOf(
   return [kubeconfig, ...(await Promise.all(caches.map((c) => planCache(c, user))))];
 }
 
-/** Every login renews the credential itself; only that there was none before is a change. */
+/** Each run of the hook replaces the credential, so only its creation counts as a change. */
 async function planCache(cluster: ClusterSettings, user: User): Promise<PlannedChange> {
   const what = join(user.home, credentialCachePath(cluster.server.endpoint));
   const there = await asUser(user, () => Promise.resolve(existsSync(what)));
@@ -151,7 +151,7 @@ async function planCache(cluster: ClusterSettings, user: User): Promise<PlannedC
   return there ? { what, action: 'none', before: after, after } : { what, action: 'create', after };
 }
 
-/** The user entry without the tokens of a login, which a plan has not. */
+/** The user entry, with placeholders for the tokens, which a plan does not have. */
 function userEntry({ credentials }: ClusterSettings, settings: SiteSettings): JsonObject {
   if (credentials.mode !== 'legacy') return execUser(settings.kubeCredentialCommand);
   const { issuer, clientId } = credentials.oidc;

@@ -15,13 +15,13 @@ import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
 import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import {
-  claimSilentClusters,
+  claimClusters,
+  type ClusterBackoff,
   clustersDue,
   clustersSkipped,
   clustersToSkip,
-  readSilentClusters,
-  rememberSilentClusters,
-  type SilentClusters,
+  readBackoff,
+  recordBackoff,
 } from './cluster-backoff.ts';
 import { issueCredentials, type IssuedCredentials } from './issue-credentials.ts';
 
@@ -88,21 +88,21 @@ interface ClusterChoice {
   readonly contacted: readonly ClusterSettings[];
   /** Names of the clusters that a recent hook could not reach; this one does not try. */
   readonly skipped: ReadonlySet<string>;
-  readonly unreachable: SilentClusters;
+  readonly backoff: ClusterBackoff;
 }
 
 async function chooseClusters(hook: Hook): Promise<ClusterChoice> {
   const { stateDir, clusters } = hook.settings;
   const names = clusters.map(({ name }) => name);
-  const unreachable: SilentClusters =
-    names.length > 1 ? readSilentClusters(stateDir) : new Map<string, number>();
-  const skipped = clustersToSkip(unreachable, names, hook.now());
-  const due = hook.parts.bootstrap ? clustersDue(unreachable, names, hook.now()) : [];
+  const backoff: ClusterBackoff =
+    names.length > 1 ? readBackoff(stateDir) : new Map<string, number>();
+  const skipped = clustersToSkip(backoff, names, hook.now());
+  const due = hook.parts.bootstrap ? clustersDue(backoff, names, hook.now()) : [];
   if (due.length > 0)
     await keep(hook, 'which clusters are asked', () =>
-      claimSilentClusters(stateDir, unreachable, due, hook.now()),
+      claimClusters(stateDir, backoff, due, hook.now()),
     );
-  return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, unreachable };
+  return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, backoff };
 }
 
 /** The bootstraps that run, by the names of their clusters. */
@@ -141,7 +141,7 @@ async function writeCredentials(
 /** Logs the outcomes, and records for the next hook what this one has learned. */
 async function recordAndReport(
   hook: Hook,
-  { skipped, unreachable }: ClusterChoice,
+  { skipped, backoff }: ClusterChoice,
   bootstraps: Bootstraps,
   { errors: credentialErrors, kubeconfigs = hook.record.kubeconfigs }: IssuedCredentials,
 ): Promise<BerthError | undefined> {
@@ -164,10 +164,10 @@ async function recordAndReport(
   const skip = missed.length === 0 ? [] : [clustersSkipped(missed.map(({ name }) => name))];
   for (const error of skip) log.error(error);
 
-  if (errors.size > 0 || unreachable.size > 0)
+  if (errors.size > 0 || backoff.size > 0)
     await keep(hook, 'which clusters are unreachable', () => {
       const configured = clusters.map(({ name }) => name);
-      rememberSilentClusters(stateDir, { configured, reached, errors }, hook.now());
+      recordBackoff(stateDir, { configured, reached, errors }, hook.now());
     });
   const next = { clusters: [...seen].sort(), ...(kubeconfigs && { kubeconfigs }) };
   if (JSON.stringify(next) !== JSON.stringify(record))

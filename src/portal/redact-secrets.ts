@@ -1,4 +1,4 @@
-/** Fields of a kubeconfig whose value proves an identity. */
+/** Fields of a kubeconfig that hold credentials. */
 const secretFields = [
   'token',
   'password',
@@ -7,7 +7,7 @@ const secretFields = [
   'id-token',
   'access-token',
   'refresh-token',
-  // Of an exec entry's environment.
+  // In the environment (`env`) of an exec entry.
   'value',
 ];
 
@@ -17,9 +17,8 @@ const inline = new RegExp(
 );
 
 /**
- * A kubeconfig before and after a change, without its secrets: the same secret is `***` in both, a
- * changed one is marked. Secrets are found by their field and, whatever way YAML spells them, by
- * their value.
+ * A kubeconfig before and after a change, with each secret replaced by `***`. Secrets are found by their
+ * field and, in whatever notation of YAML, by their value.
  */
 export async function redactSecrets(before: string, after: string): Promise<[string, string]> {
   const { parseYaml } = await import('../config/yaml-document.ts');

@@ -8,7 +8,7 @@ import { readConfigFile } from '../system/config-files.ts';
 import { utf8 } from './config-reader.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** What the settings name, as it was read. */
+/** The contents of the files that the settings name. */
 export interface LdapSecrets {
   readonly ca?: string;
   readonly bind?: { readonly dn: string; readonly password: string };
@@ -17,18 +17,18 @@ export interface LdapSecrets {
 export interface LoadedLdap {
   readonly ldap: LdapSettings;
   readonly secrets: LdapSecrets;
-  /** As the hook has it. */
+  /** `minimum_uid`, as for the hook. */
   readonly minimumUid: number;
 }
 
 export interface LdapFiles {
   readonly configFile: string;
-  /** A pod that is not root's reads its secrets as a member of their group (`fsGroup`). */
+  /** For a pod that does not run as root: it reads its secrets as a member of their group (`fsGroup`). */
   readonly groupMayRead: boolean;
 }
 
 /**
- * The section `ldap` of berth.yml and what its files hold. The hook never reads it.
+ * The section `ldap` of berth.yml and the files that it names. The hook never reads it.
  *
  * @throws BerthError `ldap-not-configured`, `ldap-invalid`, `ldap-password-unsafe`, `berth-yml-invalid`, `config-…`
  */
@@ -40,7 +40,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
     throw configError(
       'ldap-not-configured',
       configFile,
-      'there is no section ldap',
+      'has no section ldap',
       `${installedPath('share/docs/ldap-sync.md')} has an example.`,
     );
   const ldap = parseLdap(section, configFile, place);
@@ -61,7 +61,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
   };
 }
 
-/** Without the newline at its end, as `ldapsearch -y` would not take it. */
+/** Without the newline at its end, which `ldapsearch -y` would take as part of the password. */
 function readPassword(path: string, uid: number, forbidden: number): string {
   const text = utf8(readConfigFile(path, uid));
   const mode = statSync(path).mode & 0o777;
@@ -69,7 +69,7 @@ function readPassword(path: string, uid: number, forbidden: number): string {
     throw configError(
       'ldap-password-unsafe',
       path,
-      `its mode is ${mode.toString(8)}: others can read the password`,
+      `has mode ${mode.toString(8)}: others can read the password`,
       `Run \`chmod 0600 ${path}\`, and change the password where that may have happened.`,
     );
   return text.replace(/\r?\n$/, '');

@@ -33,7 +33,7 @@ export function readSiteFiles(
   const reader = new SiteFilesReader(uid);
   const read = reader.berthYml(files.configFile, files.configFileRequired);
   const { berth } = read;
-  // null in berth.yml means that the site has none.
+  // null in berth.yml: the site has no hook.env.
   const named = files.hookEnvFile ?? berth.hook_env;
   const hookEnvFile = named === undefined ? builtIn.hookEnvFile : named;
   const hookEnv =
@@ -64,7 +64,7 @@ class SiteFilesReader extends ConfigReader {
     }
   }
 
-  /** @param required false: a host that has not even the directory has no OnDemand, and no such file */
+  /** @param required false: the file may be absent if its directory is, because then there is no OnDemand */
   hookEnv(path: string, required: boolean): ReturnType<typeof hookEnvSettings> | undefined {
     let file: ConfigFile;
     try {
@@ -82,7 +82,7 @@ class SiteFilesReader extends ConfigReader {
   clusters(directory: string): (ClusterDefinition | BrokenCluster)[] {
     const seen = new Set<string>();
     return this.directory(directory).flatMap((file) => {
-      // ood_core reads both spellings and nothing that is hidden.
+      // ood_core reads both extensions, and no hidden file.
       const cluster = /^([^.].*)\.ya?ml$/.exec(file)?.[1];
       if (cluster === undefined) return [];
       const path = `${directory}/${file}`;
@@ -92,8 +92,8 @@ class SiteFilesReader extends ConfigReader {
         seen.add(cluster);
         return [part];
       }
-      const hint = 'Keep one of the .yml and .yaml files; OnDemand would take either.';
-      const error = configError('cluster-duplicate', path, `${cluster} is there twice`, hint, {
+      const hint = 'Keep either the .yml or the .yaml file. OnDemand may use either one.';
+      const error = configError('cluster-duplicate', path, `${cluster} is configured twice`, hint, {
         cluster,
       });
       return [{ cluster, error }];
@@ -133,7 +133,7 @@ class SiteFilesReader extends ConfigReader {
 
   private warnReadable(file: ConfigFile, what: string): void {
     if (!file.worldReadable) return;
-    const message = `everybody on this host can read ${what}: run \`chmod o-r ${file.path}\``;
+    const message = `every user of this host can read ${what}: run \`chmod o-r ${file.path}\``;
     this.warnings.push({ code: 'config-secret-readable-by-all', message, file: file.path });
   }
 }

@@ -97,7 +97,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
       expect(await foreign()).toMatchObject({
         error: {
           code: 'broker-socket-mismatch',
-          message: `UID ${attacker} connected to another unit than its own socket: 'berth-broker@${victim}.socket'`,
+          message: `UID ${attacker} did not connect through its own socket but through 'berth-broker@${victim}.socket'`,
         },
       });
     } finally {

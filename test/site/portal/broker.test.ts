@@ -252,7 +252,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     const foreign = await kubectl(bob());
     expect(foreign).toMatchObject({ status: 77, stdout: '' });
     expect(foreign.stderr).toContain('[broker-unreachable]');
-    expect(foreign.stderr).toContain('not this user');
+    expect(foreign.stderr).toContain('belongs to another user');
 
     // By his own socket there is nothing of Ann's.
     expect(await say(61_002, `{"cluster":"${cluster.name}"}\n`)).toMatchObject({

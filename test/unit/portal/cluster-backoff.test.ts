@@ -3,62 +3,59 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  claimSilentClusters,
+  claimClusters,
   clustersDue,
   clustersSkipped,
   clustersToSkip,
-  readSilentClusters,
-  rememberSilentClusters,
-  silentAfter,
+  readBackoff,
+  recordBackoff,
+  backoffAfter,
 } from '../../../src/portal/cluster-backoff.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
 
 const now = 1_000_000;
 const configured = ['alive', 'dead', 'mute'];
-const away: { code: ErrorCode } = { code: 'api-unreachable' };
+const unreachable: { code: ErrorCode } = { code: 'api-unreachable' };
 const list = (names: ReadonlySet<string>): string[] => [...names];
 
-describe('which clusters a login leaves alone', () => {
+describe('the clusters that a hook skips', () => {
   it.each([
-    { what: 'none, where nothing is known', silent: {}, skips: [] },
-    { what: 'one that was away a moment ago', silent: { dead: now - 1 }, skips: ['dead'] },
-    { what: 'for 30 seconds', silent: { dead: now - 29.9, mute: now - 30 }, skips: ['dead'] },
-    { what: 'none that was away in the future', silent: { dead: now + 60 }, skips: [] },
-    { what: 'none that is not configured', silent: { gone: now }, skips: [] },
-    { what: 'never all of them', silent: { alive: now, dead: now, mute: now }, skips: [] },
-  ])('$what', ({ silent, skips }) => {
-    const known = new Map<string, number>(Object.entries(silent));
+    { what: 'none, if no record exists', backoff: {}, skips: [] },
+    { what: 'one that was unreachable a moment ago', backoff: { dead: now - 1 }, skips: ['dead'] },
+    { what: 'for 30 seconds', backoff: { dead: now - 29.9, mute: now - 30 }, skips: ['dead'] },
+    { what: 'none whose record has a time in the future', backoff: { dead: now + 60 }, skips: [] },
+    { what: 'none that is not configured', backoff: { gone: now }, skips: [] },
+    { what: 'never all of them', backoff: { alive: now, dead: now, mute: now }, skips: [] },
+  ])('$what', ({ backoff, skips }) => {
+    const known = new Map<string, number>(Object.entries(backoff));
     expect(list(clustersToSkip(known, configured, now))).toEqual(skips);
   });
 
-  it('not the only one', () => {
+  it('do not include the only one', () => {
     expect(list(clustersToSkip(new Map([['only', now]]), ['only'], now))).toEqual([]);
   });
 });
 
-describe('what a login leaves behind', () => {
+describe('the record after a hook', () => {
   const alive = new Set(['alive']);
   const both = new Map<string, { code: ErrorCode }>([
-    ['dead', away],
+    ['dead', unreachable],
     ['mute', { code: 'api-deadline' }],
   ]);
 
   it.each([
     {
-      what: 'who was away while another was there',
+      what: 'names clusters that were unreachable while another was reached',
       seen: { reached: alive, errors: both },
       after: { dead: now, mute: now },
     },
     {
-      what: 'nothing where nobody was there: then it is this host that is cut off',
-      seen: {
-        reached: new Set<string>(),
-        errors: new Map<string, { code: ErrorCode }>([...both, ['alive', away]]),
-      },
+      what: 'is empty if no cluster was reached, because then this host has no network',
+      seen: { reached: new Set<string>(), errors: new Map([...both, ['alive', unreachable]]) },
       after: {},
     },
     {
-      what: 'nothing of who answered too late or wrongly',
+      what: 'does not name a cluster that answered late or with an error',
       seen: {
         reached: new Set(['alive', 'mute']),
         errors: new Map<string, { code: ErrorCode }>([
@@ -69,46 +66,50 @@ describe('what a login leaves behind', () => {
       after: {},
     },
     {
-      what: 'nothing of who was asked in vain while nobody was there',
+      what: 'drops a cluster that was tried while no cluster was reached',
       before: { dead: now - 1 },
-      seen: { reached: new Set<string>(), errors: new Map([['dead', away]]) },
+      seen: { reached: new Set<string>(), errors: new Map([['dead', unreachable]]) },
       after: {},
     },
     {
-      what: 'who was skipped, with its own time',
+      what: 'keeps the time of a cluster that was skipped',
       before: { dead: now - 10, mute: now - 40 },
       seen: { reached: alive, errors: new Map<string, { code: ErrorCode }>() },
       after: { dead: now - 10 },
     },
     {
-      what: 'nothing of who is back',
+      what: 'drops a cluster that is reached again',
       before: { dead: now - 10 },
       seen: { reached: new Set(['alive', 'dead']), errors: new Map<string, { code: ErrorCode }>() },
       after: {},
     },
   ])('$what', ({ before = {}, seen, after }) => {
     const known = new Map<string, number>(Object.entries(before));
-    expect(Object.fromEntries(silentAfter(known, { configured, ...seen }, now))).toEqual(after);
+    expect(Object.fromEntries(backoffAfter(known, { configured, ...seen }, now))).toEqual(after);
   });
 });
 
-describe('the line about them', () => {
-  it('is one, that names them', () => {
+describe('the log line about skipped clusters', () => {
+  it('names them all in one line', () => {
     const { message, code, exitCode, fields } = clustersSkipped(['dead', 'mute']);
-    expect(message).toMatch(/^2 clusters not asked/);
+    expect(message).toMatch(/^2 clusters skipped/);
     expect([code, exitCode, fields]).toEqual(['cluster-skipped', 75, { clusters: 'dead, mute' }]);
   });
 
-  it('has an end, however many they are', () => {
+  it('names at most 20 of them', () => {
     const names = Array.from({ length: 99 }, (_, index) => `dead${index}`);
     expect(clustersSkipped(names).fields.clusters).toMatch(/dead19, and 79 more$/);
   });
 });
 
-describe.skipIf(process.geteuid?.() !== 0)('the file (needs root)', () => {
+describe.skipIf(process.geteuid?.() !== 0)('the file with the record (needs root)', () => {
   let folder: string;
   let file: string;
-  const seen = { configured, reached: new Set(['alive']), errors: new Map([['dead', away]]) };
+  const seen = {
+    configured,
+    reached: new Set(['alive']),
+    errors: new Map([['dead', unreachable]]),
+  };
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'silent-clusters-'));
@@ -116,47 +117,50 @@ describe.skipIf(process.geteuid?.() !== 0)('the file (needs root)', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is root’s alone, and is read as it was written', () => {
-    rememberSilentClusters(folder, seen, now);
+  it('has mode 0600 and gives back what was written', () => {
+    recordBackoff(folder, seen, now);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect([...readSilentClusters(folder)]).toEqual([['dead', now]]);
+    expect([...readBackoff(folder)]).toEqual([['dead', now]]);
   });
 
-  it('keeps others away from who is asked at the moment', () => {
-    const silent = new Map([
+  it('makes other hooks skip a cluster that this hook is trying', () => {
+    const backoff = new Map([
       ['dead', now - 40],
       ['mute', now - 5],
     ]);
-    const due = clustersDue(silent, configured, now);
-    claimSilentClusters(folder, silent, due, now);
+    const due = clustersDue(backoff, configured, now);
+    claimClusters(folder, backoff, due, now);
     expect(due).toEqual(['dead']);
-    expect(list(clustersToSkip(readSilentClusters(folder), configured, now + 1))).toEqual([
+    expect(list(clustersToSkip(readBackoff(folder), configured, now + 1))).toEqual([
       'dead',
       'mute',
     ]);
   });
 
-  it('is not written again where nothing is new', () => {
-    rememberSilentClusters(folder, seen, now);
+  it('is not written if nothing has changed', () => {
+    recordBackoff(folder, seen, now);
     const { ino } = statSync(file);
-    rememberSilentClusters(folder, { ...seen, errors: new Map() }, now + 1);
+    recordBackoff(folder, { ...seen, errors: new Map() }, now + 1);
     expect(statSync(file).ino).toBe(ino);
   });
 
-  it('keeps what another login wrote meanwhile', () => {
+  it('keeps what another hook wrote meanwhile', () => {
     writeFileSync(file, JSON.stringify({ mute: now - 5 }), { mode: 0o600 });
-    rememberSilentClusters(folder, seen, now);
+    recordBackoff(folder, seen, now);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ dead: now, mute: now - 5 });
   });
 
-  it.each(['', '{"dead":', '[]', 'null', '{"dead":"x"}'])('counts for nothing as %j', (text) => {
-    writeFileSync(file, text, { mode: 0o600 });
-    expect(readSilentClusters(folder).size).toBe(0);
-  });
+  it.each(['', '{"dead":', '[]', 'null', '{"dead":"x"}'])(
+    'is ignored if it contains %j',
+    (text) => {
+      writeFileSync(file, text, { mode: 0o600 });
+      expect(readBackoff(folder).size).toBe(0);
+    },
+  );
 
-  it('counts for nothing where others could have written it', () => {
-    rememberSilentClusters(folder, seen, now);
+  it('is ignored if others could have written it', () => {
+    recordBackoff(folder, seen, now);
     chmodSync(file, 0o666);
-    expect(readSilentClusters(folder).size).toBe(0);
+    expect(readBackoff(folder).size).toBe(0);
   });
 });
