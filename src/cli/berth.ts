@@ -17,7 +17,7 @@ import { fail, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-output.ts';
 import { tokenCommand } from './token.ts';
 
-/** The admin's command line. What a command needs beyond its options is loaded when it runs. */
+/** The command line of the admin. The code of a command is loaded when it runs. */
 async function main(args: readonly string[], terminal: Terminal): Promise<void> {
   const parser = yargs()
     .scriptName('berth')
@@ -38,15 +38,15 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .strict()
     .strictCommands()
     .recommendCommands()
-    .example('berth doctor', 'What is wrong with this site, and what to do')
-    .example('berth plan --user alice', 'What the next login of alice would change')
-    .example('berth render --user alice', 'The same objects, without a cluster')
-    .example('berth token rotate', "Renew the hook's own token on every cluster")
+    .example('berth doctor', 'Check the site, and print what to do')
+    .example('berth plan --user alice', 'Print what the next login of alice would change')
+    .example('berth render --user alice', 'Print the objects of alice without a cluster')
+    .example('berth token rotate', "Renew the hook's token on all clusters")
     .version(terminal.version)
     .help()
     .wrap(100)
     .epilogue(
-      'Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, by `| head` for example. `berth COMMAND --help` tells more.',
+      'Each error has a code in brackets: `berth explain CODE` says what happened, why, and what to do. Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, for example by `| head`.',
     )
     .exitProcess(false)
     .showHelpOnFail(false)
@@ -55,7 +55,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     });
   try {
     await parser.parseAsync(args, {}, (_error, _argv, output) => {
-      // Help and version only; errors come by fail().
+      // Only help and version; errors go to fail().
       if (output !== '') terminal.stdout.write(`${output}\n`);
     });
   } catch (thrown) {
@@ -66,7 +66,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
   }
 }
 
-/** What yargs throws past `fail()`, at a `.check()` or a missing argument. */
+/** Errors that yargs throws without `fail()`: of `.check()` or a missing argument. */
 function isYargsError(thrown: unknown): thrown is Error {
   return thrown instanceof Error && thrown.name === 'YError';
 }
@@ -86,7 +86,7 @@ const finish = (wanted: number): void => {
   process.exitCode = status;
 };
 void main(process.argv.slice(2), {
-  // The one place of src/ where the environment comes in.
+  // The only place in src/ that reads the environment.
   // eslint-disable-next-line no-restricted-properties
   env: process.env,
   stdout: outputs.stdout,
@@ -99,6 +99,6 @@ void main(process.argv.slice(2), {
   finish,
 }).finally(async () => {
   finish(await outputs.finished());
-  // A thread that a dead file server holds would keep the process for ever.
+  // A thread that waits for a dead file server would keep the process running.
   if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) leave(status);
 });

@@ -13,7 +13,7 @@ const marks: Readonly<Record<CheckStatus, { unicode: string; ascii: string; colo
   skipped: { unicode: '-', ascii: 'skip', colour: '2' },
 };
 
-/** The results for a person: this host first, then each cluster; next steps below what asks for one. */
+/** The results as text: this host first, then each cluster; each next step below its result. */
 export function doctorText(results: readonly CheckResult[], style: Style): string {
   const width = Math.max(...results.map(({ id }) => id.length));
   const places = [...new Set(results.map(({ cluster }) => cluster))];
@@ -44,7 +44,7 @@ function resultLines(
   ];
 }
 
-/** The results for monitoring. `version` changes when a field's meaning does. */
+/** The results for monitoring. `version` changes when the meaning of a field changes. */
 export function doctorJson(results: readonly CheckResult[]): string {
   const counts = summary(results);
   const report = { version: 1, ok: counts.failed === 0, summary: counts, checks: results };

@@ -12,27 +12,27 @@ interface DoctorArguments extends SiteArguments {
   readonly timeout: string;
 }
 
-/** `berth doctor`: what is wrong with this site, and what to do about it. */
+/** `berth doctor`: checks the site, and prints what to do about each problem. */
 export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorArguments> {
   return {
     command: 'doctor',
-    describe: 'Check the configuration, the clusters, the identity provider and a user',
+    describe: 'Check the configuration, this host, the clusters, the identity provider and a user',
     builder: (yargs) =>
       siteOptions(yargs)
-        .option('user', { type: 'string', requiresArg: true, describe: 'Check this account, too' })
-        .option('cluster', { type: 'string', requiresArg: true, describe: 'This cluster only' })
+        .option('user', { type: 'string', requiresArg: true, describe: 'Also check this account' })
+        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
         .option('timeout', {
           type: 'string',
           requiresArg: true,
           default: '5s',
-          describe: 'For each check; all run at once',
+          describe: 'Time limit of each check; they run at the same time',
         })
         .option('output', outputOption)
-        .example('berth doctor', 'After a change of the configuration')
-        .example('berth doctor --user alice', 'When alice says that it does not work')
-        .example('berth doctor -o json', 'For monitoring: .summary.failed, .checks[].id')
+        .example('berth doctor', 'Check the site, after a change of the configuration')
+        .example('berth doctor --user alice', 'Also check the account, home and tokens of alice')
+        .example('berth doctor -o json', 'Print JSON for monitoring: .summary.failed, .checks[].id')
         .epilogue(
-          'Exit status: 0 nothing failed (there may be warnings), 1 a check failed, more than 1 doctor itself could not run (sysexits(3)). Nothing is changed anywhere.',
+          'Exit status: 0 no check failed (there may be warnings), 1 a check failed, more than 1 doctor could not run (sysexits(3)). Doctor changes nothing.',
         ),
     handler: (args) => run(args, terminal),
   };

@@ -5,7 +5,7 @@ const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
 /**
  * `24h`, `90m`, `3600s` or `1d` in seconds.
  *
- * @param bounds both allowed; a timeout may be a day: Node's timers end at 24
+ * @param bounds lowest and highest value allowed; a timeout is at most a day: timers of Node end at 24
  * @throws `usage`
  */
 export function seconds(
@@ -31,7 +31,7 @@ function unsuited(option: string, text: string, wanted: string, hint: string): B
   return new BerthError(message, { code: 'usage', exit: 'usage', hint });
 }
 
-/** Seconds as a person says them: `7 h 59 min`, `12 min`, `30 s`. */
+/** Seconds as text: `7 h 59 min`, `12 min`, `30 s`. */
 export function spoken(total: number): string {
   const minutes = Math.round(total / 60);
   if (total < 90) return `${Math.round(total)} s`;

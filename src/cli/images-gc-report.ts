@@ -2,7 +2,7 @@ import type { GcImage, GcResult } from '../images/gc.ts';
 import { spoken } from './duration.ts';
 import { shown } from './terminal.ts';
 
-/** One line for each image: what becomes of it, and why; not `all`: for those that went. */
+/** One line for each image, with the reason; without `all`, only for the removed ones. */
 export function gcText(
   { images, warnings }: GcResult,
   { all, dryRun, now }: { readonly all: boolean; readonly dryRun: boolean; readonly now: number },
@@ -20,11 +20,11 @@ export function gcText(
 function fate({ verdict, until = 0 }: GcImage, dryRun: boolean, now: number): string {
   switch (verdict) {
     case 'named':
-      return 'stays, a profile names it';
+      return 'kept: a profile names it';
     case 'used':
-      return "stays, a user's container uses it";
+      return 'kept: a container of a user is based on it';
     case 'grace':
-      return `stays for another ${spoken(until - now)}`;
+      return `kept for another ${spoken(until - now)}`;
     case 'remove':
       return dryRun ? 'would be removed' : 'removed';
   }

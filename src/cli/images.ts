@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { PullOutcome } from '../images/pull.ts';
 import { seconds } from './duration.ts';
+import { reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { fail, type Terminal } from './terminal.ts';
@@ -30,11 +30,11 @@ interface FilesArguments {
   readonly to: string;
 }
 
-/** `berth images …`: the images of the sessions, in one store that all users read. */
+/** `berth images …`: the images of sessions, in a store that all users read. */
 export function imagesCommand(terminal: Terminal): CommandModule {
   return {
     command: 'images',
-    describe: 'Keep the images of the sessions in a store that all users share',
+    describe: 'Manage the shared image store of sessions',
     builder: (yargs) =>
       yargs
         .command(pullCommand(terminal))
@@ -52,7 +52,7 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & ImagesArguments> {
     .option('config', {
       type: 'string',
       requiresArg: true,
-      describe: 'Profiles and folders of the sessions [default: /etc/berth/ssh.yml]',
+      describe: 'Configuration of sessions [default: /etc/berth/ssh.yml]',
     })
     .option('output', outputOption);
 }
@@ -60,31 +60,31 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & ImagesArguments> {
 function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
   return {
     command: 'pull [image..]',
-    describe: 'Fetch the images of all profiles, or these, into the shared store',
+    describe: 'Pull the images of all profiles, or the named ones, into the shared store',
     builder: (yargs) =>
       commonOptions(yargs)
         .positional('image', { type: 'string', array: true, describe: 'NAME[:TAG][@sha256:…]' })
         .option('auth-file', {
           type: 'string',
           requiresArg: true,
-          describe: "Credentials for registries: docker's config.json or podman's auth.json",
+          describe: 'Registry credentials: config.json of Docker or auth.json of Podman',
         })
         .option('from-archive', {
           type: 'string',
           requiresArg: true,
-          describe: 'Take them from a docker or OCI archive, and ask no registry',
+          describe: 'Load a Docker or OCI archive instead of asking a registry',
         })
         .option('timeout', {
           type: 'string',
           requiresArg: true,
           default: '1h',
-          describe: 'For all images together',
+          describe: 'Time limit for all images together',
         })
         .conflicts('from-archive', 'auth-file')
-        .example('berth images pull', 'What berth-images.timer does')
-        .example('berth images pull --from-archive site.tar', 'Where there is no registry')
+        .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
+        .example('berth images pull --from-archive site.tar', 'Load images without a registry')
         .epilogue(
-          'Users go on working while it runs. An image that is named by its digest and is in the store is not asked for. Exit status: that of the worst image.',
+          'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest of all images.',
         ),
     handler: (args) => guarded(terminal, 'pull', () => pull(args, terminal)),
   };
@@ -93,12 +93,16 @@ function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
 function checkCommand(terminal: Terminal): CommandModule<object, ImagesArguments> {
   return {
     command: 'check',
-    describe: 'Check that each image is there, whole, of the right digest and readable by users',
+    describe:
+      'Check that each image is stored, complete, of the right digest and readable by users',
     builder: (yargs) =>
       commonOptions(yargs)
-        .example('berth images check -o json', 'For monitoring: .summary.failed, .checks[].image')
+        .example(
+          'berth images check -o json',
+          'Print JSON for monitoring: .summary.failed, .checks[].image',
+        )
         .epilogue(
-          'Exit status: 0 nothing failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is asked, and nothing is changed.',
+          'Exit status: 0 no check failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is asked, and nothing is changed.',
         ),
     handler: (args) => guarded(terminal, 'check', () => check(args, terminal)),
   };
@@ -114,14 +118,24 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
           type: 'string',
           requiresArg: true,
           default: '7d',
-          describe: 'How long an image stays that no profile names any more',
+          describe: 'How long to keep an image after no profile names it',
         })
-        .option('dry-run', { type: 'boolean', default: false, describe: 'Show it only' })
-        .option('timeout', { type: 'string', requiresArg: true, default: '10m' })
-        .example('berth images gc --dry-run', 'What would go, and why the rest stays')
-        .epilogue(
-          "Which containers use an image is read from the users' own stores, STORAGE/users/*/storage.",
-        ),
+        .option('dry-run', {
+          type: 'boolean',
+          default: false,
+          describe: 'Print what would be removed, and remove nothing',
+        })
+        .option('timeout', {
+          type: 'string',
+          requiresArg: true,
+          default: '10m',
+          describe: 'Time limit of the whole run',
+        })
+        .example(
+          'berth images gc --dry-run',
+          'Print what would be removed, and why the rest is kept',
+        )
+        .epilogue('The images in use are read from the storage of users, STORAGE/users/*/storage.'),
     handler: (args) => guarded(terminal, 'gc', () => gc(args, terminal)),
   };
 }
@@ -129,17 +143,17 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
 function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments> {
   return {
     command: 'files',
-    describe: "Copy the host's sftp-server and scp to where every session finds them",
+    describe: 'Copy sftp-server and scp of this host to where every session finds them',
     builder: (yargs) =>
       yargs
         .option('to', {
           type: 'string',
           requiresArg: true,
           default: terminal.filesFolder,
-          describe: 'Mounted at /run/berth/files in each session',
+          describe: 'Directory to copy to; sessions have it as /run/berth/files',
         })
         .epilogue(
-          'With their own loader and libraries: they run in an image that has none. To be repeated after an update of OpenSSH or the C library; berth-images.timer does.',
+          'They are copied with their loader and libraries, so they run in any image. Run it again after an update of OpenSSH or the C library; berth-images.timer does.',
         ),
     handler: (args) =>
       guarded(terminal, 'files', async () => {
@@ -182,7 +196,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   let current = archive ?? '';
   const outcomes = await withProgress(
     terminal,
-    () => `fetching ${current}`,
+    () => `pulling ${current}`,
     () => {
       if (archive === undefined)
         return pullImages(site, images, { ...options, begins: (image) => (current = image) });
@@ -194,25 +208,6 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   );
   reportPull(outcomes, args.output, terminal);
   for (const { error } of site.broken.values()) fail(terminal, error);
-}
-
-function reportPull(outcomes: readonly PullOutcome[], output: string, terminal: Terminal): void {
-  if (output === 'json') {
-    const images = outcomes.map((outcome) =>
-      'error' in outcome
-        ? {
-            image: outcome.image,
-            error: { code: outcome.error.code, message: outcome.error.message },
-          }
-        : outcome,
-    );
-    terminal.stdout.write(`${JSON.stringify({ version: 1, images }, null, 2)}\n`);
-  }
-  for (const outcome of outcomes) {
-    if ('error' in outcome) fail(terminal, outcome.error);
-    else if (output === 'text' && terminal.stdout.isTTY === true)
-      terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
-  }
 }
 
 async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
@@ -247,7 +242,7 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
   const site = await siteOf(args);
   const result = await withProgress(
     terminal,
-    () => 'looking what is used',
+    () => 'looking for images in use',
     () => collectImages(site, options),
   );
   if (args.output === 'json') terminal.stdout.write(gcJson(result));
@@ -262,7 +257,7 @@ async function siteOf({ config }: ImagesArguments): Promise<SshSettings> {
   return await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
 }
 
-/** A transport (`dir:`, `docker-archive:`) or an option is no image. */
+/** Refuses transports (`dir:`, `docker-archive:`) and options. */
 async function assertReferences(images: readonly string[]): Promise<void> {
   const { imageProblem } = await import('../config/profile/image-reference.ts');
   for (const image of images) {
@@ -273,7 +268,7 @@ async function assertReferences(images: readonly string[]): Promise<void> {
 
 function assertRoot(name: string): void {
   if (process.geteuid?.() === 0) return;
-  throw new BerthError(`berth images ${name} needs root: the store is root's`, {
+  throw new BerthError(`berth images ${name} needs root: the store belongs to root`, {
     code: 'not-root',
     exit: 'permission',
     hint: `Run \`sudo berth images ${name}\`.`,

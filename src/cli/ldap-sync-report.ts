@@ -2,7 +2,7 @@ import type { BerthError } from '../errors.ts';
 import type { ClusterOfSync, LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
-/** A line for each namespace that was changed, and one that sums up for each cluster. */
+/** A line for each changed namespace, and a summary for each cluster. */
 export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const lines = [
@@ -35,18 +35,23 @@ function clusterLines(one: ClusterOfSync, dryRun: boolean): string[] {
         ? []
         : [`${prefix}ConfigMap ${name} cannot hold ${unnameable.join(', ')}`]),
     ]),
-    ...ownerless.map((name) => `${prefix}${name} has no owner: its user has not logged in since`),
-    ...held.map((name) => `${prefix}${name} stays as it is: its user's entry is refused`),
-    `${prefix}${counted(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} as they were`,
+    ...ownerless.map(
+      (name) =>
+        `${prefix}${name} has no owner annotation: its user has not logged in since Berth was installed`,
+    ),
+    ...held.map(
+      (name) => `${prefix}${name} is not changed: the LDAP entry of its user is not accepted`,
+    ),
+    `${prefix}${counted(changes.length, 'namespace')} ${dryRun ? 'to change' : 'changed'}, ${unchanged} unchanged`,
   ];
 }
 
 const done = {
-  ...{ create: 'made', update: 'changed', mark: 'marked as removed:' },
+  ...{ create: 'created', update: 'changed', mark: 'marked as removed:' },
   unmark: 'no longer marked as removed:',
 };
 const planned = {
-  ...{ create: 'would make', update: 'would change', mark: 'would mark as removed:' },
+  ...{ create: 'would create', update: 'would change', mark: 'would mark as removed:' },
   unmark: 'would no longer mark as removed:',
 };
 
@@ -54,7 +59,7 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The same for scripts: stable names. */
+/** The same as JSON, with stable names. */
 export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
   const { people, url } = report;
   const value = {

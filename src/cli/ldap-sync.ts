@@ -18,42 +18,42 @@ interface LdapSyncArguments extends SiteArguments {
   readonly output: string;
 }
 
-/** `berth ldap-sync`: UID, GID and groups from LDAP onto the namespaces of users. */
+/** `berth ldap-sync`: copies UID, GID and groups from LDAP to the namespaces of users. */
 export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapSyncArguments> {
   return {
     command: 'ldap-sync',
-    describe: 'Bring UID, GID and groups from LDAP onto the namespaces of users',
+    describe: 'Copy UID, GID and groups from LDAP to the namespaces of users',
     builder: (yargs) =>
       siteOptions(yargs)
         .option('cluster', {
           type: 'string',
           requiresArg: true,
-          describe: 'This cluster only [default: every cluster of clusters.d]',
+          describe: 'Only this cluster [default: all clusters of clusters.d]',
         })
         .option('in-cluster', {
           type: 'boolean',
           conflicts: 'cluster',
-          describe: 'The cluster that this runs in as a pod, by its ServiceAccount',
+          describe: 'In a pod: its own cluster, with its ServiceAccount',
         })
         .option('dry-run', {
           type: 'boolean',
           default: false,
-          describe: 'Show what would be written, and write nothing',
+          describe: 'Print what would be written, and write nothing',
         })
         .option('accept-fewer', {
           type: 'boolean',
           default: false,
-          describe: 'Believe an answer that is much smaller than the last one',
+          describe: 'Accept an answer with far fewer users or groups than the last one',
         })
         .option('timeout', {
           type: 'string',
           requiresArg: true,
           default: '5m',
-          describe: 'For the directory and all clusters together',
+          describe: 'Time limit for the LDAP server and all clusters together',
         })
         .option('textfile', textfileOption)
         .option('output', outputOption)
-        .example('berth ldap-sync --dry-run', 'What the next run would write')
+        .example('berth ldap-sync --dry-run', 'Print what the next run would write')
         .example(
           'berth ldap-sync --in-cluster',
           `As a CronJob: ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,

@@ -8,7 +8,7 @@ interface Style {
 
 const colours: Readonly<Record<SshdSeverity, string>> = { door: '31', weakness: '33', advice: '2' };
 
-/** For a person: this host, the Match blocks, then the users with the same doors together. */
+/** As text: this host, the Match blocks, then users with the same findings together. */
 export function lintText(lint: SshdLint, style: Style): string {
   const sections = [
     section('this host', lint.host, style),
@@ -40,7 +40,7 @@ interface Crowd {
   readonly findings: readonly SshdFinding[];
 }
 
-/** Samples with the same findings, as one: whom they are open for, in a line. */
+/** Groups samples with the same findings, with a line of whom they concern. */
 function together(samples: readonly LintedSample[]): Crowd[] {
   const crowds = Map.groupBy(samples, ({ findings }) => JSON.stringify(findings));
   return [...crowds.values()].map((alike) => {
@@ -71,7 +71,7 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
   return leftOut === 0 ? line : `${line}, ${leftOut} left out: name --user, --address or --port`;
 }
 
-/** For monitoring. `version` changes when a field's meaning does. */
+/** For monitoring. `version` changes when the meaning of a field changes. */
 export function lintJson(lint: SshdLint): string {
   const all = [...lint.host, ...lint.matches, ...lint.samples.flatMap(({ findings }) => findings)];
   const codes = [...new Set(all.map(({ code }) => code))].sort();

@@ -19,11 +19,11 @@ interface LintSshdArguments {
   readonly output: string;
 }
 
-/** `berth lint sshd`: every way past the login that sshd's configuration leaves. */
+/** `berth lint sshd`: each way past `login` that the configuration of sshd leaves open. */
 export function lintCommand(terminal: Terminal): CommandModule {
   return {
     command: 'lint',
-    describe: "Find what sshd's configuration leaves open",
+    describe: 'Check the configuration of sshd',
     builder: (yargs) => yargs.command(lintSshdCommand(terminal)).demandCommand(1, 1, 'lint what?'),
     handler: () => undefined,
   };
@@ -32,7 +32,7 @@ export function lintCommand(terminal: Terminal): CommandModule {
 function lintSshdCommand(terminal: Terminal): CommandModule<object, LintSshdArguments> {
   return {
     command: 'sshd',
-    describe: 'Every way past the forced command, or into the host, with what closes it',
+    describe: 'List each way past the forced command or into the host, and what closes it',
     builder: options,
     handler: (args) => run(args, terminal),
   };
@@ -45,31 +45,38 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     .option('config', {
       ...file,
       default: '/etc/ssh/sshd_config',
-      describe: "sshd's configuration",
+      describe: 'Configuration file of sshd',
     })
-    .option('user', { ...list, type: 'string', describe: 'These accounts, and nobody else' })
-    .option('group', { ...list, type: 'string', describe: 'A member of each of these groups' })
-    .option('address', { ...list, type: 'string', describe: 'As if clients came from here' })
-    .option('port', { ...list, type: 'number', describe: "As if they came to this port of sshd's" })
+    .option('user', { ...list, type: 'string', describe: 'Check only these accounts' })
+    .option('group', {
+      ...list,
+      type: 'string',
+      describe: 'Check a member of each of these groups',
+    })
+    .option('address', { ...list, type: 'string', describe: 'Client addresses to check' })
+    .option('port', { ...list, type: 'number', describe: 'Ports of sshd to check' })
     .option('login', {
       ...file,
       default: '/usr/lib/berth/shell/login',
-      describe: "Where Berth's login is installed",
+      describe: 'Path of the login program of Berth',
     })
     .option('settings', {
       ...file,
       default: '/etc/berth/ssh.yml',
-      describe: 'For the network of the profiles',
+      describe: 'Configuration of sessions: their network matters for forwarding',
     })
-    .option('pam', { ...file, describe: "A file in the place of sshd's own in /etc/pam.d" })
-    .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'The sshd that is asked' })
+    .option('pam', { ...file, describe: 'PAM file to check instead of the one in /etc/pam.d' })
+    .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
     .option('output', outputOption)
     .check((args) => checkEndpoints(args))
-    .example('berth lint sshd', 'After each change of sshd_config, before sshd is reloaded')
-    .example('berth lint sshd --user alice --port 2222', 'What is open for alice at that port')
-    .example('berth lint sshd --config /etc/ssh/sshd_config.new', 'Before it is put in its place')
+    .example('berth lint sshd', 'Check sshd_config before sshd is reloaded')
+    .example('berth lint sshd --user alice --port 2222', 'Check connections of alice to one port')
+    .example(
+      'berth lint sshd --config /etc/ssh/sshd_config.new',
+      'Check a new file before it is installed',
+    )
     .epilogue(
-      'Without --user and --group: root, one account of each kind that Match and passwd tell apart, and a stranger. Exit status: 0 nothing found, 1 findings, more than 1 the check itself could not run (sysexits(3)). Needs root; nothing is changed.',
+      'Without --user and --group, root, an unknown account and one account for each combination of Match blocks and shells are checked. Exit status: 0 nothing found, 1 findings, more than 1 the check could not run (sysexits(3)). Needs root; nothing is changed.',
     );
 }
 
@@ -95,7 +102,7 @@ async function run(args: LintSshdArguments, terminal: Terminal): Promise<void> {
   const { config, sshd, login, settings, pam } = args;
   const lint = await withProgress(
     terminal,
-    () => 'asking sshd',
+    () => 'waiting for sshd',
     () =>
       lintSshd({
         config: resolve(config),

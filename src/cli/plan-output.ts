@@ -8,8 +8,8 @@ export type PlanFormat = 'text' | 'yaml' | 'json';
 /**
  * Writes a plan to standard output.
  *
- * @returns The exit status, as `kubectl diff` has it: 0 nothing to do, 1 changes; the error's own,
- *   which is more than 1, where a part could not be planned.
+ * @returns The exit status, as of `kubectl diff`: 0 no changes, 1 changes, more than 1 the exit status of
+ *   an error.
  */
 export function writePlan(
   sections: readonly PlanSection[],

@@ -8,7 +8,7 @@ export interface TextStyle {
   readonly colour: boolean;
 }
 
-/** A plan for a person: a unified diff of whatever would change, and one line for what would not. */
+/** A plan as text: a unified diff of each change, and one line for each unchanged object. */
 export function planText(sections: readonly PlanSection[], { colour }: TextStyle): string {
   return sections
     .map(({ title, changes, error }) =>
@@ -55,7 +55,7 @@ function body(value: unknown): string {
     : stringify(value, { sortMapEntries: true, lineWidth: 0 });
 }
 
-/** A server's or a user's text never steers the admin's terminal; a backslash stays one. */
+/** Untrusted text with control characters escaped; a backslash is kept. */
 function safe(line: string): string {
   return escapeControl(line).replaceAll('\\\\', '\\');
 }

@@ -17,11 +17,11 @@ interface PlanArguments extends SiteArguments {
   readonly port?: number | undefined;
 }
 
-/** `berth plan`: what a login would change, asked of the live clusters and the live home. */
+/** `berth plan`: compares what a login would write with the clusters and the home as they are. */
 export function planCommand(terminal: Terminal): CommandModule<object, PlanArguments> {
   return {
     command: 'plan',
-    describe: 'Show what a login of a user would change, and change nothing',
+    describe: 'Print what a login of a user would change',
     builder: (yargs) =>
       siteOptions(yargs)
         .option('user', {
@@ -30,7 +30,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           requiresArg: true,
           describe: 'Login name',
         })
-        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this one' })
+        .option('cluster', { type: 'string', requiresArg: true, describe: 'Only this cluster' })
         .option('output', {
           alias: 'o',
           choices: ['text', 'yaml', 'json'],
@@ -44,26 +44,29 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           type: 'string',
           requiresArg: true,
           implies: 'ssh',
-          describe: 'As login --profile in sshd_config',
+          describe: 'Profile, as of `login --profile` in sshd_config',
         })
         .option('command', {
           type: 'string',
           requiresArg: true,
           implies: 'ssh',
-          describe: 'What the client asks for; a shell where not said',
+          describe: 'Command of the client [default: a shell]',
         })
-        .option('tty', { type: 'boolean', implies: 'ssh', describe: 'As ssh -t' })
+        .option('tty', { type: 'boolean', implies: 'ssh', describe: 'With a terminal, as ssh -t' })
         .option('port', {
           type: 'number',
           requiresArg: true,
           implies: 'ssh',
-          describe: "sshd's port, for rules that name one",
+          describe: 'Port of sshd, for rules with ports',
         })
-        .example('berth plan --user alice', 'a diff against every cluster and the kubeconfig')
-        .example('berth plan --user alice --cluster prod -o json', 'one cluster, for a script')
-        .example('berth plan --ssh --user alice --command "squeue"', 'the exact command lines')
+        .example('berth plan --user alice', 'Print a diff for all clusters and the kubeconfig')
+        .example('berth plan --user alice --cluster prod -o json', 'Print JSON for one cluster')
+        .example(
+          'berth plan --ssh --user alice --command "squeue"',
+          'Print the command lines of an SSH session',
+        )
         .epilogue(
-          'Exit status: 0 nothing to do, 1 changes, more than 1 an error (as kubectl diff). With --ssh: 0 a session, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
+          'Exit status, as of kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
         ),
     handler: async (args) => {
       if (args.ssh === true) {
@@ -78,7 +81,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
       try {
         const sections = await withProgress(
           terminal,
-          () => 'asking the clusters',
+          () => 'waiting for the clusters',
           () =>
             planHook({
               username: user,
@@ -95,7 +98,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
   };
 }
 
-/** For each thing that the host is asked, in milliseconds. */
+/** Time limit of each check of the host, in milliseconds. */
 const checkTimeoutMs = 5_000;
 
 async function planSsh(

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 
-/** @throws `usage` for what is no TCP port, such as one that was given twice */
+/** @throws {BerthError} `usage` for a value that is not a TCP port, such as two values */
 export function checkPort(port: unknown): number {
   if (typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535)
     return port;

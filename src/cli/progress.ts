@@ -1,11 +1,11 @@
 import type { Terminal } from './terminal.ts';
 
-/** Nothing is said about what takes less, in milliseconds. */
+/** Shorter work shows no progress. Milliseconds. */
 const patience = 1000;
 
 /**
- * Runs the work and, on a terminal, says after a second what is being waited for and for how long.
- * The line is on standard error and gone when the work is done; a pipe gets nothing.
+ * Runs the work and, on a terminal, shows after a second what it waits for and for how long. The line is
+ * on standard error and is removed when the work is done; a pipe gets nothing.
  */
 export async function withProgress<T>(
   terminal: Terminal,

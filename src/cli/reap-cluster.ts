@@ -5,7 +5,7 @@ import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site.ts';
 import { errorText, escapeUnseen, shown, type Terminal } from './terminal.ts';
 
-/** The options of `berth reap` that are about clusters. */
+/** The options of `berth reap` for clusters. */
 export interface ReapClusterArguments {
   readonly config?: string | undefined;
   readonly cluster?: string | undefined;
@@ -25,7 +25,7 @@ export interface ReapClusterArguments {
   readonly output: string;
 }
 
-/** `berth reap --cluster NAME`: pods past their lifetime, and namespaces that nobody uses. */
+/** `berth reap --cluster NAME`: deletes expired pods and unused namespaces. */
 export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
   const [{ reapCluster }, { deadlineIn }, { seconds }] = await Promise.all([
     import('../cluster-reap/reap-cluster.ts'),
@@ -34,7 +34,7 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
   ]);
   const targets = await targetsOf(args, terminal);
   if (args.prometheus !== undefined && targets.length !== 1)
-    throw usage('--prometheus is asked about one cluster: name it with --cluster');
+    throw usage('--prometheus needs a single cluster: name it with --cluster');
   const after = args['unused-after'];
   const podSelector = args['pod-selector'];
   const dryRun = args['dry-run'];
@@ -95,7 +95,7 @@ function prometheusOf({
   return { prometheus: { url, matchers, timeoutMs: 30_000 } };
 }
 
-/** A slip of the unit is not to empty a cluster. */
+/** A mistyped number must not delete everything on a cluster. */
 const unusedFor = { least: '1h', most: '3650d' };
 
 function limit(count: number, option: string): number {
@@ -108,7 +108,7 @@ function usage(message: string): BerthError {
   return new BerthError(message, details);
 }
 
-/** A line for each thing that was ended, and for each that was left and why. */
+/** A line for each deleted object, and for each that was kept, with the reason. */
 function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   const did = dryRun ? 'would end' : 'ended';
   const deleted = dryRun ? 'would delete' : 'deleted';
@@ -144,7 +144,7 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** The same for scripts: stable names. */
+/** The same as JSON, with stable names. */
 function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   const clusters = reaped.map(({ cluster, busy, pods, namespaces, failed }) => ({
     ...{ cluster, busy },

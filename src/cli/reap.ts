@@ -8,40 +8,40 @@ import { outputOption, textfileOption } from './report-options.ts';
 import { errorText, fail, shown, type Terminal } from './terminal.ts';
 
 interface ReapArguments extends ReapClusterArguments {
-  /** UIDs: this process is the reaper's own, for their turns. */
+  /** Internal: the UIDs that this child process cleans up for. */
   readonly turns?: string | undefined;
 }
 
-/** `berth reap`: what SSH connections left that PAM did not see end; with a cluster, what is over there. */
+/** `berth reap`: ends what SSH connections left behind; with a cluster, expired pods and namespaces. */
 export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
   return {
     command: 'reap',
-    describe: 'End what SSH connections left behind, and what is past its grace or time',
+    describe: 'End what SSH connections left behind, and what has reached its time limit',
     builder: (yargs) =>
       yargs
         .option('config', {
           type: 'string',
           requiresArg: true,
           describe:
-            'Which profiles there are, and where the storage is [default: /etc/berth/ssh.yml]; of clusters, berth.yml [default: /etc/berth/berth.yml]',
+            'Configuration: ssh.yml [default: /etc/berth/ssh.yml]; for clusters, berth.yml [default: /etc/berth/berth.yml]',
         })
         .options(clusterOptions)
         .option('dry-run', {
           type: 'boolean',
           default: false,
-          describe: 'Show what would be ended, and end nothing',
+          describe: 'Print what would be ended, and end nothing',
         })
         .option('turns', { type: 'string', requiresArg: true, hidden: true })
         .option('textfile', textfileOption)
         .option('output', outputOption)
-        .example('berth reap', 'berth-reap.timer does this each minute')
-        .example('berth reap --dry-run', 'What the next run would end')
+        .example('berth reap', 'Clean up on this login node, as berth-reap.timer does')
+        .example('berth reap --dry-run', 'Print what the next run would end')
         .example(
           'berth reap --all-clusters --unused-after 60d',
-          'Pods past their lifetime, and namespaces that nobody has used for 60 days',
+          'Delete expired pods, and namespaces unused for 60 days',
         )
         .epilogue(
-          'Exit status: 0 nothing is left; 75 something is, and the next run tries again. Two at once are safe: the second does nothing.',
+          'Exit status: 0 all was ended, 75 something could not be ended, and the next run tries again. If another run is active, this one does nothing.',
         ),
     handler: async (args) => {
       const onClusters =
@@ -59,24 +59,27 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
 }
 
 const clusterOptions = {
-  cluster: { type: 'string', requiresArg: true, describe: 'What is over on this cluster' },
-  'all-clusters': { type: 'boolean', describe: 'On every cluster of clusters.d' },
+  cluster: {
+    type: 'string',
+    requiresArg: true,
+    describe: 'Delete expired pods and namespaces on this cluster',
+  },
+  'all-clusters': { type: 'boolean', describe: 'The same on all clusters of clusters.d' },
   'in-cluster': {
     type: 'boolean',
     conflicts: ['cluster', 'all-clusters'],
-    describe: 'On the cluster that this runs in as a pod, by its ServiceAccount',
+    describe: 'In a pod: on its own cluster, with its ServiceAccount',
   },
   'namespace-selector': {
     type: 'string',
     requiresArg: true,
     default: 'app.kubernetes.io/name=open-ondemand',
-    describe: 'Of a cluster: labels of the namespaces in which may be reaped',
+    describe: 'Clusters: labels of the namespaces to look at',
   },
   'pod-selector': {
     type: 'string',
     requiresArg: true,
-    describe:
-      'Of a cluster: labels of the pods that may be reaped [default: all that have a lifetime]',
+    describe: 'Clusters: labels of the pods to delete [default: all with a lifetime]',
   },
   'max-pods': {
     type: 'number',
@@ -87,7 +90,7 @@ const clusterOptions = {
   'unused-after': {
     type: 'string',
     requiresArg: true,
-    describe: 'Of a cluster: delete namespaces that no login has touched for so long, e.g. 60d',
+    describe: 'Clusters: delete namespaces without a login for this time, such as 60d',
   },
   'max-namespaces': {
     type: 'number',
@@ -98,25 +101,25 @@ const clusterOptions = {
   'delete-claims': {
     type: 'boolean',
     implies: 'unused-after',
-    describe: 'Of a cluster: also namespaces that hold PersistentVolumeClaims',
+    describe: 'Clusters: also delete namespaces with PersistentVolumeClaims',
   },
   prometheus: {
     type: 'string',
     requiresArg: true,
     implies: 'unused-after',
-    describe: 'Of a cluster: also ask the Prometheus at this address for the last pod',
+    describe: 'Clusters: also ask this Prometheus when the last pod ran',
   },
   'prometheus-matchers': {
     type: 'string',
     requiresArg: true,
     default: '',
-    describe: 'Where it looks after several clusters: cluster="prod"',
+    describe: 'Matchers for a Prometheus with several clusters: cluster="prod"',
   },
   timeout: {
     type: 'string',
     requiresArg: true,
     default: '5m',
-    describe: 'Of clusters: for all together',
+    describe: 'Clusters: time limit for all together',
   },
 } as const;
 
@@ -154,13 +157,13 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   if (report.failed.length > 0) terminal.finish(exitCodeOf(report.failed));
 }
 
-/** Whatever it was, the next run tries again. */
+/** Exit status 75 whatever failed: the next run tries again. */
 function exitCodeOf(failed: readonly BerthError[]): number {
   return new BerthError('', { code: 'reap-incomplete', exit: 'temporary', hint: '', cause: failed })
     .exitCode;
 }
 
-/** A line for each thing that was ended; nothing where there was nothing. */
+/** A line for each connection and container that was ended. */
 function reapText(report: ReapReport, dryRun: boolean): string {
   if (report.busy) return 'another reaper is at work\n';
   const did = dryRun ? 'would end' : 'ended';
@@ -174,7 +177,7 @@ function reapText(report: ReapReport, dryRun: boolean): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** The same for scripts: stable names. */
+/** The same as JSON, with stable names. */
 function reapJson(report: ReapReport, dryRun: boolean): string {
   const { failed, ...rest } = report;
   const failures = failed.map(({ code, message, hint }) => ({

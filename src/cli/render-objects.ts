@@ -4,8 +4,7 @@ import type { LiveObject } from '../desired/kube-object.ts';
 import { redact } from '../desired/visible.ts';
 
 /**
- * YAML documents that kubectl takes. A Secret that is not shown is there as a comment with its
- * values blotted out, so that a reader sees that it belongs to the rest.
+ * YAML documents for kubectl. A Secret that is left out becomes a comment without its values.
  */
 export function renderYaml(
   objects: readonly KubeObject[],
@@ -17,7 +16,7 @@ export function renderYaml(
     const { after } = redact(undefined, object as unknown as LiveObject);
     const lines = stringify(after, { lineWidth: 0 }).trimEnd().split('\n');
     return [
-      `# ${describe(object)} is left out here; --show-secrets prints it.`,
+      `# ${describe(object)} is left out; --show-secrets prints it.`,
       ...lines.map((line) => `#   ${line}`),
       '',
     ].join('\n');
@@ -30,7 +29,7 @@ export function renderManifests(manifests: readonly object[]): string {
   return manifests.map(folded).join('---\n');
 }
 
-/** CEL is easier to read without YAML's own quotes around it. */
+/** Long CEL expressions are easier to read as folded blocks. */
 function folded(manifest: object): string {
   const document = new Document(manifest);
   visit(document, {
@@ -41,7 +40,7 @@ function folded(manifest: object): string {
   return document.toString({ lineWidth: 100 });
 }
 
-/** One object that kubectl takes: a List. */
+/** One JSON object for kubectl: a List. */
 export function renderJson(objects: readonly object[]): string {
   return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 2)}\n`;
 }

@@ -8,10 +8,10 @@ import { installedPath } from '../installed-path.ts';
 
 const parametersFile = '/etc/berth/admission.yml';
 
-/** What its adapter cannot write the mutating policy fills in elsewhere. */
+/** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
 const strictNote = `berth: pods of OnDemand's adapter do not say supplementalGroupsPolicy: Strict, and are refused; ${installedPath('share/docs/admission.md')} (Before 1.36) says what to choose\n`;
 
-/** Who brings the image writes its /etc/group. */
+/** The author of an image controls its /etc/group. */
 const mergeNote =
   'berth: supplemental_groups_policy: Merge with every image allowed: an image can give its user any group; name the images in admission.yml (images)\n';
 
@@ -22,34 +22,37 @@ interface PoliciesArguments {
   readonly output: string;
 }
 
-/** `berth render policies`: the admission policies with what the site allows written into them. */
+/** `berth render policies`: the admission policies with the parameters of the site. */
 export function renderPoliciesCommand(
   terminal: Terminal,
 ): CommandModule<object, PoliciesArguments> {
   return {
     command: 'policies',
-    describe: 'Print the admission policies that hold pods to their users',
+    describe: 'Print the admission policies for pods and services of users',
     builder: (yargs) =>
       yargs
         .option('engine', {
           choices: ['kubernetes', 'kyverno'],
           default: 'kubernetes',
-          describe: 'Who enforces them',
+          describe: 'What enforces the policies',
         })
         .option('kubernetes', {
           type: 'string',
           requiresArg: true,
-          describe: `The oldest version that gets them; before 1.${filledInSince} nothing is filled in`,
+          describe: `The oldest version of a cluster; before 1.${filledInSince} there are no defaults`,
         })
         .option('parameters', {
           type: 'string',
           requiresArg: true,
-          describe: `What the site allows [default: ${parametersFile}, where it is there]`,
+          describe: `Parameters of the site [default: ${parametersFile}, if it exists]`,
         })
         .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
-        .example('berth render policies | kubectl apply -f -', 'Install or change them')
-        .example('berth render policies --kubernetes 1.34', 'For a cluster before 1.36')
-        .example('berth render policies --engine kyverno', 'For a site that has Kyverno'),
+        .example('berth render policies | kubectl apply -f -', 'Install or update the policies')
+        .example(
+          'berth render policies --kubernetes 1.34',
+          'Print the policies for an older cluster',
+        )
+        .example('berth render policies --engine kyverno', 'Print the policies for Kyverno'),
     handler: (args) => render(args, terminal),
   };
 }
@@ -81,7 +84,7 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
       : minor < guardedSince
         ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
         : engine === 'kyverno'
-          ? '--kubernetes says nothing to Kyverno, which fills in itself on every version'
+          ? '--kubernetes has no effect with Kyverno, which sets the defaults on every version'
           : undefined;
   if (problem !== undefined)
     throw new BerthError(problem, {
@@ -91,7 +94,7 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   return minor !== undefined && minor < filledInSince;
 }
 
-/** The site's file; what is built in where nobody named one and there is none. */
+/** The parameters of the site's file, or the built-in ones if there is no such file. */
 async function readParameters(named: string | undefined): Promise<AdmissionParameters> {
   const { parseAdmissionParameters } = await import('../config/admission-parameters.ts');
   const { readYaml } = await import('../config/yaml-document.ts');

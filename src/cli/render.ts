@@ -17,36 +17,36 @@ interface RenderArguments extends SiteArguments {
   readonly 'show-secrets': boolean;
 }
 
-/** `berth render`: a user's objects as the hook would send them, without asking any cluster. */
+/** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
 export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
   return {
     command: 'render',
-    describe: "Print a user's objects without a cluster",
+    describe: 'Print the Kubernetes objects of a user',
     builder: (yargs) =>
       siteOptions(yargs)
         .option('user', {
           type: 'string',
           requiresArg: true,
           demandOption: true,
-          // Nor demanded by the command `render policies`.
+          // `render policies` does not need it.
           global: false,
           describe: 'Login name',
         })
         .option('cluster', {
           type: 'string',
           requiresArg: true,
-          describe: 'Needed where several are configured',
+          describe: 'Needed if several are configured',
         })
         .option('uid', {
           type: 'number',
           requiresArg: true,
-          describe: 'Of a user unknown to this host',
+          describe: 'UID, for a user unknown to this host',
         })
         .option('gid', { type: 'number', requiresArg: true, describe: 'Primary group' })
         .option('groups', {
           type: 'string',
           requiresArg: true,
-          describe: 'All groups, GIDs with commas [default: the primary one]',
+          describe: 'GIDs of all groups, separated by commas [default: the primary group]',
         })
         .implies('uid', 'gid')
         .implies('gid', 'uid')
@@ -56,15 +56,19 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         .option('show-secrets', {
           type: 'boolean',
           default: false,
-          describe: 'Print Secrets too; not to a terminal, nor into a file that others can read',
+          describe:
+            'Also print Secrets; refused for a terminal and for a file that others can read',
         })
-        .example('berth render --user alice | kubectl apply --dry-run=server -f -', 'Try them')
+        .example(
+          'berth render --user alice | kubectl apply --dry-run=server -f -',
+          'Test the objects',
+        )
         .example(
           'berth render --user eve --uid 5001 --gid 5001 -o json',
-          'Before the account is there',
+          'Print JSON for an account that does not exist yet',
         )
         .epilogue(
-          'A Secret is left out unless --show-secrets is given: applied with its contents blotted out, it would overwrite the real one.',
+          'No cluster is asked. Without --show-secrets a Secret is left out: applied without its contents, it would overwrite the real one.',
         ),
     handler: (args) => render(args, terminal),
   };
@@ -105,8 +109,8 @@ function theCluster([cluster, ...others]: readonly ClusterSettings[]): ClusterSe
       exit: names.length === 0 ? 'config' : 'usage',
       hint:
         names.length === 0
-          ? 'See `berth doctor`: which files were read, and what is in them.'
-          : 'Each has settings of its own: name one with --cluster.',
+          ? 'Run `berth doctor`: it lists the files that were read.'
+          : 'Name one with --cluster: each has its own settings.',
     },
   );
 }
@@ -122,7 +126,7 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
     .map(Number);
   for (const id of [uid, gid, ...groups]) {
     if (!Number.isInteger(id) || id < 1 || id > 0xfffffffe)
-      throw new BerthError(`${id} is no UID or GID of a user`, {
+      throw new BerthError(`${id} is not a UID or GID of a user`, {
         code: 'usage',
         exit: 'usage',
         hint: '--uid 5001 --gid 5001 --groups 5001,6000',
@@ -132,7 +136,7 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
   return { name, uid, gid, groups: all, home: '', shell: '' };
 }
 
-/** The file of registry credentials is opened only where its contents are wanted. */
+/** Reads the file of the pull secret only if its contents are printed. */
 async function dockerConfigOf(
   cluster: ClusterSettings,
   show: boolean,
@@ -143,7 +147,7 @@ async function dockerConfigOf(
   return dockerConfig(cluster);
 }
 
-/** Secrets go into a pipe or a file of the admin's own, never onto a screen or into a log. */
+/** Allows Secrets in a pipe or a private file only, not on a screen or in a log. */
 function checkSecretsMayGo(terminal: Terminal): void {
   const refuse = (where: string, hint: string): never => {
     throw new BerthError(`--show-secrets prints no secrets ${where}`, {

@@ -1,14 +1,14 @@
-/** `-o`, of every command that a script may read. */
+/** `-o`, for each command whose output scripts may read. */
 export const outputOption = {
   alias: 'o',
   choices: ['text', 'json'],
   default: 'text',
-  describe: 'json: for scripts and monitoring',
+  describe: 'Format; json is for scripts and monitoring',
 } as const;
 
-/** Of every command that a timer runs. */
+/** For each command that a timer runs. */
 export const textfileOption = {
   type: 'string',
   requiresArg: true,
-  describe: "Write metrics here, for node_exporter's textfile collector",
+  describe: 'File for metrics, for the textfile collector of node_exporter',
 } as const;

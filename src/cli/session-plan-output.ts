@@ -7,8 +7,8 @@ import { escapeUnseen, type Terminal } from './terminal.ts';
 /**
  * Writes the plan of a session to standard output.
  *
- * @returns The exit status: 0 where there is a session, 77 (EX_NOPERM) where the user is refused, 69
- *   (EX_UNAVAILABLE) where a login would fail.
+ * @returns The exit status: 0 for a session, 77 (EX_NOPERM) if the user is refused, 69 (EX_UNAVAILABLE)
+ *   if a login would fail.
  */
 export function writeSessionPlan(
   plan: SessionPlan,

@@ -3,7 +3,7 @@ import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { ProgramCall } from '../program-call.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
-/** A planned session for a person: what is decided and why, then the exact command lines. */
+/** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {
   const { user, outcome, reason, mistakes, obstacles, session, pod } = plan;
   if (pod !== undefined)
@@ -11,7 +11,7 @@ export function sessionPlanText(plan: SessionPlan): string {
       `${shown(user)} gets profile ${pod.profile}: ${shown(reason)}`,
       `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${shown(pod.cluster)}`,
       '',
-      'made where it does not run',
+      'the manifest, if the pod does not run yet',
       ...escapeUnseen(stringify(pod.pod))
         .trimEnd()
         .split('\n')
@@ -26,7 +26,9 @@ export function sessionPlanText(plan: SessionPlan): string {
     return `${shown(user)} ${what}: ${shown(reason)}${why}`;
   }
   const { profile, container, mounts, skipped, becomes, environment } = session;
-  const state = container.runs ? 'runs, and is joined' : 'does not run, and is started first';
+  const state = container.runs
+    ? 'is running and will be joined'
+    : 'is not running and will be started';
   return [
     `${shown(user)} gets profile ${profile}: ${shown(reason)}`,
     ...obstaclesText(obstacles),
@@ -37,9 +39,9 @@ export function sessionPlanText(plan: SessionPlan): string {
       ({ source, target, readOnly }) =>
         `  ${shown(target)} from ${shown(source)}${readOnly ? ', read-only' : ''}`,
     ),
-    ...skipped.map((source) => `  ${shown(source)} is not there and is left out`),
+    ...skipped.map((source) => `  ${shown(source)} does not exist and is left out`),
     '',
-    'environment inside',
+    'environment in the session',
     ...Object.entries(environment).map(([name, value]) => `  ${shown(name)}=${shown(value)}`),
     ...(container.runs ? [] : ['', 'starts', callText(container.start)]),
     '',
@@ -61,7 +63,7 @@ function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
   ];
 }
 
-/** As it could be typed into a POSIX shell. */
+/** Quoted for a POSIX shell. */
 function callText({ file, args, env }: ProgramCall): string {
   const words = [
     ...['env', '-i', ...Object.entries(env).map(([name, value]) => `${name}=${value}`)],

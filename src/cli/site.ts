@@ -3,7 +3,7 @@ import type { ClusterSettings } from '../config/settings.ts';
 import type { BrokenCluster, LoadedSettings } from '../config/site-parts.ts';
 import { BerthError } from '../errors.ts';
 
-/** Options of every command that reads the site's configuration. */
+/** Options of each command that reads the configuration of the site. */
 export interface SiteArguments {
   readonly config?: string | undefined;
 }
@@ -12,20 +12,20 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
   return yargs.option('config', {
     type: 'string',
     requiresArg: true,
-    describe: "Berth's configuration [default: /etc/berth/berth.yml, where it is there]",
+    describe: 'Configuration of Berth [default: /etc/berth/berth.yml, if it exists]',
   });
 }
 
-/** The site's settings; the parser and the schemas are loaded only where they are needed. */
+/** The settings of the site. Parser and schemas are loaded here, not at the start. */
 export async function loadSite({ config }: SiteArguments): Promise<LoadedSettings> {
   const { loadSettings } = await import('../settings/load-site.ts');
   return loadSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
 }
 
 /**
- * The clusters that a command is about: all, or the one that was named.
+ * The clusters of a command: all, or the named one.
  *
- * @throws `cluster-unknown`; the fault of the named one's configuration
+ * @throws {BerthError} `cluster-unknown`, or the error in the configuration of the named one
  */
 export function chosenClusters(
   { settings, broken }: LoadedSettings,
@@ -40,6 +40,6 @@ export function chosenClusters(
   throw new BerthError(`there is no cluster ${name}; there are: ${known}`, {
     code: 'cluster-unknown',
     exit: 'usage',
-    hint: "A cluster's name is that of its file in clusters.d, without .yml, and its v2.job.adapter is kubernetes.",
+    hint: 'The name of a cluster is the name of its file in clusters.d without .yml; its v2.job.adapter must be kubernetes.',
   });
 }

@@ -14,9 +14,9 @@ type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
 const fileNames = ['subuid', 'subgid'] as const;
 
 /**
- * Writes a plan: a patch, and what is to be known of it on standard error.
+ * Writes a plan: a patch to standard output, warnings to standard error.
  *
- * @returns The exit status, as `kubectl diff` has it: 0 nothing to do, 1 changes, 78 a user without room.
+ * @returns The exit status, as of `kubectl diff`: 0 no changes, 1 changes, 78 a user without a range.
  */
 export function writeSubidPlan(plan: SubidPlan, format: string, streams: Streams): number {
   const { stdout, stderr, env } = streams;
@@ -30,7 +30,7 @@ export function writeSubidPlan(plan: SubidPlan, format: string, streams: Streams
   return error?.exitCode ?? (changes(plan) > 0 ? 1 : 0);
 }
 
-/** Writes what was done. @returns The exit status: 0 done, 78 a user without room. */
+/** Writes what was done. @returns The exit status: 0 done, 78 a user without a range. */
 export function writeSubidResult(
   { plan, done }: SubidResult,
   format: string,
@@ -55,11 +55,11 @@ function planText(plan: SubidPlan, colour: boolean): string {
     colour ? `\u001b[${code}m${text}\u001b[0m` : text;
   const lines = fileNames.flatMap((file) => patch(plan, file, paint));
   for (const { path, uid } of plan.folders?.make ?? [])
-    lines.push(paint(`+ folder ${shown(path)} (UID ${uid}, 0700)`, '32'));
+    lines.push(paint(`+ directory ${shown(path)} (UID ${uid}, 0700)`, '32'));
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Without context, so that it can be read for 50 000 users; patch(1) takes it. */
+/** A diff for patch(1), without context: there may be 50 000 users. */
 function patch(
   { files, add }: SubidPlan,
   file: FileName,
@@ -97,12 +97,12 @@ function doneText(plan: SubidPlan): string {
   const { folders } = plan;
   if (folders !== undefined)
     lines.push(
-      `${shown(folders.storage)}/users: ${folders.make.length} ${folders.make.length === 1 ? 'folder' : 'folders'} made`,
+      `${shown(folders.storage)}/users: ${folders.make.length} ${folders.make.length === 1 ? 'directory' : 'directories'} created`,
     );
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** How many of one kind are shown; JSON has them all. */
+/** How many of each kind are printed; JSON has all. */
 const shownOfEach = 5;
 
 function remarks({ warnings, skipped, notes, folders }: SubidPlan): string {
@@ -112,14 +112,14 @@ function remarks({ warnings, skipped, notes, folders }: SubidPlan): string {
   ]);
   const left = [
     ...skipped.map(({ name, reason }) => `${name} is left out: ${reason}`),
-    ...(folders?.foreign ?? []).map(({ path, reason }) => `${path} is left as it is: ${reason}`),
+    ...(folders?.foreign ?? []).map(({ path, reason }) => `${path} is not changed: ${reason}`),
   ];
   const cut = left.slice(0, shownOfEach);
   if (left.length > cut.length) cut.push(`${left.length - cut.length} more are left out`);
   return [...notes, ...faults, ...cut].map((line) => `warning: ${shown(line)}\n`).join('');
 }
 
-/** All problems as one error with the way out; nothing where everybody has a range. */
+/** All problems as one error with a layout that has room; undefined if there are none. */
 function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefined {
   const { problems, suggestion } = plan;
   const [first] = problems;
@@ -131,7 +131,7 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
   return new BerthError(othersDone ? what : `${what}; nothing is written`, {
     code: first.code,
     exit: 'config',
-    hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write for the others: berth subid apply --keep-going.'}`,
+    hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write the ranges of the other users: berth subid apply --keep-going.'}`,
   });
 }
 
@@ -139,19 +139,19 @@ function summary(problems: readonly SubordinateFault[]): string {
   return [...Map.groupBy(problems, ({ code }) => code)]
     .map(
       ([, all]) =>
-        `${all[0]?.message ?? ''}${all.length > 1 ? ` and ${all.length - 1} like it` : ''}`,
+        `${all[0]?.message ?? ''}${all.length > 1 ? ` and ${all.length - 1} more like this` : ''}`,
     )
     .join('; ');
 }
 
 function wayOut(layout: SubordinateLayout | undefined): string {
   if (layout === undefined)
-    return 'Their UIDs lie too far apart for one layout: run it for each part, with --min-uid, --max-uid, --first-uid and --base of its own.';
+    return 'Their UIDs are too far apart for one layout: run it for each part with its own --min-uid, --max-uid, --first-uid and --base.';
   const { firstUid, base, size } = layout;
   return `There is room for all of them with --first-uid ${firstUid} --base ${base} --size ${size}.`;
 }
 
-/** For scripts. `version` changes when a field's meaning does. */
+/** For scripts. `version` changes when the meaning of a field changes. */
 function subidJson(plan: SubidPlan, done?: boolean): string {
   const { add, files, problems, warnings, suggestion, folders, ...rest } = plan;
   const of = (file: FileName): object => ({ file: files[file].path, add: add[file] });

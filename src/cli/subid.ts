@@ -6,7 +6,7 @@ import { outputOption } from './report-options.ts';
 import { fail, type Terminal } from './terminal.ts';
 
 interface SubidArguments {
-  /** The words of the command, and what stands behind `--`. */
+  /** The arguments of the command, and those after `--`. */
   readonly _?: readonly (string | number)[];
   readonly user?: readonly string[] | undefined;
   readonly 'users-from'?: string | undefined;
@@ -16,7 +16,7 @@ interface SubidArguments {
   readonly base: string;
   readonly size: string;
   readonly groups: boolean;
-  readonly folders: boolean;
+  readonly directories: boolean;
   readonly storage?: string | undefined;
   readonly prefix?: string | undefined;
   readonly output: string;
@@ -27,11 +27,11 @@ interface ApplyArguments extends SubidArguments {
   readonly 'lock-timeout': string;
 }
 
-/** `berth subid …`: subordinate UIDs and GIDs for all users of a site. */
+/** `berth subid …`: subordinate UIDs and GIDs for all users. */
 export function subidCommand(terminal: Terminal): CommandModule {
   return {
     command: 'subid',
-    describe: 'Give users their subordinate UIDs and GIDs, without which podman starts nothing',
+    describe: 'Assign the subordinate UIDs and GIDs that rootless podman needs',
     builder: (yargs) =>
       yargs
         .command(planCommand(terminal))
@@ -45,13 +45,13 @@ export function subidCommand(terminal: Terminal): CommandModule {
 function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> {
   return {
     command: 'plan [user..]',
-    describe: 'Show what is missing in /etc/subuid and /etc/subgid, and change nothing',
+    describe: 'Print what is missing in /etc/subuid and /etc/subgid',
     builder: (yargs) =>
       options(yargs)
-        .example('berth subid plan', 'A diff for all accounts that `getent passwd` lists')
-        .example('berth subid plan alice bob -o json', 'Two users, for a script')
+        .example('berth subid plan', 'Print a diff for all accounts that `getent passwd` lists')
+        .example('berth subid plan alice bob -o json', 'Print JSON for two users')
         .epilogue(
-          'Exit status: 0 nothing to do, 1 changes, more than 1 an error or a user without room (as kubectl diff).',
+          'Exit status, as of kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
         ),
     handler: async (args) => {
       try {
@@ -78,18 +78,21 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
         .option('keep-going', {
           type: 'boolean',
           default: false,
-          describe: 'Write for the others where some users have no room',
+          describe: 'Write the ranges of other users if some have no range',
         })
         .option('lock-timeout', {
           type: 'string',
           requiresArg: true,
           default: '15s',
-          describe: 'How long to wait for useradd and the like',
+          describe: 'How long to wait for useradd and similar tools',
         })
-        .example('berth subid apply', 'All accounts that `getent passwd` lists')
-        .example('berth subid apply --users-from users --groups --folders', 'LDAP users by name')
+        .example('berth subid apply', 'Add ranges for all accounts that `getent passwd` lists')
+        .example(
+          'berth subid apply --users-from users --groups --directories',
+          'Add ranges for LDAP users by name',
+        )
         .epilogue(
-          'Lines that are there stay as they are. Say the same --first-uid, --base and --size on every node.',
+          'Existing lines are not changed. Use the same --first-uid, --base and --size on every node.',
         ),
     handler: async (args) => {
       try {
@@ -117,7 +120,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
   return yargs
     .parserConfiguration({ 'duplicate-arguments-array': true, 'boolean-negation': false })
     .check((argv) => {
-      // Several users come as an array only where everything else can, too.
+      // yargs gives several users as an array only if it does so for all options.
       const twice = Object.keys(argv).find(
         (key) => key !== 'user' && key !== '_' && Array.isArray(argv[key]),
       );
@@ -131,30 +134,36 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
     })
     .option('users-from', {
       ...text,
-      describe: 'File with a login name, or a line of passwd(5), a line; - is standard input',
+      describe: 'File with one login name or passwd(5) entry on each line; - for standard input',
     })
-    .option('min-uid', { ...text, default: '1000', describe: 'Nobody below' })
-    .option('max-uid', { ...text, default: '4294967294', describe: 'Nobody above' })
-    .option('first-uid', { ...text, default: '1000', describe: 'The UID whose range is the first' })
-    .option('base', { ...text, default: '655360000', describe: 'Where the first range begins' })
+    .option('min-uid', { ...text, default: '1000', describe: 'Lowest UID that gets a range' })
+    .option('max-uid', {
+      ...text,
+      default: '4294967294',
+      describe: 'Highest UID that gets a range',
+    })
+    .option('first-uid', { ...text, default: '1000', describe: 'UID with the first range' })
+    .option('base', { ...text, default: '655360000', describe: 'Start of the first range' })
     .option('size', { ...text, default: '65536', describe: 'IDs for each user' })
     .option('groups', {
       type: 'boolean',
       default: false,
-      describe: "The users' supplementary groups, too, each as one ID in /etc/subgid",
+      describe: 'Also add the supplementary groups of users to /etc/subgid, one ID each',
     })
-    .option('folders', {
+    .option('directories', {
+      // Its name in earlier versions.
+      alias: 'folders',
       type: 'boolean',
       default: false,
-      describe: "The users' folders below STORAGE/users, too",
+      describe: 'Also create the directories of users below STORAGE/users',
     })
     .option('storage', {
       ...text,
-      describe: 'Where [default: as /etc/berth/ssh.yml has it, or /var/lib/berth-ssh]',
+      describe: 'Storage directory [default: that of /etc/berth/ssh.yml, or /var/lib/berth-ssh]',
     })
     .option('prefix', {
       ...text,
-      describe: 'Files of etc below this folder, accounts too, as useradd --prefix',
+      describe: 'Directory above etc, for files and accounts, as useradd --prefix',
     })
     .option('output', outputOption);
 }
@@ -171,7 +180,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
       base: idOf(args, 'base', 1),
       size: idOf(args, 'size', 1),
     },
-    ...(args.folders ? { storage: args.storage ?? (await storageOfSite()) } : {}),
+    ...(args.directories ? { storage: args.storage ?? (await storageOfSite()) } : {}),
     ...(args.prefix === undefined ? {} : { prefix: args.prefix }),
   };
 }

@@ -1,18 +1,18 @@
 import { escapeControl } from '../log.ts';
 import type { BerthError } from '../errors.ts';
 
-/** The process as a command sees it; `berth.ts` hands in the real one. */
+/** The environment of a command; `berth.ts` passes the real one. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: TextStream;
   readonly stderr: TextStream;
-  /** Whether a person would have to type what is read. */
+  /** True if standard input is a terminal. */
   readonly stdinIsTTY: boolean;
   /** The program's version, as `--version` prints it. */
   readonly version: string;
   /** Path of the command itself, to run it again. */
   readonly program: string;
-  /** Of the bundled file-transfer programs, beside the command. */
+  /** Directory of the transfer tools, beside the command. */
   readonly filesFolder: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -25,25 +25,25 @@ export interface TextStream {
   readonly isTTY?: boolean;
 }
 
-/** Colours are for people, and for those only who did not ask for none (no-color.org). */
+/** True for a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set. */
 export function wantsColour(stream: TextStream, env: Terminal['env']): boolean {
   return stream.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
 
-/** Whether the locale can show more than ASCII: LC_ALL over LC_CTYPE over LANG, as setlocale(3). */
+/** Whether the locale is UTF-8: LC_ALL before LC_CTYPE before LANG, as in setlocale(3). */
 export function wantsUnicode(env: Terminal['env']): boolean {
   const locale = [env.LC_ALL, env.LC_CTYPE, env.LANG].find((value) => (value ?? '') !== '');
   return /utf-?8/i.test(locale ?? '');
 }
 
-/** What a server, a file or a user wrote, on one line and without power over the terminal. */
+/** Untrusted text on one line, with control characters escaped. */
 export function shown(text: string): string {
   return escapeControl(text).replaceAll('\\\\', '\\');
 }
 
 /**
- * What JSON and YAML may hold as it is and a terminal obeys or hides: DEL, C1 controls, line
- * separators and bidirectional overrides, as `\uXXXX` of a quoted string.
+ * Escapes, as `\uXXXX`, the characters that are legal in JSON and YAML strings but that a terminal
+ * interprets or hides: DEL, C1 controls, line separators and bidirectional overrides.
  */
 export function escapeUnseen(text: string): string {
   return text.replace(
@@ -52,7 +52,7 @@ export function escapeUnseen(text: string): string {
   );
 }
 
-/** An error for the admin: one line of what happened, one of what to do. */
+/** An error in two lines: what happened, with its code, and what to do. */
 export function errorText(error: BerthError): string {
   return `berth: ${shown(error.message)} [${error.code}]\nnext: ${shown(error.hint)}\n`;
 }

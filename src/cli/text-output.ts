@@ -4,17 +4,17 @@ import { ownOutput } from '../ssh/pod/exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';
 
 /**
- * A command's standard output and standard error. Not process.stdout: an error there ends the process in
- * the middle of its work, and what a pipe has not taken is lost with process.exit().
+ * Standard output and standard error of a command. Not process.stdout: an error there would end the
+ * process during its work, and process.exit() would lose what a pipe has not read.
  */
 export interface TextOutputs {
   readonly stdout: TextStream;
   readonly stderr: TextStream;
   /**
-   * Waits until a reader has taken all of it, however slow it is.
+   * Waits until all output is written, however slow the reader is.
    *
-   * @returns An exit status: 0 where all was written, 141 where the reader of standard output went away,
-   *   74 where it could not be written, which is said on standard error. Nobody has to read standard error.
+   * @returns An exit status: 0 if all was written, 141 if the reader of standard output closed it, 74 for
+   *   another error, which is reported on standard error. Errors of standard error are ignored.
    */
   finished(): Promise<number>;
 }

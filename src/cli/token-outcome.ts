@@ -2,24 +2,24 @@ import type { RotatedToken, RotateOutcome } from '../clusters/rotate-token.ts';
 import { spoken, timestamp } from './duration.ts';
 import { escapeUnseen, shown } from './terminal.ts';
 
-/** What became of one cluster's token, for a person. Times are in seconds since the epoch. */
+/** The result for the token of one cluster, as text. Times are in seconds since the epoch. */
 export function outcomeText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
   const { cluster, file, user, account, oldExpires, expires } = rotated;
   const left = expires - now;
   const lines = [
     `${shown(cluster)}: ${account.namespace}/${account.name} has a new token in ${shown(file)}, user ${shown(user)}`,
-    `  good until ${timestamp(expires)} (${spoken(left)})`,
+    `  valid until ${timestamp(expires)} (${spoken(left)})`,
   ];
   if (oldExpires !== undefined) lines.push(`  the old one until ${timestamp(oldExpires)}`);
-  // The API server counts whole seconds, and asking takes some.
+  // The API server counts whole seconds, and the request takes time.
   if (left < wantedSeconds - 60)
     lines.push(
-      `  less than the ${spoken(wantedSeconds)} asked for: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
+      `  shorter than the ${spoken(wantedSeconds)} requested: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
     );
   return `${lines.join('\n')}\n`;
 }
 
-/** The same for scripts: stable names, times as RFC 3339. */
+/** The same as JSON, with stable names and times as in RFC 3339. */
 export function outcomesJson(outcomes: readonly RotateOutcome[]): string {
   const clusters = outcomes.map((outcome) => {
     if ('error' in outcome) {

@@ -30,11 +30,11 @@ interface SetupArguments extends TokenArguments {
   readonly context?: string | undefined;
 }
 
-/** `berth token …`: the hook's own credential, from the first to the last. */
+/** `berth token …`: creates and renews the hook's own credential. */
 export function tokenCommand(terminal: Terminal): CommandModule {
   return {
     command: 'token',
-    describe: "Make or renew the token of the hook's own ServiceAccount",
+    describe: "Create or renew the token of the hook's ServiceAccount",
     builder: (yargs) =>
       yargs
         .command(rotateCommand(terminal))
@@ -50,24 +50,24 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
     .option('cluster', {
       type: 'string',
       requiresArg: true,
-      describe: 'This cluster only [default: every cluster of clusters.d]',
+      describe: 'Only this cluster [default: all clusters of clusters.d]',
     })
     .option('lifetime', {
       type: 'string',
       requiresArg: true,
       default: '24h',
-      describe: 'How long the new token is to be good; the API server may give less',
+      describe: 'Lifetime of the new token; the API server may issue a shorter one',
     })
     .option('service-account', {
       type: 'string',
       requiresArg: true,
-      describe: 'Whose token it is, NAMESPACE/NAME',
+      describe: 'ServiceAccount, as NAMESPACE/NAME',
     })
     .option('timeout', {
       type: 'string',
       requiresArg: true,
       default: '30s',
-      describe: 'For all clusters together',
+      describe: 'Time limit for all clusters together',
     })
     .option('output', outputOption);
 }
@@ -75,25 +75,31 @@ function commonOptions<T>(yargs: Argv<T>): Argv<T & TokenArguments> {
 function rotateCommand(terminal: Terminal): CommandModule<object, RotateArguments> {
   return {
     command: 'rotate',
-    describe: "Put a new token in the place of the old one in root's kubeconfig",
+    describe: "Renew the token in root's kubeconfig",
     builder: (yargs) =>
       commonOptions(yargs)
         .option('kubeconfig', {
           type: 'string',
           requiresArg: true,
-          describe: 'This file, and no configuration of the site',
+          describe: 'Renew the token in this file, without the configuration of the site',
         })
         .option('context', {
           type: 'string',
           requiresArg: true,
           implies: 'kubeconfig',
-          describe: "This context of it [default: the file's current one]",
+          describe: 'Context in that file [default: the current one]',
         })
         .conflicts('kubeconfig', ['cluster', 'config'])
-        .example('berth token rotate', 'Every cluster; berth-token-rotate.timer does this')
-        .example('berth token rotate --cluster k8s --lifetime 8h', 'One cluster, shorter')
+        .example(
+          'berth token rotate',
+          'Renew the tokens of all clusters, as berth-token-rotate.timer does',
+        )
+        .example(
+          'berth token rotate --cluster k8s --lifetime 8h',
+          'Renew one token, with a shorter lifetime',
+        )
         .epilogue(
-          'The new token is tried before it is written, and nothing but the token changes in the file. The old one stays good until it expires. For all clusters it also removes what is kept of credentials of accounts that have ended.',
+          'The new token is tested before it is written, and only the token changes in the file. The old one is valid until it expires. For all clusters it also removes what is kept of credentials of accounts that have ended.',
         ),
     handler: (args) => rotate(args, terminal),
   };
@@ -102,20 +108,20 @@ function rotateCommand(terminal: Terminal): CommandModule<object, RotateArgument
 function setupCommand(terminal: Terminal): CommandModule<object, SetupArguments> {
   return {
     command: 'setup',
-    describe: "Make root's kubeconfig for the hook, with an admin's credentials",
+    describe: "Write root's kubeconfig for the hook, with the credentials of an admin",
     builder: (yargs) =>
       commonOptions(yargs)
         .option('from', {
           type: 'string',
           requiresArg: true,
           describe:
-            "Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; else, for a cluster of Cluster API's, the management cluster's secret]",
+            'Kubeconfig of an admin who may create tokens for the ServiceAccount [default: a token on standard input; otherwise, with Cluster API, the Secret in the management cluster]',
         })
         .option('context', {
           type: 'string',
           requiresArg: true,
           implies: 'from',
-          describe: "Context of it [default: the one that leads to the cluster's address]",
+          describe: 'Context in that file [default: the one with the address of the cluster]',
         })
         .example(
           'berth token setup --cluster k8s --from ~/.kube/admin',
@@ -146,7 +152,7 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
   if (args.kubeconfig === undefined && args.cluster === undefined) await forget(args, deps);
 }
 
-/** Of the timer's run, which is about the whole site: tokens are renewed all the same. */
+/** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
 async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
   const { forgetEnded } = await import('../credentials/forget-ended.ts');
   const { nameOfUid } = await import('../identity/name-of-uid.ts');
@@ -229,7 +235,7 @@ function tokenFromStandardInput(terminal: Terminal): TokenSource | undefined {
   return token === '' ? undefined : { kind: 'token', token };
 }
 
-/** Where nobody said where the token comes from. */
+/** The error for a missing source of the token. */
 function sourceOf({ admin }: ClusterSettings): TokenSource {
   if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
   throw new BerthError('neither --from nor a token on standard input', {
@@ -251,7 +257,7 @@ async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<Rot
   };
 }
 
-/** The API server makes none that is shorter. */
+/** The shortest lifetime that API servers accept. */
 const lifetimes = { least: '10m', most: '365d' };
 
 function serviceAccount(text: string): ServiceAccountName {
@@ -260,7 +266,7 @@ function serviceAccount(text: string): ServiceAccountName {
   throw new BerthError(`--service-account ${text}: NAMESPACE/NAME is wanted`, {
     code: 'usage',
     exit: 'usage',
-    hint: `${installedPath('share/etc/kubernetes')} makes ondemand/berth-hook.`,
+    hint: `${installedPath('share/etc/kubernetes')} creates ondemand/berth-hook.`,
   });
 }
 

@@ -18,7 +18,7 @@ const context = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** A pod to which no policy of any site has anything to say, but for what is given. */
+/** A pod that no site's policy refuses, except for the given fields. */
 function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fields {
   return {
     apiVersion: 'v1',
@@ -43,7 +43,7 @@ function pod(spec: Fields, container: Fields = {}, annotations: Fields = {}): Fi
   };
 }
 
-/** A Service that leads the traffic for an address to pods. */
+/** A Service that takes over the traffic for an external address. */
 const service = {
   apiVersion: 'v1',
   kind: 'Service',
@@ -59,7 +59,7 @@ interface Tried {
   readonly object: Fields;
 }
 
-/** What policies must refuse on every site. Images are not among it: a site may allow them all. */
+/** Objects that the policies must refuse on every site. Images are not tested: a site may allow all. */
 const hostile: readonly Tried[] = [
   ...[
     pod({ securityContext: { ...context, runAsUser: 1 } }),
@@ -75,11 +75,11 @@ const hostile: readonly Tried[] = [
 ];
 
 /**
- * Whether the cluster itself refuses pods that run as somebody else: server-side dry runs in the probe
- * namespace, which change nothing. The answer names the policy; another one's refusal is none of ours.
+ * Whether the cluster refuses pods with the UID of another user: server-side dry runs in the probe
+ * namespace, which change nothing. A refusal counts only if its message names the policy.
  *
- * @param version The cluster's, as `v1.36.3`
- * @param settings Of the policies that are looked for, where they are not the site's own.
+ * @param version of the cluster, as `v1.36.3`
+ * @param settings prefix of the policies, if it is not the built-in one
  */
 export async function admissionFinding(
   client: ApiClient,
@@ -91,12 +91,12 @@ export async function admissionFinding(
   const install = served
     ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
     : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
-  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces that no login has stamped yet. Then, as an admin of the cluster: ${install}`;
+  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since. Then, as an admin of the cluster: ${install}`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await mayI(client, right)))
       return warning(
-        `admission cannot be tested: the hook's account may not create ${resource} in ${namespace}, a right that Berth's policies add. Without policies users can run pods as any UID, also as root on the node`,
+        `admission cannot be tested: the account of the hook may not create ${resource} in ${namespace}, a right that comes with Berth's policies. Without policies, users can run pods with any UID, including root on the node`,
         next,
       );
   }
@@ -106,10 +106,10 @@ export async function admissionFinding(
       return { policy, verdict: await verdictOf(client, namespace, { ...one, policy }) };
     }),
   );
-  // An admin may create pods anywhere, also where there is no namespace.
+  // An admin may create pods in any namespace, so a missing one shows only here.
   if (verdicts.some(({ verdict }) => verdict === 'nowhere'))
     return warning(
-      `Berth's admission policies are not installed (no namespace ${namespace}). Without policies users can run pods as any UID, also as root on the node`,
+      `Berth's admission policies are not installed (no namespace ${namespace}). Without policies, users can run pods with any UID, including root on the node`,
       next,
     );
   const open = new Set(
@@ -117,15 +117,15 @@ export async function admissionFinding(
   );
   if (open.size === 0)
     return ok(
-      `pods that are not their user's are refused (${verdicts.length} ways tried)${served ? '' : `; Kubernetes ${version} has no MutatingAdmissionPolicy and fills in nothing: pods say all of it themselves (${installedPath('share/docs/admission.md')})`}`,
+      `pods with the identity of another user are refused (${verdicts.length} cases tried)${served ? '' : `; Kubernetes ${version} has no MutatingAdmissionPolicy, so pods must set all fields themselves (${installedPath('share/docs/admission.md')})`}`,
     );
   return failed(
-    `nothing refuses what these policies are for: ${[...open].join(', ')}`,
-    `Install them again: ${install}; and see that their bindings say Deny.`,
+    `these policies are not enforced: ${[...open].join(', ')}`,
+    `Install them again: ${install}. Their bindings need validationActions: [Deny].`,
   );
 }
 
-/** Whether the API server has what the policies fill in with. A site may keep what there is from the hook. */
+/** Whether the API server serves MutatingAdmissionPolicy. True where the hook may not ask. */
 async function servesDefaults(client: ApiClient): Promise<boolean> {
   const answer = await client.send({
     method: 'GET',
@@ -139,12 +139,12 @@ async function servesDefaults(client: ApiClient): Promise<boolean> {
   );
 }
 
-/** A minor version for which the policies are rendered without defaults; a site may turn them off later, too. */
+/** A minor version for which `berth render policies` leaves the defaults out. */
 function withoutDefaults(version: string): number {
   return Math.min(minorVersion(version) ?? Infinity, filledInSince - 1);
 }
 
-/** What came of an object; a refusal counts only by this policy, of Kubernetes' own or of Kyverno. */
+/** The verdict on an object. A refusal counts only from this policy, of Kubernetes or of Kyverno. */
 async function verdictOf(
   client: ApiClient,
   namespace: string,
@@ -158,8 +158,8 @@ async function verdictOf(
   });
   const message = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (message.includes(policy)) return 'refused';
-  // Whatever all policies take the quota refuses.
+  // The quota of the probe namespace refuses what all policies accept.
   if (answer.status === 201 || message.includes('exceeded quota')) return 'taken';
   if (answer.status === 404) return 'nowhere';
-  throw apiError(`trying what ${policy} refuses`, answer);
+  throw apiError(`trying an object that ${policy} must refuse`, answer);
 }

@@ -4,12 +4,12 @@ import { BerthError } from '../errors.ts';
 import { unitProperty } from '../system/systemd-units.ts';
 import { failed, type Finding, ok, skipped } from '../finding.ts';
 
-/** What Apache is called: by Debian, and by others. */
+/** The unit of Apache on Debian, and elsewhere. */
 const services = ['apache2.service', 'httpd.service'];
 
 /**
- * `portal-sandbox`: whether Apache's unit hides files that the hook reads. The hook is a child of Apache's
- * and sees what Apache sees; Ubuntu 26.04 hides /root from it, and so does OnDemand's drop-in there.
+ * `portal-sandbox`: whether the unit of Apache hides files that the hook reads. The hook is a child of
+ * Apache and sees the same files; Ubuntu 26.04 hides /root, and so does OnDemand's drop-in there.
  */
 export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): Promise<Finding> {
   try {
@@ -29,13 +29,13 @@ export async function sandboxFinding(settings: Pick<SiteSettings, 'clusters'>): 
     }
   } catch (error) {
     if (error instanceof BerthError && error.code === 'systemctl-failed')
-      return skipped('systemd does not say what Apache’s unit hides');
+      return skipped('systemd does not report which paths the unit of Apache hides');
     throw error;
   }
-  return ok('Apache’s unit hides neither admin.kubeconfig nor the pull secret from the hook');
+  return ok('the unit of Apache hides neither admin.kubeconfig nor the pull secret from the hook');
 }
 
-/** What only root may read, and the hook must: the files, and their keys in berth.yml. */
+/** The files that only root may read and the hook needs, with their keys in berth.yml. */
 function filesOf({
   clusters,
 }: Pick<SiteSettings, 'clusters'>): { readonly path: string; readonly key: string }[] {
@@ -47,7 +47,7 @@ function filesOf({
   ]);
 }
 
-/** As systemd.exec(5) has them: `-` before a path that need not be there. */
+/** As in systemd.exec(5): a leading `-` marks a path that may be missing. */
 function hiddenPaths(inaccessible: string, protectHome: string): string[] {
   return [
     ...inaccessible.split(/\s+/).flatMap((path) => path.replace(/^[-+]+/, '') || []),

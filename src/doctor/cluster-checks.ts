@@ -32,7 +32,7 @@ export interface ClusterCheckInput {
   readonly cluster: ClusterSettings;
   readonly clusterCount: number;
   readonly stateDir: string;
-  /** The user to check for; without one, made-up objects stand for everybody's. */
+  /** The user to check for; without one, objects of an invented user are used. */
   readonly user?: User;
   /** Seconds since the epoch. */
   readonly now: number;
@@ -40,7 +40,7 @@ export interface ClusterCheckInput {
   readonly timeoutMs: number;
 }
 
-/** Stands for any user: the hook's rights are the same for all. */
+/** An invented user: the hook needs the same rights for all. */
 const anybody: User = {
   name: 'berth-doctor',
   uid: 1000,
@@ -63,8 +63,8 @@ const dependent = [
 const probed = ['api-certificate', 'api-clock'] as const;
 
 /**
- * Everything about one cluster. Without credentials nothing can be asked, and without an answer
- * nothing be known: what depends on that is skipped and says so.
+ * All checks of one cluster. Checks that need credentials or an answer of the API server are skipped,
+ * with the reason, where these are missing.
  */
 export async function checkCluster(input: ClusterCheckInput): Promise<CheckResult[]> {
   const { cluster, timeoutMs } = input;
@@ -80,7 +80,7 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
   const access = await run('admin-credentials', async (deadline) => {
     const { stateDir, clusterCount } = input;
     server = await adminAccess(cluster, { stateDir, clusterCount, remember: false, deadline });
-    return ok(`${cluster.admin.file} leads to ${server.url}`);
+    return ok(`${cluster.admin.file} has credentials for ${server.url}`);
   });
   if (server === undefined)
     return [
@@ -110,13 +110,13 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
   }).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BerthError(`the server shows neither clock nor certificate: ${reason}`, {
+    throw new BerthError(`the server's clock and certificate could not be read: ${reason}`, {
       code: 'api-unreachable',
       exit: 'temporary',
       hint: 'See the check `api` of this cluster.',
     });
   });
-  // Both checks that wait for it report it; until they do, it is nobody's unhandled rejection.
+  // Both checks report a rejection; this handler only keeps Node from ending the process before.
   facts.catch(() => undefined);
   return facts;
 }
@@ -131,10 +131,11 @@ async function reachable(
   const api = await run('api', (signal) =>
     withClient(server, signal, async (client) => {
       identity = await whoAmI(client);
-      return ok(`${server.url} takes us for ${identity}`);
+      return ok(`${server.url} authenticates the hook as ${identity}`);
     }),
   );
-  if (identity === '') return [api, ...skip(dependent, 'the API server does not take our request')];
+  if (identity === '')
+    return [api, ...skip(dependent, 'the API server did not accept the request')];
 
   let sample: UserObjects | undefined;
   const names = await run('names', () => {
@@ -187,7 +188,7 @@ function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
   });
 }
 
-/** What is found with a connection of its own; what goes wrong is a failure of this check. */
+/** Runs a check with its own connection; an error becomes a failed finding. */
 export async function withClient(
   server: ApiServer,
   signal: AbortSignal,
@@ -215,6 +216,6 @@ function versionFinding(version: string): Finding {
   if (minor === undefined || minor >= guardedSince) return ok(`Kubernetes ${version}`);
   return warning(
     `Kubernetes ${version} has no ValidatingAdmissionPolicy`,
-    'Upgrade to 1.30 or later: until then nothing but RBAC limits what the hook’s token can do.',
+    'Upgrade to 1.30 or later: until then only RBAC limits what the token of the hook can do.',
   );
 }

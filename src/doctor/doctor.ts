@@ -27,12 +27,12 @@ export interface DoctorInput {
   readonly files: SettingsFiles;
   /** This cluster only. */
   readonly cluster?: string;
-  /** `ssh.yml`: where it is there, this host is checked for SSH sessions, too. */
+  /** `ssh.yml`: if it exists, this host is checked for SSH sessions too. */
   readonly sshConfigFile?: string;
-  /** Checks this account, too. */
+  /** Also check this account. */
   readonly username?: string;
   readonly nodeVersion: string;
-  /** Who must own what is root's. */
+  /** UID that must own root's files; not 0 in tests only. */
   readonly uid: number;
   /** Seconds since the epoch. */
   readonly now: number;
@@ -41,8 +41,8 @@ export interface DoctorInput {
 }
 
 /**
- * Every check there is, clusters and issuers at once. Never rejects for what it finds: a fault is a
- * result, and hides no other.
+ * Runs all checks, those of clusters and issuers at the same time. Never rejects because of a finding:
+ * an error is a result like the others.
  */
 export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
   const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
@@ -59,7 +59,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
         try {
           loaded = await loadSettings(input.files, { cache: 'off' });
         } catch (error) {
-          // berth.yml alone, copied from the example, makes no portal host.
+          // A host that only has a berth.yml copied from the example is not a portal host.
           if (onSshHost && isWithoutClusters(error)) return noClusters;
           throw error;
         }
@@ -119,7 +119,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
 
 const unread: CheckResult = {
   id: 'clusters',
-  ...skipped('which clusters there are is not known without the configuration'),
+  ...skipped('the clusters are not known, because the configuration could not be read'),
 };
 
 function wanted({ cluster }: DoctorInput, name: string): boolean {
@@ -128,7 +128,7 @@ function wanted({ cluster }: DoctorInput, name: string): boolean {
 
 function unknownCluster({ cluster }: DoctorInput, found: number): CheckResult[] {
   if (cluster === undefined || found > 0) return [];
-  const next = "A cluster's name is that of its file in clusters.d, without .yml.";
+  const next = 'The name of a cluster is the name of its file in clusters.d without .yml.';
   return [{ id: 'cluster-config', cluster, ...failed(`there is no cluster ${cluster}`, next) }];
 }
 
@@ -149,13 +149,13 @@ function configFinding({ settings, broken }: LoadedSettings, onSshHost: boolean)
     return ok(`the configuration can be read; clusters: ${names}`);
   return onSshHost
     ? noClusters
-    : failed('no Kubernetes cluster is configured', 'Give OnDemand one: clusters.d/NAME.yml.');
+    : failed('no Kubernetes cluster is configured', 'Add one to OnDemand: clusters.d/NAME.yml.');
 }
 
 function configWarning({ message, file, code }: SettingsWarning): CheckResult {
   return {
     id: 'config-warning',
-    ...warning(message, `Correct it in ${file}. In syslog it is code=${code}.`),
+    ...warning(message, `Correct it in ${file}. For more: berth explain ${code}`),
   };
 }
 
@@ -173,7 +173,7 @@ async function accountCheck(
   return [await runCheck({ id: 'user', run }, timeoutMs)];
 }
 
-/** A cluster and its issuer, neither waiting for the other. */
+/** A cluster and its issuer, checked at the same time. */
 async function checkOne(
   cluster: ClusterSettings,
   clusterCount: number,

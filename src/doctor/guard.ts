@@ -7,12 +7,12 @@ import { failed, type Finding, ok } from '../finding.ts';
 import { guardedSince, minorVersion } from './kube-version.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** Whom etc/kubernetes/guard.yaml watches. */
+/** The accounts that etc/kubernetes/guard.yaml restricts. */
 const guarded = ['berth-hook', 'berth-login'].map(
   (name) => `system:serviceaccount:ondemand:${name}`,
 );
 
-/** What the hook would never do: bind a role in a namespace that is no user's. */
+/** A write that the hook never does: a RoleBinding in a namespace that does not belong to a user. */
 const forbidden: KubeObject = {
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
@@ -26,9 +26,8 @@ const forbidden: KubeObject = {
 };
 
 /**
- * Whether something stands between the hook's token and other namespaces: a server-side dry run of a
- * forbidden write, which changes nothing, must be refused. Where it is not, the token can do it, whichever
- * reason there is: so that is a failure for every account and every version.
+ * Whether the hook's token is kept from other namespaces: a server-side dry run of a forbidden write,
+ * which changes nothing, must be refused. If it is accepted, the check fails for every account and version.
  */
 export async function guardFinding(
   client: ApiClient,
@@ -42,7 +41,7 @@ export async function guardFinding(
   if (answer.status === 403) return ok('a write outside the namespaces of users is not allowed');
   if (answer.status !== 201) throw apiError('trying a forbidden write', answer);
   return failed(
-    `nothing keeps the token of ${identity} from binding roles in kube-system`,
+    `the token of ${identity} can create RoleBindings in kube-system`,
     howToGuard(identity, minorVersion(version)),
   );
 }
@@ -53,5 +52,5 @@ function howToGuard(identity: string, minor: number | undefined): string {
     return `Upgrade to Kubernetes 1.${guardedSince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
   return guarded.includes(identity)
     ? install
-    : `The guard watches ${guarded.join(' and ')}: use such an account (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;
+    : `The guard restricts only ${guarded.join(' and ')}: use one of these accounts (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;
 }

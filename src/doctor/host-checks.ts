@@ -16,7 +16,7 @@ import { installedPath } from '../installed-path.ts';
 export interface HostInput {
   /** `process.versions.node`. */
   readonly nodeVersion: string;
-  /** Who must own what: root's 0, but for tests. */
+  /** UID that must own root's files; not 0 in tests only. */
   readonly uid: number;
   readonly timeoutMs: number;
 }
@@ -24,7 +24,7 @@ export interface HostInput {
 /** Node 22.19: what package.json's `engines` asks for. */
 const oldestNode = [22, 19] as const;
 
-/** The Node that runs this; the hook's `#!` line names its own, which is the same build. */
+/** The Node that runs `berth`; the `#!` line of the hook names the same one. */
 export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldMajor, oldMinor] = oldestNode;
@@ -36,7 +36,7 @@ export function nodeFinding(version: string): Finding {
       );
 }
 
-/** What is on this host and of which only root may have a say. */
+/** The files of this host that only root may change. */
 export async function checkHost(
   settings: SiteSettings,
   { uid, timeoutMs }: HostInput,
@@ -65,7 +65,7 @@ export async function checkHost(
   ]);
 }
 
-/** A confidential client's tokens are renewed by the broker. */
+/** The broker renews the tokens of a confidential client. */
 function needsBroker({ clusters }: SiteSettings): boolean {
   return clusters.some(
     ({ credentials }) => credentials.mode === 'oidc' && credentials.clientSecret !== undefined,
@@ -74,78 +74,78 @@ function needsBroker({ clusters }: SiteSettings): boolean {
 
 async function stateDirFinding(path: string, uid: number): Promise<Finding> {
   const status = await there(lstat(path));
-  if (status === undefined) return ok(`${path} is not there yet: the first login makes it`);
+  if (status === undefined) return ok(`${path} does not exist yet: the first login creates it`);
   if (!status.isDirectory())
-    return failed(`${path} is no directory`, `Remove it: the next login makes it anew.`);
+    return failed(`${path} is not a directory`, `Remove it: the next login creates it.`);
   if (status.uid !== uid)
-    return failed(`${path} is of UID ${status.uid}`, `chown ${uid} ${path}; chmod 700 ${path}`);
+    return failed(
+      `${path} belongs to UID ${status.uid}`,
+      `chown ${uid} ${path}; chmod 700 ${path}`,
+    );
   if ((status.mode & 0o077) !== 0)
     return warning(
       `others have access to ${path} (mode ${octal(status.mode)})`,
       `chmod 700 ${path}`,
     );
-  return ok(`${path} is closed to others`);
+  return ok(`only its owner can access ${path}`);
 }
 
-/** A file with a secret in it: whoever could write it could send root anywhere. */
+/** A file with a secret. Who can write it can redirect what root does. */
 async function secretFileFinding(path: string, uid: number): Promise<Finding> {
   const status = await there(stat(path));
   if (status === undefined)
-    return failed(`${path} is not there`, 'Name the right file in berth.yml or hook.env.');
+    return failed(`${path} does not exist`, 'Correct the path in berth.yml or hook.env.');
   const mode = octal(status.mode);
   if (status.uid !== uid && status.uid !== 0)
-    return failed(`${path} is of UID ${status.uid}`, `chown root ${path}; chmod 600 ${path}`);
+    return failed(`${path} belongs to UID ${status.uid}`, `chown root ${path}; chmod 600 ${path}`);
   if ((status.mode & 0o022) !== 0)
     return failed(`others can write ${path} (mode ${mode})`, `chmod 600 ${path}`);
   if ((status.mode & 0o004) !== 0)
     return failed(`everybody can read the secrets in ${path} (mode ${mode})`, `chmod 600 ${path}`);
   if ((status.mode & 0o040) !== 0)
     return warning(`group ${status.gid} can read ${path} (mode ${mode})`, `chmod 600 ${path}`);
-  return ok(`${path} is closed to others`);
+  return ok(`only its owner can access ${path}`);
 }
 
-/** The CA is named in users' kubeconfigs, so users must be able to read it. */
+/** Kubeconfigs of users name the CA file, so users must be able to read it. */
 async function readableFinding(path: string): Promise<Finding> {
   const status = await there(stat(path));
   if (status === undefined)
-    return failed(
-      `${path} is not there`,
-      'Name the right file: v2.job.server.cert_authority_file.',
-    );
+    return failed(`${path} does not exist`, 'Correct v2.job.server.cert_authority_file.');
   return (status.mode & 0o004) === 0
     ? warning(
-        `users cannot read ${path} (mode ${octal(status.mode)}), which their kubeconfigs name`,
+        `users cannot read ${path} (mode ${octal(status.mode)}), but their kubeconfigs name it`,
         `chmod 644 ${path}`,
       )
     : ok(`users can read ${path}`);
 }
 
-/** The plugin runs as each user, from a path that is in their kubeconfigs. */
+/** The exec plugin runs as each user, from the path in their kubeconfigs. */
 async function commandFinding(settings: SiteSettings, uid: number): Promise<Finding> {
   const path = settings.kubeCredentialCommand;
   const modes = settings.clusters.map(({ credentials }) => credentials.mode);
   if (!modes.some((mode) => mode === 'oidc' || mode === 'service-account'))
-    return skipped('no cluster gives users credentials of ours');
+    return skipped('no cluster is configured with credentials from Berth');
   const status = await there(stat(path));
   if (status === undefined)
     return failed(
-      `${path} is not there`,
-      `Name the installed one in berth.yml: kube_credential: ${installedPath('shell/kube-credential')}.`,
+      `${path} does not exist`,
+      `Set it in berth.yml: kube_credential: ${installedPath('shell/kube-credential')}.`,
     );
   if (!status.isFile() || (status.mode & 0o001) === 0)
     return failed(`users cannot run ${path} (mode ${octal(status.mode)})`, `chmod 755 ${path}`);
   for (let part = path; ; part = dirname(part)) {
     const { uid: owner, mode } = await stat(part);
-    // A folder such as /tmp that all can write keeps its files by the sticky bit.
+    // The sticky bit protects files in a directory such as /tmp.
     const open = (mode & 0o022) !== 0 && !(part !== path && (mode & 0o1000) !== 0);
     if ((owner !== 0 && owner !== uid) || open)
       return failed(
-        `others than root can replace ${path}: ${part} is of UID ${owner}, mode ${octal(mode)}`,
+        `users other than root can replace ${path}: ${part} belongs to UID ${owner}, mode ${octal(mode)}`,
         `chown root:root ${part}; chmod go-w ${part}`,
       );
     if (part === dirname(part)) break;
   }
-  return ok(`${path} is root's and runs`);
+  return ok(`${path} belongs to root and users can run it`);
 }
 
 const unitFolders = [

@@ -1,6 +1,6 @@
 import { isErrno } from '../errors.ts';
 
-/** Nothing where there is no such file; other errors are the check's failure. */
+/** Undefined if the file does not exist; other errors are thrown. */
 export async function there<T>(status: Promise<T>): Promise<T | undefined> {
   try {
     return await status;

@@ -18,8 +18,8 @@ import {
 import { clockFinding } from './server-facts.ts';
 
 /**
- * The identity provider of one cluster's credentials: what it publishes, whether it takes the
- * client's secret, and whether its clock and ours agree. No user's token is needed or made.
+ * The identity provider of one cluster's credentials: what it publishes, whether it accepts the
+ * client's secret, and whether its clock agrees with this host's. No token of a user is used or issued.
  */
 export async function checkIssuer(
   cluster: string,
@@ -71,24 +71,24 @@ interface Limits {
 }
 
 /**
- * What can be known without a token: an ID token is for the client that logged in (OpenID Connect
- * Core, section 2); whether the provider adds the cluster's audience shows at the first login only.
+ * What is known without a token: the audience of an ID token is the client (OpenID Connect Core,
+ * section 2). Whether the provider adds the cluster's audience is known only after a login.
  */
 function audienceFinding({ audience, clientId, exchange, token }: OidcSettings): Finding {
   if (exchange)
     return ok(
-      `the portal's token is to be exchanged for one of audience ${audience}: whether the issuer grants it shows at a login`,
+      `the portal's token is exchanged for one with audience ${audience}; only a login shows whether the issuer grants it`,
     );
   return token === 'id' && audience === clientId
-    ? ok(`the portal's ID token is for ${clientId}, which is the audience that is configured`)
+    ? ok(`the audience of the portal's ID token is ${clientId}, as configured`)
     : skipped(
-        `whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} is good for ${audience} shows at a login: the provider must add that audience`,
+        `only a login shows whether the ${token === 'id' ? 'ID' : 'access'} token of ${clientId} has the audience ${audience}: the provider must add it`,
       );
 }
 
 /**
- * A refresh token that cannot be: the provider refuses the token where it takes the client, and the
- * client where it does not (RFC 6749 5.2).
+ * Sends an invalid refresh token: the provider refuses the token if it accepts the client, and the
+ * client otherwise (RFC 6749, section 5.2).
  */
 async function clientFinding(
   settings: OidcSettings,
@@ -111,12 +111,12 @@ async function clientFinding(
   } catch (thrown) {
     if (!(thrown instanceof BerthError)) throw thrown;
     return thrown.code === 'refresh-token-refused'
-      ? ok(`the token endpoint takes the client ${clientId}`)
+      ? ok(`the token endpoint accepts the client ${clientId}`)
       : failedBy(thrown);
   }
   return failed(
-    `${tokenEndpoint} takes a refresh token that it never gave out`,
-    'Look at the identity provider: is this its token endpoint?',
+    `${tokenEndpoint} accepted an invalid refresh token`,
+    'Check at the identity provider that this is its token endpoint.',
   );
 }
 
@@ -140,19 +140,19 @@ async function exchangeFinding(
   if (Array.isArray(grants) && !grants.includes(exchangeGrant))
     return failed(
       'the issuer does not offer token exchange (grant_types_supported)',
-      'Switch RFC 8693 on at the provider, or set credentials.exchange: false.',
+      'Enable token exchange (RFC 8693) at the provider, or set credentials.exchange: false.',
     );
   if (clientSecret === undefined)
     return warning(
-      'the client that exchanges has no secret: Keycloak lets only confidential clients exchange',
+      'the client has no secret: Keycloak allows token exchange to confidential clients only',
       'Set CLIENT_SECRET in hook.env, or credentials.client_secret_file in berth.yml.',
     );
   return Array.isArray(grants)
     ? ok('the issuer offers token exchange')
-    : skipped('the issuer does not say which grants it offers');
+    : skipped('the issuer does not publish which grants it offers');
 }
 
-/** What a cluster's credentials want of an identity provider, if anything. */
+/** The identity provider settings of a cluster's credentials, if they need one. */
 export function oidcOf({ credentials }: ClusterSettings): OidcSettings | undefined {
   if (credentials.mode === 'oidc') return credentials;
   return credentials.mode === 'legacy' ? credentials.oidc : undefined;

@@ -1,6 +1,6 @@
 /** ValidatingAdmissionPolicy is GA in Kubernetes 1.30. */
 export const guardedSince = 30;
-/** MutatingAdmissionPolicy is GA in Kubernetes 1.36, and served by none before that unless it is told to. */
+/** MutatingAdmissionPolicy is GA in Kubernetes 1.36, and off by default before. */
 export const filledInSince = 36;
 
 /** `v1.36.3` as 36, and `1.36`; nothing for another major version. */

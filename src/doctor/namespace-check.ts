@@ -8,7 +8,7 @@ import { drifted, readMembers } from '../reconcile/read-members.ts';
 import { getRequest } from '../reconcile/requests.ts';
 import { failedBy, type Finding, ok, warning } from '../finding.ts';
 
-/** Whether the user's namespace is the user's, and as a login would leave it. */
+/** Whether the namespace belongs to the user, and is as a login leaves it. */
 export async function namespaceFinding(
   client: ApiClient,
   user: User,
@@ -17,24 +17,25 @@ export async function namespaceFinding(
   const { name } = namespace.metadata;
   const answer = await client.send(getRequest(namespace));
   if (answer.status === 404)
-    return ok(`namespace ${name} is not there yet: the next login makes it`);
+    return ok(`namespace ${name} does not exist yet: the next login creates it`);
   if (answer.status !== 200) throw apiError(`reading namespace ${name}`, answer);
   const live = answer.body as LiveObject;
   if (live.metadata.deletionTimestamp !== undefined)
     return warning(
       `namespace ${name} is being deleted`,
-      `See what holds it: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
+      `See what delays it: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
     );
-  // The pull secret's contents are not read here, so its drift is not judged.
+  // The contents of the pull secret are not read here, so its drift is not checked.
   const known = members.filter(({ kind }) => kind !== 'Secret');
   const read = await readMembers(client, name, known);
   const owner = ownership(user.name, live, read.roleBindings);
   if (owner.verdict === 'refused') return failedBy(owner.error);
-  if (owner.verdict === 'adoptable') return ok(`namespace ${name} of OSC's hook will be adopted`);
+  if (owner.verdict === 'adoptable')
+    return ok(`namespace ${name} was created by OSC's hook and will be adopted at the next login`);
   const wrong = drifted(read.members).length;
   return ok(
     wrong === 0
-      ? `namespace ${name} is as it should be`
-      : `namespace ${name}: the next login mends ${wrong} objects (berth plan --user ${user.name})`,
+      ? `namespace ${name} is up to date`
+      : `namespace ${name}: the next login corrects ${wrong} objects (berth plan --user ${user.name})`,
   );
 }

@@ -5,10 +5,10 @@ import { type CheckResult, failed, ok, runCheck } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**
- * Whether each profile whose sessions may be pods leads to a cluster that takes them; nothing where there is
- * none. What the cluster itself says of it is among the checks of the cluster.
+ * Whether a cluster accepts sessions for each profile with pods. Whether the hook has the rights there is
+ * checked with the cluster.
  *
- * @param loaded Nothing where the configuration of the clusters is not there, or cannot be read.
+ * @param loaded undefined if the configuration of the clusters is missing or cannot be read
  */
 export async function checkPods(
   settings: SshSettings,
@@ -20,8 +20,8 @@ export async function checkPods(
       const run = () => {
         if (loaded === undefined)
           return failed(
-            `profile ${profile.name}: its sessions are pods, and which clusters there are is not known`,
-            `A login node for pods has clusters.d and berth.yml as the portal's host: ${installedPath('share/docs/ssh-pods.md')}.`,
+            `profile ${profile.name}: its sessions are pods, but the clusters are not known`,
+            `A login node for pods needs clusters.d and berth.yml as on the portal host: ${installedPath('share/docs/ssh-pods.md')}.`,
           );
         const { name } = podCluster(profile, loaded.settings.clusters);
         return ok(`profile ${profile.name}: its sessions are pods on ${name}`);

@@ -15,7 +15,7 @@ import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '.
 import { oidcOf } from './issuer-checks.ts';
 import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
 
-/** What OnDemand's generator writes (on Debian, elsewhere), and before it the module's own file. */
+/** The file of mod_auth_openidc, and what OnDemand's generator writes: on Debian, and elsewhere. */
 const apacheFiles: readonly ApacheFiles[] = [
   {
     module: '/etc/apache2/mods-enabled/auth_openidc.conf',
@@ -41,8 +41,8 @@ interface Sources {
 }
 
 /**
- * OnDemand's own settings for a login, as they stand in `ood_portal.yml` beside `clusters.d`, and in the
- * configuration of Apache that was made of it, which is what counts where it is there.
+ * OnDemand's settings for a login: `ood_portal.yml` beside `clusters.d`, and the configuration of Apache
+ * that is generated from it, which has precedence.
  */
 export async function checkPortal(
   settings: SiteSettings,
@@ -78,7 +78,7 @@ export async function checkPortal(
   ];
 }
 
-/** What Apache reads counts; where `ood_portal.yml` is right already, the generator is what is missing. */
+/** Judges what Apache reads. If only `ood_portal.yml` is correct, the generator has to be run. */
 function judged({ file, yml, apache }: Sources, judge: (portal: PortalConfig) => Finding): Finding {
   const [finding, wanted] = [apache, yml].flatMap((one) => (one === undefined ? [] : judge(one)));
   if (finding === undefined || !('next' in finding)) return finding ?? skipped(`no ${file}`);
@@ -98,7 +98,7 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   const { hook } = portal;
   if (hook === undefined)
     return failed(
-      'OnDemand runs no hook when a user logs in',
+      'OnDemand runs no hook at a login',
       `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets it, but it is not applied`}: run ${generator} and restart Apache.`,
     );
   try {
@@ -113,8 +113,8 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
     if (!isErrno(error)) throw error;
   }
   return failed(
-    `OnDemand cannot run the hook: '${hook}' is no program`,
-    `pun_pre_hook_root_cmd in ${file} is the path of one program, without arguments.`,
+    `OnDemand cannot run the hook: '${hook}' is not a program`,
+    `Set pun_pre_hook_root_cmd in ${file} to the path of one program, without arguments.`,
   );
 }
 

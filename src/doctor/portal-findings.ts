@@ -8,12 +8,12 @@ import {
 } from '../config/portal/portal-exposure.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
 
-/** `portal-tokens`: whether the tokens of a portal's users stay with the portal. */
+/** `portal-tokens`: whether Apache passes tokens of users to servers of other users. */
 export function tokensFinding(portal: PortalConfig): Finding {
   const exposed = exposedTokens(portal);
   if (exposed !== undefined)
     return failed(
-      `${givenAway(exposed)}; with them its owner is that user for the cluster`,
+      `${givenAway(exposed)}; the owner of that server can then act as the visitor on the cluster`,
       'Add `OIDCPassClaimsAs: environment` to oidc_settings.',
     );
   const shown = (directiveIn(portal.pun, 'oidcinfohook') ?? '')
@@ -21,28 +21,28 @@ export function tokensFinding(portal: PortalConfig): Finding {
     .filter((name) => name === 'access_token' || name === 'refresh_token');
   return shown.length > 0
     ? failed(
-        `OIDCInfoHook shows ${shown.join(' and ')} to every script of the portal's origin, which pages of users' servers have`,
-        'Take these out of OIDCInfoHook.',
+        `OIDCInfoHook shows ${shown.join(' and ')} to every script of the portal's origin, including pages of servers of users`,
+        'Remove these from OIDCInfoHook.',
       )
     : ok('no token is passed to servers of users');
 }
 
-/** `portal-session-cookie`: the same for what the browser proves its session with. */
+/** `portal-session-cookie`: the same for the session cookie of the browser. */
 export function cookieFinding(portal: PortalConfig): Finding {
   const exposed = exposedCookies(portal);
   if (exposed === undefined) return ok('no session cookie is passed to servers of users');
   const cookies = sessionCookies({ directives: portal.servers[0]?.directives ?? [] });
   return failed(
-    `${givenAway(exposed)} where it is the last cookie of a request; with it its owner is that user at the portal`,
+    `${givenAway(exposed)} if it is the last cookie of a request; the owner of that server can then act as the visitor at the portal`,
     `Add \`OIDCStripCookies: ${cookies.join(' ')}\` to oidc_settings.`,
   );
 }
 
 function givenAway({ what, paths }: Exposure): string {
-  return `whoever has a server behind ${paths.join(' or ')} gets ${what.join(', ')} of each visitor`;
+  return `servers of users behind ${paths.join(' or ')} receive ${what.join(', ')} of each visitor`;
 }
 
-/** The names that mod_auth_openidc gives the tokens, and what makes it pass them. */
+/** The variables of mod_auth_openidc for the tokens, and the directive that sets each. */
 const passedBy = {
   OIDC_access_token: {
     is: ['oidcpassaccesstoken', (value?: string) => value !== 'off'],
@@ -63,17 +63,17 @@ const passedBy = {
 
 type TokenName = keyof typeof passedBy;
 
-/** `portal-exports`: whether the tokens that the clusters' credentials are made of reach the hook. */
+/** `portal-exports`: whether the hook receives the tokens that the clusters need. */
 export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSettings[]): Finding {
   const listed = (portal.exports ?? '').split(',');
   const untrimmed = listed.filter((name) => name !== name.trim());
   if (untrimmed.length > 0)
     return failed(
-      `pun_pre_hook_exports has blanks, which OnDemand takes for a part of the name: ${untrimmed.map((name) => `'${name}'`).join(', ')} is not exported`,
+      `pun_pre_hook_exports contains spaces, which OnDemand reads as part of a name: ${untrimmed.map((name) => `'${name}'`).join(', ')} is not exported`,
       `Write \`pun_pre_hook_exports: ${listed.map((name) => name.trim()).join(',')}\`.`,
     );
   const wanted = wantedTokens(clusters);
-  // OnDemand takes any spelling, the hook these two.
+  // OnDemand accepts any spelling, the hook only these two.
   const missing = wanted.filter(
     (name) => !listed.includes(name) && !listed.includes(name.toUpperCase()),
   );
@@ -85,7 +85,7 @@ export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSett
   const way = lower(portal, 'oidcpassclaimsas')?.split(' ')[0] ?? 'both';
   if (way === 'headers' || way === 'none')
     return failed(
-      `OIDCPassClaimsAs is ${way}: no token is in the environment that is exported to the hook`,
+      `OIDCPassClaimsAs is ${way}: the environment exported to the hook has no tokens`,
       'Write `OIDCPassClaimsAs: environment` in oidc_settings.',
     );
   const unset = wanted.find((name) => {
@@ -109,19 +109,19 @@ function wantedTokens(clusters: readonly OidcSettings[]): TokenName[] {
   ];
 }
 
-/** What makes the portal renew by itself, with the refresh token that kubectl has too. */
+/** Directives with which the portal renews tokens itself, with the refresh token that kubectl uses too. */
 const renewing = ['OIDCRefreshAccessTokenBeforeExpiry', 'OIDCUserInfoRefreshInterval'] as const;
 
-/** `portal-refresh`: whether two renew with one refresh token. */
+/** `portal-refresh`: whether the portal and kubectl use the same refresh token. */
 export function refreshFinding(portal: PortalConfig, clusters: readonly OidcSettings[]): Finding {
   const shared = clusters.some(({ ownRefreshToken }) => ownRefreshToken !== true);
   const set = renewing.filter((name) => lower(portal, name.toLowerCase()) !== undefined);
   return shared && set.length > 0
     ? warning(
-        `${set.join(' and ')}: the portal and kubectl renew with the same refresh token; a provider that lets each be used once ends the session of both`,
-        'Remove it from oidc_settings, or give kubectl a refresh token of its own (credentials.own_refresh_token), or switch rotation off at the provider.',
+        `${set.join(' and ')}: the portal and kubectl renew with the same refresh token; a provider that accepts each token only once ends the session of both`,
+        'Remove it from oidc_settings, or give kubectl a refresh token of its own (credentials.own_refresh_token), or disable rotation at the provider.',
       )
-    : ok('the portal does not use up the refresh token of kubectl');
+    : ok('the portal does not use the refresh token of kubectl');
 }
 
 function lower(portal: PortalConfig, name: string): string | undefined {

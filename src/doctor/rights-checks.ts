@@ -8,7 +8,7 @@ import { mayI, serviceAccountOf } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** Whether we may do all that the hook does. */
+/** Whether the account has all rights that the hook needs. */
 export async function rightsFinding(
   client: ApiClient,
   objects: UserObjects,
@@ -24,7 +24,8 @@ export async function rightsFinding(
     ...(self === undefined ? [] : [tokenRight(self.namespace, self.name)]),
   ];
   const missing = await filter(rights, async (right) => !(await mayI(client, right)));
-  if (missing.length === 0) return ok(`all ${rights.length} rights that the hook needs are there`);
+  if (missing.length === 0)
+    return ok(`the account has all ${rights.length} rights that the hook needs`);
   return failed(
     `${missing.length} of ${rights.length} rights are missing: ${missing.map(rightText).join('; ')}`,
     missingHint(missing, cluster),
@@ -32,11 +33,11 @@ export async function rightsFinding(
 }
 
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
-/** Of the account of a login node, and of the role that it gives to the users' sessions. */
+/** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
 export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
 
-/** The names in etc/kubernetes are fixed; a site with names of its own has to change them there. */
+/** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
   if (missing.every(({ name }) => name === sessionServiceAccount)) return takeLoginAccount;
@@ -51,7 +52,7 @@ function missingHint(missing: readonly Right[], cluster: ClusterSettings): strin
   return `Apply the current ${installedPath('share/etc/kubernetes')}: ${install}.${other}`;
 }
 
-/** What a stolen token must not be able to do. */
+/** Rights that a stolen token must not have. */
 const excessive: readonly Right[] = [
   { verb: 'list', group: '', resource: 'secrets' },
   { verb: 'get', group: '', resource: 'secrets', namespace: 'kube-system' },
@@ -74,23 +75,23 @@ const excessive: readonly Right[] = [
 ];
 
 /**
- * Whether we may do more than the hook has any use for: an admin's credentials, or the role
- * `ondemand` of OSC's hooks, which sees every secret of the cluster.
+ * Whether the account has more rights than the hook needs: an admin's credentials, or the role
+ * `ondemand` of OSC's hooks, which can read every Secret of the cluster.
  */
 export async function excessRightsFinding(client: ApiClient, identity: string): Promise<Finding> {
   const held = await filter(excessive, (right) => mayI(client, right));
-  if (held.length === 0) return ok('the credentials can do no more than the hook needs');
-  const text = `${identity} may do more than the hook needs: ${held.map(rightText).join('; ')}`;
-  const own = `Give the hook its own account: ${install}, berth token setup.`;
+  if (held.length === 0) return ok('the account has no rights beyond what the hook needs');
+  const text = `${identity} has more rights than the hook needs: ${held.map(rightText).join('; ')}`;
+  const own = `Give the hook its own account: ${install}, then berth token setup.`;
   return warning(
     text,
     held.length === excessive.length
       ? own
-      : `Find what is bound to it: kubectl get clusterrolebindings -o wide. OSC's is called ondemand: kubectl delete clusterrolebinding ondemand. ${own}`,
+      : `Find its bindings: kubectl get clusterrolebindings -o wide. The one of OSC's hooks is named ondemand: kubectl delete clusterrolebinding ondemand. ${own}`,
   );
 }
 
-/** Whether the roles that the hook gives away are there. */
+/** Whether the ClusterRoles to which the hook binds users exist. */
 export async function rolesFinding(client: ApiClient, { members }: UserObjects): Promise<Finding> {
   const names = members
     .filter(({ kind }) => kind === 'RoleBinding')
@@ -111,7 +112,7 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
   const absent = named(404);
   if (absent.length > 0)
     return failed(
-      `there is no ClusterRole ${absent.join(', ')}: bindings to it give nobody anything`,
+      `ClusterRole ${absent.join(', ')} does not exist: bindings to it have no effect`,
       absent.includes(clusterRoles.jobPodReaper)
         ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: ${install}`
         : absent.includes(clusterRoles.session)
@@ -119,9 +120,9 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
           : install,
     );
   const unseen = named(403);
-  if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} are there`);
+  if (unseen.length === 0) return ok(`ClusterRoles ${names.join(', ')} exist`);
   return skipped(
-    `the hook's account may not see whether ClusterRoles ${unseen.join(', ')} are there; as an admin: kubectl get clusterroles ${unseen.join(' ')}`,
+    `the account of the hook may not read ClusterRoles ${unseen.join(', ')}; check as an admin: kubectl get clusterroles ${unseen.join(' ')}`,
   );
 }
 

@@ -3,33 +3,33 @@ import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 
 const day = 86_400_000;
 
-/** Whether a server's certificate will last. */
+/** Whether the certificate of a server expires soon. */
 export function certificateFinding(facts: ServerFacts): Finding {
   const { certificateEnds, ourDate } = facts;
-  if (certificateEnds === undefined) return skipped('the server shows no certificate');
+  if (certificateEnds === undefined) return skipped('the server sent no certificate');
   const date = new Date(certificateEnds).toISOString().slice(0, 10);
   const days = Math.floor((certificateEnds - ourDate) / day);
-  if (days < 0) return failed(`the server's certificate ended on ${date}`, renew);
+  if (days < 0) return failed(`the server's certificate expired on ${date}`, renew);
   return days < 14
-    ? warning(`the server's certificate ends on ${date}, in ${days} days`, renew)
-    : ok(`the server's certificate is good until ${date}`);
+    ? warning(`the server's certificate expires on ${date}, in ${days} days`, renew)
+    : ok(`the server's certificate is valid until ${date}`);
 }
 
 const renew = 'Renew it on the server (`kubeadm certs check-expiration` for a kubeadm cluster).';
 
 /**
- * How far a server's clock is from ours.
+ * The difference between the clocks of a server and of this host.
  *
- * @param tolerated seconds; tokens are refused beyond
+ * @param tolerated in seconds; with a larger difference tokens are refused
  */
 export function clockFinding({ date, ourDate }: ServerFacts, tolerated: number): Finding {
-  if (date === undefined) return skipped('the server does not say what time it has');
-  // The header has whole seconds, rounded down: half a second late on average.
+  if (date === undefined) return skipped('the answer of the server has no date');
+  // The header has whole seconds, rounded down: on average half a second too early.
   const skew = (ourDate - date - 500) / 1000;
   const text = `${Math.abs(skew).toFixed(0)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;
   const next = 'Run chronyd or systemd-timesyncd on both; compare with `chronyc tracking`.';
   if (Math.abs(skew) > tolerated)
     return failed(`this host's clock is ${text}: tokens are refused as expired or too new`, next);
   if (Math.abs(skew) > 5) return warning(`this host's clock is ${text}`, next);
-  return ok("this host's clock and the server's agree");
+  return ok('the clocks of this host and the server agree');
 }

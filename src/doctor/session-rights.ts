@@ -8,8 +8,8 @@ import { takeLoginAccount } from './rights-checks.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**
- * Whether PAM's hook may do what it does beside the portal's part: a token of the sessions' account, bound
- * to a Secret that it makes and deletes.
+ * Whether `pam-session` has the rights that the portal's hook does not need: to issue tokens of the
+ * sessions' account, bound to a Secret that it creates and deletes.
  */
 export async function sessionRightsFinding(
   client: ApiClient,
@@ -28,10 +28,10 @@ export async function sessionRightsFinding(
   const verdicts = await Promise.all(rights.map((right) => mayI(client, right)));
   const missing = rights.filter((_, index) => verdicts[index] === false);
   if (missing.length === 0)
-    return ok(`tokens of ${sessionServiceAccount} can be given to users, and ended`);
+    return ok(`tokens of ${sessionServiceAccount} can be issued and revoked`);
   const isNamed = missing.length < rights.length;
   return failed(
-    `sessions in pods cannot be given: ${missing.map(rightText).join('; ')}`,
+    `sessions in pods are not possible, missing rights: ${missing.map(rightText).join('; ')}`,
     isNamed
       ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
       : takeLoginAccount,

@@ -10,14 +10,14 @@ import { failed, type Finding, ok, warning } from '../finding.ts';
 import { there } from './if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** Whether the rules of ssh.yml let anybody in, and every group and user that they name is there. */
+/** Whether ssh.yml has rules, and the groups and users that they name exist. */
 export async function rulesFinding(settings: SshSettings): Promise<Finding> {
   const { rules, otherwise, hostShellGroups } = settings;
   if (rules.length === 0)
     return failed(
       otherwise === 'refuse'
         ? 'ssh.yml has no rules: nobody gets a session'
-        : 'ssh.yml has no rules: there are no sessions, only shells of the host for host_shell_groups',
+        : 'ssh.yml has no rules: only members of host_shell_groups get in, to a shell of the host',
       'Add one to ssh.yml, such as `rules: [{ profile: NAME }]`.',
     );
   const groups = new Map<string, string>();
@@ -33,14 +33,14 @@ export async function rulesFinding(settings: SshSettings): Promise<Finding> {
     unknown('group', groups),
     unknown('passwd', users),
   ]);
-  const next = 'Correct the name, or see whether the directory service (sssd, LDAP) answers.';
+  const next = 'Correct the name, or check the directory service (sssd, LDAP).';
   if (noGroups.length > 0) return failed(`there is no group ${noGroups.join(', no group ')}`, next);
   return noUsers.length > 0
     ? warning(`there is no user ${noUsers.join(', no user ')}`, next)
     : ok(`${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, all names are known`);
 }
 
-/** `NAME (PLACE)` for each name that NSS does not know. */
+/** `NAME (PLACE)` for each name that the name service (NSS) does not know. */
 async function unknown(
   database: 'group' | 'passwd',
   names: ReadonlyMap<string, string>,
@@ -50,38 +50,38 @@ async function unknown(
   return [...names].filter(([name]) => !known.has(name)).map(([name, at]) => `${name} (${at})`);
 }
 
-/** Which profile a user gets at one of the ports that the rules know. */
+/** Which profile a user gets, at any of the ports that the rules name. */
 export function userProfileFinding(settings: SshSettings, { name }: User): Finding {
   const groups = groupNamesOf(name);
   const ports = [undefined, ...settings.rules.flatMap((rule) => rule.ports ?? [])];
   const choices = ports.map((port) => chooseProfile(settings, { user: name, groups, port }));
   const found = choices.find(({ kind }) => kind !== 'refuse') ?? choices[0];
-  if (found === undefined) throw new Error('one port at least is tried');
+  if (found === undefined) throw new Error('no port was tried');
   if (found.kind === 'profile')
     return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
   if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
   if (found.code !== 'profile-not-matched')
-    return failed(`${name} is refused: ${found.reason}`, 'See what ssh-profile says above.');
+    return failed(`${name} is refused: ${found.reason}`, 'See the check ssh-profile above.');
   return failed(
     `${name} is refused: ${found.reason}`,
     `Add a rule for the user to ssh.yml, or put the user into a group of one: ${installedPath('share/docs/ssh-profiles.md')}.`,
   );
 }
 
-/** Programs for images that have no sftp-server or scp of their own. */
+/** Whether the transfer tools for images without sftp-server or scp are installed. */
 export async function transferFilesFinding(): Promise<Finding> {
   const folder = installedPath('files');
   return (await there(stat(folder))) === undefined
     ? warning(
-        `${folder} is not there: scp and sftp fail where an image has no sftp-server`,
-        'berth images files',
+        `${folder} does not exist: scp and sftp fail in images without an sftp-server`,
+        'Run `berth images files`.',
       )
     : ok('scp and sftp work in images without an sftp-server');
 }
 
 /**
- * Whether all is there that profiles mount. Sources that hang on the user are not looked at: what lies there is
- * the user's, who could have root wait for it.
+ * Whether the directories that profiles mount exist. Sources with variables of the user are not checked:
+ * the user controls what is there, and could make root wait.
  */
 export async function mountsFinding({ profiles, rules }: SshSettings): Promise<Finding> {
   for (const profile of profiles.values()) {
@@ -89,9 +89,9 @@ export async function mountsFinding({ profiles, rules }: SshSettings): Promise<F
     for (const { source, missing } of profileMounts(profile))
       if (missing === 'fail' && !source.includes('$') && (await there(stat(source))) === undefined)
         return failed(
-          `profile ${profile.name} mounts ${source}, which is not there: its sessions do not start`,
+          `profile ${profile.name} mounts ${source}, which does not exist: its sessions do not start`,
           'Mount the file system on this host, or set `missing: skip` for this mount in the profile.',
         );
   }
-  return ok('all that profiles mount is there');
+  return ok('all directories that profiles mount exist');
 }

@@ -40,25 +40,25 @@ import { installedPath } from '../installed-path.ts';
 export interface SshCheckInput {
   /** ssh.yml. */
   readonly configFile: string;
-  /** Checks this account, too. */
+  /** Also check this account. */
   readonly user?: User;
-  /** Nothing where the configuration of the clusters is not there, or cannot be read. */
+  /** Undefined if the configuration of the clusters is missing or cannot be read. */
   readonly clusters: LoadedSettings | undefined;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** True where this host takes SSH users into containers. */
+/** True if this host has SSH sessions. */
 export function isSshHost(configFile: string): boolean {
   return existsSync(configFile);
 }
 
-/** True where it does nothing else: no Open OnDemand, and nothing said of one. */
+/** True if this host has SSH sessions only, and neither Open OnDemand nor a berth.yml. */
 export function isOnlySshHost(configFile: string): boolean {
   return isSshHost(configFile) && !existsSync('/etc/ood') && !existsSync('/etc/berth/berth.yml');
 }
 
-/** What a session of an SSH user needs of this host. Changes nothing. */
+/** Checks what SSH sessions need on this host. Changes nothing. */
 export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
   const { configFile, user, clusters, timeoutMs } = input;
   let settings: SshSettings | undefined;
@@ -95,7 +95,7 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
 }
 
 /**
- * What sessions in containers of these profiles need of this host, and of the user. Changes nothing.
+ * Checks what containers of these profiles need on this host, and for the user. Changes nothing.
  *
  * @param timeoutMs for each check, in milliseconds
  */
@@ -106,7 +106,7 @@ export async function checkPodman(
 ): Promise<CheckResult[]> {
   const { podman, storage } = settings;
   const run = runner(timeoutMs);
-  // Asked once, for the files and for the user: NSS may be slow.
+  // Once for both checks: the name service may be slow.
   const subids = planSubids(subidInput(user));
   subids.catch(() => undefined);
   const results = await Promise.all([
@@ -136,7 +136,7 @@ const runner =
   (id, run) =>
     runCheck({ id, run }, timeoutMs);
 
-/** Profiles that nobody can use, and what others say in vain. */
+/** Profiles with errors, and keys of profiles that have no effect. */
 function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
   const id = 'ssh-profile';
   const unheard = [...profiles.values()].flatMap((profile) => unheardKeys(profile, rules) ?? []);
@@ -146,7 +146,7 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
       id,
       ...warning(
         unheardText(keys),
-        `Leave them out, or see ${installedPath('share/docs/ssh-profiles.md')} for what does the same there.`,
+        `Remove them, or see ${installedPath('share/docs/ssh-profiles.md')} for the keys of that backend.`,
       ),
     })),
   ];
@@ -161,11 +161,13 @@ function userChecks(
   return [
     run('user-subids', async () => userSubidFinding(await subids, user)),
     run('user-storage', () => userFolderFinding(settings.storage, user)),
-    run('user-run-folder', async () => runFolderFinding(user, settings, await pamMakesFolders())),
+    run('user-runtime-directory', async () =>
+      runFolderFinding(user, settings, await pamMakesFolders()),
+    ),
   ];
 }
 
-/** The files as they are, and whether this one user is complete; where a range would be is not asked. */
+/** Checks the present files and the ranges of one user; the layout does not matter for that. */
 function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
   return {
     wanted: user === undefined ? [] : [`${user.name}:x:${user.uid}:${user.gid}`],
@@ -179,18 +181,15 @@ function subidInput(user: User | undefined): Parameters<typeof planSubids>[0] {
 function configFinding({ profiles }: SshSettings): Finding {
   const names = [...profiles.keys()].sort().join(', ') || 'none';
   if (profiles.size === 0)
-    return failed(
-      'there is no profile that can be used',
-      `See ${installedPath('share/docs/ssh-profiles.md')}.`,
-    );
+    return failed('no profile can be used', `See ${installedPath('share/docs/ssh-profiles.md')}.`);
   return ok(`ssh.yml can be read; profiles: ${names}`);
 }
 
 async function pamFinding(): Promise<Finding> {
   const found = await pamFileFindings('sshd');
-  // Without our lines a login may have no runtime directory: that comes before what they guard.
+  // Missing lines of Berth come first: without them a login may have no runtime directory.
   const [first, ...more] = [...found].sort((one, other) => lacksOurs(other) - lacksOurs(one));
-  if (first === undefined) return ok('the session stack of sshd ends what a connection started');
+  if (first === undefined) return ok('the PAM session stack of sshd runs pam-session');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
@@ -203,7 +202,7 @@ async function pamMakesFolders(): Promise<boolean> {
 }
 
 function imageChecks(settings: SshSettings): CheckResult[] {
-  // Broken profiles have a result of their own.
+  // Profiles with errors have their own results.
   return checkImages({ ...settings, broken: new Map() }).map(({ id, status, message, next }) => ({
     id,
     status,

@@ -10,7 +10,7 @@ import { there } from './if-exists.ts';
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;
 
-/** podman is there, and new enough. */
+/** Whether podman is installed, and recent enough. */
 export async function podmanFinding(
   { podman }: PodmanPaths,
   signal: AbortSignal,
@@ -18,19 +18,19 @@ export async function podmanFinding(
   const [open] = await writableFindings(podman, 'program-writable');
   if (open !== undefined) return failed(open.message, open.closedBy);
   const text = await output(podman, ['--version'], signal);
-  if (text === undefined) return failed(`${podman} is not there`, 'Install podman.');
+  if (text === undefined) return failed(`${podman} does not exist`, 'Install podman.');
   const [, version = '', major = '', minor = ''] = /version ((\d+)\.(\d+)\S*)/.exec(text) ?? [];
   const [oldMajor, oldMinor] = oldestPodman;
   const old = Number(major) < oldMajor || (Number(major) === oldMajor && Number(minor) < oldMinor);
   return version === '' || old
     ? failed(
-        `${podman} is ${version === '' ? 'no podman that says its version' : version}`,
+        `${podman} ${version === '' ? 'prints no version' : `has version ${version}`}`,
         `Install podman ${oldestPodman.join('.')} or later.`,
       )
     : ok(`podman ${version}`);
 }
 
-/** What the sessions run beside podman, of which only root may have a say. */
+/** The other programs of sessions, which only root may change. */
 export async function runtimeFinding(
   { runtime, nsenter, init, mountProgram }: PodmanPaths,
   signal: AbortSignal,
@@ -38,20 +38,20 @@ export async function runtimeFinding(
   const programs = [runtime, nsenter, init, ...(mountProgram === undefined ? [] : [mountProgram])];
   for (const path of programs) {
     const status = await there(stat(path));
-    const next = 'Install it, or name the right one in ssh.yml (podman).';
-    if (status === undefined) return failed(`${path} is not there`, next);
+    const next = 'Install it, or correct its path in the section podman of ssh.yml.';
+    if (status === undefined) return failed(`${path} does not exist`, next);
     if (!status.isFile() || (status.mode & 0o001) === 0)
       return failed(`users cannot run ${path}`, `chmod 755 ${path}`);
     const [open] = await writableFindings(path, 'program-writable');
     if (open !== undefined) return failed(open.message, open.closedBy);
   }
-  // Asked last: root runs only what nobody else can replace.
+  // Last: root runs only programs that nobody else can replace.
   const version = /^\S+/.exec((await output(runtime, ['--version'], signal)) ?? '')?.[0];
   return version === 'crun' || version === 'runc'
     ? ok(programs.map((path) => basename(path)).join(', '))
     : failed(
         `${runtime} is neither crun nor runc: its --version begins with ${JSON.stringify(version ?? '')}`,
-        'Name crun or runc as podman.runtime in ssh.yml.',
+        'Set podman.runtime in ssh.yml to crun or runc.',
       );
 }
 
@@ -61,50 +61,49 @@ export async function idMapToolsFinding(signal: AbortSignal): Promise<Finding> {
     const path = `/usr/bin/${name}`;
     const status = await there(stat(path));
     if (status === undefined)
-      return failed(`${path} is not there`, 'Install it: uidmap (Debian), shadow-utils (others).');
+      return failed(`${path} does not exist`, 'Install uidmap (Debian) or shadow-utils (others).');
     if (status.uid === 0 && (status.mode & 0o4000) !== 0) continue;
-    // Fedora and its kin give it file capabilities in the place of the bit.
+    // Fedora and Red Hat use file capabilities instead of the setuid bit.
     const capabilities = await output('getcap', [path], signal);
     if (capabilities === undefined)
       return warning(
-        `${path} is not setuid root, and getcap is not there to tell more`,
+        `${path} is not setuid root, and its capabilities are not known without getcap`,
         'Install libcap.',
       );
     if (!capabilities.includes(name === 'newuidmap' ? 'cap_setuid' : 'cap_setgid'))
       return failed(
-        `${path} is neither setuid root nor has it the capability: podman starts nothing`,
+        `${path} is not setuid root and lacks the capability: podman cannot start containers`,
         `chown root ${path}; chmod 4755 ${path}`,
       );
   }
-  return ok('newuidmap and newgidmap have their rights');
+  return ok('newuidmap and newgidmap are privileged');
 }
 
 /** statfs(2) of cgroup2, CGROUP2_SUPER_MAGIC. */
 const cgroup2 = 0x6367_7270;
 
-/** The version of the cgroups, and whether it goes with the way that ssh.yml names. */
+/** The version of cgroups, and whether it fits `podman.cgroup_manager` of ssh.yml. */
 export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Finding> {
   const { type } = await statfs('/sys/fs/cgroup');
   if (type !== cgroup2)
     return failed(
-      'this host has cgroups of version 1 (or both)',
-      'Boot with systemd.unified_cgroup_hierarchy=1; without it users have no limits and crun starts nothing.',
+      'this host uses cgroups v1 or the hybrid mode',
+      'Boot with systemd.unified_cgroup_hierarchy=1; without it, limits have no effect and crun does not start.',
     );
   if (cgroupManager === 'systemd' && (await there(stat('/run/systemd/system'))) === undefined)
     return warning(
-      'ssh.yml wants cgroups of systemd, which does not run here: limits of profiles are not kept',
-      'Say `cgroup_manager: cgroupfs` under podman in ssh.yml.',
+      'podman.cgroup_manager is systemd, which does not run here: limits of profiles have no effect',
+      'Set podman.cgroup_manager: cgroupfs in ssh.yml.',
     );
-  return ok(`cgroups of version 2, by ${cgroupManager}`);
+  return ok(`cgroups v2, managed by ${cgroupManager}`);
 }
 
 const limitControllers = { cpus: 'cpu', memory: 'memory', pids: 'pids' } as const;
 
 /**
- * The controllers that a user's own service manager may use: without them podman cannot keep what the
- * profiles limit.
+ * Whether the service manager of a user has the cgroup controllers that the limits of profiles need.
  *
- * @param uid whose to look at; any that runs where absent
+ * @param uid of the user; any running service manager if absent
  */
 export async function delegationFinding(settings: SshSettings, uid?: number): Promise<Finding> {
   const wanted = wantedControllers(settings);
@@ -112,18 +111,18 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
   if (wanted.size === 0) return ok('no profile limits CPU, memory or processes');
   if (settings.podman.cgroupManager === 'cgroupfs')
     return warning(
-      `profiles limit ${list}, which cgroupfs cannot keep for users`,
-      'Use systemd (cgroup_manager), or take the limits out of the profiles.',
+      `profiles limit ${list}, which cgroupfs cannot enforce for users`,
+      'Set podman.cgroup_manager: systemd, or remove the limits from the profiles.',
     );
   const found = await delegated(uid);
   if (found === undefined)
-    return skipped('no service manager of a user runs at the moment, in which this could be seen');
+    return skipped('not known: no user is logged in whose service manager could be checked');
   const missing = [...wanted].filter((one) => !found.controllers.includes(one));
   return missing.length === 0
-    ? ok(`users have ${list} for their containers`)
+    ? ok(`controllers delegated to users: ${list}`)
     : failed(
-        `${found.unit} may not use ${missing.join(', ')}, which profiles limit`,
-        'Give [Service] Delegate=cpu memory pids to user@.service (a drop-in), then systemctl daemon-reload and new logins.',
+        `${found.unit} has no controller ${missing.join(', ')}, which limits of profiles need`,
+        'Add a drop-in for user@.service with [Service] Delegate=cpu memory pids, run systemctl daemon-reload, and let users log in again.',
       );
 }
 
@@ -154,7 +153,7 @@ async function delegated(
   return undefined;
 }
 
-/** Devices that rootless podman opens as the user. */
+/** Whether users can open the devices that rootless podman needs. */
 export async function devicesFinding({ podman, profiles }: SshSettings): Promise<Finding> {
   const wanted = [
     ...(podman.mountProgram === undefined ? [] : ['/dev/fuse']),
@@ -166,19 +165,19 @@ export async function devicesFinding({ podman, profiles }: SshSettings): Promise
     const status = await there(stat(path));
     if (status === undefined)
       return failed(
-        `${path} is not there`,
-        `modprobe ${basename(path)}, at each boot (modules-load.d).`,
+        `${path} does not exist`,
+        `Run modprobe ${basename(path)}, and add it to /etc/modules-load.d.`,
       );
     if (!status.isCharacterDevice() || (status.mode & 0o006) !== 0o006)
       return failed(
         `users cannot open ${path}`,
-        `chmod 666 ${path}, at each boot (a rule of udev).`,
+        `Run chmod 666 ${path}, and add a udev rule for it.`,
       );
   }
   return ok(wanted.length === 0 ? 'no device is needed' : `users can open ${wanted.join(', ')}`);
 }
 
-/** What a program prints; nothing where there is no such program. */
+/** The output of a program; undefined if it does not exist. */
 async function output(
   file: string,
   args: readonly string[],

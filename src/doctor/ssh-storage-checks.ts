@@ -4,8 +4,8 @@ import { failed, type Finding, ok, warning } from '../finding.ts';
 import { there } from './if-exists.ts';
 
 /**
- * f_type of statfs(2): what containers cannot live on. Rootless podman makes files there as IDs that a
- * file server does not know, and locks and extended attributes that it does not keep.
+ * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not
+ * know the subordinate IDs, and does not keep all locks and extended attributes.
  */
 const remote: Readonly<Record<number, string | undefined>> = {
   0x6969: 'NFS',
@@ -21,28 +21,32 @@ const remote: Readonly<Record<number, string | undefined>> = {
 };
 const tmpfs = 0x0102_1994;
 
-/** The folder is root's: who could write to it could put an image under everybody. */
+/** The storage directory must belong to root: who can write to it can replace the images of all users. */
 export async function storageFinding(storage: string): Promise<Finding> {
   const status = await there(stat(storage));
   if (status === undefined)
-    return failed(`${storage} is not there`, 'Run `berth images pull`: it makes the folder.');
-  if (!status.isDirectory()) return failed(`${storage} is no folder`, 'Name a folder in ssh.yml.');
+    return failed(
+      `${storage} does not exist`,
+      'Run `berth images pull`: it creates the directory.',
+    );
+  if (!status.isDirectory())
+    return failed(`${storage} is not a directory`, 'Set storage in ssh.yml to a directory.');
   for (let part = storage; ; part = dirname(part)) {
     const { uid, mode } = await stat(part);
     const sticky = part !== storage && (mode & 0o1000) !== 0;
     if (uid !== 0 || ((mode & 0o022) !== 0 && !sticky))
       return failed(
-        `others than root can change ${storage}: ${part} is of UID ${uid}, mode ${octal(mode)}`,
+        `users other than root can change ${storage}: ${part} belongs to UID ${uid}, mode ${octal(mode)}`,
         `chown root ${part}; chmod 755 ${part}`,
       );
     if ((mode & 0o001) === 0)
       return failed(`users cannot enter ${part} (mode ${octal(mode)})`, `chmod 755 ${part}`);
     if (part === dirname(part)) break;
   }
-  return ok(`${storage} is root's, and users can enter it`);
+  return ok(`${storage} belongs to root, and users can enter it`);
 }
 
-/** What the folder lies on; the type of one that is not there is its parent's. */
+/** The file system of the directory, or of its nearest existing parent. */
 export async function fileSystemFinding(storage: string): Promise<Finding> {
   let folder = storage;
   while (folder !== dirname(folder) && (await there(stat(folder))) === undefined)
@@ -50,7 +54,7 @@ export async function fileSystemFinding(storage: string): Promise<Finding> {
   return fileSystemOf(storage, await statfs(folder));
 }
 
-/** The judgement alone, for types that a test has no server of. */
+/** The finding for a type of file system; exported for types that a test cannot mount. */
 export function fileSystemOf(
   storage: string,
   {
@@ -59,7 +63,7 @@ export function fileSystemOf(
     bsize,
   }: { readonly type: number; readonly bavail: number; readonly bsize: number },
 ): Finding {
-  // 32 bits of it count, and some architectures give them a sign.
+  // 32 bits are significant, and some architectures return them signed.
   const name = remote[type >>> 0];
   if (name !== undefined)
     return failed(
@@ -68,16 +72,19 @@ export function fileSystemOf(
     );
   if (type >>> 0 === tmpfs)
     return warning(
-      `${storage} is in memory: images and sessions are gone after a reboot`,
+      `${storage} is a tmpfs: images and sessions are lost at a reboot`,
       'Move it to a disk of this host: `storage` in ssh.yml.',
     );
   const free = (bavail * bsize) / 2 ** 30;
   return free < 1
-    ? warning(`${storage} has ${free.toFixed(1)} GiB left`, 'Make room, or `berth images gc`.')
-    : ok(`${storage} is on a disk of this host, ${Math.floor(free)} GiB free`);
+    ? warning(
+        `${storage} has ${free.toFixed(1)} GiB left`,
+        'Free space, for example with `berth images gc`.',
+      )
+    : ok(`${storage} is on a local disk, ${Math.floor(free)} GiB free`);
 }
 
-/** The user's folder in it: what PAM's hook, or `berth subid apply --folders`, makes. */
+/** The user's storage directory, which `pam-session` or `berth subid apply --directories` creates. */
 export async function userFolderFinding(
   storage: string,
   { name, uid }: { readonly name: string; readonly uid: number },
@@ -86,16 +93,16 @@ export async function userFolderFinding(
   const status = await there(stat(path));
   if (status === undefined)
     return warning(
-      `${path} is not there yet: the next login of ${name} makes it`,
-      `Or make it now: berth subid apply --folders ${name}`,
+      `${path} does not exist yet: the next login of ${name} creates it`,
+      `To create it now: berth subid apply --directories ${name}`,
     );
   if (!status.isDirectory() || status.uid !== uid)
     return failed(
-      `${path} is not a folder of ${name} (UID ${status.uid})`,
-      `Look what it is, move it away, then berth subid apply --folders ${name}`,
+      `${path} is not a directory of ${name} (UID ${status.uid})`,
+      `Check what it contains, move it away, then run berth subid apply --directories ${name}`,
     );
   return (status.mode & 0o077) === 0
-    ? ok(`${path} is closed to others`)
+    ? ok(`only its owner can access ${path}`)
     : failed(`others have access to ${path} (mode ${octal(status.mode)})`, `chmod 700 ${path}`);
 }
 

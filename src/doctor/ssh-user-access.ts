@@ -7,15 +7,16 @@ import { effectiveOptions, readSshdConfig } from '../sshd-lint/sshd-effective.ts
 import { failed, type Finding, ok, skipped } from '../finding.ts';
 
 const sshd = '/usr/sbin/sshd';
-/** One for each sshd of `berth-sshd@.service`. */
+/** The configuration of each sshd of `berth-sshd@.service`. */
 const configs = '/etc/ssh/berth/*.conf';
 
 /**
- * Whether an sshd of Berth's own lets the user in: what AllowGroups and the like say, of a connection that no
- * Match tells apart by its address.
+ * Whether an sshd of `berth-sshd@.service` admits the user, by AllowGroups and similar directives, for a
+ * connection from an address that no Match block names.
  */
 export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
-  if (process.geteuid?.() !== 0) return skipped('only root can ask sshd for its configuration');
+  if (process.geteuid?.() !== 0)
+    return skipped('only root can read the effective configuration of sshd');
   const refused: string[] = [];
   const groups = groupNamesOf(name);
   for await (const config of glob(configs)) {
@@ -26,13 +27,13 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
       connection,
       uid === 0,
     );
-    if (by === undefined) return ok(`${config} lets ${name} in`);
+    if (by === undefined) return ok(`${config} admits ${name}`);
     refused.push(`${config} (${by})`);
   }
   return refused.length === 0
-    ? skipped(`there is no ${configs}: berth lint sshd judges the host's own sshd`)
+    ? skipped(`${configs} does not exist; berth lint sshd checks the host's own sshd`)
     : failed(
         `no sshd of Berth admits ${name}: ${refused.join(', ')}`,
-        `Change that directive. For AllowGroups, add the user to a group that it names: gpasswd --add ${name} GROUP`,
+        `Change that directive. For AllowGroups, add the user to one of its groups: gpasswd --add ${name} GROUP`,
       );
 }

@@ -8,42 +8,42 @@ import type { SubidPlan } from '../subid/plan.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** Faults of /etc/subuid and /etc/subgid that open one's files to another, or that podman stops at. */
+/** Entries of /etc/subuid and /etc/subgid that overlap or that podman refuses. */
 export function subidFilesFinding({ warnings, notes }: SubidPlan): Finding {
   const [first, ...more] = warnings;
   if (first !== undefined)
     return (first.code === 'subid-entry-malformed' ? warning : failed)(
       `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more)`}`,
-      'Mend it by hand: see `berth subid plan` for all of them. Containers of whom a range was taken must be removed.',
+      'Correct it by hand; `berth subid plan` lists all of them. Containers of a user whose range changes must be removed.',
     );
   const [note] = notes;
   return note === undefined
-    ? ok('the ranges in /etc/subuid and /etc/subgid overlap nothing')
-    : warning(note, 'Give users their ranges there, or say `subid: files` in nsswitch.conf.');
+    ? ok('the ranges in /etc/subuid and /etc/subgid do not overlap')
+    : warning(note, 'Assign the ranges there, or set `subid: files` in nsswitch.conf.');
 }
 
-/** The user has a range in both files, and one without a hole where the user's own ID goes. */
+/** Whether the user has a range in both files that is large enough for the user's own ID. */
 export function userSubidFinding(plan: SubidPlan, user: User): Finding {
   const { complete, notes } = plan;
   const { name } = user;
   const [first] = complete > 0 ? tooFewIds(plan, user) : [];
   if (first !== undefined)
     return warning(
-      `${name} has ${first.what} ${first.id}, and ${first.count} in ${first.file}: podman copies the whole image for a number above that, at the first login`,
-      `berth subid apply --size with more than ${first.id}; containers of ${name} must be removed before.`,
+      `${name} has ${first.what} ${first.id}, but only ${first.count} IDs in ${first.file}: podman copies the whole image at the first login`,
+      `Run berth subid apply --size with more than ${first.id}; containers of ${name} must be removed before.`,
     );
   if (complete > 0) return ok(`${name} has subordinate UIDs and GIDs`);
   const [note] = notes;
   if (note !== undefined) return skipped(note);
   return failed(
-    `${name} has no range in /etc/subuid or none in /etc/subgid`,
-    `berth subid plan ${name}; then berth subid apply ${name}`,
+    `${name} has no range in /etc/subuid or /etc/subgid`,
+    `Run berth subid plan ${name}, then berth subid apply ${name}`,
   );
 }
 
 /**
- * With keep-id the user's own number has a place among the subordinate ones; where they do not reach up
- * to it, the map has a hole, and containers/storage shifts no image through one (IsContiguous).
+ * With keep-id the user's own ID is mapped among the subordinate ones. If the range is smaller than that ID,
+ * the map has a gap, and containers/storage copies the image instead of mapping it (IsContiguous).
  */
 function tooFewIds({ files }: SubidPlan, { name, uid, gid }: User) {
   const kinds = [
@@ -59,8 +59,8 @@ function tooFewIds({ files }: SubidPlan, { name, uid, gid }: User) {
 }
 
 /**
- * The folder for what is gone after a reboot, and whether a container that is to stay may stay:
- * systemd ends a user's service manager with the last login of one who does not linger.
+ * The runtime directory of the user, and whether containers can outlive the last connection: without
+ * lingering, systemd ends the service manager of a user with the last login.
  */
 export function runFolderFinding(
   user: User,
@@ -70,8 +70,8 @@ export function runFolderFinding(
   const found = findRunFolder(user);
   if (found === undefined && !pamIsThere)
     return failed(
-      `${user.name} has no folder for what runs: ${runFoldersOf(user).join(', ')}`,
-      `pam_systemd or ${installedPath('hooks/pam-session')} makes it at each login: see the session lines of /etc/pam.d/sshd.`,
+      `${user.name} has no runtime directory: ${runFoldersOf(user).join(', ')}`,
+      `pam_systemd or ${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
     );
   const stays = [...profiles.values()].some(({ lifetime }) => lifetime.kind !== 'connection');
   if (
@@ -80,8 +80,8 @@ export function runFolderFinding(
     !existsSync(`/var/lib/systemd/linger/${user.name}`)
   )
     return warning(
-      `${user.name} does not linger: systemd ends a container that is to stay with the last login`,
-      `loginctl enable-linger ${user.name}`,
+      `lingering is off for ${user.name}: systemd ends containers at the last logout, though profiles let them stay`,
+      `Run loginctl enable-linger ${user.name}`,
     );
   return ok(whichRunFolder(user, found));
 }
@@ -90,8 +90,8 @@ function whichRunFolder(user: User, found: string | undefined): string {
   const [ofSystemd, mounted] = runFoldersOf(user);
   const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
   if (found === undefined)
-    return `the next login of ${user.name} makes ${ofSystemd} (pam_systemd), or else ${ours}`;
+    return `the next login of ${user.name} creates ${ofSystemd} (pam_systemd), or else ${ours}`;
   return found === ofSystemd
     ? `${user.name} uses ${ofSystemd} (pam_systemd)`
-    : `${user.name} uses ${ours}: ${ofSystemd} is missing, or not the user's alone`;
+    : `${user.name} uses ${ours}: ${ofSystemd} is missing or accessible to others`;
 }

@@ -4,7 +4,7 @@ import { setupCommand } from '../clusters/setup-command.ts';
 import { tokenState } from '../clusters/token-state.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
 
-/** How long root's own credential for a cluster is good. @param now seconds since the epoch */
+/** How long the hook's credential for a cluster is valid. @param now seconds since the epoch */
 export function adminTokenFinding(
   server: ApiServer,
   cluster: ClusterSettings,
@@ -13,8 +13,8 @@ export function adminTokenFinding(
   const { name, admin } = cluster;
   if (server.token === undefined) {
     return warning(
-      `${admin.file} proves itself with a client certificate, which cannot be taken back`,
-      `Give the hook a token of its own: ${setupCommand(cluster, admin.file)}`,
+      `${admin.file} has a client certificate, which cannot be revoked`,
+      `Give the hook its own token: ${setupCommand(cluster, admin.file)}`,
     );
   }
   const { state, expires } = tokenState(server.token, now);
@@ -22,7 +22,7 @@ export function adminTokenFinding(
   const rotate = `Run: berth token rotate --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`;
   switch (state) {
     case 'good':
-      return ok(`the token is good until ${when}Z`);
+      return ok(`the token is valid until ${when}Z`);
     case 'soon':
       return warning(`the token expires soon, at ${when}Z`, rotate);
     case 'expired':
@@ -32,7 +32,7 @@ export function adminTokenFinding(
       );
     case 'unknown':
       return warning(
-        'the token does not say when it expires: it may be good for ever',
+        'the token has no expiry time: it may be valid for ever',
         `Replace it by a short-lived one: ${setupCommand(cluster, admin.file)}`,
       );
   }

@@ -10,14 +10,14 @@ import { asUser } from '../system/as-user.ts';
 import { byKubeconfig } from '../credentials/desired-kubeconfig.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../finding.ts';
 
-/** The account as NSS has it. */
+/** The account as the name service (NSS) has it. */
 export function accountFinding({ name, uid, gid, groups, home }: User): Finding {
   return ok(`${name}: UID ${uid}, GID ${gid}, ${groups.length} groups, home ${home}`);
 }
 
 /**
- * The user's home, seen with the user's own rights. Run this last: the whole process is the user
- * meanwhile, and a file system that hangs keeps it so.
+ * Checks the user's home with the user's rights. Run this last: the credentials of the whole process are
+ * the user's meanwhile, for ever if the file system hangs.
  */
 export async function checkHome(
   user: User,
@@ -27,7 +27,7 @@ export async function checkHome(
   const home = await runCheck({ id: 'user-home', run: () => homeFinding(user) }, timeoutMs);
   const written = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
   const results = [home];
-  // One after the other: each is the user meanwhile.
+  // One after the other: each changes the credentials of the process.
   for (const file of byKubeconfig(written.map((cluster) => ({ cluster }))).keys()) {
     const run = (): Promise<Finding> => kubeconfigFinding(user, file);
     results.push(await runCheck({ id: 'user-kubeconfig', run }, timeoutMs));
@@ -35,20 +35,20 @@ export async function checkHome(
   return results;
 }
 
-/** access(2) would judge the real user, who is root: so a file is made and taken away again. */
+/** Creates and removes a file: access(2) would check the real user, who is root. */
 function homeFinding(user: User): Promise<Finding> {
   return asUser(user, () => folderFinding(user, resolve(user.home, '.kube')));
 }
 
-/** Whether a file could be made in a folder of the home, or in the nearest one above that is there. */
+/** Whether the user can create a file in a directory of the home, or in its nearest existing parent. */
 async function folderFinding(user: User, wanted: string): Promise<Finding> {
   let folder = wanted;
   try {
     while (!(await isThere(folder))) {
       if (folder === resolve(user.home))
         return failed(
-          `the home of ${user.name} is not there: ${user.home}`,
-          'Is the file system mounted on this host, and is the home made (pam_mkhomedir)?',
+          `the home of ${user.name} does not exist: ${user.home}`,
+          'Mount the file system on this host, or create the home (pam_mkhomedir).',
         );
       folder = dirname(folder);
     }
@@ -60,8 +60,8 @@ async function folderFinding(user: User, wanted: string): Promise<Finding> {
     return failed(
       `${user.name} cannot write into ${folder}: ${error.code ?? ''}`,
       error.code === 'EACCES'
-        ? `See owners and modes as that user: namei -l ${folder}`
-        : 'See `df`, `df -i` and `quota` for that file system.',
+        ? `Check owners and modes as that user: namei -l ${folder}`
+        : 'Check `df`, `df -i` and `quota` for that file system.',
     );
   }
   return ok(`${user.name} can write into ${folder}`);
@@ -69,13 +69,13 @@ async function folderFinding(user: User, wanted: string): Promise<Finding> {
 
 async function kubeconfigFinding(user: User, file: string): Promise<Finding> {
   const { path, text, mode } = await planKubeconfig(user, [], file);
-  // `~/.kube` is what the check of the home tried.
+  // The check of the home has tried `~/.kube`.
   const folder =
     file === defaultKubeconfig
       ? undefined
       : await asUser(user, () => folderFinding(user, dirname(path)));
   if (folder?.status === 'failed') return folder;
-  if (text === '') return ok(`${path} is not there yet: the next login makes it`);
+  if (text === '') return ok(`${path} does not exist yet: the next login creates it`);
   return (mode & 0o077) === 0
     ? ok(`${path} can be read and changed`)
     : warning(`others can read ${path} (mode 0${mode.toString(8)})`, `chmod 600 ${path}`);

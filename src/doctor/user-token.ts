@@ -22,9 +22,9 @@ interface Limits {
 }
 
 /**
- * What each API server makes of the token that the user's kubectl would show it: only that tells
- * whether it trusts the issuer, the audience and the prefix of names that we are configured for.
- * Needs a login through the portal; renews nothing.
+ * Whether each API server accepts the present token of the user, and under which name: this shows whether
+ * it has the same issuer, audience and user name prefix as the configuration. Needs a login through the
+ * portal; renews nothing.
  */
 export async function checkUserTokens(
   user: User,
@@ -33,7 +33,7 @@ export async function checkUserTokens(
   { now, timeoutMs }: Limits,
 ): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
-  // One after the other: each is the user meanwhile.
+  // One after the other: each changes the credentials of the process.
   for (const cluster of chosen) {
     const oidc = cluster.credentials;
     if (oidc.mode !== 'oidc') continue;
@@ -51,7 +51,7 @@ export async function checkUserTokens(
   return results;
 }
 
-/** The file is the user's: its token counts only where it is what the hook would have put there. */
+/** The file belongs to the user: its token is used only if it is one that the hook would have written. */
 async function keptToken(
   user: User,
   { server }: ClusterSettings,
@@ -93,7 +93,7 @@ async function tokenFinding(
 function nameFinding(found: string, wanted: string, { name }: User): Finding {
   if (found === wanted) return ok(`the API server reads the token of ${name} as ${wanted}`);
   const shown = escapeControl(found).slice(0, 200);
-  // What begins with `system:` is Kubernetes' own, and no user of an identity provider.
+  // Names with `system:` belong to Kubernetes, not to users of an identity provider.
   const theirs = shown.endsWith(name) && !shown.startsWith('system:');
   const prefix = theirs ? shown.slice(0, -name.length) : undefined;
   return failed(

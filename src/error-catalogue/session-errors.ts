@@ -30,7 +30,7 @@ export const sessionErrors = {
     exit: 'config',
     what: 'The user has no storage directory for containers on this host.',
     why: '`pam-session open` did not run, or failed, when the connection opened.',
-    next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session. `berth doctor --user NAME` checks the directory; `berth subid apply --folders` creates it.',
+    next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session. `berth doctor --user NAME` checks the directory; `berth subid apply --directories` creates it.',
   },
   'session-mount-missing': {
     exit: 'unavailable',

@@ -167,7 +167,7 @@ describe('berth doctor on a login node', () => {
         `cp -p /etc/pam.d/sshd /run/before; sed -i /pam-session/d /etc/pam.d/sshd; mv /run/user /run/user.gone`,
         `cat /run/before > /etc/pam.d/sshd; mv /run/user.gone /run/user`,
       ],
-      ['pam-session warning', 'user-run-folder failed'],
+      ['pam-session warning', 'user-runtime-directory failed'],
     ],
     [
       'a profile is broken',
@@ -214,7 +214,7 @@ describe('berth doctor on a login node', () => {
 
   it('says what brings scp and sftp to images that lack them', async () => {
     const found = (await checks()).find(({ id }) => id === 'transfer-files');
-    expect(found).toMatchObject({ status: 'warning', next: 'berth images files' });
+    expect(found).toMatchObject({ status: 'warning', next: 'Run `berth images files`.' });
   });
 
   it('names the missing line of PAM first: without it nobody has a runtime directory', async () => {

@@ -68,7 +68,7 @@ describe('berth images pull', () => {
       env: { ...env, TERM: 'xterm' },
       stdin: 'ignore',
     });
-    expect(stdout).toContain(`fetching ${large.tag} (1 s)`);
+    expect(stdout).toContain(`pulling ${large.tag} (1 s)`);
     expect(stdout).toMatch(/: pulled \([0-9a-f]{12}\)/);
   });
 

@@ -36,7 +36,7 @@ describe('the run folder on a host without pam_systemd', () => {
       'json',
     ]);
     const { checks } = JSON.parse(stdout.toString()) as { checks: CheckResult[] };
-    return checks.find(({ id }) => id === 'user-run-folder')?.message;
+    return checks.find(({ id }) => id === 'user-runtime-directory')?.message;
   };
   const reap = () => host.inside([`${installed}/berth`, 'reap']);
   const gone = (): Promise<true> =>
@@ -66,14 +66,14 @@ describe('the run folder on a host without pam_systemd', () => {
     expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
     expect(await mounts()).toHaveLength(1);
     expect(await runFolderOfDoctor('ada')).toBe(
-      `ada uses ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing, or not the user's alone`,
+      `ada uses ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing or accessible to others`,
     );
     await session.cut();
     await gone();
     await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
     await expect(readFile(host.path(folder))).rejects.toThrow('ENOENT');
     expect(await runFolderOfDoctor('ada')).toBe(
-      `the next login of ada makes /run/user/${uid} (pam_systemd), or else ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
+      `the next login of ada creates /run/user/${uid} (pam_systemd), or else ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
     );
   });
 

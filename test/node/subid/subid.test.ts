@@ -49,7 +49,7 @@ describe('berth subid plan', () => {
 
   it('has everything in its JSON', async () => {
     await etc.write('subuid', 'eve:655430000:10\neve:655430005:10\nnonsense\n');
-    const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--folders');
+    const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--directories');
     expect({ exitCode, stderr }).toEqual({ exitCode: 78, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({
       version: 1,
@@ -208,9 +208,11 @@ describe('berth subid apply', () => {
 
   it.runIf(isRoot)('makes the folders of the users (as root)', async () => {
     const storage = etc.path('storage');
-    const args = ['--folders', '--storage', storage];
-    expect((await etc.subid('plan', ...args)).stdout).toContain(`+ folder ${storage}/users/1000`);
-    expect((await etc.subid('apply', ...args)).stdout).toContain('2 folders made');
+    const args = ['--directories', '--storage', storage];
+    expect((await etc.subid('plan', ...args)).stdout).toContain(
+      `+ directory ${storage}/users/1000`,
+    );
+    expect((await etc.subid('apply', ...args)).stdout).toContain('2 directories created');
     const of = async (name: string): Promise<unknown> => {
       const { mode, uid, gid } = await stat(join(storage, 'users', name));
       return { mode: mode & 0o7777, uid, gid };
@@ -223,8 +225,8 @@ describe('berth subid apply', () => {
     await chown(join(storage, 'users/1000'), 1234, 1234);
     await chown(join(storage, 'users/1001'), 0, 0);
     const mended = await etc.subid('apply', ...args);
-    expect(mended.stdout).toContain('1 folder made');
-    expect(mended.stderr).toContain('users/1000 is left as it is: it is of UID 1234');
+    expect(mended.stdout).toContain('1 directory created');
+    expect(mended.stderr).toContain('users/1000 is not changed: it is of UID 1234');
     expect(await of('1000')).toMatchObject({ uid: 1234 });
     expect(await of('1001')).toMatchObject({ uid: 1001 });
   });

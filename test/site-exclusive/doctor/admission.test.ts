@@ -115,7 +115,7 @@ describe('berth doctor, in the right of the hook', () => {
     const { message, next } = warning;
 
     expect(message).toContain(`may not create pods in ${probeNamespace(admission.settings)}`);
-    expect(message).toContain('Without policies users can run pods as any UID');
+    expect(message).toContain('Without policies, users can run pods with any UID');
     expect(next).toMatch(
       fillsIn(site.record.kubernetesMinor)
         ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
@@ -127,7 +127,7 @@ describe('berth doctor, in the right of the hook', () => {
     await admission.cluster.create(...probeManifests(admission.settings));
     await admission.cluster.settled(probeNamespace(admission.settings));
 
-    expect((await found('ok')).message).toContain('7 ways tried');
+    expect((await found('ok')).message).toContain('7 cases tried');
     for (const policy of ['pod-spec', 'services']) {
       await admission.without(policy, async () => {
         const { message } = await found('failed');

@@ -27,7 +27,9 @@ describe('berth doctor on a site that is well', () => {
     expect(complaints(report)).toEqual([]);
     expect(check(report, 'admission')).toMatchObject({
       status: 'warning',
-      message: expect.stringContaining('Without policies users can run pods as any UID') as string,
+      message: expect.stringContaining(
+        'Without policies, users can run pods with any UID',
+      ) as string,
     });
     expect(report.exitCode).toBe(0);
     // The half that needs the audit log.

@@ -78,7 +78,7 @@ describe('berth doctor on a login node whose sessions are pods', () => {
 
     const said = await sayings(vain);
 
-    expect(said['ssh-profile']).toMatch(/^warning: Leave them out/);
+    expect(said['ssh-profile']).toMatch(/^warning: Remove them/);
     expect(said['ssh-pods']).toMatch(/^failed: Name it as pod.cluster/);
   });
 

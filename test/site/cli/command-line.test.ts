@@ -42,7 +42,10 @@ describe('the command line', () => {
     [['render'], 'Missing required argument: user'],
     [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is no version'],
     [['render', 'policies', '--kubernetes', '1.29'], 'Kubernetes 1.29 has no ValidatingAdmission'],
-    [['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'], 'nothing to Kyverno'],
+    [
+      ['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'],
+      'has no effect with Kyverno',
+    ],
     [['token'], 'rotate or setup?'],
     [['token', 'rotate', '--lifetime', '24'], '--lifetime 24: a time such as 24h'],
     [['token', 'rotate', '--lifetime', '5m'], '--lifetime 5m: a time from 10m to 365d is wanted'],

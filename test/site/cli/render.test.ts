@@ -104,7 +104,7 @@ describe('berth render', () => {
   it('leaves the Secret out, so that what is applied never overwrites the real one', async () => {
     const { stdout } = await portal.berth('render', ...unknownUser);
     expect(documents(stdout).some(({ kind }) => kind === 'Secret')).toBe(false);
-    expect(stdout).toContain(`# Secret ${namespace}/${pullSecretName} is left out here`);
+    expect(stdout).toContain(`# Secret ${namespace}/${pullSecretName} is left out`);
     expect(stdout).not.toContain('dXNlcjpwYXNz');
   });
 
@@ -140,7 +140,7 @@ describe('berth render', () => {
     await rm(join(portal.files.clustersDir, 'other.yml'));
     expect(exitCode).toBe(64);
     expect(stderr).toBe(
-      'berth: which cluster? There are other, prod [usage]\nnext: Each has settings of its own: name one with --cluster.',
+      'berth: which cluster? There are other, prod [usage]\nnext: Name one with --cluster: each has its own settings.',
     );
   });
 

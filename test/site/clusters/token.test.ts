@@ -77,7 +77,7 @@ describe('berth token rotate', () => {
     expect(stdout).toMatch(
       /^prod: ondemand\/berth-hook has a new token in .*kubeconfig, user hook\n/,
     );
-    expect(stdout).toMatch(/good until \S+Z \((24 h|23 h 59 min)\)/);
+    expect(stdout).toMatch(/valid until \S+Z \((24 h|23 h 59 min)\)/);
     for (const secret of [oldToken, newToken])
       expect(stdout + stderr).not.toContain(secret.slice(0, 40));
   });

@@ -37,7 +37,7 @@ describe('berth ldap-sync', () => {
 
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain('3 users, 3 groups');
-    expect(stdout).toContain('prod: 3 namespaces changed, 0 as they were');
+    expect(stdout).toContain('prod: 3 namespaces changed, 0 unchanged');
     expect(await host.annotations('anna')).toEqual({
       ...{ owner: 'anna', 'last-hook-execution': '1700000000' },
       ...{ uid: '20001', gid: '100', groups: '100,30000,30001' },

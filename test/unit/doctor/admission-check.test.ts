@@ -56,7 +56,10 @@ describe('admission policies on a cluster without MutatingAdmissionPolicy', () =
 describe('admission policies on a cluster that has it', () => {
   it('are as they were', async () => {
     expect(await find('v1.36.3', both)).toEqual({
-      ...{ status: 'ok', message: "pods that are not their user's are refused (7 ways tried)" },
+      ...{
+        status: 'ok',
+        message: 'pods with the identity of another user are refused (7 cases tried)',
+      },
     });
     expect(install(await find('v1.36.3', both, false))).toContain(
       'kubectl apply -k /usr/lib/berth/share/etc/kubernetes/admission',

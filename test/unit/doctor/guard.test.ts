@@ -22,7 +22,7 @@ it.each([
 ])('a write in kube-system that is let in is a failure: %s', async (_, identity, version, next) => {
   expect(await guardFinding(answering(201), identity, version)).toEqual({
     status: 'failed',
-    message: `nothing keeps the token of ${identity} from binding roles in kube-system`,
+    message: `the token of ${identity} can create RoleBindings in kube-system`,
     next: expect.stringMatching(next) as string,
   });
 });

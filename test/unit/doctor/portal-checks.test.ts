@@ -122,11 +122,11 @@ describe('an ood_portal.yml', () => {
     );
   });
 
-  it('without OIDCPassClaimsAs gives tokens away', async () => {
+  it('without OIDCPassClaimsAs passes tokens to servers of users', async () => {
     const found = await judge({ yml: without('OIDCPassClaimsAs') });
     expect(complaints(found)).toEqual(['portal-tokens failed']);
     expect(found['portal-tokens']?.message).toMatch(
-      /behind \/node or \/rnode gets OIDC_access_token, OIDC_refresh_token, OIDC_id_token /,
+      /behind \/node or \/rnode receive OIDC_access_token, OIDC_refresh_token, OIDC_id_token /,
     );
     expect(found['portal-tokens']?.next).toContain('OIDCPassClaimsAs: environment');
   });
@@ -135,12 +135,12 @@ describe('an ood_portal.yml', () => {
     ['headers again for one location', { custom_location_directives: ['OIDCPassClaimsAs both'] }],
     ['headers again for the portal', { custom_vhost_directives: ['OIDCPassClaimsAs headers'] }],
     ['tokens in OIDCInfoHook', withSettings({ OIDCInfoHook: 'userinfo access_token' })],
-  ])('with %s gives tokens away', async (_case, yml) => {
+  ])('with %s passes tokens to servers of users', async (_case, yml) => {
     const found = await judge({ yml });
     expect(complaints(found)).toContain('portal-tokens failed');
   });
 
-  it('that strips what it passes, or has no servers of users, gives nothing away', async () => {
+  it('passes nothing if it strips it or has no servers of users', async () => {
     const both = without('OIDCPassClaimsAs');
     const headers = ['OIDC_access_token', 'oidc_id_token', 'OIDC_refresh_token'];
     const stripped = await judge({ yml: { ...both, strip_proxy_headers: headers } });
@@ -149,7 +149,7 @@ describe('an ood_portal.yml', () => {
     expect(alone['portal-tokens']?.status).toBe('ok');
   });
 
-  it('without OIDCStripCookies, or with the names of other cookies, gives sessions away', async () => {
+  it('without OIDCStripCookies, or with the names of other cookies, passes session cookies', async () => {
     const found = await judge({ yml: without('OIDCStripCookies') });
     expect(complaints(found)).toEqual(['portal-session-cookie failed']);
     expect(found['portal-session-cookie']?.next).toContain(
@@ -185,7 +185,7 @@ describe('an ood_portal.yml', () => {
   it.each([
     ['OIDCPassRefreshToken', 'OIDC_refresh_token'],
     ['OIDCPassIDTokenAs', 'OIDC_id_token'],
-  ])('without %s exports what is not there', async (name, token) => {
+  ])('without %s exports a variable that does not exist', async (name, token) => {
     const idToken = { ...oidc, exchange: false, token: 'id' } as const;
     const found = await judge({ yml: without(name) }, idToken);
     expect(complaints(found)).toEqual(['portal-exports failed']);
@@ -206,15 +206,15 @@ describe('an ood_portal.yml', () => {
 
   it.each([
     ['no hook', null, 'runs no hook'],
-    ['a hook with arguments', '/bin/true --user', "'/bin/true --user' is no program"],
-    ['a hook that is not there', '/nowhere/pre-pun', 'is no program'],
+    ['a hook with arguments', '/bin/true --user', "'/bin/true --user' is not a program"],
+    ['a hook that does not exist', '/nowhere/pre-pun', 'is not a program'],
   ])('with %s is told so', async (_case, command, message) => {
     const found = await judge({ yml: { pun_pre_hook_root_cmd: command } });
     expect(found['portal-hook']).toMatchObject({ status: 'failed' });
     expect(found['portal-hook']?.message).toContain(message);
   });
 
-  it('that is not there, or has no OIDC, is none of our business', async () => {
+  it('is skipped if it does not exist or has no OIDC', async () => {
     expect(await judge({})).toMatchObject({ 'portal-hook': { status: 'skipped' } });
     const basic = await judge({ yml: { oidc_uri: null } });
     expect(complaints(basic)).toEqual(['portal-tokens skipped']);
@@ -231,14 +231,14 @@ describe('the configuration that Apache reads', () => {
     expect(complaints(found)).toEqual(['portal-tokens failed']);
     // OnDemand strips the access token by itself.
     expect(found['portal-tokens']?.message).toContain(
-      'behind /node gets OIDC_refresh_token, OIDC_id_token of',
+      'behind /node receive OIDC_refresh_token, OIDC_id_token of',
     );
     expect(found['portal-tokens']?.next).toMatch(
       /is correct but not applied: run \S+\/update_ood_portal /,
     );
   });
 
-  it('says of a hook that was not applied that it is not in effect', async () => {
+  it('reports a hook that is set but not applied', async () => {
     const without = generated(readme.oidc_settings).replace(/^.*OOD_PUN_PRE_HOOK_ROOT_CMD.*$/m, '');
     const found = await judge({ yml: {}, apache: without });
     expect(complaints(found)).toEqual(['portal-hook failed']);

@@ -1,0 +1,26 @@
+import type { PullOutcome } from '../images/pull.ts';
+import { fail, type Terminal } from './terminal.ts';
+
+/** Writes the result of `berth images pull`; errors go to standard error. */
+export function reportPull(
+  outcomes: readonly PullOutcome[],
+  output: string,
+  terminal: Terminal,
+): void {
+  if (output === 'json') {
+    const images = outcomes.map((outcome) =>
+      'error' in outcome
+        ? {
+            image: outcome.image,
+            error: { code: outcome.error.code, message: outcome.error.message },
+          }
+        : outcome,
+    );
+    terminal.stdout.write(`${JSON.stringify({ version: 1, images }, null, 2)}\n`);
+  }
+  for (const outcome of outcomes) {
+    if ('error' in outcome) fail(terminal, outcome.error);
+    else if (output === 'text' && terminal.stdout.isTTY === true)
+      terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
+  }
+}
