@@ -6,58 +6,64 @@ import { type Quantity, quantity } from './quantity-schema.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** What a site lets the pods of its users have, beyond their own identity. */
+/** What a site permits in its users' pods. */
 export interface AdmissionParameters {
-  /** Whom a refused user asks, at the end of each message. */
+  /** Whom a user should contact; part of each refusal. */
   readonly contact: string;
-  /** Folders of the nodes; `*` is one part of a path, `{user}` the owner's name. */
+  /** Permitted hostPath volumes; `*` stands for one path component, `{user}` for the owner's name. */
   readonly hostPaths: readonly { readonly path: string; readonly readOnly: boolean }[];
-  /** `SERVER:/PATH`, with the same signs. */
+  /** Permitted NFS volumes, `SERVER:/PATH`, with the same placeholders. */
   readonly nfs: readonly string[];
   readonly csiDrivers: readonly string[];
-  /** StorageClasses of ephemeral volumes and PersistentVolumeClaims. */
+  /** Permitted StorageClasses of ephemeral volumes and PersistentVolumeClaims. */
   readonly storageClasses: readonly string[];
-  /** Of Services of type LoadBalancer; `default` is a Service that names no class. */
+  /** Permitted classes of Services of type LoadBalancer; `default` permits a Service without a class. */
   readonly loadBalancerClasses: readonly string[];
-  /** Keys of annotations that pods and Services may have beside the harmless ones; `DOMAIN/*` is all of a domain. */
+  /** Annotations that pods and Services may have besides the harmless ones; `DOMAIN/*` is a whole domain. */
   readonly annotations: readonly string[];
-  /** Registries, or parts of one, that images come from; `*` is all. */
+  /** Permitted registries, or parts of one; `*` permits all. */
   readonly images: readonly string[];
-  /** The longest that a pod may live, in Go's words: `168h`. */
+  /** Maximum lifetime of a pod, as a Go duration: `168h`. */
   readonly maxLifetime: string;
-  /** Of a pod that says nothing; without it such a pod is refused. */
+  /** Lifetime of a pod that does not set one; if absent, such a pod is refused. */
   readonly defaultLifetime?: string;
-  /** The longest grace period between the deletion of a pod and the end of its processes: `5m`. */
+  /** Maximum termination grace period of a pod: `5m`. */
   readonly maxGracePeriod: string;
-  /** Requests and limits of a container that has none; without them such a container is refused. */
+  /** Requests and limits of a container that sets none; if absent, such a container is refused. */
   readonly defaultResources: { readonly cpu?: string; readonly memory?: string };
-  /** Accounts that pods may have, beside `default`. */
+  /** ServiceAccounts that pods may use, besides `default`. */
   readonly serviceAccounts: readonly string[];
-  /** Audiences of tokens in pods, beside the API server's own. */
+  /** Permitted audiences of projected tokens, besides the API server's own. */
   readonly tokenAudiences: readonly string[];
-  /** Keys of taints that pods may tolerate. */
+  /** Taints that pods may tolerate, by their keys. */
   readonly tolerations: readonly string[];
   readonly priorityClasses: readonly string[];
   readonly runtimeClasses: readonly string[];
-  /** `Merge` lets an image's own /etc/group give groups: only where nodes do not know `Strict`. */
+  /** `Merge` adds groups of the image's /etc/group: only for nodes that do not support `Strict`. */
   readonly supplementalGroupsPolicy: 'Strict' | 'Merge';
-  /** ServiceAccounts, `NAMESPACE:NAME`, that stamp identities: the login hook and the LDAP sync. */
+  /** ServiceAccounts, `NAMESPACE:NAME`, that write identities: the hook's and the LDAP sync's. */
   readonly stampers: readonly string[];
 }
 
 const text = z
   .string()
   .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
-const word = z.string().check(z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must be one word'));
+const word = z.string().check(z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must not contain spaces'));
 const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
 const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
 const folder = z.string().check(
-  z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro where read-only'),
-  z.refine((one) => !crooked.test(one), 'must have no . or .. in it, and no sign but * and {user}'),
+  z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro if read-only'),
+  z.refine(
+    (one) => !crooked.test(one),
+    'must not contain . or .. components, nor special characters except * and {user}',
+  ),
 );
 const served = z.string().check(
   z.regex(new RegExp(`^[A-Za-z0-9._-]+:${path}$`), 'must be SERVER:/PATH'),
-  z.refine((one) => !crooked.test(one), 'must have no . or .. in it, and no sign but * and {user}'),
+  z.refine(
+    (one) => !crooked.test(one),
+    'must not contain . or .. components, nor special characters except * and {user}',
+  ),
 );
 const lifetime = z
   .string()
@@ -72,7 +78,7 @@ const annotationKey = z
   .check(
     z.regex(
       /^(?:[A-Za-z0-9.-]{1,253}\/)?(?:[A-Za-z0-9._-]{1,63}|(?<=\/)\*)$/,
-      'must be the key of an annotation, or DOMAIN/*',
+      'must be the key of an annotation or DOMAIN/*',
     ),
   );
 const account = z
@@ -105,9 +111,9 @@ export const admissionSchema = z.strictObject({
 });
 
 /**
- * Checks a parsed `admission.yml`. Left out, a key means what `etc/berth/admission.yml.example` says.
+ * Checks a parsed `admission.yml`. `etc/berth/admission.yml.example` has the default of each key.
  *
- * @throws BerthError `admission-yml-invalid`, naming each key with its path and its place; exit 78
+ * @throws BerthError `admission-yml-invalid`, with the path, line and column of each problem; exit 78
  */
 export function parseAdmissionParameters(
   document: unknown,

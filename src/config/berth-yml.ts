@@ -10,7 +10,7 @@ import { schemaProblems } from './schema-problems.ts';
 import type { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** -1 as a 32-bit number is nobody's. */
+/** The highest ID: 4294967295 is -1 as an unsigned 32-bit number, which the kernel takes for "no ID". */
 const maximumId = 4_294_967_294;
 const text = z.string().check(z.minLength(1, 'must not be empty'));
 const path = z.string().check(z.regex(/^\/[^\0\n]*$/, 'must be an absolute path'));
@@ -61,7 +61,7 @@ const credentials = z.strictObject({
   clock_skew: z.optional(durationBetween('0s', '10m')),
   token: z.optional(z.enum(['id', 'access'])),
   service_account: z.optional(dnsName),
-  // The API server makes none that is shorter.
+  // The shortest that the API server issues.
   lifetime: z.optional(durationBetween('10m', '720h')),
 });
 
@@ -69,7 +69,7 @@ export const clusterSchema = z.strictObject({
   admin: z.optional(admin),
   subject_prefix: z.optional(z.string()),
   allow_cidrs: z.optional(z.array(cidr)),
-  // null takes away what `defaults` or hook.env gave.
+  // null removes the value of `defaults` or hook.env.
   pull_secret: z.optional(z.nullable(z.strictObject({ name: dnsName, docker_config_json: path }))),
   job_pod_reaper: z.optional(z.boolean()),
   resource_quota: z.optional(
@@ -95,25 +95,25 @@ export const siteSchema = z.strictObject({
         z.maximum(maximumId, `must be ${maximumId} or less`),
       ),
   ),
-  // A login waits for it, and Apache in front of that for a minute (its Timeout).
+  // The user's first request waits for the hook, and Apache times out after a minute (`Timeout`).
   deadline: z.optional(durationBetween('100ms', '1m')),
   state_dir: z.optional(path),
   kube_credential: z.optional(path),
-  // null: the site has none.
+  // null: the site has no hook.env.
   hook_env: z.optional(z.nullable(path)),
   clusters_dir: z.optional(path),
   defaults: z.optional(clusterSchema),
   clusters: z.optional(z.record(z.string(), z.unknown())),
-  // For `berth ldap-sync` alone, which checks it: a mistake in it costs no login.
+  // Checked by `berth ldap-sync` alone, so that a mistake in it does not affect the hook.
   ldap: z.optional(z.unknown()),
 });
 
 export type ClusterOptions = z.output<typeof clusterSchema>;
 type SiteOptions = Omit<z.output<typeof siteSchema>, 'clusters'>;
 
-/** Berth's own configuration: everything in it is optional. Times are in milliseconds. */
+/** Berth's own configuration. Every key is optional. Times are in milliseconds. */
 export interface BerthOptions extends SiteOptions {
-  /** By OnDemand's name of the cluster. A faulty entry costs its own cluster only. */
+  /** By OnDemand's name of the cluster. An invalid entry affects only its own cluster. */
   readonly clusters: ReadonlyMap<string, ClusterOptions | BerthError>;
 }
 
@@ -121,9 +121,9 @@ export interface BerthOptions extends SiteOptions {
 export const noBerthOptions: BerthOptions = { clusters: new Map() };
 
 /**
- * Checks a parsed `berth.yml`. A faulty entry below `clusters` is kept as its error.
+ * Checks a parsed `berth.yml`. An invalid entry below `clusters` is replaced by its error.
  *
- * @throws BerthError `berth-yml-invalid`, naming each key with its path and its place, and for an
+ * @throws BerthError `berth-yml-invalid`, with the path, line and column of each problem, and for an
  *   unknown key the nearest known one
  */
 export function parseBerthYml(
@@ -132,7 +132,7 @@ export function parseBerthYml(
   place: Place = nowhere,
 ): BerthOptions {
   const source = { file, place };
-  // A file of comments only is a file that sets nothing.
+  // A file with comments only sets nothing.
   const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, siteSchema, []));
   const { clusters, ...site } = parsed.data;

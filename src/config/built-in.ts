@@ -1,4 +1,4 @@
-/** The settings where no file says otherwise. */
+/** The default settings. */
 export const builtIn = {
   minimumUid: 1000,
   deadlineMs: 10_000,
@@ -9,5 +9,5 @@ export const builtIn = {
   clustersDir: '/etc/ood/config/clusters.d',
 } as const;
 
-/** Berth's folder for what is true until the next boot. No setting: tmpfiles.d, units and PAM know it too. */
+/** Berth's runtime directory. It is not configurable, because tmpfiles.d, units and PAM name it too. */
 export const runDir = '/run/berth';

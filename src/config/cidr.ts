@@ -1,6 +1,6 @@
 /**
- * True for what a NetworkPolicy takes as `ipBlock.cidr`: an IPv4 or IPv6 address with a prefix
- * length, no leading zeros (Go's netip.ParsePrefix). Bits beyond the prefix are left to the cluster.
+ * True if a NetworkPolicy accepts the text as `ipBlock.cidr`: an IPv4 or IPv6 address with a prefix length,
+ * without leading zeros (Go's netip.ParsePrefix). Bits beyond the prefix are not checked.
  */
 export function isCidr(text: string): boolean {
   const [, address, prefix] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
@@ -14,7 +14,7 @@ function isIpv4(text: string): boolean {
   return octets.length === 4 && octets.every((o) => /^(?:0|[1-9][0-9]{0,2})$/.test(o) && +o <= 255);
 }
 
-/** RFC 4291, 2.2: eight groups, one run of zero groups as `::`, the last two as IPv4 at will. */
+/** RFC 4291, 2.2: eight groups; one run of zero groups may be `::`, the last two may be an IPv4 address. */
 function isIpv6(text: string): boolean {
   const halves = text.split('::');
   if (halves.length > 2) return false;

@@ -4,31 +4,31 @@ import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './user-kubeconfig.ts';
 import type { BerthError, ErrorCode } from '../errors.ts';
 
-/** What OnDemand itself knows of a cluster, from its file in `clusters.d`. */
+/** A cluster as its file in `clusters.d` defines it. */
 export interface ClusterDefinition extends Pick<
   ClusterSettings,
   'name' | 'auth' | 'server' | 'kubeconfig'
 > {
-  /** Absent where the file does not say: OnDemand then takes ''. */
+  /** If absent, OnDemand uses ''. */
   readonly namespacePrefix?: string;
   readonly usernamePrefix?: string;
-  /** Why nothing can be written where `config_file` points: no matter where nothing is written. */
+  /** Why the path in `config_file` cannot be written. Ignored if Berth writes no kubeconfig. */
   readonly configFileError?: BerthError;
   readonly file: string;
   readonly warnings: readonly SettingsWarning[];
 }
 
-/** ood_core's own default where a file names no server. */
+/** ood_core's default for `server.endpoint`. */
 const defaultEndpoint = 'https://localhost:8080';
 
 /**
- * A file of `clusters.d` as OnDemand's Kubernetes adapter reads it (ood_core, clusters.rb and
- * job/adapters/kubernetes/batch.rb): defaults for `cluster`, `context`, `auth.type` and the prefixes
- * are the adapter's.
+ * Reads a file of `clusters.d` as OnDemand's Kubernetes adapter does (ood_core, clusters.rb and
+ * job/adapters/kubernetes/batch.rb). The defaults for `cluster`, `context`, `auth.type` and the prefixes are
+ * the adapter's.
  *
  * @param document the parsed YAML
  * @param name the file's name without `.yml`, which is OnDemand's name of the cluster
- * @returns Nothing for a cluster that is not Kubernetes: another adapter, no job section, v1.
+ * @returns undefined if it is no Kubernetes cluster: another adapter, no job section, v1
  * @throws BerthError `cluster-value-invalid` with `file`, `cluster` and `key`
  */
 export function parseCluster(
@@ -42,22 +42,22 @@ export function parseCluster(
     throw bad(key, `is ${found}`, hint);
   };
   const top = asMap(document);
-  if (top === undefined) return fail('the file', 'no YAML mapping', 'Start it with `v2:`.');
+  if (top === undefined) return fail('the file', 'not a YAML mapping', 'Start it with `v2:`.');
   const job = asMap(asMap(top.v2)?.job);
   if (job?.adapter !== 'kubernetes') return undefined;
 
   const text = (map: Map, path: string, key: string): string | undefined => {
     const value = map[key];
     if (value === undefined || value === null) return undefined;
-    // Ruby puts a number into a string as it stands.
+    // Ruby interpolates a number into a string unchanged.
     if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
     if (typeof value === 'string') return value;
-    return fail(`${path}.${key}`, 'no text', 'Put the value in quotes.');
+    return fail(`${path}.${key}`, 'not a string', 'Put the value in quotes.');
   };
   const section = (key: string): Map => {
     const value = job[key];
     if (value === undefined || value === null) return {};
-    return asMap(value) ?? fail(`v2.job.${key}`, 'no mapping', 'Indent its keys below it.');
+    return asMap(value) ?? fail(`v2.job.${key}`, 'not a mapping', 'Indent its keys below it.');
   };
 
   const warnings: SettingsWarning[] = [];
@@ -69,14 +69,18 @@ export function parseCluster(
   const usernamePrefix = text(job, 'v2.job', 'username_prefix');
   const caFile = text(section('server'), 'v2.job.server', 'cert_authority_file');
   if (caFile !== undefined && !caFile.startsWith('/')) {
-    fail('v2.job.server.cert_authority_file', 'no absolute path', 'Write the path from `/` on.');
+    fail(
+      'v2.job.server.cert_authority_file',
+      'not an absolute path',
+      'Write a path that begins with `/`.',
+    );
   }
   const configFile = text(job, 'v2.job', 'config_file');
   const kubeconfig = configFile === undefined ? undefined : kubeconfigPath(configFile);
   if (configFile?.startsWith('~/') === true)
     warnings.push({
       code: 'cluster-config-file-tilde',
-      message: `v2.job.config_file is ${configFile}, and OnDemand's shell does not replace the ~ of --kubeconfig=~: write $HOME in its place`,
+      message: `v2.job.config_file is ${configFile}, but OnDemand passes it as --kubeconfig=~/…, where the shell does not expand the ~: write $HOME instead`,
       file,
     });
   return {
@@ -102,7 +106,7 @@ export function parseCluster(
 }
 
 const configFileHint =
-  'Write $HOME/PATH: credentials are written as the user and below the home only. Or set credentials.mode: none in berth.yml, and write that file yourself.';
+  'Write $HOME/PATH: Berth writes credentials as the user and only below the home directory. Or set credentials.mode: none in berth.yml, and write that file yourself.';
 
 type Map = Readonly<Record<string, unknown>>;
 type Fail = (key: string, found: string, hint: string) => never;
@@ -123,13 +127,13 @@ function authType(
   if (type === 'odic') {
     warn(
       'cluster-auth-odic',
-      'v2.job.auth.type is odic, as in OnDemand’s documentation; its code knows oidc only, so its dashboard sets no context',
+      'v2.job.auth.type is odic, as in OnDemand’s documentation. OnDemand’s code accepts only oidc, so its dashboard sets no context',
     );
     return 'oidc';
   }
   const near = nearestKey(type, ['managed', 'oidc', 'gke']);
   const meant = near === undefined ? 'managed, oidc or gke' : `probably ${near}`;
-  return fail('v2.job.auth.type', 'unknown', `OnDemand ignores it. Write ${meant}.`);
+  return fail('v2.job.auth.type', 'unknown', `OnDemand ignores this value. Write ${meant}.`);
 }
 
 function endpoint(text: string | undefined, auth: ClusterDefinition['auth'], fail: Fail): string {
@@ -138,7 +142,8 @@ function endpoint(text: string | undefined, auth: ClusterDefinition['auth'], fai
   if (text === undefined) return auth === 'oidc' ? fail(key, 'missing', hint) : defaultEndpoint;
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.port === '0' || /\s/.test(text))
-    return fail(key, 'no https URL', hint);
-  if (url.username !== '' || url.password !== '') return fail(key, 'a URL with a user in it', hint);
+    return fail(key, 'not an https URL', hint);
+  if (url.username !== '' || url.password !== '')
+    return fail(key, 'a URL with a user name or password', hint);
   return text;
 }

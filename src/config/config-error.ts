@@ -1,7 +1,7 @@
 import { BerthError, type ErrorCode } from '../errors.ts';
 import type { Complaint, Place, Position } from './problem.ts';
 
-/** A fault in a configuration file: exit 78, the file in the message and in the fields. */
+/** An error in a configuration file, exit code 78, with the file in the message and in the fields. */
 export function configError(
   code: ErrorCode,
   file: string,
@@ -17,7 +17,7 @@ export function configError(
   });
 }
 
-/** All that a schema has to say of a file, each as FILE:LINE:COLUMN; the fields are of the first. */
+/** All problems of a file in one error, each with FILE:LINE:COLUMN. The fields are those of the first. */
 export function complaintsError(
   code: ErrorCode,
   { file, place }: { readonly file: string; readonly place: Place },

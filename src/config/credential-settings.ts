@@ -8,15 +8,16 @@ import type { CredentialSettings, OidcSettings } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 
-/** Long enough for a working day: where the broker does not run, only a login renews it. */
+/** A working day: without the broker only the hook renews the token. */
 const defaultLifetimeSeconds = 8 * 3600;
 const defaultServiceAccount = 'berth-user';
 
 /**
- * How users of this cluster prove who they are. Without a `mode`, `auth: oidc` of OnDemand means the
- * portal's tokens, and for `managed` and `gke` somebody else writes the kubeconfig.
+ * The credentials of this cluster's users. Without a `mode`, OnDemand's `auth: oidc` means the portal's
+ * tokens; for `managed` and `gke` Berth writes no credentials.
  *
- * @throws BerthError `credentials-incomplete`, `credentials-contradictory` with `cluster`; what reading the client secret gave
+ * @throws BerthError `credentials-incomplete`, `credentials-contradictory`, both with `cluster`; the error of
+ *   reading the client secret
  */
 export function credentialSettings(
   definition: ClusterDefinition,
@@ -64,8 +65,8 @@ function oidcSettings(
     throw configError(
       'credentials-contradictory',
       parts.berthFile,
-      'credentials.own_refresh_token is what a token exchange gives, to a client with a secret',
-      'Set credentials.exchange and the secret of the client, or remove own_refresh_token.',
+      'credentials.own_refresh_token needs credentials.exchange and a client with a secret',
+      'Set credentials.exchange and the client’s secret, or remove own_refresh_token.',
       { cluster: name },
     );
   return {
@@ -80,7 +81,7 @@ function oidcSettings(
     ...(ownRefreshToken ? { ownRefreshToken } : {}),
     usernameClaim: options.username_claim ?? 'preferred_username',
     clockSkewSeconds: Math.round((options.clock_skew ?? 60_000) / 1000),
-    // What can be exchanged is an access token; what the API server takes as it is, an ID token.
+    // An access token can be exchanged; the API server accepts an ID token directly.
     token: options.token ?? (exchange ? 'access' : 'id'),
   };
 }
@@ -91,7 +92,7 @@ function issuerOption({ issuer }: CredentialOptions): string | undefined {
   return 'issuer' in read ? read.issuer : issuer;
 }
 
-/** The secret of hook.env belongs to the client of hook.env, and goes with no other. */
+/** The secret of hook.env is used only with the client of hook.env. */
 function secret(
   options: CredentialOptions,
   clientId: string,

@@ -1,4 +1,4 @@
-/** Freezes plain values all the way down. */
+/** Freezes a plain value with everything in it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
 
-/** `500ms`, `10s`, `5m`, `8h`; gives milliseconds. */
+/** `500ms`, `10s`, `5m` or `8h`, as milliseconds. */
 export const duration = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,6}(?:ms|s|m|h)$/, 'must be a time such as 500ms, 10s or 5m')),
   z.transform(milliseconds),
 );
 
-/** The same within bounds, which are written in the same way and are both allowed. */
+/** The same between two bounds, which are included. */
 export function durationBetween(least: string, most: string): typeof duration {
   const [low, high] = [milliseconds(least), milliseconds(most)];
   return duration.check(

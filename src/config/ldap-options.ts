@@ -10,7 +10,7 @@ const namespace = z
   .string()
   .check(z.regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be the name of a namespace'));
 
-/** Where a search begins and what it takes. */
+/** Base, scope and filter of a search. */
 const search = {
   base: text,
   scope: z.optional(z.enum(['sub', 'one'])),
@@ -27,7 +27,7 @@ const maps = z.enum([
   'user-home',
 ]);
 
-/** The section `ldap` of berth.yml: docs/ldap-sync.md has what each key says. */
+/** The section `ldap` of berth.yml; docs/ldap-sync.md describes each key. */
 export const ldapSchema = z.strictObject({
   url: text,
   start_tls: z.optional(z.boolean()),
@@ -45,7 +45,7 @@ export const ldapSchema = z.strictObject({
     z
       .int()
       .check(
-        z.minimum(1, "must be 1 or more: group 0 is root's on every host"),
+        z.minimum(1, "must be 1 or more: group 0 is root's"),
         z.maximum(4_294_967_294, 'must be 4294967294 or less'),
       ),
   ),
@@ -68,7 +68,7 @@ export const ldapSchema = z.strictObject({
     z.strictObject({
       namespace: z.optional(namespace),
       user_prefix: z.optional(z.string()),
-      maps: z.optional(z.array(maps).check(z.minLength(1, 'must name one at least'))),
+      maps: z.optional(z.array(maps).check(z.minLength(1, 'must name at least one'))),
     }),
   ),
 });

@@ -5,18 +5,18 @@ import { type Complaint, nowhere, type Place } from './problem.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** Where the directory is and how its answer is read. */
+/** The directory's servers, and how its entries are read. */
 export interface LdapSettings {
-  /** Tried in this order; the first one that can be reached is asked for everything. */
+  /** Tried in this order; the first reachable server gets all requests. */
   readonly servers: readonly LdapServer[];
-  /** PEM bundle for the servers' certificates; the system's where absent. */
+  /** PEM bundle for the servers' certificates. Default: the system's. */
   readonly caFile?: string;
-  /** Anonymous where absent. */
+  /** If absent, the bind is anonymous. */
   readonly bind?: { readonly dn: string; readonly passwordFile: string };
-  /** The longest that a server may say nothing, in milliseconds. */
+  /** How long to wait for a server's answer, in milliseconds. */
   readonly timeoutMs: number;
   readonly pageSize: number;
-  /** With less than this share of the former users or groups, an answer counts as half. */
+  /** An answer with less than this percentage of the former users or groups is rejected as incomplete. */
   readonly keepPercent: number;
   readonly minimumGid: number;
   readonly users: LdapSearch & {
@@ -26,15 +26,15 @@ export interface LdapSettings {
     readonly home: string;
   };
   readonly groups: LdapSearch & {
-    /** Whether groups name users, or groups hold users' DNs, or users hold groups' DNs. */
+    /** `rfc2307`: groups list user names; `rfc2307bis`: groups list users' DNs; `memberof`: users list groups' DNs. */
     readonly schema: GroupSchema;
     readonly name: string;
     readonly gid: string;
     readonly member: string;
   };
-  /** Label selector of the namespaces that are written; those of the hook, unless narrowed. */
+  /** Label selector of the namespaces to write. Default: all of the hook's. */
   readonly namespaceSelector: string;
-  /** Present where the site's policies read what k8-ldap-configmap makes. */
+  /** Present if the site's policies need the ConfigMaps of k8-ldap-configmap. */
   readonly configMaps?: {
     readonly namespace: string;
     readonly userPrefix: string;
@@ -50,7 +50,7 @@ export type LdapServer =
       readonly url: string;
       readonly host: string;
       readonly port: number;
-      /** Nothing is sent in the clear but to this very host. */
+      /** `none` only for this host. */
       readonly tls: 'none' | 'start' | 'from-the-start';
     };
 
@@ -69,7 +69,7 @@ const memberAttributes: Readonly<Record<GroupSchema, string>> = {
 /**
  * Checks the section `ldap` of berth.yml.
  *
- * @throws BerthError `ldap-invalid`, naming each key with its path and its place
+ * @throws BerthError `ldap-invalid`, with the path, line and column of each problem
  */
 export function parseLdap(section: unknown, file: string, place: Place = nowhere): LdapSettings {
   const source = { file, place };
@@ -86,7 +86,7 @@ interface Source {
 function settingsOf(options: LdapOptions, source: Source): LdapSettings {
   const { users, groups, config_maps: maps, bind_dn: dn, bind_password_file: secret } = options;
   if ((dn === undefined) !== (secret === undefined))
-    throw wrong(source, 'bind_dn', 'ldap.bind_dn and ldap.bind_password_file belong together');
+    throw wrong(source, 'bind_dn', 'ldap.bind_dn and ldap.bind_password_file need each other');
   const schema = groups.schema ?? 'rfc2307';
   return {
     servers: options.url
@@ -130,7 +130,7 @@ function settingsOf(options: LdapOptions, source: Source): LdapSettings {
   };
 }
 
-/** Who can change an answer on its way makes any user root's twin: in the clear only to ourselves. */
+/** TLS is required except to this host: whoever can modify an answer can give any user any UID. */
 const thisHost = /^(?:localhost|127\.[0-9.]+|\[::1\])$/;
 
 function server(url: string, startTls: boolean | undefined, source: Source): LdapServer {
@@ -159,12 +159,12 @@ function server(url: string, startTls: boolean | undefined, source: Source): Lda
     );
   const secure = parts.protocol === 'ldaps:';
   if (secure && startTls === true)
-    throw wrong(source, 'start_tls', 'ldap.start_tls belongs to ldap:// and not to ldaps://');
+    throw wrong(source, 'start_tls', 'ldap.start_tls is for ldap:// only, not for ldaps://');
   if (!secure && startTls === false && !thisHost.test(parts.hostname))
     throw wrong(
       source,
       'start_tls',
-      `ldap.start_tls must not be false for ${url}: it is another host`,
+      `ldap.start_tls must not be false for ${url}, which is another host`,
     );
   return {
     url,

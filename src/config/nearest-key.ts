@@ -1,8 +1,8 @@
 /**
- * The known key that a mistyped one probably means: at most a third of its letters (and never more
- * than three) inserted, dropped, changed or swapped with their neighbour. Case counts as nothing.
+ * The known key that a mistyped one probably means: at most a third of its letters, and at most three, are
+ * inserted, dropped, changed or swapped with their neighbour. Case is ignored.
  *
- * @returns Nothing where no key is that near.
+ * @returns undefined if no known key is that near
  */
 export function nearestKey(key: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
@@ -17,7 +17,7 @@ export function nearestKey(key: string, known: readonly string[]): string | unde
   return best;
 }
 
-/** Optimal string alignment: Levenshtein's distance, a swap of neighbours counted as one. */
+/** Optimal string alignment: Levenshtein distance with a swap of neighbours counted as one. */
 function editDistance(one: string, other: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: other.length + 1 }, (_, index) => index);

@@ -3,7 +3,7 @@ import { billionths } from './quantity.ts';
 
 export type Quantity = string | number;
 
-/** Of a resource, so never less than none. */
+/** An amount of a resource, which cannot be negative. */
 export const quantity = z.custom<Quantity>(
   (value) => (billionths(value) ?? -1n) >= 0n,
   'must be a quantity such as 4, 500m or 8Gi',

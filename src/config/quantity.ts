@@ -15,8 +15,10 @@ const decimal: Readonly<Record<string, number>> = {
 const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 /**
- * The amount in billionths, rounded away from zero as the API server does, which keeps no
- * less. Nothing for what is no Kubernetes quantity. A number in YAML is a quantity as well.
+ * The amount in billionths, the smallest unit of the API server, which rounds away from zero. A number in
+ * YAML is a quantity, too.
+ *
+ * @returns undefined if it is not a Kubernetes quantity
  */
 export function billionths(value: unknown): bigint | undefined {
   const text = typeof value === 'number' ? String(value) : value;

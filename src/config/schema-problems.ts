@@ -5,12 +5,12 @@ import type { Complaint } from './problem.ts';
 type Path = readonly PropertyKey[];
 
 /**
- * What zod found, one sentence a problem, each with the path as the admin wrote it
+ * The problems that zod found, each as a sentence with the path as the admin wrote it
  * (`clusters.prod.alow_cidrs`). Values are not repeated: one may be a secret in the wrong place.
  *
- * @param error of a parse with `reportInput`, to tell a missing value from a wrong one
- * @param root the schema that was applied, to know the keys at each path
- * @param prefix where in the file the checked value stands
+ * @param error of a parse with `reportInput`, which distinguishes a missing value from a wrong one
+ * @param root the schema that was applied, which knows the keys at each path
+ * @param prefix the path of the checked value in the file
  */
 export function schemaProblems(
   error: z.core.$ZodError,
@@ -39,11 +39,11 @@ function complaint(issue: z.core.$ZodIssue, root: z.core.$ZodType): string {
   if (issue.code === 'invalid_value') {
     return `must be one of ${issue.values.map(String).join(', ')}`;
   }
-  // Our own words, as given in the schema.
+  // The schema's own message.
   return issue.message;
 }
 
-/** Quotes are good advice only where they make the value right: `30` is no time, `"30"` is none either. */
+/** Suggests quotes only if the quoted value is valid: neither `30` nor `"30"` is a time. */
 function asText({ input, path }: z.core.$ZodIssue, root: z.core.$ZodType): string {
   const schema = schemaAt(root, path);
   const isPlain = typeof input === 'number' || typeof input === 'boolean';
@@ -64,7 +64,7 @@ const typeNames: Readonly<Record<string, string>> = {
 
 function unknownKey(path: Path, key: string, known: readonly string[]): string {
   const near = nearestKey(key, known);
-  const help = near === undefined ? `known are ${known.join(', ')}` : `is ${near} meant?`;
+  const help = near === undefined ? `known keys: ${known.join(', ')}` : `did you mean ${near}?`;
   return `${written(path)} is unknown: ${help}`;
 }
 
@@ -72,7 +72,7 @@ function written(path: Path): string {
   return path.length === 0 ? 'the file' : path.map(String).join('.');
 }
 
-/** What the schema has at this path. */
+/** The schema of the value at this path. */
 function schemaAt(root: z.core.$ZodType, path: Path): z.core.$ZodType | undefined {
   let at: z.core.$ZodType | undefined = root;
   for (const step of path) {
@@ -89,7 +89,7 @@ interface Definition {
   readonly element?: z.core.$ZodType;
 }
 
-/** Without the `optional` and `nullable` around it. */
+/** Removes `optional` and `nullable` around a schema. */
 function definitionOf(schema: z.core.$ZodType | undefined): Definition {
   let def = (schema?._zod.def ?? {}) as Definition;
   while (def.innerType !== undefined) def = def.innerType._zod.def as Definition;

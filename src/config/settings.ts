@@ -1,23 +1,22 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * What the hook knows about its site once every file was read and checked: frozen values, read from
- * OnDemand's `hook.env` and `clusters.d/*.yml` and from Berth's own `berth.yml`. Nothing behind this
- * door parses or asks the environment again.
+ * The site's checked and frozen settings, from OnDemand's `hook.env` and `clusters.d/*.yml` and from
+ * Berth's own `berth.yml`. Code that gets them reads no configuration and no environment itself.
  */
 export interface SiteSettings {
   /** Accounts below this UID are refused; nginx_stage's own limit is 1000. */
   readonly minimumUid: number;
-  /** The longest one hook may take over all clusters, in milliseconds. */
+  /** How long one run of the hook may take, in milliseconds. */
   readonly deadlineMs: number;
-  /** Root's own folder for what must survive a login: signing keys, refresh tokens. */
+  /** Root's state directory: the issuers' keys, refresh tokens, caches. */
   readonly stateDir: string;
   /** OnDemand's `clusters.d`; its `ood_portal.yml` is beside it. */
   readonly clustersDir: string;
   /** Where the compiled `shell/kube-credential` is installed: the exec plugin of user kubeconfigs. */
   readonly kubeCredentialCommand: string;
   readonly clusters: readonly ClusterSettings[];
-  /** What is odd but not wrong in the files: a deprecated key, a secret that all can read. */
+  /** Problems that are not errors: a deprecated key, a world-readable secret. */
   readonly warnings: readonly SettingsWarning[];
 }
 
@@ -43,46 +42,46 @@ export interface ClusterSettings {
   };
   /** `namespace_prefix`: the namespace is this and the user's name, as the adapter computes it. */
   readonly namespacePrefix: string;
-  /** `username_prefix`: what the kubeconfig's user entry begins with. */
+  /** `username_prefix`: it begins the name of the kubeconfig's user entry. */
   readonly usernamePrefix: string;
-  /** What the API server puts before a username (its OIDC username prefix): the RBAC subject. */
+  /** The API server's OIDC username prefix: it begins the RBAC subject. */
   readonly subjectPrefix: string;
   readonly admin: AdminCredentials;
   readonly allowedCidrs: readonly string[];
   readonly pullSecret?: PullSecretSettings;
-  /** Lets OSC's job-pod-reaper into the namespace. */
+  /** Gives OSC's job-pod-reaper access to the namespace. */
   readonly jobPodReaper: boolean;
-  /** `spec` of the ResourceQuota, where the site wants one. */
+  /** `spec` of the ResourceQuota; absent for none. */
   readonly resourceQuota?: JsonObject;
-  /** `spec` of the LimitRange, where the site wants one. */
+  /** `spec` of the LimitRange; absent for none. */
   readonly limitRange?: JsonObject;
   readonly credentials: CredentialSettings;
-  /** Present where SSH sessions may be pods on this cluster. */
+  /** Present if SSH sessions may be pods on this cluster. */
   readonly sshSessions?: SshSessionsOfCluster;
 }
 
 export interface SshSessionsOfCluster {
   /**
-   * Name of the Secret in the user's namespace to which this host's tokens are bound: they are dead
-   * when it is gone. Another one for each login node.
+   * Name of the Secret in the user's namespace to which this host's tokens are bound: deleting it revokes
+   * them. Each login node needs its own.
    */
   readonly secret: string;
 }
 
-/** Where the hook's own token for a cluster is: a kubeconfig on this host. */
+/** The kubeconfig on this host with the hook's own token for a cluster. */
 export type AdminCredentials =
   | { readonly kind: 'kubeconfig'; readonly file: string; readonly context?: string }
   | {
       readonly kind: 'cluster-api';
       readonly file: string;
-      /** `berth-hook@CLUSTER` where absent. */
+      /** Default: `berth-hook@CLUSTER`. */
       readonly context?: string;
       readonly management: ManagementCluster;
     };
 
 /**
- * Where Cluster API keeps an admin's kubeconfig of the cluster, in the secret `CLUSTER-kubeconfig`:
- * for making the hook's token, and not for logins.
+ * Where Cluster API keeps an admin's kubeconfig of the cluster, in the Secret `CLUSTER-kubeconfig`. It is
+ * used to create the hook's token, never by the hook itself.
  */
 export interface ManagementCluster {
   readonly file: string;
@@ -97,37 +96,37 @@ export interface PullSecretSettings {
   readonly dockerConfigFile: string;
 }
 
-/** How the user's own kubectl proves who it is. */
+/** The credentials of the user's own kubectl. */
 export type CredentialSettings =
-  /** The site manages kubeconfigs itself, or gcloud does. */
+  /** None: the site or gcloud writes the kubeconfig. */
   | { readonly mode: 'none' }
   | OidcSettings
   | {
-      /** A token of a ServiceAccount in the user's namespace, by TokenRequest. */
+      /** A token of a ServiceAccount in the user's namespace, from the TokenRequest API. */
       readonly mode: 'service-account';
       readonly name: string;
       readonly lifetimeSeconds: number;
     }
-  /** What OSC's `set-k8s-creds.sh` writes: the secret and the tokens in the user's kubeconfig. */
+  /** As OSC's `set-k8s-creds.sh`: client secret and tokens in the user's kubeconfig. */
   | { readonly mode: 'legacy'; readonly oidc: OidcSettings };
 
 export interface OidcSettings {
   readonly mode: 'oidc';
   readonly issuer: string;
-  /** PEM bundle for the issuer's certificate; the system's where absent. */
+  /** PEM bundle for the issuer's certificate. Default: the system's. */
   readonly caFile?: string;
   readonly clientId: string;
-  /** Present for a confidential client; then only root's broker refreshes. */
+  /** Present for a confidential client, whose tokens only root's broker can renew. */
   readonly clientSecret?: string;
-  /** What the token's `aud` must hold for the API server to take it. */
+  /** The audience that the API server requires in the token's `aud`. */
   readonly audience: string;
-  /** RFC 8693: ask the issuer for a token of `audience` in place of the portal's. */
+  /** Exchange the portal's access token for one with `audience` (RFC 8693). */
   readonly exchange: boolean;
-  /** The `scope` of that request: Keycloak wants the client scope that brings the audience. */
+  /** The `scope` of that request: with Keycloak, the client scope that adds the audience. */
   readonly exchangeScope?: string;
-  /** That request asks for a refresh token, too: kubectl then does not use up the portal's. */
+  /** That request asks for a refresh token, too, so that kubectl does not use the portal's. */
   readonly ownRefreshToken?: boolean;
-  /** The claim that names the user, as the API server's `username` claim. */
+  /** The claim with the user name, as in the API server's configuration. */
   readonly usernameClaim: string;
   /** Tolerated difference between the clocks, in seconds. */
   readonly clockSkewSeconds: number;

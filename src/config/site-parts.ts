@@ -5,23 +5,23 @@ import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';
 import type { Place } from './problem.ts';
 import type { SettingsWarning, SiteSettings } from './settings.ts';
 
-/** What was read, each part already checked for itself. */
+/** The contents of the site's files, each checked separately. */
 export interface SiteParts {
   readonly berth: BerthOptions;
   readonly berthFile: string;
-  /** Of the values of `berth.yml`. */
+  /** Positions in `berth.yml`. */
   readonly berthPlace?: Place;
-  /** Absent where the site says it has no `hook.env`. */
+  /** Absent if the site has no `hook.env`. */
   readonly hookEnv?: HookEnvSettings;
   readonly hookEnvFile: string;
   readonly clusters: readonly (ClusterDefinition | BrokenCluster)[];
-  /** What stands in a `client_secret_file`, by its path; without the newline at its end. */
+  /** The contents of each `client_secret_file`, by its path, without the newline at the end. */
   readonly clientSecrets: ReadonlyMap<string, string | BerthError>;
-  /** What was odd when the files were read. */
+  /** Warnings from reading the files. */
   readonly warnings: readonly SettingsWarning[];
 }
 
-/** A cluster that cannot be served until somebody mends its configuration; the others can. */
+/** A cluster that cannot be used until its configuration is corrected. The others can. */
 export interface BrokenCluster {
   readonly cluster: string;
   readonly error: BerthError;

@@ -16,16 +16,16 @@ import type {
   SiteSettings,
 } from './settings.ts';
 
-/** One login node; a site with more names another Secret on each. */
+/** For one login node. A site with several configures a different Secret on each. */
 const sessionSecret = 'berth-session';
 
 /** OSC's `hook.env.example`. */
 const shippedCidrs = ['127.0.0.1/32'];
 
 /**
- * One frozen value of everything the files say. Of several that say it, the first counts:
- * `clusters.NAME` of berth.yml, its `defaults`, the cluster's file in `clusters.d`, `hook.env`, what
- * is built in. Faults of one cluster are kept beside the others.
+ * Merges the contents of all files into one frozen value. Precedence: `clusters.NAME` of berth.yml, its
+ * `defaults`, the cluster's file in `clusters.d`, `hook.env`, the default. Clusters with errors are
+ * returned separately.
  */
 export function siteSettings(parts: SiteParts): LoadedSettings {
   const { berth } = parts;
@@ -104,7 +104,7 @@ function clusterSettings(
   };
 }
 
-/** A cluster that says less keeps the site's file; a context is of the file beside it, and of one cluster. */
+/** A cluster without its own kubeconfig uses the site's. A context belongs to the file beside it. */
 function mergedAdmin(
   site: ClusterOptions['admin'],
   own: ClusterOptions['admin'],
@@ -137,7 +137,7 @@ function fileAndContext(options: {
   return options.context === undefined ? { file } : { file, context: options.context };
 }
 
-/** OnDemand's dashboard reads `clusters.d` only: where `hook.env` says something else, both lose. */
+/** OnDemand's dashboard reads only `clusters.d`, so a different value in `hook.env` is a mistake. */
 function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): SettingsWarning[] {
   const compared = [
     [
@@ -155,15 +155,15 @@ function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): Settin
   ] as const;
   return compared.flatMap(([key, variable, ours, theirs]) => {
     if (theirs === undefined || theirs === (ours ?? '')) return [];
-    // One hook.env serves all clusters: what a cluster's own file says is meant.
+    // hook.env is for all clusters: the cluster's own file is more specific.
     if (ours !== undefined && theirs === '') return [];
-    const taken = ours === undefined ? `${variable} is taken` : `${key} is taken`;
-    const message = `${definition.name}: v2.job.${key} is not ${variable} of ${parts.hookEnvFile}; ${taken}, OnDemand itself takes ${key}`;
+    const used = ours === undefined ? variable : key;
+    const message = `${definition.name}: v2.job.${key} and ${variable} of ${parts.hookEnvFile} differ; Berth uses ${used}, OnDemand uses ${key}`;
     return [{ code: 'prefixes-differ', message, file: definition.file }];
   });
 }
 
-/** A mistyped name would leave its cluster without what the admin wrote for it. */
+/** An unknown name is an error: a mistyped one would leave its cluster without its settings. */
 function entriesWithoutCluster({
   berth,
   berthFile: file,
@@ -176,10 +176,12 @@ function entriesWithoutCluster({
     .map((cluster) => {
       const near = nearestKey(cluster, names);
       const help =
-        near === undefined ? `known are ${names.join(', ') || 'none'}` : `is ${near} meant?`;
-      const text = `clusters.${cluster} is no Kubernetes cluster of OnDemand's: ${help}`;
+        near === undefined
+          ? `known clusters: ${names.join(', ') || 'none'}`
+          : `did you mean ${near}?`;
+      const text = `clusters.${cluster} is not a Kubernetes cluster of OnDemand: ${help}`;
       const complaint = { path: ['clusters', cluster], atKey: true, text };
-      const hint = 'The name is that of the file in clusters.d, without .yml.';
+      const hint = 'Use the name of the file in clusters.d, without .yml.';
       const fields = { cluster };
       return {
         cluster,
@@ -190,6 +192,6 @@ function entriesWithoutCluster({
 
 function noCluster({ berth }: SiteParts): SettingsWarning {
   const file = berth.clusters_dir ?? builtIn.clustersDir;
-  const message = `no file in ${file} has v2.job.adapter kubernetes: Berth does nothing`;
+  const message = `no file in ${file} has v2.job.adapter: kubernetes, so the hook does nothing`;
   return { code: 'no-kubernetes-cluster', message, file };
 }

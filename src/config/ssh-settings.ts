@@ -11,7 +11,7 @@ import { isWithin, mountProblem } from './profile/protected-folders.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** `ssh.yml` without the profiles that it speaks of. */
+/** `ssh.yml` without the profiles. */
 export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
   readonly profilesDir: string;
 }
@@ -19,7 +19,7 @@ export interface SshOptions extends Omit<SshSettings, 'profiles' | 'broken'> {
 const profileName = z.string().check(z.refine(isProfileName, 'must name a profile'));
 const port = z.int().check(z.minimum(1, 'must be a port'), z.maximum(65_535, 'must be a port'));
 
-/** `ssh.yml` as it is written; what it means is told at the keys of `SshSettings`. */
+/** The keys of `ssh.yml`; `SshSettings` explains them. */
 export const sshSchema = z.strictObject({
   rules: z.optional(
     z.array(
@@ -44,7 +44,7 @@ export const sshSchema = z.strictObject({
       nsenter: z.optional(folder),
       init: z.optional(folder),
       cgroup_manager: z.optional(z.enum(['systemd', 'cgroupfs'])),
-      // null: the kernel's own overlay.
+      // null: the kernel's overlayfs.
       mount_program: z.optional(z.nullable(folder)),
     }),
   ),
@@ -52,12 +52,11 @@ export const sshSchema = z.strictObject({
 type SshDocument = z.output<typeof sshSchema>;
 
 /**
- * Checks a parsed `ssh.yml`. Left out, a key means: no rules (only `--profile` leads to a session);
- * whoever gets no profile is refused; no host shell for anybody; /var/lib/berth-ssh and
- * /etc/berth/profiles; podman, crun, nsenter and fuse-overlayfs of /usr/bin, catatonit of podman's own
- * directory, and systemd's cgroups.
+ * Checks a parsed `ssh.yml`. Defaults: no rules (only `--profile` gives a session); a user without a profile
+ * is refused; no host shell; /var/lib/berth-ssh and /etc/berth/profiles; podman, crun, nsenter and
+ * fuse-overlayfs in /usr/bin, catatonit in podman's own directory, cgroups managed by systemd.
  *
- * @throws BerthError `ssh-yml-invalid`, naming each key with its path and its place; exit 78
+ * @throws BerthError `ssh-yml-invalid`, with the path, line and column of each problem; exit 78
  */
 export function parseSshSettings(
   document: unknown,
@@ -105,27 +104,28 @@ function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['ru
 
 function* contradictions(options: SshOptions): Generator<Complaint> {
   if (options.otherwise === 'host-shell' && options.hostShellGroups.length === 0) {
-    const text = 'otherwise: host-shell needs host_shell_groups: not everybody gets the host';
+    const text =
+      'otherwise: host-shell needs host_shell_groups, the groups that may have a shell on the host';
     yield { path: ['otherwise'], text };
   }
   if (mountProblem(options.storage) !== undefined) {
     const text =
-      'storage must be a folder of its own, apart from /etc/berth, /run/berth and /run/user';
+      'storage must be a separate directory, outside of /etc/berth, /run/berth and /run/user';
     yield { path: ['storage'], text };
   }
   if (isWithin(options.profilesDir, options.storage)) {
-    const text = 'profiles_dir is in storage, where users have folders of their own';
+    const text = 'profiles_dir must not be in storage, where users have their own directories';
     yield { path: ['profiles_dir'], text };
   }
 }
 
 /**
- * Both together: a profile that mounts the site's storage is broken, and so is one that a rule names
- * and nobody wrote.
+ * Combines `ssh.yml` and the profiles. A profile that mounts the site's storage is broken; so is one that a
+ * rule names and that does not exist.
  *
- * @param read by name, each profile or why it is none
- * @param file `ssh.yml`, for errors
- * @param place of its values
+ * @param read by name, each profile or the error in its file
+ * @param file path of `ssh.yml`, for errors
+ * @param place positions of its values
  */
 export function sshSettings(
   options: SshOptions,
@@ -148,7 +148,8 @@ export function sshSettings(
   for (const [index, { profile }] of options.rules.entries()) {
     if (profiles.has(profile) || broken.has(profile)) continue;
     const near = nearestKey(profile, [...profiles.keys()]);
-    const hint = near === undefined ? `Write ${profilesDir}/${profile}.yml.` : `Is ${near} meant?`;
+    const hint =
+      near === undefined ? `Write ${profilesDir}/${profile}.yml.` : `Did you mean ${near}?`;
     const path = ['rules', index, 'profile'];
     const missing = { path, text: `${path.join('.')}: there is no profile ${profile}` };
     broken.set(profile, {
@@ -166,7 +167,7 @@ function storageMounted(
     const problem = source.startsWith('/') ? mountProblem(source, storage) : undefined;
     if (problem === undefined) continue;
     const file = `${profilesDir}/${name}.yml`;
-    const hint = 'Mount a folder beside it, or a smaller one.';
+    const hint = 'Mount another directory, or a subdirectory that does not contain it.';
     const message = `mounts.${index}.source ${problem}`;
     return configError('profile-invalid', file, message, hint, { profile: name });
   }

@@ -4,21 +4,20 @@ import type { Place, Position, Problem } from './problem.ts';
 import { yamlFault } from './yaml-faults.ts';
 
 /**
- * `psych` reads as Ruby does for OnDemand: YAML 1.1, of equal keys the last counts. `kubectl` is YAML
- * 1.2, equal keys are an error; both read the first document and no other. `core` is for files of ours:
- * as `kubectl`, and a second document is an error.
+ * `psych`: as Ruby reads OnDemand's files: YAML 1.1, the last of equal keys counts. `kubectl`: YAML 1.2,
+ * equal keys are an error. Both read only the first document. `core`, for Berth's own files: as `kubectl`,
+ * but a second document is an error.
  */
 export type YamlDialect = 'psych' | 'kubectl' | 'core';
 
 export interface YamlFile {
   readonly value: unknown;
-  /** Where in the text a problem with the value is. */
+  /** Finds the position of a problem in the text. */
   readonly place: Place;
 }
 
 /**
- * A YAML file as plain values. Errors name line and reason, never the file's text: it may hold
- * secrets.
+ * Parses a YAML file. Errors name line and reason, never the file's text, which may hold secrets.
  *
  * @throws BerthError `config-yaml-invalid` with `file` and `line`
  */
@@ -27,7 +26,7 @@ export function parseYaml(text: string, file: string, dialect: YamlDialect): unk
 }
 
 /**
- * The same, with the places of its values for the messages of a schema.
+ * The same, with the positions of the values, for messages about them.
  *
  * @throws as `parseYaml`
  */
@@ -40,7 +39,7 @@ export function readYaml(text: string, file: string, dialect: YamlDialect): Yaml
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
-    // `silent` would also be silent about a second document.
+    // `silent` would also hide the error about a second document.
     logLevel: dialect === 'core' ? 'error' : 'silent',
     version: dialect === 'psych' ? '1.1' : '1.2',
     uniqueKeys: dialect !== 'psych',
@@ -54,13 +53,13 @@ export function readYaml(text: string, file: string, dialect: YamlDialect): Yaml
     const value = document.toJS() as unknown;
     return { value, place: (problem) => position(offsetOf(document, problem)) };
   } catch {
-    // Too many aliases, or one without its anchor.
+    // Too many aliases, or an alias without an anchor.
     const { reason, hint } = yamlFault('BAD_ALIAS');
     throw broken(file, { line: 1, column: 1 }, reason, hint);
   }
 }
 
-/** Of what is there, as far as the path leads: a key that is missing is so where it should stand. */
+/** The position of the deepest node on the path that exists: for a missing key, of its mapping. */
 function offsetOf(document: Document.Parsed, { path, atKey = false }: Problem): number {
   let node: unknown = document.contents;
   let offset = offsetIn(node) ?? 0;

@@ -5,53 +5,53 @@ interface YamlFault {
   readonly hint: string;
 }
 
-const indentation = 'Look at the indentation of that line and of the lines above it.';
+const indentation = 'Check the indentation of that line and of the lines above it.';
 const quotes = "Put the value in quotes: 'TEXT'.";
 const colon: YamlFault = {
   reason: 'a value with a colon must be in quotes',
-  hint: "Put the value in quotes: 'oidc:' and not oidc: alone.",
+  hint: "Put the value in quotes: 'oidc:' instead of oidc:",
 };
 const faults: Partial<Record<ErrorCode, YamlFault>> = {
   BLOCK_AS_IMPLICIT_KEY: colon,
   BLOCK_IN_FLOW: colon,
-  DUPLICATE_KEY: { reason: 'this key is there twice', hint: 'Keep one of them.' },
+  DUPLICATE_KEY: { reason: 'duplicate key', hint: 'Keep one of them.' },
   MULTIPLE_DOCS: {
-    reason: 'a second document begins here, and nobody would read it',
-    hint: 'Put all of it into one document, without `---` or `...` between.',
+    reason: 'a second document begins here, which would not be read',
+    hint: 'Put everything into one document, without `---` or `...` in between.',
   },
-  TAB_AS_INDENT: { reason: 'a tab indents this line', hint: 'Indent with blanks.' },
+  TAB_AS_INDENT: { reason: 'a tab indents this line', hint: 'Indent with spaces.' },
   BAD_INDENT: {
-    reason: 'the indentation does not fit, or a closing bracket is missing',
+    reason: 'wrong indentation, or a missing closing bracket',
     hint: indentation,
   },
   MISSING_CHAR: {
     reason: 'a closing quote, a bracket, a comma or a colon is missing',
-    hint: 'Look at the quotes and brackets of that line and of the lines above it.',
+    hint: 'Check the quotes and brackets of that line and of the lines above it.',
   },
   MULTILINE_IMPLICIT_KEY: {
-    reason: 'a key has no colon behind it, or a value goes on in the next line',
+    reason: 'a key without a colon, or a value that continues on the next line',
     hint: indentation,
   },
   UNEXPECTED_TOKEN: {
-    reason: 'lists and mappings are mixed, or something is too much',
+    reason: 'lists and mappings are mixed, or there is an extra character',
     hint: indentation,
   },
   BAD_SCALAR_START: {
-    reason: 'a value that begins with this sign must be in quotes',
+    reason: 'a value that begins with this character must be in quotes',
     hint: quotes,
   },
   BAD_DQ_ESCAPE: {
-    reason: 'a backslash in double quotes begins something that YAML does not know',
+    reason: 'an unknown escape sequence in double quotes',
     hint: "Use single quotes: 'TEXT'.",
   },
   BAD_ALIAS: {
     reason: 'aliases that cannot be resolved',
-    hint: 'Write out what `*NAME` stands for.',
+    hint: 'Replace each `*NAME` by the value that it stands for.',
   },
 };
 
-/** What a parser's code means to who wrote the file. Nothing of the file's text is in it. */
+/** Explains a parser's error code, without the file's text. */
 export function yamlFault(code: ErrorCode): YamlFault {
-  const hint = 'Look at the indentation and the quotes at that line.';
+  const hint = 'Check the indentation and the quotes in that line.';
   return faults[code] ?? { reason: code.toLowerCase().replaceAll('_', ' '), hint };
 }

@@ -18,9 +18,9 @@ const escape =
   /\\(?:([abeEfnrtv\\'"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|([uU])([0-9A-Fa-f]{1,8})|(x\{)|c(\\\\|[\s\S])?)/g;
 
 /**
- * What stands between the quotes of bash's `$'…'`, as bytes (one character each). An unknown escape
- * stays as it is. What bash itself reads differently from one locale or release to the next, and a
- * NUL, which would cut the value short, is a `problem` (bash(1), QUOTING).
+ * Decodes the text between the quotes of bash's `$'…'` into bytes, one character each (bash(1), QUOTING). An
+ * unknown escape is kept. Escapes whose meaning depends on the locale or on bash's version, and a NUL,
+ * which would truncate the value, are a `problem`.
  */
 export function decodeAnsiC(raw: string): { text: string } | { problem: string } {
   let problem: string | undefined;
@@ -44,7 +44,7 @@ export function decodeAnsiC(raw: string): { text: string } | { problem: string }
       if (octal !== undefined) return byte(Number.parseInt(octal, 8));
       if (hex !== undefined) return byte(Number.parseInt(hex, 16));
       if (unicode !== undefined && digits !== undefined) {
-        // \u takes four digits at most, \U eight.
+        // \u takes at most four digits, \U eight.
         const taken = unicode === 'u' ? digits.slice(0, 4) : digits;
         const code = Number.parseInt(taken, 16);
         if (code > 0x7f) problem ??= `\`\\${unicode}\` beyond ASCII, which depends on the locale`;
@@ -55,7 +55,7 @@ export function decodeAnsiC(raw: string): { text: string } | { problem: string }
       else if (control === '?') return '\x7f';
       else if (control !== undefined && /[A-Za-z[\]^_]/.test(control)) {
         return byte(control.toUpperCase().charCodeAt(0) & 0x1f);
-      } else problem ??= '`\\c` with what is no control character';
+      } else problem ??= '`\\c` without a control character';
       return all;
     },
   );

@@ -2,8 +2,8 @@ import { BerthError, type ErrorCode } from '../../errors.ts';
 import { decodeAnsiC } from './bash-ansi-c.ts';
 
 /**
- * A piece of a shell word. Text is a string of bytes (one character each, 0 to 255), as bash reads a
- * file in the C locale, so that `$'\xc3\xa9'` and a literal é come out the same.
+ * A part of a shell word. Text is a string of bytes (one character each, 0 to 255), as bash reads a file in
+ * the C locale, so that `$'\xc3\xa9'` and a literal é are equal.
  */
 export type WordPart =
   | { readonly kind: 'text'; readonly text: string; readonly quoted: boolean }
@@ -19,15 +19,15 @@ export type WordPart =
 const operators = [':-', ':+', ':=', '-', '+', '='] as const;
 type ReferenceOperator = (typeof operators)[number];
 
-/** Where unquoted text ends: bash's metacharacters and the newline. */
+/** The characters that end unquoted text: bash's metacharacters and the newline. */
 const metacharacter = /[ \t\n;&|<>()]/;
 const nameStart = /[A-Za-z_]/;
 const nameCharacter = /[A-Za-z0-9_]/;
 
-/** Reads words of a bash script, POSIX 2.2 and 2.3, without running anything. */
+/** Reads the words of a bash script (POSIX 2.2 and 2.3) without running anything. */
 export class BashWordReader {
   private position = 0;
-  /** The line of the character that `peek` shows, from 1. */
+  /** The line of the character that `peek` returns, from 1. */
   line = 1;
   private readonly source: string;
   private readonly file: string;
@@ -37,7 +37,7 @@ export class BashWordReader {
     this.file = file;
   }
 
-  /** The next character, '' at the end; `\` with a newline joins lines and is never seen. */
+  /** The next character, '' at the end. `\` before a newline joins lines and is never returned. */
   peek(): string {
     while (this.source.startsWith('\\\n', this.position)) {
       this.position += 2;
@@ -53,7 +53,7 @@ export class BashWordReader {
     return character;
   }
 
-  /** The character after a backslash: there no further backslash joins lines. */
+  /** The character after a backslash, where another backslash does not join lines. */
   private escaped(): string {
     return this.source[this.position] ?? '';
   }
@@ -72,13 +72,13 @@ export class BashWordReader {
     while (this.peek() === ' ' || this.peek() === '\t') this.next();
   }
 
-  /** To the end of the line; a backslash does not continue a comment. */
+  /** Skips to the end of the line; a backslash does not continue a comment. */
   skipComment(): void {
     const end = this.source.indexOf('\n', this.position);
     this.position = end < 0 ? this.source.length : end;
   }
 
-  /** What is left of this line, to say what was found. */
+  /** The rest of this line, for error messages. */
   restOfLine(): string {
     return /^[^\n]*/.exec(this.source.slice(this.position))?.[0] ?? '';
   }
@@ -88,7 +88,7 @@ export class BashWordReader {
     return character === '' || metacharacter.test(character);
   }
 
-  /** `NAME=` or `NAME+=` if it stands here, which makes the word an assignment; else nothing moves. */
+  /** Reads `NAME=` or `NAME+=`, which makes the word an assignment; otherwise the position is unchanged. */
   takeAssignmentStart(): { name: string; append: boolean } | undefined {
     const { position, line } = this;
     const name = this.takeName();
@@ -113,9 +113,9 @@ export class BashWordReader {
   }
 
   /**
-   * The word that starts here, up to a metacharacter. `tildes`: where bash would put a home in place
-   * of `~` (after `=`, and after `:` in an assignment), which is refused. `braces`: refuse `{`,
-   * which bash expands in the arguments of `export` and not in an assignment.
+   * Reads a word up to a metacharacter. `tildes`: where bash would expand `~` (after `=`, and after `:` in an
+   * assignment), which is refused. `braces`: refuse `{`, which bash expands in the arguments of `export` but
+   * not in an assignment.
    */
   readWord(options: { tildes: boolean; braces: boolean }): WordPart[] {
     const parts: WordPart[] = [];
@@ -140,7 +140,7 @@ export class BashWordReader {
     else if (character === '`') this.refuse('hook-env-not-an-assignment', 'a `…` substitution');
     else if (character === '\\') {
       this.next();
-      // Only at the end of the file: a newline would have joined the lines.
+      // At the end of the file: before a newline it would have joined the lines.
       if (this.escaped() === '') {
         this.refuse('hook-env-unterminated', 'a `\\` at the end of the file');
       }
@@ -162,7 +162,7 @@ export class BashWordReader {
   private doubleQuoted(parts: WordPart[]): void {
     const opened = this.line;
     this.next();
-    // "" makes the word exist although nothing is in it.
+    // "" is a word, although it is empty.
     parts.push({ kind: 'text', text: '', quoted: true });
     for (;;) {
       const character = this.peek();
@@ -175,7 +175,7 @@ export class BashWordReader {
     this.next();
   }
 
-  /** A character between double quotes: a backslash quotes a few characters, and else stays. */
+  /** A character in double quotes: a backslash quotes a few characters, and otherwise is kept. */
   private quotedCharacter(escapable: RegExp): string {
     const character = this.next();
     if (character !== '\\' || !escapable.test(this.escaped())) return character;
@@ -190,7 +190,7 @@ export class BashWordReader {
       parts.push(this.ansiQuoted());
       return;
     }
-    // $"…" is "…", translated where a message catalogue is bound; a sourced file has none.
+    // $"…" is "…", translated by a message catalogue, which a sourced file does not have.
     if (character === '"' && !quoted) {
       this.doubleQuoted(parts);
       return;
@@ -201,10 +201,13 @@ export class BashWordReader {
     }
     if (character === '(' || character === '[') {
       const found = character === '(' ? '`$(…)`' : '`$[…]`';
-      this.refuse('hook-env-not-an-assignment', `${found}, which runs something`);
+      this.refuse('hook-env-not-an-assignment', `${found}, which runs a command`);
     }
     if (/[0-9@*#?$!-]/.test(character) && character !== '') {
-      this.refuse('hook-env-unsupported', `\`$${character}\`, which only a running script has`);
+      this.refuse(
+        'hook-env-unsupported',
+        `\`$${character}\`, which has a value only in a running script`,
+      );
     }
     const name = this.takeName();
     if (name === '') parts.push({ kind: 'text', text: '$', quoted: true });
@@ -242,7 +245,7 @@ export class BashWordReader {
       this.refuse(
         'hook-env-unsupported',
         'a `${…}` that is not one of ${NAME}, ${NAME:-…}, ${NAME:+…}, ${NAME:=…}',
-        'Write the value out.',
+        'Write the value itself.',
         line,
       );
     }
@@ -265,11 +268,11 @@ export class BashWordReader {
     this.readUnquoted(word);
   }
 
-  /** Inside "${…}" bash counts single quotes and keeps them; what that means is best not guessed. */
+  /** Inside "${…}" bash treats quotes in a way that its manual does not describe: they are refused. */
   private readBracedQuoted(word: WordPart[]): void {
     const character = this.peek();
     if (character === "'" || character === '"') {
-      this.refuse('hook-env-unsupported', 'a quote inside `"${…}"`', 'Write the value out.');
+      this.refuse('hook-env-unsupported', 'a quote inside `"${…}"`', 'Write the value itself.');
     }
     if (character === '`') this.refuse('hook-env-not-an-assignment', 'a `…` substitution');
     if (character === '$') this.dollar(word, true);
@@ -290,15 +293,15 @@ export class BashWordReader {
   }
 
   private refuseTilde(): never {
-    const hint = 'Write the folder out in full, or quote the `~`.';
-    this.refuse('hook-env-unsupported', '`~`, which stands for a home', hint);
+    const hint = 'Write the whole path, or quote the `~`.';
+    this.refuse('hook-env-unsupported', '`~`, which stands for a home directory', hint);
   }
 
   private unterminated(what: string, line: number): never {
-    this.refuse('hook-env-unterminated', `a ${what} that is never closed`, 'Close it.', line);
+    this.refuse('hook-env-unterminated', `a ${what} without its end`, 'Close it.', line);
   }
 
-  /** Ends the reading: `found` names the construct, never what a value holds. */
+  /** Throws. `found` names the construct, never a value. */
   refuse(code: ErrorCode, found: string, hint = assignmentsOnly, line = this.line): never {
     throw new BerthError(`${this.file}:${line}: found ${found}`, {
       code,
@@ -311,4 +314,4 @@ export class BashWordReader {
 
 const quoteIt = 'Put the value in single quotes.';
 const assignmentsOnly =
-  'hook.env is read without running it: write NAME=value lines, with the value itself in quotes.';
+  'hook.env is read without running it: write NAME=value lines, with each value in quotes.';

@@ -6,11 +6,11 @@ import { nearestKey } from '../nearest-key.ts';
 import type { SettingsWarning } from '../settings.ts';
 import type { ErrorCode } from '../../errors.ts';
 
-/** What OSC's hooks read from `hook.env`, checked. An absent value was unset or empty. */
+/** The checked variables of `hook.env` that OSC's hooks read. An absent value was unset or empty. */
 export interface HookEnvSettings {
   readonly usernamePrefix?: string;
   readonly namespacePrefix?: string;
-  /** Present but empty: the file sets the key to nothing. */
+  /** Present but empty if the file sets the key to an empty list. */
   readonly allowedCidrs?: readonly string[];
   readonly issuer?: string;
   readonly clientId?: string;
@@ -35,8 +35,8 @@ const keys = [
 type Key = (typeof keys)[number];
 
 /**
- * The settings in a parsed `hook.env`. A site's own variables are let be; one that is nearly a known
- * key gets a warning.
+ * The settings in a parsed `hook.env`. A site's own variables are ignored; one that resembles a known key
+ * causes a warning.
  *
  * @throws BerthError `hook-env-value-invalid`, with the file, the line and the key
  */
@@ -56,15 +56,16 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
     if ((keys as readonly string[]).includes(name)) continue;
     const near = nearestKey(name, keys);
     if (near === undefined || env.values.has(near)) continue;
-    warn('hook-env-unknown-key', `${name} is not read by Berth: is ${near} meant?`);
+    warn('hook-env-unknown-key', `${name} is not a key that Berth reads: did you mean ${near}?`);
   }
   for (const key of ['CLIENT_ID', 'CLIENT_SECRET'] as const) {
-    if (value(key) === 'changeme') warn('hook-env-example-value', `${key} is the example's`);
+    if (value(key) === 'changeme')
+      warn('hook-env-example-value', `${key} still has the value of the example`);
   }
   if (flag('USE_POD_SECURITY_POLICY', value, warn)) {
     warn(
       'hook-env-pod-security-policy',
-      'USE_POD_SECURITY_POLICY does nothing: Kubernetes 1.25 took PodSecurityPolicy away, and admission policies take its place',
+      'USE_POD_SECURITY_POLICY has no effect: Kubernetes 1.25 removed PodSecurityPolicy; use admission policies',
     );
   }
   return {
@@ -89,8 +90,8 @@ function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefi
   const wrong = list.find((part) => !isCidr(part));
   if (wrong !== undefined) {
     const hint =
-      'Write address/length, e.g. 10.0.0.0/8 or fd00::/8; several with a comma or blank.';
-    fail('NETWORK_POLICY_ALLOW_CIDR', `no CIDR: ${JSON.stringify(wrong.slice(0, 60))}`, hint);
+      'Write address/length, e.g. 10.0.0.0/8 or fd00::/8. Separate several by commas or spaces.';
+    fail('NETWORK_POLICY_ALLOW_CIDR', `not a CIDR: ${JSON.stringify(wrong.slice(0, 60))}`, hint);
   }
   return list;
 }
@@ -105,7 +106,7 @@ function issuer(text: string | undefined, fail: Fail, warn: Warn): string | unde
   if (read.wasTokenEndpoint) {
     warn(
       'hook-env-token-endpoint',
-      `IDP_ISSUER_URL is the token endpoint; the issuer ${read.issuer} is taken from it`,
+      `IDP_ISSUER_URL is a token endpoint; its issuer ${read.issuer} is used`,
     );
   }
   return read.issuer;
@@ -118,27 +119,28 @@ function pullSecret(
   const name = filled('IMAGE_PULL_SECRET');
   if (name === undefined) return undefined;
   if (!isSecretName(name)) {
-    const hint = 'A Secret’s name has lower case letters, digits, `-` and `.`.';
-    fail('IMAGE_PULL_SECRET', 'no name for a Secret', hint);
+    const hint = 'Use lower case letters, digits, `-` and `.`.';
+    fail('IMAGE_PULL_SECRET', 'not a valid name of a Secret', hint);
   }
   const file = filled('REGISTRY_DOCKER_CONFIG_JSON');
   if (file?.startsWith('/') !== true) {
-    const hint = 'Give the full path of the .dockerconfigjson, or empty IMAGE_PULL_SECRET.';
-    return fail('REGISTRY_DOCKER_CONFIG_JSON', 'no absolute path', hint);
+    const hint =
+      'Write the absolute path of the .dockerconfigjson, or leave IMAGE_PULL_SECRET empty.';
+    return fail('REGISTRY_DOCKER_CONFIG_JSON', 'not an absolute path', hint);
   }
   return { name, dockerConfigFile: file };
 }
 
-/** RFC 1123 subdomain, as Kubernetes wants it of a Secret. */
+/** An RFC 1123 subdomain, which the name of a Secret must be. */
 export function isSecretName(name: string): boolean {
   return name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name);
 }
 
-/** OSC's scripts compare with `true`; whatever else stands there is false. */
+/** OSC's scripts compare with `true`; any other value is false. */
 function flag(key: Key, value: (key: Key) => string | undefined, warn: Warn): boolean {
   const text = value(key) ?? '';
   if (text !== 'true' && text !== 'false' && text !== '') {
-    warn('hook-env-flag-invalid', `${key} is neither true nor false, and reads as false`);
+    warn('hook-env-flag-invalid', `${key} is neither true nor false; false is used`);
   }
   return text === 'true';
 }

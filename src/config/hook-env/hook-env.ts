@@ -2,7 +2,7 @@ import { BashWordReader, type WordPart } from './bash-word.ts';
 import type { SettingsWarning } from '../settings.ts';
 import type { ErrorCode } from '../../errors.ts';
 
-/** What OnDemand's `hook.env` sets: the variables bash would have after `source hook.env`. */
+/** The variables that bash would have after `source hook.env`. */
 export interface HookEnv {
   readonly values: ReadonlyMap<string, string>;
   /** The line, from 1, that set each variable last. */
@@ -12,11 +12,11 @@ export interface HookEnv {
 
 const largest = 1024 * 1024;
 
-/** Set by bash itself or by who calls the hook: a file that needs one means what it does not say. */
+/** Variables that bash or the caller of the hook sets: the value of a file that uses one is unknown here. */
 const environmentNames =
   /^(?:BASH.*|COMP_WORDBREAKS|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HIST.*|HOME|HOST.*|IFS|LINENO|LOGNAME|MACHTYPE|MAIL|OLDPWD|OPT.*|OSTYPE|PATH|PIPESTATUS|PPID|PS[0-4]|PWD|RANDOM|READLINE.*|REPLY|SECONDS|SHELL|SHELLOPTS|SHLVL|SRANDOM|TERM|UID|USER|_|OOD_.*|ONDEMAND_.*|NGINX_STAGE_.*|SUDO_.*|HOOK_?ENV)$/;
 
-/** Read-only in bash, set anew by bash at each read, or changing how bash reads what follows. */
+/** Variables that are read-only in bash, set by bash itself, or that change how bash reads the rest. */
 const unassignable =
   /^(?:BASH.*|COMP_WORDBREAKS|DIRSTACK|EPOCH.*|EUID|FUNCNAME|GROUPS|HISTCMD|LINENO|OPTERR|OPTIND|PIPESTATUS|POSIXLY_CORRECT|PPID|RANDOM|SECONDS|SHELLOPTS|SRANDOM|TEXTDOMAIN(?:DIR)?|UID|_)$/;
 
@@ -28,15 +28,15 @@ interface Assignment {
 }
 
 /**
- * Reads a `hook.env`, a file made to be sourced by bash, without running bash. What is accepted has
- * the values bash gives it (bash(1), QUOTING, PARAMETERS, Parameter Expansion); what is not an
- * assignment is refused. Variables of the environment are not consulted: a reference to a name that
- * the file does not set is empty, with a warning.
+ * Reads a `hook.env`, which is written to be sourced by bash, without running bash. Accepted values are the
+ * same as in bash (bash(1), QUOTING, PARAMETERS, Parameter Expansion); anything but assignments is refused.
+ * Environment variables are not used: a reference to a name that the file does not set is empty, with a
+ * warning.
  *
  * @param source the file's bytes, or its text
  * @param file its path, for messages
  * @throws BerthError `hook-env-not-an-assignment` (a command, a substitution, an array, …),
- *   `hook-env-unterminated`, `hook-env-unsupported` (what only a running bash can answer),
+ *   `hook-env-unterminated`, `hook-env-unsupported` (only a running bash knows the value),
  *   `hook-env-nul`, `hook-env-not-utf8`, `hook-env-too-large`; all with `file` and `line`
  */
 export function parseHookEnv(source: string | Uint8Array, file: string): HookEnv {
@@ -56,7 +56,7 @@ class HookEnvReader {
     this.file = file;
     this.reader = new BashWordReader(text, file);
     if (bytes.length > largest) {
-      this.reader.refuse('hook-env-too-large', `${bytes.length} bytes where 1 MiB is the limit`);
+      this.reader.refuse('hook-env-too-large', `${bytes.length} bytes; the limit is 1 MiB`);
     }
     const nul = text.indexOf('\0');
     if (nul >= 0) {
@@ -80,12 +80,12 @@ class HookEnvReader {
     return { values, lines: this.lines, warnings: this.warnings };
   }
 
-  /** One simple command: assignments only, or `export` with its arguments. */
+  /** Reads one simple command: assignments only, or `export` with its arguments. */
   private statement(): void {
     const { reader } = this;
     const exporting = /^export(?![^ \t\n;\\])/.test(reader.restOfLine()) && this.takeExport();
     let words = 0;
-    // export sees its arguments expanded before it sets the first; plain assignments go one by one.
+    // export expands all its arguments before it sets the first; plain assignments are done one by one.
     const pending: { assignment: Assignment; value: string }[] = [];
     for (;;) {
       reader.skipBlanks();
@@ -108,7 +108,7 @@ class HookEnvReader {
 
   private takeExport(): boolean {
     this.reader.skip('export'.length);
-    // A line that is joined here may go on with the same word.
+    // A joined line may continue the same word.
     if (!this.reader.atWordEnd()) this.reader.refuse(notAssignment, 'a command');
     return true;
   }
@@ -133,7 +133,7 @@ class HookEnvReader {
     return this.quotedArgument(reader.readWord({ tildes: true, braces: true }), line);
   }
 
-  /** `export NAME`, or `export "NAME=value"` where bash has nothing left to split or to match. */
+  /** `export NAME`, or `export "NAME=value"` if bash has nothing to split or to expand in it. */
   private quotedArgument(parts: readonly WordPart[], line: number): Assignment | undefined {
     const { reader } = this;
     const plain = parts.every((part) => part.quoted || isPlainText(part));
@@ -153,7 +153,7 @@ class HookEnvReader {
       this.reader.refuse(notAssignment, 'an array `NAME=(…)`');
     }
     const value = this.reader.readWord(options);
-    // Blanks, newlines and `;` end the statement's word; everything else ends the statement badly.
+    // Spaces, newlines and `;` end a word; any other metacharacter is an error.
     if (/[&|<>()]/.test(this.reader.peek())) this.notAnAssignment(true);
     return value;
   }
@@ -166,8 +166,8 @@ class HookEnvReader {
     const { name, operator, line } = part;
     const value = this.variables.get(name);
     if (value === undefined && environmentNames.test(name)) {
-      const hint = 'Write the value out: hook.env is read without the environment of the hook.';
-      this.reader.refuse('hook-env-unsupported', `$${name} of the environment`, hint, line);
+      const hint = 'Write the value itself: hook.env is read without the hook’s environment.';
+      this.reader.refuse('hook-env-unsupported', `the environment variable $${name}`, hint, line);
     }
     if (operator === undefined) {
       if (value === undefined) this.warnUnset(name, line);
@@ -188,12 +188,16 @@ class HookEnvReader {
   private assign({ name, append, line }: Assignment, value: string): void {
     if (unassignable.test(name)) {
       const hint = 'Use another name.';
-      this.reader.refuse('hook-env-unsupported', `${name}, which belongs to bash`, hint, line);
+      this.reader.refuse('hook-env-unsupported', `${name}, which bash itself uses`, hint, line);
     }
     this.variables.set(name, append ? (this.variables.get(name) ?? '') + value : value);
     this.lines.set(name, line);
     if (value.endsWith('\r')) {
-      this.warn('hook-env-carriage-return', line, `${name} ends in a carriage return, as for bash`);
+      this.warn(
+        'hook-env-carriage-return',
+        line,
+        `${name} ends in a carriage return, as it would in bash`,
+      );
     }
   }
 
@@ -213,18 +217,14 @@ class HookEnvReader {
   }
 
   private warnUnset(name: string, line: number): void {
-    this.warn(
-      'hook-env-unset-reference',
-      line,
-      `$${name} is not set in this file and reads as empty`,
-    );
+    this.warn('hook-env-unset-reference', line, `$${name} is not set in this file; it is empty`);
   }
 
   private warn(code: ErrorCode, line: number, message: string): void {
     this.warnings.push({ code, message: `line ${line}: ${message}`, file: this.file });
   }
 
-  /** What stands here in words. A value may have spilled to here, so text is quoted sparingly. */
+  /** Describes the construct at this position. It may be part of a secret value, so little of it is quoted. */
   private notAnAssignment(afterAnother: boolean): never {
     const { reader } = this;
     const operator = /^(?:;;|&&|\|\||;&|[;&|])/.exec(reader.restOfLine())?.[0];
@@ -239,8 +239,8 @@ class HookEnvReader {
 }
 
 const notAssignment = 'hook-env-not-an-assignment';
-const noPair = 'an argument of `export` that is no NAME=value';
-const spilled = 'a command after an assignment (a value with a blank in it needs quotes)';
+const noPair = 'an argument of `export` that is not NAME=value';
+const spilled = 'a command after an assignment (a value with a space needs quotes)';
 
 function isPlainText(part: WordPart): boolean {
   return part.kind === 'text' && /^[A-Za-z0-9_./+=:@%,-]*$/.test(part.text);
@@ -249,7 +249,7 @@ function isPlainText(part: WordPart): boolean {
 function describeCommand(line: string): string {
   const spaced = /^([A-Za-z_][A-Za-z0-9_]*)[ \t]+=/.exec(line)?.[1];
   if (spaced !== undefined)
-    return `\`${spaced} =\`, which is a command (no blank before the \`=\`)`;
+    return `\`${spaced} =\`, which is a command (remove the space before the \`=\`)`;
   if (line.startsWith('\r')) return 'a carriage return: the file has Windows line endings';
   if (line.startsWith('\u00ef\u00bb\u00bf')) return 'a byte order mark';
   if (line.startsWith('$(') || line.startsWith('`')) return 'a substitution, which runs a command';

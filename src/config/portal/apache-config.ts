@@ -1,22 +1,22 @@
 /** One directive of an Apache configuration. */
 export interface ApacheDirective {
-  /** In lower case: Apache does not tell them apart. */
+  /** In lower case, because Apache ignores case. */
   readonly name: string;
   readonly args: readonly string[];
-  /** The sections that it stands in, outermost first, without conditions such as `<IfModule>`. */
+  /** The sections around it, outermost first, without conditions such as `<IfModule>`. */
   readonly sections: readonly ApacheSection[];
 }
 
 /** The same object for all directives of one section. */
 export interface ApacheSection {
-  /** Lower case: `virtualhost`, `locationmatch`. */
+  /** In lower case: `virtualhost`, `locationmatch`. */
   readonly name: string;
   readonly argument: string;
 }
 
 /**
- * The directives of an Apache configuration file in their order. Conditions are taken as true and files
- * that it includes are not read: enough for what OnDemand's generator writes.
+ * The directives of an Apache configuration file, in order. All conditions count as true, and included files
+ * are not read. That suffices for the files of OnDemand's generator.
  */
 export function parseApacheConfig(text: string): ApacheDirective[] {
   const open: ApacheSection[] = [];
@@ -38,7 +38,7 @@ export function parseApacheConfig(text: string): ApacheDirective[] {
     });
 }
 
-/** Words as Apache splits them: quotes of both kinds, in which a backslash escapes the quote. */
+/** Splits arguments as Apache does: single or double quotes, in which a backslash escapes the quote. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\S+)/g)].map(
     ([, double, single, plain]) => plain ?? (double ?? single ?? '').replaceAll(/\\(["'])/g, '$1'),

@@ -2,33 +2,33 @@ import { type ApacheDirective, parseApacheConfig } from './apache-config.ts';
 
 type Directive = Pick<ApacheDirective, 'name' | 'args'>;
 
-/** What counts for Berth in the configuration of OnDemand's Apache. */
+/** The part of the configuration of OnDemand's Apache that Berth needs. */
 export interface PortalConfig {
-  /** True where the portal's users log in by mod_auth_openidc. */
+  /** True if users log in through mod_auth_openidc. */
   readonly openidc: boolean;
   /** `pun_pre_hook_root_cmd`. */
   readonly hook?: string;
-  /** `pun_pre_hook_exports`, as it is written. */
+  /** `pun_pre_hook_exports`, unchanged. */
   readonly exports?: string;
-  /** Directives for the requests that start a user's nginx, the last of equal ones counts. */
+  /** Directives for the requests that start a user's nginx; of several with one name the last counts. */
   readonly pun: readonly Directive[];
-  /** The same for each location behind which servers of users are: /node, /rnode. */
+  /** The same for each location that proxies to users' servers: /node, /rnode. */
   readonly servers: readonly { readonly path: string; readonly directives: readonly Directive[] }[];
 }
 
 /**
- * The arguments of the directive that counts, as one text; nothing where the module's default does.
+ * The arguments of the effective directive, joined by spaces; undefined if the module's default applies.
  *
- * @param name In lower case.
+ * @param name in lower case
  */
 export function directiveIn(directives: readonly Directive[], name: string): string | undefined {
   return directives.findLast((one) => one.name === name)?.args.join(' ');
 }
 
 /**
- * What ood-portal-generator makes of an `ood_portal.yml`, as far as it matters here.
+ * The configuration that ood-portal-generator makes of an `ood_portal.yml`.
  *
- * @param document The parsed file; a key of another type than OnDemand's is as good as absent.
+ * @param document the parsed file; a key whose value has the wrong type is ignored
  */
 export function portalFromYaml(document: unknown): PortalConfig {
   const yml = objectIn(document);
@@ -52,13 +52,13 @@ export function portalFromYaml(document: unknown): PortalConfig {
 }
 
 /**
- * The same from Apache's own files.
+ * The same, from Apache's own files.
  *
- * @param texts Of the files in the order in which Apache reads them: the module's own, the portal's.
+ * @param texts their contents, in the order in which Apache reads them: the module's, the portal's
  */
 export function portalFromApache(texts: readonly string[]): PortalConfig {
   const all = texts.flatMap(parseApacheConfig);
-  // Of the server, and of its virtual hosts: the other one that OnDemand writes only redirects.
+  // Of the server and of all its virtual hosts: OnDemand's second one only redirects.
   const portal = all.filter(({ sections }) => sections.every(({ name }) => name === 'virtualhost'));
   const variables = new Map(
     all.filter(({ name }) => name === 'setenv').map(({ args: [name, value] }) => [name, value]),
@@ -84,7 +84,7 @@ export function portalFromApache(texts: readonly string[]): PortalConfig {
 }
 
 function directive(name: string, value: unknown): Directive {
-  // YAML's On and Off are booleans for Ruby, too; Apache then gets `true`, which is neither.
+  // In YAML, On and Off are booleans; Ruby then writes `true`, which Apache does not take for On.
   return { name: name.toLowerCase(), args: String(value).split(/\s+/) };
 }
 

@@ -2,17 +2,17 @@ import { directiveIn, type PortalConfig } from './portal-config.ts';
 
 type Server = PortalConfig['servers'][number];
 
-/** Something of a visitor's that a user's server gets with each request. */
+/** A visitor's secret that servers of other users receive with each request. */
 export interface Exposure {
   /** Names of headers. */
   readonly what: readonly string[];
-  /** Behind which paths of the portal. */
+  /** The paths of the portal that lead to those servers. */
   readonly paths: readonly string[];
 }
 
 /**
- * The tokens of whoever visits that mod_auth_openidc passes on to servers of other users. Its default is
- * to pass all in headers, and OnDemand strips the access token alone.
+ * The visitor's tokens that mod_auth_openidc passes on to servers of other users. By default it passes all
+ * of them in headers, of which OnDemand removes only the access token.
  */
 export function exposedTokens({ servers }: PortalConfig): Exposure | undefined {
   return exposure(servers, (server) => {
@@ -38,8 +38,8 @@ export function exposedTokens({ servers }: PortalConfig): Exposure | undefined {
 }
 
 /**
- * The session cookies that reach servers of other users: whoever has one is that visitor at the portal.
- * OnDemand's own pattern strips a cookie only where another one follows it.
+ * The session cookies that reach servers of other users. Whoever has one can act as the visitor at the
+ * portal. OnDemand's own pattern removes a cookie only if another one follows it.
  */
 export function exposedCookies({ servers }: PortalConfig): Exposure | undefined {
   return exposure(servers, (server) =>
@@ -47,7 +47,7 @@ export function exposedCookies({ servers }: PortalConfig): Exposure | undefined 
   );
 }
 
-/** Every cookie of a session; with `client-cookie` there are as many as its contents need. */
+/** All cookies of a session. With `client-cookie` it is split over as many as its contents need. */
 export function sessionCookies({ directives }: Pick<Server, 'directives'>): string[] {
   const cookie = directiveIn(directives, 'oidccookie') ?? 'mod_auth_openidc_session';
   const inBrowser = /^client-cookie/i.test(directiveIn(directives, 'oidcsessiontype') ?? '');

@@ -41,7 +41,7 @@ describe('the parameters of the policies', () => {
     const file = join(portal.folder, 'admission.yml');
     for (const [text, message] of [
       ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
-      ['images: []\nimage: []\n', ':2:1: image is unknown: is images meant?'],
+      ['images: []\nimage: []\n', ':2:1: image is unknown: did you mean images?'],
       ['images: []\n---\nnfs: []\n', ':2:1: broken YAML: a second document begins here'],
     ] as const) {
       await writeFile(file, text);

@@ -36,12 +36,16 @@ describe('admission.yml', () => {
   });
 
   it.each<[string, object, string]>([
-    ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: is host_paths meant?'],
-    ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must have no . or ..'],
+    ['a key that is misspelt', { host_path: [] }, 'host_path is unknown: did you mean host_paths?'],
+    ['a path that leads up', { host_paths: ['/home/..'] }, 'host_paths.0 must not contain . or ..'],
     ['a path from nowhere', { host_paths: ['home'] }, 'host_paths.0 must be an absolute path'],
-    ['an unknown sign', { host_paths: ['/home/{uid}'] }, 'no sign but * and {user}'],
+    [
+      'an unknown sign',
+      { host_paths: ['/home/{uid}'] },
+      'nor special characters except * and {user}',
+    ],
     ['a quote, which would end the CEL', { contact: "x' || true || '" }, 'contact must be text'],
-    ['a quote in an image', { images: ["a' || '"] }, 'images.0 must be one word'],
+    ['a quote in an image', { images: ["a' || '"] }, 'images.0 must not contain spaces'],
     ['half a domain of annotations', { annotations: ['*.example.org/x'] }, 'annotations.0 must be'],
     ['every annotation', { annotations: ['*'] }, 'annotations.0 must be the key of an annotation'],
     ['a lifetime in days', { max_lifetime: '7d' }, 'max_lifetime must be a time'],

@@ -56,19 +56,19 @@ describe('berth.yml', () => {
   });
 
   it.each([
-    ['deadlin: 10s', 'deadlin is unknown: is deadline meant?'],
-    ['defaults: {alow_cidrs: []}', 'defaults.alow_cidrs is unknown: is allow_cidrs meant?'],
+    ['deadlin: 10s', 'deadlin is unknown: did you mean deadline?'],
+    ['defaults: {alow_cidrs: []}', 'defaults.alow_cidrs is unknown: did you mean allow_cidrs?'],
     [
       'defaults: {admin: {cluster_api: {namespace: a, cluster: b, contxt: c}}}',
-      'defaults.admin.cluster_api.contxt is unknown: is context meant?',
+      'defaults.admin.cluster_api.contxt is unknown: did you mean context?',
     ],
     [
       'defaults: {credentials: {frobnicate: 1}}',
-      'defaults.credentials.frobnicate is unknown: known are mode, issuer',
+      'defaults.credentials.frobnicate is unknown: known keys: mode, issuer',
     ],
     [
       'defaults: {resource_quota: {hard: {}, spec: {}}}',
-      'defaults.resource_quota.spec is unknown: known are hard, scopes, scopeSelector',
+      'defaults.resource_quota.spec is unknown: known keys: hard, scopes, scopeSelector',
     ],
     ['deadline: 10', 'deadline must be a time such as 500ms, 10s or 5m'],
     ['deadline: 10m', 'deadline must be a time from 100ms to 1m'],
@@ -92,7 +92,7 @@ describe('berth.yml', () => {
     ],
     [
       'defaults: {limit_range: {limits: [{type: Container, defaults: {}}]}}',
-      'defaults.limit_range.limits.0.defaults is unknown: is default meant?',
+      'defaults.limit_range.limits.0.defaults is unknown: did you mean default?',
     ],
     ['defaults: {limit_range: {limits: [{max: {cpu: 1}}]}}', 'limits.0.type is missing'],
     ['deadline: soon', 'deadline must be a time such as 500ms, 10s or 5m'],
@@ -147,7 +147,7 @@ describe('berth.yml', () => {
       `${file}:13:7: defaults.allow_cidrs.1 must be address/length, e.g. 10.0.0.0/8`,
       `${file}:9:5: defaults.pull_secret.docker_config_json is missing`,
       `${file}:6:12: defaults.resource_quota.hard.cpu must be a quantity such as 4, 500m or 8Gi`,
-      `${file}:10:3: defaults.alow_cidrs is unknown: is allow_cidrs meant?`,
+      `${file}:10:3: defaults.alow_cidrs is unknown: did you mean allow_cidrs?`,
     ]);
     expect(error.fields).toEqual({ file, line: 2, column: 11 });
   });
@@ -166,7 +166,7 @@ describe('berth.yml', () => {
     const { clusters } = read('clusters: {prod: {alow_cidrs: []}, test: {subject_prefix: "x:"}}');
     expect(clusters.get('prod')).toMatchObject({
       code: 'berth-yml-invalid',
-      message: `${file}:1:19: clusters.prod.alow_cidrs is unknown: is allow_cidrs meant?`,
+      message: `${file}:1:19: clusters.prod.alow_cidrs is unknown: did you mean allow_cidrs?`,
       fields: { cluster: 'prod', file, line: 1, column: 19 },
     });
     expect(clusters.get('test')).toEqual({ subject_prefix: 'x:' });

@@ -43,7 +43,7 @@ v2:
       warnings: [
         {
           code: 'cluster-config-file-tilde',
-          message: expect.stringContaining('write $HOME in its place') as string,
+          message: expect.stringContaining('write $HOME instead') as string,
           file,
         },
       ],
@@ -74,17 +74,17 @@ v2:
   });
 
   it.each([
-    ['~/../x', 'leads out of the home'],
-    ['~/a/../../x', 'leads out of the home'],
-    ['~', 'has signs that a shell reads'],
-    ['~/', 'names no file'],
-    ['~/a/', 'names no file'],
-    ['~bob/x', 'has signs that a shell reads'],
-    ['.kube/config', 'is no path below the home'],
-    ['/home/$USER/x', 'has signs that a shell reads'],
-    ['~/a b', 'has signs that a shell reads'],
-    ['~/a;id', 'has signs that a shell reads'],
-    ['', 'is no path below the home'],
+    ['~/../x', 'leads out of the home directory'],
+    ['~/a/../../x', 'leads out of the home directory'],
+    ['~', 'has characters that a shell interprets'],
+    ['~/', 'does not name a file'],
+    ['~/a/', 'does not name a file'],
+    ['~bob/x', 'has characters that a shell interprets'],
+    ['.kube/config', 'is not a path below the home directory'],
+    ['/home/$USER/x', 'has characters that a shell interprets'],
+    ['~/a b', 'has characters that a shell interprets'],
+    ['~/a;id', 'has characters that a shell interprets'],
+    ['', 'is not a path below the home directory'],
   ])(
     'keeps for config_file %j that it %s: an error where something is to be written',
     (text, why) => {
@@ -119,20 +119,20 @@ v2:
   );
 
   it.each([
-    ['just words', 'the file is no YAML mapping'],
+    ['just words', 'the file is not a YAML mapping'],
     [job('auth: {type: oicd}, server: {endpoint: "https://k"}'), 'v2.job.auth.type is unknown'],
     [job('auth: {type: oidc}'), 'v2.job.server.endpoint is missing'],
-    [job('server: {endpoint: "k8s:6443"}'), 'v2.job.server.endpoint is no https URL'],
-    [job('server: {endpoint: "https://k8s:0"}'), 'v2.job.server.endpoint is no https URL'],
-    [job('server: {endpoint: "https://k8s:99999"}'), 'v2.job.server.endpoint is no https URL'],
+    [job('server: {endpoint: "k8s:6443"}'), 'v2.job.server.endpoint is not an https URL'],
+    [job('server: {endpoint: "https://k8s:0"}'), 'v2.job.server.endpoint is not an https URL'],
+    [job('server: {endpoint: "https://k8s:99999"}'), 'v2.job.server.endpoint is not an https URL'],
     [job('server: {endpoint: "https://u:p@k8s"}'), 'v2.job.server.endpoint is a URL with a user'],
     [
       job('server: {cert_authority_file: ca.crt}'),
-      'v2.job.server.cert_authority_file is no absolute',
+      'v2.job.server.cert_authority_file is not an absolute',
     ],
-    [job('cluster: [a]'), 'v2.job.cluster is no text'],
-    [job('namespace_prefix: yes'), 'v2.job.namespace_prefix is no text'],
-    [job('server: k8s'), 'v2.job.server is no mapping'],
+    [job('cluster: [a]'), 'v2.job.cluster is not a string'],
+    [job('namespace_prefix: yes'), 'v2.job.namespace_prefix is not a string'],
+    [job('server: k8s'), 'v2.job.server is not a mapping'],
   ])('refuses %j: %s', (text, message) => {
     const fields = { file, cluster: 'prod' };
     expect(() => read(text)).toThrow(

@@ -239,7 +239,7 @@ defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: p
       ['typo', 'berth-yml-invalid', 78],
       ['managd', 'cluster-unknown', 78],
     ]);
-    expect(broken[2]?.error.message).toContain('is managed meant?');
+    expect(broken[2]?.error.message).toContain('did you mean managed?');
   });
 
   it('say so where there is no Kubernetes cluster', () => {

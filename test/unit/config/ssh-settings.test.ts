@@ -54,9 +54,9 @@ describe('ssh.yml', () => {
   });
 
   it.each([
-    ['rule: []', 'rule is unknown: is rules meant?'],
-    ['rules: [{profile: a, user: [x]}]', 'rules.0.user is unknown: is users meant?'],
-    ['rules: [{profile: a, users: []}]', 'rules.0.users must not be empty'],
+    ['rule: []', 'rule is unknown: did you mean rules?'],
+    ['rules: [{profile: a, user: [x]}]', 'rules.0.user is unknown: did you mean users?'],
+    ['rules: [{profile: a, users: []}]', 'rules.0.users is empty'],
     ['rules: [{users: [x]}]', 'rules.0.profile is missing'],
     ['rules: [{profile: A}]', 'rules.0.profile must name a profile'],
     ['rules: [{profile: a, ports: [ssh]}]', 'rules.0.ports.0 must be a whole number'],
@@ -65,9 +65,9 @@ describe('ssh.yml', () => {
     ['otherwise: host-shell', 'otherwise: host-shell needs host_shell_groups'],
     ['storage: var', 'storage must be an absolute path'],
     ['storage: /', 'storage must not be /'],
-    ['storage: /run/berth/x', 'storage must be a folder of its own'],
-    ['storage: /etc', 'storage must be a folder of its own'],
-    ['{storage: /srv/b, profiles_dir: /srv/b/profiles}', 'profiles_dir is in storage'],
+    ['storage: /run/berth/x', 'storage must be a separate directory'],
+    ['storage: /etc', 'storage must be a separate directory'],
+    ['{storage: /srv/b, profiles_dir: /srv/b/profiles}', 'profiles_dir must not be in storage'],
     ['podman: {podman: podman}', 'podman.podman must be an absolute path'],
     ['podman: {cgroup_manager: none}', 'podman.cgroup_manager must be one of systemd, cgroupfs'],
   ])('is refused for %s', (text, message) => {
@@ -112,7 +112,7 @@ describe('ssh.yml and the profiles together', () => {
       groups: ['g'],
       error: { message: expect.stringContaining('exposes /srv/berth') as unknown },
     });
-    expect(settings.broken.get('logni')?.error.hint).toBe('Is login meant?');
+    expect(settings.broken.get('logni')?.error.hint).toBe('Did you mean login?');
     expect(settings).not.toHaveProperty('profilesDir');
   });
 });

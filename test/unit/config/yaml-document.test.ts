@@ -9,13 +9,13 @@ describe('a YAML file of ours that cannot be read', () => {
     ['a: {subject_prefix: oidc:}\n', '1:21', 'a value with a colon must be in quotes'],
     ['a: 1\n---\nb: 2\n', '2:1', 'a second document begins here'],
     ['---\na: 1\n...\nb: 2\n', '4:1', 'a second document begins here'],
-    ['a: 1\na: 2\n', '2:1', 'this key is there twice'],
+    ['a: 1\na: 2\n', '2:1', 'duplicate key'],
     ['a:\n\tb: 1\n', '2:1', 'a tab indents this line'],
-    ['a:\n  b: 1\n c: 2\n', '3:1', 'the indentation does not fit'],
+    ['a:\n  b: 1\n c: 2\n', '3:1', 'wrong indentation'],
     ['a: "x\n', '2:1', 'a closing quote, a bracket, a comma or a colon is missing'],
-    ['a: [x\n', '2:1', 'the indentation does not fit, or a closing bracket is missing'],
-    ['a: @x\n', '1:4', 'a value that begins with this sign must be in quotes'],
-    ['a: "\\d"\n', '1:5', 'a backslash in double quotes'],
+    ['a: [x\n', '2:1', 'wrong indentation, or a missing closing bracket'],
+    ['a: @x\n', '1:4', 'a value that begins with this character must be in quotes'],
+    ['a: "\\d"\n', '1:5', 'an unknown escape sequence in double quotes'],
     ['a: *b\n', '1:1', 'aliases that cannot be resolved'],
   ])('%j: at %s, %s', (text, place, message) => {
     const [line, column] = place.split(':').map(Number);

@@ -56,7 +56,7 @@ describe('the configuration of a site', () => {
     const { broken } = await load();
     expect(broken.map(({ error }) => error.message)).toEqual([
       `${at('berth.yml')}:3:26: clusters.prod.job_pod_reaper must be true or false`,
-      expect.stringContaining(`${at('berth.yml')}:4:3: clusters.prd is no Kubernetes cluster`),
+      expect.stringContaining(`${at('berth.yml')}:4:3: clusters.prd is not a Kubernetes cluster`),
     ]);
   });
 

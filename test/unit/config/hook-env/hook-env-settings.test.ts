@@ -65,10 +65,13 @@ USE_JOB_POD_REAPER=true
   it('let a site’s own variables be', () => expect(codes('SITE_NAME=x\nHPC=y')).toEqual([]));
 
   it.each([
-    ['A=1\nNETWORK_POLICY_ALLOW_CIDR=10.0.0.1', 'NETWORK_POLICY_ALLOW_CIDR is no CIDR: "10.0.0.1"'],
-    ['A=1\nIDP_ISSUER_URL=http://idp', 'IDP_ISSUER_URL is no https URL'],
-    ['A=1\nIDP_ISSUER_URL=idp', 'IDP_ISSUER_URL is no URL'],
-    ['A=1\nIMAGE_PULL_SECRET=A_B', 'IMAGE_PULL_SECRET is no name for a Secret'],
+    [
+      'A=1\nNETWORK_POLICY_ALLOW_CIDR=10.0.0.1',
+      'NETWORK_POLICY_ALLOW_CIDR is not a CIDR: "10.0.0.1"',
+    ],
+    ['A=1\nIDP_ISSUER_URL=http://idp', 'IDP_ISSUER_URL is not an https URL'],
+    ['A=1\nIDP_ISSUER_URL=idp', 'IDP_ISSUER_URL is not a URL'],
+    ['A=1\nIMAGE_PULL_SECRET=A_B', 'IMAGE_PULL_SECRET is not a valid name of a Secret'],
   ])('refuse %j at its line', (text, message) => {
     expect(() => read(text)).toThrow(`${file}:2: ${message}`);
     expect(() => read(text)).toThrow(
@@ -78,7 +81,7 @@ USE_JOB_POD_REAPER=true
 
   it('want the docker config’s path where a pull secret is named', () => {
     expect(() => read('IMAGE_PULL_SECRET=a\nREGISTRY_DOCKER_CONFIG_JSON=config.json')).toThrow(
-      'no absolute path',
+      'not an absolute path',
     );
   });
 });

@@ -130,7 +130,7 @@ describe('an image', () => {
 describe('a profile is refused, with what to do,', () => {
   it.each([
     ['image: a\nlimits:\n  cpus: all\n', '3:9: limits.cpus must be a number of CPUs'],
-    ['image: a\nlimits:\n  cpu: 4\n', '3:3: limits.cpu is unknown: is cpus meant?'],
+    ['image: a\nlimits:\n  cpu: 4\n', '3:3: limits.cpu is unknown: did you mean cpus?'],
     ['image: a\nmounts:\n  - source: $HOME\n  - source: $HME\n', '4:13: mounts.1.source '],
     ['# no image\npull: never\n', '2:1: image is missing'],
     ['image: a\nlinger: true\n', '2:9: linger needs lifetime: user'],
@@ -147,10 +147,13 @@ describe('a profile is refused, with what to do,', () => {
   });
 
   it.each([
-    ['imag: x', 'imag is unknown: is image meant?'],
-    ['mounts: [{source: /a, readonly: true}]', 'mounts.0.readonly is unknown: is read_only meant?'],
-    ['limits: {memroy: 8G}', 'limits.memroy is unknown: is memory meant?'],
-    ['podman: {capabilities: {ad: []}}', 'podman.capabilities.ad is unknown: is add meant?'],
+    ['imag: x', 'imag is unknown: did you mean image?'],
+    [
+      'mounts: [{source: /a, readonly: true}]',
+      'mounts.0.readonly is unknown: did you mean read_only?',
+    ],
+    ['limits: {memroy: 8G}', 'limits.memroy is unknown: did you mean memory?'],
+    ['podman: {capabilities: {ad: []}}', 'podman.capabilities.ad is unknown: did you mean add?'],
     [
       'on_failure: {action: panic}',
       'on_failure.action must be one of refuse, fallback, host-shell',
