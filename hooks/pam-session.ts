@@ -4,14 +4,14 @@ import { leanStart } from '../src/system/lean-start.ts';
 import { leave } from '../src/system/leave.ts';
 import { leaveBySyslog, syslog } from '../src/system/syslog.ts';
 
-/** sshd waits for the hook, and so does whoever logs in. Milliseconds. */
+/** sshd and the user wait for this hook. Milliseconds. */
 const patience =
   process.argv[2] === 'close' || process.env.PAM_TYPE === 'close_session' ? 45_000 : 4_000;
 
-/** Where a cluster is asked, its own deadline comes before this one. Milliseconds. */
+/** Longer than the deadline for requests to a cluster. Milliseconds. */
 const clusterPatience = 12_000;
 
-/** The last line is written in leaving, which costs least; it is nearly always the only one, of success. */
+/** The last line, usually the only one, is written at the exit: that is the cheapest way. */
 let last: string | undefined;
 const log = logfmtLogger((line) => {
   if (last !== undefined) void syslog(last);
@@ -27,7 +27,7 @@ async function end(code: number): Promise<void> {
 leanStart(process.env);
 process.umask(0o022);
 const giveUp = (): void => {
-  log.warning('pam-session was given up: it took too long', {
+  log.warning('pam-session stopped because it took too long', {
     code: 'pam-session-deadline',
     user: process.env.PAM_USER,
     milliseconds: performance.now(),

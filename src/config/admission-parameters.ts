@@ -48,10 +48,14 @@ export interface AdmissionParameters {
 const text = z
   .string()
   .check(z.regex(/^[^\p{Cc}'"\\]{1,200}$/u, 'must be text without quotes and backslashes'));
-const word = z.string().check(z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must not contain spaces'));
+const name = z
+  .string()
+  .check(
+    z.regex(/^[A-Za-z0-9*._:/@-]{1,253}$/, 'must consist of letters, digits and * . _ : / @ -'),
+  );
 const path = '(?:/[A-Za-z0-9._+{}*-]+)+';
 const crooked = /\/\.{1,2}(?:\/|:|$)|\{(?!user\})|(?<!\{user)\}/;
-const folder = z.string().check(
+const directory = z.string().check(
   z.regex(new RegExp(`^${path}(?::ro)?$`), 'must be an absolute path, with :ro if read-only'),
   z.refine(
     (one) => !crooked.test(one),
@@ -88,24 +92,24 @@ const account = z
 /** `admission.yml` as it is written. */
 export const admissionSchema = z.strictObject({
   contact: z.optional(text),
-  host_paths: z.optional(z.array(folder)),
+  host_paths: z.optional(z.array(directory)),
   nfs: z.optional(z.array(served)),
-  csi_drivers: z.optional(z.array(word)),
-  storage_classes: z.optional(z.array(word)),
-  load_balancer_classes: z.optional(z.array(word)),
+  csi_drivers: z.optional(z.array(name)),
+  storage_classes: z.optional(z.array(name)),
+  load_balancer_classes: z.optional(z.array(name)),
   annotations: z.optional(z.array(annotationKey)),
-  images: z.optional(z.array(word)),
+  images: z.optional(z.array(name)),
   max_lifetime: z.optional(lifetime),
   default_lifetime: z.optional(z.nullable(lifetime)),
   max_grace_period: z.optional(lifetime),
   default_resources: z.optional(
     z.strictObject({ cpu: z.optional(quantity), memory: z.optional(quantity) }),
   ),
-  service_accounts: z.optional(z.array(word)),
-  token_audiences: z.optional(z.array(word)),
-  tolerations: z.optional(z.array(word)),
-  priority_classes: z.optional(z.array(word)),
-  runtime_classes: z.optional(z.array(word)),
+  service_accounts: z.optional(z.array(name)),
+  token_audiences: z.optional(z.array(name)),
+  tolerations: z.optional(z.array(name)),
+  priority_classes: z.optional(z.array(name)),
+  runtime_classes: z.optional(z.array(name)),
   supplemental_groups_policy: z.optional(z.enum(['Strict', 'Merge'])),
   stampers: z.optional(z.array(account)),
 });

@@ -99,7 +99,7 @@ async function chooseClusters(hook: Hook): Promise<ClusterChoice> {
   const skipped = clustersToSkip(backoff, names, hook.now());
   const due = hook.parts.bootstrap ? clustersDue(backoff, names, hook.now()) : [];
   if (due.length > 0)
-    await keep(hook, 'which clusters are asked', () =>
+    await keep(hook, 'which clusters this hook tries', () =>
       claimClusters(stateDir, backoff, due, hook.now()),
     );
   return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, backoff };

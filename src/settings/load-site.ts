@@ -131,7 +131,7 @@ function assertStateDir(path: string, uid: number): void {
   throw new BerthError(`${path} ${what}`, {
     code: 'state-dir-unsafe',
     exit: 'config',
-    hint: `Look at what it holds, then: rm -r ${path}. The next login makes it anew.`,
+    hint: `Check its contents, then run: rm -r ${path}. The next hook creates it again.`,
     fields: { file: path },
   });
 }

@@ -79,7 +79,7 @@ const failedKubeconfig = ({ exitCode, checks }: Report): ReturnType<typeof check
 };
 
 describe("OnDemand's config_file of a cluster", () => {
-  it('is where the credential goes, for each cluster its own, and nowhere else', async () => {
+  it('is the only file that gets the credential, a different one for each cluster', async () => {
     const user = await come('cf-two');
     const [mine, theirs] = [
       join(user.home, '.kube/prod'),
@@ -114,7 +114,7 @@ describe("OnDemand's config_file of a cluster", () => {
     expect((await portal.berth('plan', '--user', user.name)).exitCode).toBe(0);
   });
 
-  it('is not written again by the next login', async () => {
+  it('is not written again by the next hook', async () => {
     const user = await come('cf-same');
     const portal = await portalOf({ config_file: '~/prod.yml' }, {});
     const tokens = await portal.login(user.name);
@@ -126,7 +126,7 @@ describe("OnDemand's config_file of a cluster", () => {
     expect(next.stderr).not.toContain('kubeconfig written');
   });
 
-  it('outside of the home is an error of that cluster alone: login, plan and doctor say it', async () => {
+  it('outside of the home is an error of that cluster alone: the hook, plan and doctor report it', async () => {
     const user = await come('cf-out');
     const outside = join(user.home, '../of-all');
     const portal = await portalOf({ config_file: outside }, {});
@@ -163,7 +163,7 @@ describe("OnDemand's config_file of a cluster", () => {
     }
   });
 
-  it("is doctor's to try, as the user", async () => {
+  it('is checked by doctor as the user', async () => {
     const user = await come('cf-doc');
     const folder = join(user.home, 'ood');
     await mkdir(folder, { mode: 0o755 });

@@ -65,13 +65,13 @@ async function answer(uid: number, wrap: (argv: string[]) => string[]): Promise<
 }
 
 describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
-  it('is given to the user', async () => {
+  it('is given to its user', async () => {
     expect(await answer(victim, (argv) => host.as(victim, argv))).toMatchObject({
       token: `token-of-${victim}`,
     });
   });
 
-  it('is not given to another one, whatever that one’s sockets are called', async () => {
+  it('is not given to another user, whatever names that user gives to sockets', async () => {
     // In a tmpfs, as a user's /run/user and /dev/shm are: inodes are counted up, see the program.
     const own = '/run/attacker';
     await run(host.enter(['install', '-d', '-o', String(attacker), own]));
@@ -87,7 +87,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     expect(JSON.parse(said.answer)).toMatchObject({ token: `token-of-${attacker}` });
   });
 
-  it('is not given to one who connects to the user’s socket', async () => {
+  it('is not given to another user who connects to the socket', async () => {
     const foreign = () => answer(victim, (argv) => host.as(attacker, argv));
     expect(await foreign()).toBe('EACCES');
 
@@ -105,7 +105,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     }
   });
 
-  it('is not given to root either, nor to whom the kernel does not name', async () => {
+  it('is not given to root, nor to a client whose UID the kernel does not give', async () => {
     expect(await answer(victim, (argv) => host.enter(argv))).toMatchObject({
       error: { code: 'broker-socket-mismatch' },
     });
@@ -121,7 +121,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
   const counted = (property: string): Promise<string> =>
     host.systemctl('show', `--property=${property}`, `berth-broker@${attacker}.socket`);
 
-  it('has eight processes of root’s, and others are served', async () => {
+  it('starts at most eight brokers, and others are served', async () => {
     const flood = `for (let number = 0; number < 100; number += 1)
       require('node:net').connect(process.argv[1]).on('error', () => {});`;
     const argv = [process.execPath, '-e', flood, brokerSocket(attacker)];
@@ -146,7 +146,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     });
   });
 
-  it('notes its refusal of one who does not wait for it', async () => {
+  it('logs the refusal of a client that does not wait for the answer', async () => {
     const program = `const connection = require('node:net').connect(${JSON.stringify(brokerSocket(attacker))});
       connection.write('{"cluster":"nowhere"}\\n', () => connection.destroy());`;
     const [file = '', ...words] = host.as(attacker, [process.execPath, '-e', program]);
@@ -165,7 +165,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     expect(host.log.slice(before).trim().split('\n')).toHaveLength(1);
   });
 
-  it('and all users together have no more memory and tasks than the slice', async () => {
+  it('all users together use no more memory and tasks than the slice allows', async () => {
     const limits = ['MemoryMax', 'TasksMax'].map((name) => `--property=${name}`);
     const shown = await host.systemctl('show', ...limits, 'berth-broker.slice');
     expect(shown.split('\n').sort()).toEqual([`MemoryMax=${2 ** 30}`, 'TasksMax=1024']);
@@ -176,7 +176,7 @@ describe.skipIf(!BrokerHost.possible)('a UID that was given to another person', 
   const ask = () => answer(victim, (argv) => host.as(victim, argv));
   const kept = () => existsSync(storePath(stateDir, victim, 'test'));
 
-  it('is nobody’s in between, which looks like a directory service that is down', async () => {
+  it('has no account in between, as if the directory service were down', async () => {
     await host.rename({ [attacker]: 'bob' });
     expect(await ask()).toMatchObject({ error: { code: 'user-unknown', exit: 'temporary' } });
     expect(kept()).toBe(true);
@@ -184,7 +184,7 @@ describe.skipIf(!BrokerHost.possible)('a UID that was given to another person', 
     expect(await ask()).toMatchObject({ token: `token-of-${victim}` });
   });
 
-  it('has nothing of the former one’s, and nothing is kept of it', async () => {
+  it('gets no credential of the former user, and the stored ones are removed', async () => {
     await host.rename({ ...users, [victim]: 'carl' });
     expect(await ask()).toMatchObject({ error: { code: 'credential-missing' } });
     expect(kept()).toBe(false);

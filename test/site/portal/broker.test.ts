@@ -178,7 +178,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect([store.uid, store.mode & 0o777]).toEqual([0, 0o600]);
   });
 
-  it('has its tokens renewed by root, for twenty kubectl with one request', async () => {
+  it('has its token renewed by root, with one request for twenty kubectl', async () => {
     await login(ann());
     await expire(ann());
     provider.seen.length = 0;
@@ -189,7 +189,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect(provider.seen).toEqual(['POST /token']);
   });
 
-  it('has them renewed once, too, when all connections that a user may have ask for it', async () => {
+  it('has its token renewed once, too, if all permitted connections ask for it', async () => {
     await login(ann());
     await expire(ann());
     provider.seen.length = 0;
@@ -200,7 +200,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect(provider.seen).toEqual(['POST /token']);
   });
 
-  it('is served in the end, when more kubectl ask than may be connected at once', async () => {
+  it('is served in the end if more kubectl ask than may connect at once', async () => {
     await login(ann());
     await expire(ann());
     const homes = Array.from({ length: 20 }, (_, number) => join(ann().home, `home${number}`));
@@ -216,7 +216,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect(provider.seen).toEqual(['POST /token']);
   });
 
-  it('has them renewed again and again: each refresh token is used once', async () => {
+  it('has its token renewed repeatedly, and each refresh token is used once', async () => {
     await login(ann());
     for (let round = 0; round < 3; round += 1) {
       await expire(ann());
@@ -224,7 +224,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     }
   });
 
-  it('is asked by a user for that user only', async () => {
+  it('gives a user only that user’s token', async () => {
     await login(ann());
     await expire(ann());
     // Bob with a file that names Ann's socket.
@@ -276,13 +276,13 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect(await say(61_001, text)).toMatchObject({ error: { code } });
   });
 
-  it('does not wait for ever for one that says nothing', async () => {
+  it('does not wait for ever for a client that sends nothing', async () => {
     const began = performance.now();
     expect(await say(61_001, '{', false)).toMatchObject({ error: { code: 'broker-no-request' } });
     expect(performance.now() - began).toBeLessThan(9_000);
   }, 15_000);
 
-  it('says what is wrong with the site’s configuration, not that the broker is busy', async () => {
+  it('reports an error in the site’s configuration, not that the broker is busy', async () => {
     const file = join(folder, 'berth.yml');
     const text = await readFile(file, 'utf8');
     await writeFile(file, `${text}nonsense: true\n`);
@@ -293,7 +293,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     });
   });
 
-  it('says in one line that the session is over, and keeps its secrets', async () => {
+  it('reports the end of the session in one line, without secrets', async () => {
     await login(ann());
     await expire(ann());
     provider.intercept = () => ({

@@ -24,7 +24,7 @@ describe('berth.yml', () => {
   const exampleFile = new URL('../../../etc/berth/berth.yml.example', import.meta.url);
   const example = readFileSync(exampleFile, 'utf8');
 
-  it('accepts the example that is shipped, with every cluster in it', () => {
+  it('accepts the shipped example, with every cluster in it', () => {
     const options = read(example);
     expect([...options.clusters.keys()]).toEqual(['prod', 'research']);
     for (const cluster of options.clusters.values()) expect(cluster).not.toBeInstanceOf(BerthError);
@@ -45,7 +45,7 @@ describe('berth.yml', () => {
     expect(example).toMatch(new RegExp(`^ *(?:# |- )?${key}:`, 'm'));
   });
 
-  it('takes an empty mapping, and a file of comments only, as a file that sets nothing', () => {
+  it('accepts an empty mapping and a file with comments only', () => {
     expect(read('{}').clusters.size).toBe(0);
     expect(read('# nothing yet\n').clusters.size).toBe(0);
   });
@@ -123,7 +123,7 @@ describe('berth.yml', () => {
     expect(error.hint).toContain('berth.yml.example');
   });
 
-  it('says where each mistake is: of a value, of a key, and of what should be there', () => {
+  it('gives the position of each mistake: of a value, of a key, of a missing key', () => {
     const error = refusal(
       [
         '# comment',
@@ -152,17 +152,20 @@ describe('berth.yml', () => {
     expect(error.fields).toEqual({ file, line: 2, column: 11 });
   });
 
-  it('says where a mistake is that an alias leads to', () => {
+  it('gives the position of a mistake behind an alias', () => {
     const text = 'clusters:\n  a: &both\n    admin: {context: 1}\n  b: *both\n';
     for (const cluster of read(text).clusters.values())
       expect(cluster).toMatchObject({ fields: { line: 3, column: 22 } });
   });
 
-  it.each(['4', '0.5', '500m', '"8Gi"', '1e3', '100k', '"0"'])('takes the quantity %s', (text) => {
-    expect(() => read(`defaults: {resource_quota: {hard: {cpu: ${text}}}}`)).not.toThrow();
-  });
+  it.each(['4', '0.5', '500m', '"8Gi"', '1e3', '100k', '"0"'])(
+    'accepts the quantity %s',
+    (text) => {
+      expect(() => read(`defaults: {resource_quota: {hard: {cpu: ${text}}}}`)).not.toThrow();
+    },
+  );
 
-  it('keeps the fault of one cluster beside the others', () => {
+  it('keeps the error of one cluster beside the others', () => {
     const { clusters } = read('clusters: {prod: {alow_cidrs: []}, test: {subject_prefix: "x:"}}');
     expect(clusters.get('prod')).toMatchObject({
       code: 'berth-yml-invalid',
@@ -172,18 +175,18 @@ describe('berth.yml', () => {
     expect(clusters.get('test')).toEqual({ subject_prefix: 'x:' });
   });
 
-  it('names the line of broken YAML, and nothing of what stands there', () => {
+  it('gives the line of broken YAML without its text', () => {
     const error = refusal('deadline: 10s\nclient: "hunter2\n');
     expect(error).toMatchObject({ code: 'config-yaml-invalid', exitCode: 78, fields: { file } });
     expect(error.fields.line).toBeGreaterThan(1);
     expect(`${error.message}${error.hint}`).not.toContain('hunter2');
   });
 
-  it('refuses a key that is there twice', () => {
+  it('refuses a duplicate key', () => {
     expect(refusal('deadline: 1s\ndeadline: 2s').code).toBe('config-yaml-invalid');
   });
 
-  it('refuses a file that unfolds without end', () => {
+  it('refuses a file whose aliases expand without end', () => {
     const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
     for (let level = 1; level < 9; level += 1) {
       const alias = `*a${level - 1}`;

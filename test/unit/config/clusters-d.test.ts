@@ -8,7 +8,7 @@ const read = (text: string): ReturnType<typeof parseCluster> =>
 const job = (keys: string): string => `v2: {job: {adapter: kubernetes, ${keys}}}`;
 
 describe('a file of clusters.d', () => {
-  it('gives what OnDemand’s documentation shows', () => {
+  it('is read as OnDemand’s documentation describes', () => {
     const cluster = read(`---
 v2:
   metadata: { title: "My K8s Cluster" }
@@ -50,7 +50,7 @@ v2:
     });
   });
 
-  it('takes the adapter’s own defaults', () => {
+  it('has the adapter’s defaults', () => {
     expect(read(job(''))).toMatchObject({
       auth: 'managed',
       server: { endpoint: 'https://localhost:8080' },
@@ -99,17 +99,17 @@ v2:
     },
   );
 
-  it('reads odic as oidc, and says that OnDemand’s code does not', () => {
+  it('may spell oidc as odic, with a warning that OnDemand’s code does not accept it', () => {
     const cluster = read(job('auth: {type: odic}, server: {endpoint: "https://k"}'));
     expect(cluster?.auth).toBe('oidc');
     expect(cluster?.warnings).toMatchObject([{ code: 'cluster-auth-odic', file }]);
   });
 
-  it('knows gke with its key file', () => {
+  it('may use gke with a key file', () => {
     expect(read(job('auth: {type: gke, svc_acct_file: ~/.gke/key}'))?.auth).toBe('gke');
   });
 
-  it('reads YAML as Ruby does: 1.1, numbers become text, of equal keys the last counts', () => {
+  it('is read as by Ruby: YAML 1.1, numbers become strings, the last of equal keys counts', () => {
     expect(read(job('cluster: 7, cluster: 8'))?.kubeconfig.cluster).toBe('8');
   });
 

@@ -47,7 +47,7 @@ function only(input: Site): ClusterSettings {
 }
 
 describe('the settings of a site', () => {
-  it('refuse a cluster whose config_file leads out of the home, where Berth is to write it', () => {
+  it('refuse a cluster whose config_file leads out of the home, if Berth writes it', () => {
     const clusters = { prod: `${oidc}, config_file: ~/../x`, ours: `${oidc}, config_file: ~/x` };
     const { settings, broken } = site({ clusters });
     expect(broken).toMatchObject([{ cluster: 'prod', error: { code: 'cluster-value-invalid' } }]);
@@ -56,7 +56,7 @@ describe('the settings of a site', () => {
     expect(site({ clusters, berth }).broken).toEqual([]);
   });
 
-  it('of OSC’s hooks need nothing but OnDemand’s own files', () => {
+  it('of a site with OSC’s hooks need only OnDemand’s files', () => {
     expect(site({}).settings).toEqual({
       minimumUid: 1000,
       deadlineMs: 10_000,
@@ -92,14 +92,14 @@ describe('the settings of a site', () => {
     });
   });
 
-  it('are frozen all the way down', () => {
+  it('are frozen with everything in them', () => {
     const { settings } = site({});
     expect(Object.isFrozen(settings)).toBe(true);
     expect(Object.isFrozen(settings.clusters[0]?.credentials)).toBe(true);
     expect(Object.isFrozen(settings.clusters[0]?.allowedCidrs)).toBe(true);
   });
 
-  it('take a cluster’s entry before the defaults, those before hook.env, that before what is built in', () => {
+  it('prefer a cluster’s entry to the defaults, those to hook.env, that to the built-in defaults', () => {
     const hookEnv = `${hook}NETWORK_POLICY_ALLOW_CIDR=10.3.0.0/16\nUSE_JOB_POD_REAPER=true`;
     const cidrs = (berth: string): readonly string[] => only({ berth, hookEnv }).allowedCidrs;
     const defaults = 'defaults: {allow_cidrs: [10.2.0.0/16]}';
@@ -112,7 +112,7 @@ describe('the settings of a site', () => {
     expect(only({ hookEnv, berth: 'defaults: {job_pod_reaper: false}' }).jobPodReaper).toBe(false);
   });
 
-  it('take each key of credentials by itself', () => {
+  it('merge the keys of credentials one by one', () => {
     const berth =
       '{defaults: {credentials: {username_claim: sub}}, clusters: {prod: {credentials: {clock_skew: 5s}}}}';
     expect(only({ berth }).credentials).toMatchObject({
@@ -121,7 +121,7 @@ describe('the settings of a site', () => {
     });
   });
 
-  it('want an exchange and a secret for a refresh token that the exchange gives', () => {
+  it('need an exchange and a secret for own_refresh_token', () => {
     const of = (more: string): string =>
       `{defaults: {credentials: {own_refresh_token: true, ${more}}}}`;
     const open = hook.replace(/CLIENT_SECRET=.*/, '');
@@ -136,7 +136,7 @@ describe('the settings of a site', () => {
       expect(site(input).broken).toMatchObject([{ error: { code: 'credentials-contradictory' } }]);
   });
 
-  it('let null take away what hook.env or the defaults gave', () => {
+  it('let null remove a value of hook.env or the defaults', () => {
     const hookEnv = `${hook}IMAGE_PULL_SECRET=a\nREGISTRY_DOCKER_CONFIG_JSON=/a.json`;
     expect(only({ hookEnv }).pullSecret).toEqual({ name: 'a', dockerConfigFile: '/a.json' });
     expect(only({ hookEnv, berth: 'defaults: {pull_secret: null}' })).not.toHaveProperty(
@@ -144,7 +144,7 @@ describe('the settings of a site', () => {
     );
   });
 
-  it('take the cluster’s prefix before hook.env’s, and warn where OnDemand will see another', () => {
+  it('prefer the cluster’s prefix to hook.env’s, and warn if OnDemand uses another', () => {
     const hookEnv = `${hook}NAMESPACE_PREFIX=user-`;
     const same = { hookEnv, clusters: { prod: `namespace_prefix: user-, ${oidc}` } };
     expect(only(same).namespacePrefix).toBe('user-');
@@ -156,7 +156,7 @@ describe('the settings of a site', () => {
     expect(site({ hookEnv }).settings.warnings).toMatchObject([{ code: 'prefixes-differ' }]);
   });
 
-  it('do not take the kubeconfig’s prefix for the API server’s', () => {
+  it('do not use the kubeconfig’s prefix as the API server’s', () => {
     const cluster = only({
       hookEnv: `${hook}K8S_USERNAME_PREFIX=prod-`,
       berth: 'defaults: {subject_prefix: "oidc:"}',
@@ -164,7 +164,7 @@ describe('the settings of a site', () => {
     expect(cluster).toMatchObject({ usernamePrefix: 'prod-', subjectPrefix: 'oidc:' });
   });
 
-  it('ask for an exchange where the cluster wants another audience', () => {
+  it('exchange the token if the cluster needs another audience', () => {
     const exchanged = only({
       berth: 'defaults: {credentials: {audience: kubernetes}}',
     }).credentials;
@@ -175,7 +175,7 @@ describe('the settings of a site', () => {
     expect(mapped.credentials).toMatchObject({ exchange: false, token: 'id' });
   });
 
-  it('never send hook.env’s secret for another client', () => {
+  it('never use hook.env’s secret for another client', () => {
     expect(
       only({ berth: 'defaults: {credentials: {client_id: other}}' }).credentials,
     ).not.toHaveProperty('clientSecret');
@@ -185,7 +185,7 @@ describe('the settings of a site', () => {
     });
   });
 
-  it.each(['managed', 'gke'])('leave kubeconfigs to others where auth is %s', (auth) => {
+  it.each(['managed', 'gke'])('write no credentials if auth is %s', (auth) => {
     expect(only({ clusters: { prod: `auth: {type: ${auth}}` } }).credentials).toEqual({
       mode: 'none',
     });
@@ -209,7 +209,7 @@ describe('the settings of a site', () => {
     );
   });
 
-  it('know Cluster API’s secret, service accounts and OSC’s own way', () => {
+  it('support Cluster API’s Secret, ServiceAccounts and the legacy mode', () => {
     const berth = `
 defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: prod}}, credentials: {mode: service-account, lifetime: 1h}}
 `;
@@ -227,7 +227,7 @@ defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: p
     });
   });
 
-  it('lose one faulty cluster only', () => {
+  it('lack only the cluster with an error', () => {
     const { settings, broken } = site({
       hookEnv: 'CLIENT_ID=portal',
       berth: '{clusters: {typo: {alow_cidrs: []}, managd: {}}}',
@@ -242,7 +242,7 @@ defaults: {admin: {cluster_api: {kubeconfig: /m, namespace: clusters, cluster: p
     expect(broken[2]?.error.message).toContain('did you mean managed?');
   });
 
-  it('say so where there is no Kubernetes cluster', () => {
+  it('have a warning if there is no Kubernetes cluster', () => {
     expect(site({ clusters: {} }).settings.warnings).toMatchObject([
       { code: 'no-kubernetes-cluster' },
     ]);

@@ -20,7 +20,7 @@ const shipped = readdirSync(new URL('profiles', etc)).map((name) => ({
 }));
 
 describe('ssh.yml', () => {
-  it('may set nothing: nobody gets a session but by --profile', () => {
+  it('may set nothing: then only --profile gives a session', () => {
     expect(read('# nothing yet\n')).toEqual({
       rules: [],
       otherwise: 'refuse',
@@ -38,7 +38,7 @@ describe('ssh.yml', () => {
     });
   });
 
-  it('has rules in their order, and what a rule does not name is not there', () => {
+  it('has rules in order, each with only the keys that it sets', () => {
     const { rules } = read(
       'rules: [{profile: a, users: [u]}, {profile: b, groups: [domain users], ports: [22]}]',
     );
@@ -49,7 +49,7 @@ describe('ssh.yml', () => {
     expect(Object.isFrozen(rules[0])).toBe(true);
   });
 
-  it('takes the kernel’s own overlay for an answer', () => {
+  it('accepts null for the kernel’s overlayfs', () => {
     expect(read('podman: {mount_program: null}').podman).not.toHaveProperty('mountProgram');
   });
 
@@ -85,7 +85,7 @@ describe('ssh.yml', () => {
 describe('ssh.yml and the profiles together', () => {
   const options = read('{storage: /srv/berth, rules: [{profile: login}, {profile: logni}]}');
 
-  it('find the profile that mounts the storage, and the one that nobody wrote', () => {
+  it('report a profile that mounts the storage, and one that does not exist', () => {
     const settings = sshSettings(
       options,
       new Map<string, Profile | BrokenProfile>([
@@ -117,7 +117,7 @@ describe('ssh.yml and the profiles together', () => {
   });
 });
 
-describe('the examples that are shipped', () => {
+describe('the shipped examples', () => {
   const example = readFileSync(new URL('ssh.yml.example', etc), 'utf8');
 
   it.each(shipped)('$name is a profile', ({ name, text }) => {
@@ -125,7 +125,7 @@ describe('the examples that are shipped', () => {
     expect(parseProfile(parseYaml(text, path, 'core'), name, path).name).toBe(name);
   });
 
-  it('work together: ssh.yml names no profile that is not there', () => {
+  it('are consistent: each profile that ssh.yml names exists', () => {
     const profiles = shipped.map(({ name, text }) => {
       return [name, parseProfile(parseYaml(text, name, 'core'), name, name)] as const;
     });
@@ -133,7 +133,7 @@ describe('the examples that are shipped', () => {
     expect([...broken.keys()]).toEqual([]);
   });
 
-  it('have each key of a profile somewhere', () => {
+  it('show every key of a profile', () => {
     const shown = new Set(
       shipped.flatMap(({ name, text }) => paths(parseYaml(text, name, 'core'))),
     );
@@ -158,7 +158,7 @@ describe('the examples that are shipped', () => {
     expect(example).toMatch(new RegExp(`^ *(?:- )?${key}:`, 'm'));
   });
 
-  it('say what is built in, where they do not call it an example', () => {
+  it('show the defaults, except for keys marked as examples', () => {
     const { rules, hostShellGroups, registryAuth, ...rest } = read(example);
     expect(rules).not.toEqual([]);
     expect(hostShellGroups).toEqual(['wheel']);

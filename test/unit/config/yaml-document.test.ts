@@ -3,7 +3,7 @@ import { parseYaml } from '../../../src/config/yaml-document.ts';
 
 const file = '/etc/berth/berth.yml';
 
-describe('a YAML file of ours that cannot be read', () => {
+describe('an invalid YAML file of Berth’s', () => {
   it.each([
     ['defaults:\n  subject_prefix: oidc:\n', '2:19', 'a value with a colon must be in quotes'],
     ['a: {subject_prefix: oidc:}\n', '1:21', 'a value with a colon must be in quotes'],
@@ -28,7 +28,7 @@ describe('a YAML file of ours that cannot be read', () => {
     );
   });
 
-  it('says how a prefix with a colon is written', () => {
+  it('gets a hint to quote a prefix with a colon', () => {
     expect(() => parseYaml('subject_prefix: oidc:', file, 'core')).toThrow(
       expect.objectContaining({ hint: expect.stringContaining("'oidc:'") as string }) as Error,
     );
@@ -41,7 +41,7 @@ describe('a YAML file of ours that cannot be read', () => {
     },
   );
 
-  it('may begin with a marker, and end with one', () => {
+  it('may begin and end with a document marker', () => {
     expect(parseYaml('---\na: 1\n...\n', file, 'core')).toEqual({ a: 1 });
   });
 });

@@ -4,7 +4,7 @@ import { brokerCaller } from '../../../src/portal/broker-caller.ts';
 const by = (socket: string) => () => Promise.resolve(socket);
 const own = by('berth-broker@1000.socket');
 
-describe('the instance by which systemd names a connection', () => {
+describe('the instance name that systemd gives to a connection', () => {
   it.each([
     ['systemd 239 and 252', '0-4711-1000'],
     ['the millionth connection', '1000000-4711-1000'],
@@ -46,7 +46,7 @@ describe('the instance by which systemd names a connection', () => {
     });
   });
 
-  it('is asked for by the name that systemd gave to the service', async () => {
+  it('is the name under which systemd is asked for the socket', async () => {
     const asked: string[] = [];
     await brokerCaller('0-4711-1000', (unit) => {
       asked.push(unit);

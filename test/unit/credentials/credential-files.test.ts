@@ -16,14 +16,14 @@ const fill = async (count: number, name: (number: number) => string): Promise<vo
     await writeFile(join(folder, name(number)), '{}');
 };
 
-it('a user’s other clusters are the files beside the one of this cluster', async () => {
+it('the credentials for other clusters are the files beside this one', async () => {
   await fill(3, (number) => `cluster${number}.json`);
   await fill(2, (number) => `cluster${number}.json.lock`);
   const found = await siblings(join(folder, 'cluster0.json'));
   expect(found.sort()).toEqual([1, 2].map((number) => join(folder, `cluster${number}.json`)));
 });
 
-it('are none where there is no folder, or something else in its place', async () => {
+it('there are none if the directory is missing or not a directory', async () => {
   expect(await siblings(join(folder, 'none', 'a.json'))).toEqual([]);
   await writeFile(join(folder, 'file'), '');
   expect(await siblings(join(folder, 'file', 'a.json'))).toEqual([]);
@@ -31,12 +31,12 @@ it('are none where there is no folder, or something else in its place', async ()
   expect(await siblings(join(folder, 'loop', 'a.json'))).toEqual([]);
 });
 
-it('are not read beyond 64, however many a user makes', async () => {
+it('at most 64 are read', async () => {
   await fill(300, (number) => `cluster${number}.json`);
   expect(await credentialFiles(folder)).toHaveLength(64);
 });
 
-it('are looked for among the first 1,024 entries of the folder', async () => {
+it('only the first 1,024 entries of the directory are searched', async () => {
   await fill(1_000, (number) => `junk${number}`);
   await fill(1, (number) => `cluster${number}.json`);
   expect(await credentialFiles(folder)).toHaveLength(1);

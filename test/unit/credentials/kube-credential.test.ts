@@ -117,8 +117,8 @@ const stored = async (): Promise<CredentialCache> =>
 
 const down = () => ({ status: 503, type: 'text/plain', body: 'no' });
 
-describe('kubectl asks for a credential', () => {
-  it('and has the token, to be asked for again shortly before it ends', async () => {
+describe('kube-credential, run by kubectl', () => {
+  it('returns the token, with an expiry shortly before the token’s own', async () => {
     const { expiry } = await given();
     expect(answer(await run())).toEqual({
       token: 'a.b.c',
@@ -127,7 +127,7 @@ describe('kubectl asks for a credential', () => {
     expect(provider.seen).toEqual([]);
   });
 
-  it('and has the one of the cluster it talks to, however its address is written', async () => {
+  it('returns the token of the right cluster, in whatever notation its URL is', async () => {
     await given({ token: 'one' });
     await given({ token: 'two', cluster: 'other' }, 'https://other.example.org');
     const ask = async (of: string) => answer(await run([], execInfo({ cluster: { server: of } })));
@@ -189,7 +189,7 @@ describe('kubectl asks for a credential', () => {
     expect(stderr.match(/\n/g)).toHaveLength(1);
   });
 
-  it('and nobody else does: a call by hand says so, control characters stay harmless', async () => {
+  it('refuses a call by hand, and escapes control characters', async () => {
     expect(await run([], null)).toMatchObject({ status: 64 });
     expect(await run([], '{')).toMatchObject({ status: 64 });
     expect(await run(['--verbose'])).toMatchObject({ status: 64 });
@@ -198,8 +198,8 @@ describe('kubectl asks for a credential', () => {
   });
 });
 
-describe('when the token has come to its end', () => {
-  it('a new one is there, and the refresh token for the next time, before kubectl sees it', async () => {
+describe('after the token has expired', () => {
+  it('stores the new token and the next refresh token before it answers', async () => {
     const refreshToken = await givenExpired();
     const { token, expirationTimestamp } = answer(await run());
     expect(token.split('.')).toHaveLength(3);
@@ -212,7 +212,7 @@ describe('when the token has come to its end', () => {
     expect(await readdir(dirname(cacheFile()))).toHaveLength(1);
   });
 
-  it('twenty at once make one request, and all have it (single-use refresh tokens)', async () => {
+  it('makes one request for twenty processes at once (single-use refresh tokens)', async () => {
     for (let round = 0; round < times(1, 3); round += 1) {
       await givenExpired();
       provider.seen.length = 0;
@@ -223,20 +223,20 @@ describe('when the token has come to its end', () => {
     }
   });
 
-  it('the new one is used though the provider has rotated its key', async () => {
+  it('uses the new token although the provider has rotated its key', async () => {
     await givenExpired();
     answer(await run());
     await provider.rotateKey('other').then(async () => answer(await run()));
   });
 
-  it('and the provider is down, its last seconds are used', async () => {
+  it('uses the old token’s last seconds if the provider is down', async () => {
     await givenExpired({ expiry: now() + 8 });
     provider.intercept = down;
     const { token, expirationTimestamp } = answer(await run());
     expect([token, Date.parse(expirationTimestamp) > Date.now()]).toEqual(['a.b.c', true]);
   });
 
-  it('and the provider is down, it says so; twenty at once ask it once', async () => {
+  it('reports that the provider is down; twenty processes at once ask it once', async () => {
     await givenExpired();
     provider.intercept = down;
     const results = await Promise.all(Array.from({ length: 20 }, () => run()));
@@ -249,7 +249,7 @@ describe('when the token has come to its end', () => {
     answer(await run());
   });
 
-  it('and the session is over, it says to log in again, and not whose tokens these were', async () => {
+  it('tells the user to log in again if the session has ended, without the user’s name', async () => {
     const refreshToken = await givenExpired();
     provider.intercept = () => ({
       status: 400,
@@ -266,7 +266,7 @@ describe('when the token has come to its end', () => {
     expect(stderr).toMatch(/^[\x20-\x7e’]+\n$/);
   });
 
-  it('and one was killed while it renewed, the next one takes over', async () => {
+  it('takes over from a process that was killed while it renewed', async () => {
     await givenExpired();
     provider.intercept = () => 'hang';
     const victim = spawn(plugin, [], { env: environment(execInfo()), stdio: 'ignore' });
@@ -278,7 +278,7 @@ describe('when the token has come to its end', () => {
     expect(provider.seen).toEqual(['POST /token', 'POST /token']);
   });
 
-  it('and many are killed at random moments, it heals', async () => {
+  it('still works after many processes were killed at random moments', async () => {
     let lost = 0;
     for (let round = 0; round < times(5, 50); round += 1) {
       await givenExpired();
@@ -295,7 +295,7 @@ describe('when the token has come to its end', () => {
     expect(lost).toBeLessThan(times(4, 18));
   });
 
-  it('and a lock of another machine is left behind, it is waited for, not broken', async () => {
+  it('waits for the lock of another host instead of breaking it', async () => {
     await givenExpired({ expiry: now() - 1 });
     const owner = {
       host: `not-${hostname()}`,

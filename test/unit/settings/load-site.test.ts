@@ -44,7 +44,7 @@ const load = (options: LoadOptions = { cache: 'off' }): Promise<LoadedSettings> 
 const names = ({ settings }: LoadedSettings): string[] => settings.clusters.map(({ name }) => name);
 
 describe('the configuration of a site', () => {
-  it('says at which line and column a mistake is, of the site and of one cluster', async () => {
+  it('gives line and column of a mistake, of the site and of one cluster', async () => {
     put('berth.yml', `state_dir: ${at('state')}\ndeadline: 30\n`);
     await expect(load()).rejects.toThrow(
       `${at('berth.yml')}:2:11: deadline must be a time such as`,
@@ -67,7 +67,7 @@ describe('the configuration of a site', () => {
     expect(loaded).toMatchObject({ broken: [], settings: { warnings: [] } });
   });
 
-  it('costs a broken cluster only itself', async () => {
+  it('lacks only the cluster with an error', async () => {
     put('clusters.d/broken.yml', 'v2: {job: [\n');
     put('clusters.d/empty.yml', '');
     put('clusters.d/open.yaml', cluster('managed'));
@@ -88,7 +88,7 @@ describe('the configuration of a site', () => {
     ]);
   });
 
-  it('has each cluster once', async () => {
+  it('has an error for a cluster with two files', async () => {
     put('clusters.d/prod.yaml', cluster('managed'));
     const loaded = await load();
     expect(names(loaded)).toEqual(['prod']);
@@ -106,12 +106,12 @@ describe('the configuration of a site', () => {
     await expect(load()).rejects.toMatchObject({ code, exitCode: 78, fields: { file: at(name) } });
   });
 
-  it('is refused as a whole with a hook.env that everybody can write', async () => {
+  it('is refused if everybody can write hook.env', async () => {
     chmodSync(at('hook.env'), 0o666);
     await expect(load()).rejects.toMatchObject({ code: 'config-writable-by-others', exitCode: 78 });
   });
 
-  it('may say that there is no hook.env', async () => {
+  it('may disable hook.env', async () => {
     put('berth.yml', 'hook_env: null\n');
     put('clusters.d/prod.yml', cluster('managed'));
     const loaded = await loadSettings(
@@ -121,7 +121,7 @@ describe('the configuration of a site', () => {
     expect(names(loaded)).toEqual(['prod']);
   });
 
-  it('warns of a secret that everybody can read', async () => {
+  it('warns of a world-readable secret', async () => {
     chmodSync(at('hook.env'), 0o644);
     expect((await load()).settings.warnings).toMatchObject([
       { code: 'config-secret-readable-by-all', file: at('hook.env') },
@@ -141,12 +141,12 @@ describe('the configuration of a site', () => {
   });
 });
 
-describe('settings kept for the next login', () => {
+describe('the cache of the site’s settings', () => {
   /** Files that changed a moment ago are not trusted to stay as they are: the clock is ahead of theirs. */
   const cached: LoadOptions = { build: 'one', now: () => Date.now() + 2100 };
   const cacheFile = (): string => at('state/settings.json');
 
-  it('are the same, are root’s alone, and are gone with any change', async () => {
+  it('has mode 0600, gives the same settings, and is not used after any change', async () => {
     put('clusters.d/broken.yml', 'v2: {job: [\n');
     const first = await load(cached);
     expect(statSync(cacheFile()).mode & 0o777).toBe(0o600);
@@ -174,7 +174,7 @@ describe('settings kept for the next login', () => {
     await expect(load(cached)).rejects.toMatchObject({ code: 'config-writable-by-others' });
   });
 
-  it('are not taken from another build, and not from a file that others could have written', async () => {
+  it('is not used if another build wrote it, or others could have written it', async () => {
     await load(cached);
     const planted = readFileSync(cacheFile(), 'utf8').replaceAll('"portal"', '"attacker"');
     const client = async (options: LoadOptions): Promise<unknown> =>
@@ -199,14 +199,14 @@ describe('settings kept for the next login', () => {
     expect(await client(cached), 'half a file is none').toMatchObject({ clientId: 'portal' });
   });
 
-  it('leave no trace in a dry run, nor where the files changed this very moment', async () => {
+  it('is not written in a dry run, nor if a file has just changed', async () => {
     await load({ build: 'one' });
     expect(existsSync(cacheFile())).toBe(false);
     await load({ ...cached, cache: 'read' });
     expect(existsSync(cacheFile())).toBe(false);
   });
 
-  it('are not kept with a fault of a folder, which is mended without a change of the file', async () => {
+  it('is not written with an error of a directory, because its correction does not change the file', async () => {
     mkdirSync(at('secrets'));
     put('secrets/client', 'from-file\n');
     put(
@@ -225,7 +225,7 @@ describe('settings kept for the next login', () => {
     expect(await secret()).toBe('from-file');
   });
 
-  it('cost no login where they cannot be kept', async () => {
+  it('is optional: a warning if it cannot be written', async () => {
     put('state', 'a file in the place of the folder');
     const loaded = await load(cached);
     expect(names(loaded)).toEqual(['prod']);

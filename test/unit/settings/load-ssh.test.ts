@@ -61,7 +61,7 @@ const image = async (build?: string): Promise<string | undefined> =>
 
 // Whatever counts must be root's.
 describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
-  it('say at which line and column of which file a mistake is', async () => {
+  it('give file, line and column of a mistake', async () => {
     const { broken } = await loadSshSettings(files());
     const where = `${at('profiles/gpu.yml')}:1:1: `;
     expect(broken.get('gpu')?.error.message).toContain(`${where}imag is unknown`);
@@ -79,7 +79,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     }
   });
 
-  it('are the rules, and the profiles of the folder; a broken one costs only itself', async () => {
+  it('are the rules and the profiles of the directory, without the broken ones', async () => {
     put('profiles/broken.yml', 'image: [\n');
     put('profiles/Bad Name.yml', 'image: a\n');
     put('profiles/other.yaml', 'image: a\n');
@@ -122,7 +122,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     ['the folder', (): void => chmodSync(at('profiles'), 0o777), 'config-writable-by-others'],
     ['the folder', (): void => chownSync(at('profiles'), nobody, 0), 'config-not-owned-by-root'],
     ['the folder', (): void => rmSync(at('profiles'), { recursive: true }), 'config-missing'],
-  ])('are none at all when %s is at fault: %#', async (_what, damage, code) => {
+  ])('are refused if %s is at fault: %#', async (_what, damage, code) => {
     await compile();
     damage();
     await expect(loadSshSettings(files())).rejects.toMatchObject({ code, exit: 'config' });
@@ -130,8 +130,8 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
   });
 });
 
-describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
-  it('says the same as the YAML, errors and all', async () => {
+describe.skipIf(process.geteuid?.() !== 0)('the cache of the SSH settings', () => {
+  it('gives the same settings as the YAML, with the same errors', async () => {
     const read = await loadSshSettings(files());
     expect(await compile()).toBe('written');
     const compiled = await loadSshSettings(files());
@@ -142,7 +142,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(Object.isFrozen(compiled.rules[0])).toBe(true);
   });
 
-  it('is readable for everybody and writable for nobody else, whatever PAM’s umask is', async () => {
+  it('has mode 0644, whatever PAM’s umask is', async () => {
     const before = process.umask(0o077);
     try {
       await compile();
@@ -153,7 +153,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(statSync(at('cache/ssh.json')).mode & 0o777).toBe(0o644);
   });
 
-  it('is read instead of the YAML, and written again only when it is not current', async () => {
+  it('is read instead of the YAML, and written again only if it is not current', async () => {
     await compile();
     markCache();
     expect(await image()).toBe('from/cache:1');
@@ -178,7 +178,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(cacheText()).not.toContain('from/cache:1');
   });
 
-  it('does not count when a file that was refused was mended', async () => {
+  it('is not used after a refused file has been corrected', async () => {
     chmodSync(at('profiles/gpu.yml'), 0o666);
     await compile();
     chmodSync(at('profiles/gpu.yml'), 0o644);
@@ -203,7 +203,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(statSync(at('cache/ssh.json')).mode & 0o777).toBe(0o644);
   });
 
-  it('does not count for another build, nor for another ssh.yml', async () => {
+  it('is not used for another build, nor for another ssh.yml', async () => {
     await compile();
     markCache();
     expect(await image('b2')).toBe('hpc/login:9');
@@ -212,14 +212,14 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(other.profiles.get('login')?.image).toBe('hpc/login:9');
   });
 
-  it('is not written while a file may change again within its clock’s tick', async () => {
+  it('is not written while a file may change without a new timestamp', async () => {
     const soon = await compileSshSettings(files(), Date.now());
     expect(soon.state).toBe('unsettled');
     expect(soon.settings.profiles.get('login')?.image).toBe('hpc/login:9');
     expect(existsSync(at('cache'))).toBe(false);
   });
 
-  it('is not made by the sources, which have no build', async () => {
+  it('is not written without a build', async () => {
     const { state } = await compileSshSettings(
       { configFile: at('ssh.yml'), cacheFile: at('cache/ssh.json') },
       later(),
@@ -228,7 +228,7 @@ describe.skipIf(process.geteuid?.() !== 0)('what root compiled', () => {
     expect(existsSync(at('cache'))).toBe(false);
   });
 
-  it('has a file of its own for each ssh.yml', () => {
+  it('is a different file for each ssh.yml', () => {
     expect(sshCacheFile('/etc/berth/ssh.yml')).toBe('/var/cache/berth/ssh.json');
     expect(sshCacheFile('/etc/berth/b.yml')).toBe(
       '/var/cache/berth/ssh%2Fetc%2Fberth%2Fb.yml.json',

@@ -41,7 +41,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
   const beside = async (): Promise<string[]> =>
     (await readdir(join(home.user.home, '.kube'))).filter((name) => name !== 'config');
 
-  it('is made on the first login, for its user alone', async () => {
+  it('is created by the first hook, readable by its user only', async () => {
     expect(await update()).toMatchObject({ changed: true });
     const [file, folder] = [await stat(home.config), await stat(join(home.config, '..'))];
     expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([64_501, 64_501, 0o600]);
@@ -50,7 +50,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     expect(await beside()).toEqual([]);
   });
 
-  it('is not touched by the next login, nor locked', async () => {
+  it('is neither changed nor locked by the next hook', async () => {
     const first = await update();
     const before = await stat(home.config, { bigint: true });
     await writeFile(`${home.config}.lock`, '');
@@ -62,7 +62,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     });
   });
 
-  it('is not even parsed while it and our wishes are what they were', async () => {
+  it('is not parsed while file and wanted entries are unchanged', async () => {
     await home.put('users: [');
     const digest = kubeconfigDigest(await readFile(home.config), wanted);
     expect(await update(digest)).toEqual({ changed: false, digest });
@@ -71,7 +71,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     ).rejects.toMatchObject({ code: 'kubeconfig-invalid' });
   });
 
-  it('is mended when the user changed our entry, whatever was known', async () => {
+  it('is corrected if the user has changed our entry', async () => {
     const { digest } = await update();
     const text = await readFile(home.config, 'utf8');
     await home.put(text.replace('user-ann', 'user-bob'));
@@ -79,20 +79,20 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     expect(await readFile(home.config, 'utf8')).toBe(text);
   });
 
-  it('is never readable for more than its user once credentials are in it', async () => {
+  it('is readable by its user only once it contains credentials', async () => {
     await home.put(mine, 0o644);
     await update();
     expect((await stat(home.config)).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps its mode where only cluster and context are set', async () => {
+  it('keeps its mode if only cluster and context are set', async () => {
     await home.put(mine, 0o640);
     const [{ cluster } = {}] = wanted;
     await updateKubeconfig(home.user, cluster === undefined ? [] : [{ cluster }], options());
     expect((await stat(home.config)).mode & 0o777).toBe(0o640);
   });
 
-  it('stays a symlink into the user’s dotfiles; what it leads to is replaced', async () => {
+  it('remains a symlink into the user’s dotfiles; its target is replaced', async () => {
     const target = await home.put(mine, 0o600, 'dotfiles-config');
     await symlink('../dotfiles-config', home.config);
     await update();
@@ -100,7 +100,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     expect(await readFile(target, 'utf8')).toContain(mine);
   });
 
-  it('is planned without a trace, and then written as planned', async () => {
+  it('is planned without any change, and then written as planned', async () => {
     await home.put(mine, 0o644);
     const before = await stat(home.config, { bigint: true });
     const plan = await planKubeconfig(home.user, wanted);
@@ -112,12 +112,12 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     expect(await planKubeconfig(home.user, wanted)).toMatchObject({ changed: false });
   });
 
-  it('is planned on a first login without a folder being made', async () => {
+  it('is planned for a first hook without creating a directory', async () => {
     expect(await planKubeconfig(home.user, wanted)).toMatchObject({ text: '', changed: true });
     expect(await readdir(home.user.home)).toEqual([]);
   });
 
-  it('loses what killed writers left beside it, and nothing else', async () => {
+  it('removes what killed writers left beside it, and nothing else', async () => {
     await home.put(mine);
     const old = await home.put('', 0o600, '.kube/.config.berth-0123456789abcdef');
     await utimes(old, 1, 1);
@@ -131,7 +131,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     ]);
   });
 
-  describe('is refused, by the real run and the dry run alike, and left as it was', () => {
+  describe('is refused by hook and dry run, and remains unchanged', () => {
     const refuses = async (code: string): Promise<void> => {
       for (const run of [update, () => planKubeconfig(home.user, wanted)]) {
         await expect(run()).rejects.toMatchObject({ code });
@@ -146,14 +146,14 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       expect(await readFile(other, 'utf8')).toBe(mine);
     });
 
-    it('a symlink to what only root may read', async () => {
+    it('a symlink to a file that only root may read', async () => {
       await home.put('');
       await rm(home.config);
       await symlink('/etc/shadow', home.config);
       await refuses('kubeconfig-not-own-file');
     });
 
-    it('a symlink behind a folder that is closed for the user', async () => {
+    it('a symlink below a directory that the user may not enter', async () => {
       const parent = join(home.user.home, 'closed');
       await mkdir(parent, { mode: 0o700 });
       await writeFile(join(parent, 'config'), mine);
@@ -203,7 +203,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       await refuses('kubeconfig-unreadable');
     });
 
-    it('broken YAML, and bytes that are no UTF-8', async () => {
+    it('broken YAML, and bytes that are not UTF-8', async () => {
       await home.put('users: [');
       await refuses('kubeconfig-invalid');
       await writeFile(home.config, Buffer.from([0x6b, 0x3a, 0x20, 0xff, 0x0a]));
@@ -230,14 +230,14 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
     });
   });
 
-  it('stays as it was where its folder is read-only', async () => {
+  it('remains unchanged if its directory is read-only', async () => {
     await home.put(mine);
     await chmod(join(home.config, '..'), 0o500);
     await expect(update()).rejects.toMatchObject({ code: 'write-not-permitted', exitCode: 77 });
     expect(await readFile(home.config, 'utf8')).toBe(mine);
   });
 
-  describe('on a small disk of its own', () => {
+  describe('on a small file system', () => {
     const mount = (...mountOptions: string[]): void => {
       execFileSync('mount', [
         '-t',
@@ -252,7 +252,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       execFileSync('umount', [home.user.home]);
     });
 
-    it('stays as it was when the disk is full, and is written when there is room again', async () => {
+    it('remains unchanged if the disk is full, and is written when there is space again', async () => {
       mount('size=16k', 'uid=64501', 'gid=64501', 'mode=0700');
       await home.put(mine);
       const filler = await home.put('', 0o600, 'filler');
@@ -264,7 +264,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       expect(await update()).toMatchObject({ changed: true });
     });
 
-    it('stays as it was when no inode is left', async () => {
+    it('remains unchanged if no inode is left', async () => {
       mount('nr_inodes=5', 'uid=64501', 'gid=64501', 'mode=0700');
       await home.put(mine);
       for (let index = 0; index < 9; index++) {
@@ -274,7 +274,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       expect(await beside()).toEqual([]);
     });
 
-    it('says so when it is mounted read-only', async () => {
+    it('is reported if it is mounted read-only', async () => {
       mount('uid=64501', 'gid=64501', 'mode=0700');
       await expect(update()).resolves.toMatchObject({ changed: true });
       await home.put(mine);

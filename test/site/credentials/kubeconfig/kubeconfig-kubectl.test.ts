@@ -58,7 +58,7 @@ describe.runIf(process.getuid?.() === 0)(
       return JSON.parse(stdout) as View;
     };
 
-    it('is one that kubectl reads as we mean it', async () => {
+    it('is read by kubectl as intended', async () => {
       await updateKubeconfig(home.user, wanted, options());
       expect(await view()).toMatchObject({
         'current-context': 'ondemand',
@@ -68,7 +68,7 @@ describe.runIf(process.getuid?.() === 0)(
       });
     });
 
-    it('has what the dashboard of OnDemand would have written', async () => {
+    it('contains what OnDemand’s dashboard would write', async () => {
       const old = `clusters:\n- name: ondemand\n  cluster: {server: "https://old", tls-server-name: x, insecure-skip-tls-verify: true, proxy-url: "http://p"}\n`;
       await home.put(old);
       await kubectl(
@@ -89,14 +89,14 @@ describe.runIf(process.getuid?.() === 0)(
       });
     });
 
-    it('has nothing to be mended after kubectl rewrote it', async () => {
+    it('needs no correction after kubectl has rewritten it', async () => {
       await updateKubeconfig(home.user, wanted, options());
       await kubectl('set-context', 'mine', '--cluster=ondemand', '--user=oidc-ann');
       expect(await readFile(home.config, 'utf8')).toContain('args: null');
       expect(await planKubeconfig(home.user, wanted)).toMatchObject({ changed: false });
     });
 
-    it('shows kubectl everything else unchanged, in files of all styles', async () => {
+    it('shows kubectl all other entries unchanged, in files of all styles', async () => {
       let compared = 0;
       for (let seed = 5_000; seed < 5_000 + times(12, 60); seed++) {
         const { text } = randomKubeconfig(seed);

@@ -31,7 +31,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
     await chown(lock, home.user.uid, home.user.gid);
   };
 
-  it('is waited for while a kubectl holds it, and what that wrote is kept', async () => {
+  it('is awaited while a kubectl holds it, and what that kubectl wrote is kept', async () => {
     await kubectlLocks();
     const update = updateKubeconfig(home.user, wanted, options());
     await sleep(150);
@@ -43,7 +43,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
     expect(await readdir(join(home.config, '..'))).toEqual(['config']);
   });
 
-  it('is not waited for longer than the deadline', async () => {
+  it('is not awaited longer than the deadline', async () => {
     await kubectlLocks();
     const started = performance.now();
     await expect(updateKubeconfig(home.user, wanted, options(200))).rejects.toMatchObject({
@@ -65,7 +65,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
     expect(await readdir(join(home.config, '..'))).toEqual(['config']);
   });
 
-  it('is not taken because of a clock of ours that is ahead', async () => {
+  it('is not taken because this host’s clock is ahead', async () => {
     await kubectlLocks();
     const now = Date.now;
     Date.now = () => now() + 3_600_000;
@@ -79,14 +79,14 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
     expect((await lstat(lock)).isFile()).toBe(true);
   });
 
-  it('is waited for when another host of the same home holds it', async () => {
+  it('is awaited if another host with the same home holds it', async () => {
     await symlink('berth:another-boot:1:99999999:abc', lock);
     await expect(updateKubeconfig(home.user, wanted, options(200))).rejects.toMatchObject({
       code: 'kubeconfig-locked',
     });
   });
 
-  it('is taken by one only of many that find it dead', async () => {
+  it('is taken by only one of many that find its owner dead', async () => {
     await kubectlLocks();
     await utimes(lock, minutesAgo(2), minutesAgo(2));
     const writers = Array.from({ length: 8 }, (_, index) => startWriter(home, 3, `c${index}`));

@@ -63,13 +63,13 @@ describe('the legacy mode', () => {
     expect((await kubectl.kubeconfig()).users).toEqual(theirs);
   });
 
-  it('warns at each login', () => {
+  it('warns in each hook', () => {
     expect(logLines(stderr)).toContainEqual(
       expect.objectContaining({ level: 'warning', code: 'credentials-legacy', cluster: 'prod' }),
     );
   });
 
-  it('keeps the file to the user, and secrets off every command line', async () => {
+  it('makes the file readable by its user only, and puts no secret on a command line', async () => {
     expect(await modeAndOwner(kubectl.kubeconfigFile)).toBe(`0600 ${leo.uid}`);
     const programs = await readFile(trace, 'utf8');
     expect(programs).toContain('hooks/pre-pun');
@@ -80,7 +80,7 @@ describe('the legacy mode', () => {
     }
   });
 
-  it('lets kubectl in, which renews and writes by itself', async () => {
+  it('lets kubectl work, renew the token and write the file itself', async () => {
     expect(await kubectl.whoami()).toBe('oidc:md-leo');
     const before = await readFile(kubectl.kubeconfigFile, 'utf8');
     await writeFile(kubectl.kubeconfigFile, before.replaceAll(String(tokens.idToken), ended()));
@@ -91,7 +91,7 @@ describe('the legacy mode', () => {
     expect(after).not.toContain(String(tokens.refreshToken));
   });
 
-  it('gives the access token in its place, as that script does, where the site says so', async () => {
+  it('writes the access token instead, as that script does, if the site configures it', async () => {
     await portal.writeHookEnv({ CLIENT_ID: 'kubernetes-public', K8S_USERNAME_PREFIX: 'kc-' });
     await portal.writeBerth(legacy({ audience: 'kubernetes', exchange: false, token: 'access' }));
     const open = await site.keycloak.login(leo.name, { client: 'kubernetes-public' });

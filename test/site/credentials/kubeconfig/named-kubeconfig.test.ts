@@ -20,7 +20,7 @@ describe.runIf(process.getuid?.() === 0)('a kubeconfig that the site names (as r
   afterEach(() => home.remove());
   const named = (file: string) => updateKubeconfig(home.user, wanted, { ...options(), file });
 
-  it('is made with the folders above it, for its user alone', async () => {
+  it('is created with its parent directories, readable by its user only', async () => {
     await named('.config/ood/kube');
     const folder = await stat(join(home.user.home, '.config/ood'));
     expect([folder.uid, folder.mode & 0o7777]).toEqual([64_501, 0o700]);
@@ -28,12 +28,12 @@ describe.runIf(process.getuid?.() === 0)('a kubeconfig that the site names (as r
     expect(await readdir(home.user.home)).toEqual(['.config']);
   });
 
-  it('is taken by its absolute name, too, where that is below the home', async () => {
+  it('may be named by an absolute path below the home', async () => {
     const path = join(home.user.home, 'kube');
     expect(await planKubeconfig(home.user, wanted, path)).toMatchObject({ path, changed: true });
   });
 
-  it('is followed by a link within the home', async () => {
+  it('may be a symlink within the home', async () => {
     const target = await home.put(mine, 0o600, 'dotfiles-config');
     await symlink('dotfiles-config', join(home.user.home, 'kube'));
     await named('kube');
@@ -48,7 +48,7 @@ describe.runIf(process.getuid?.() === 0)('a kubeconfig that the site names (as r
       });
   });
 
-  it('is refused where a link leads out of the home: a file, a folder, one far above', async () => {
+  it('is refused if a symlink leads out of the home: the file, its directory, one far above', async () => {
     const elsewhere = join(home.user.home, '../elsewhere');
     await mkdir(elsewhere);
     await writeFile(join(elsewhere, 'config'), mine);
@@ -62,7 +62,7 @@ describe.runIf(process.getuid?.() === 0)('a kubeconfig that the site names (as r
     expect(await readFile(join(elsewhere, 'config'), 'utf8')).toBe(mine);
   });
 
-  it('is refused behind a link to nothing, wherever that is', async () => {
+  it('is refused if it is a dangling symlink', async () => {
     await symlink('gone', join(home.user.home, 'link'));
     for (const file of ['link', 'link/config', 'link/a/b/config'])
       await expect(named(file)).rejects.toMatchObject({ code: 'kubeconfig-dangling-link' });

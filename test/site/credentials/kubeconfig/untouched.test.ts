@@ -36,7 +36,7 @@ describe.each([
     { credentials: { mode: 'none' } },
   ],
 ])('with %s', (_mode, name, job, options) => {
-  it('the kubeconfig is left alone, byte for byte, and the namespace made', async () => {
+  it('the kubeconfig does not change, and the namespace is created', async () => {
     const portal = await Portal.make(site, {
       clusters: { prod: job },
       berth: { clusters: { prod: options } },

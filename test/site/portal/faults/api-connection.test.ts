@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 afterEach(() => removePortals(site));
 
-describe('a server that does not prove who it is gets no token of the hook', () => {
+describe('a server without a valid certificate does not get the hook’s token', () => {
   it.each([
     {
       what: 'a certificate of another authority',
@@ -68,7 +68,7 @@ describe('a server that does not prove who it is gets no token of the hook', () 
     }
   });
 
-  it('nobody listens: says so at once', async () => {
+  it('a closed port is reported at once', async () => {
     const portal = await freshPortal(site, { url: 'https://127.0.0.1:9' });
     const { exitCode, errors } = await timed(portal.prePun(user));
 
@@ -78,8 +78,8 @@ describe('a server that does not prove who it is gets no token of the hook', () 
   });
 });
 
-describe('a client that was closed', () => {
-  it('opens no connection again for a request that was under way: nobody would close that one', async () => {
+describe('a closed client', () => {
+  it('does not open a new connection for a pending request, because nothing would close it', async () => {
     const standIn = await StandIn.open(site, (seen) =>
       seen.number === 1 ? undefined : refuse(403)(seen),
     );
@@ -100,8 +100,8 @@ describe('a client that was closed', () => {
   });
 });
 
-describe('a proxy before the API server that knows HTTP/1.1 only', () => {
-  it('is served: first and later logins work', async () => {
+describe('a proxy in front of the API server that supports HTTP/1.1 only', () => {
+  it('works: first and later hooks succeed', async () => {
     const { server, url } = await http1Proxy('whole');
     try {
       const portal = await freshPortal(site, { url, deadline: '10s' });
@@ -136,8 +136,8 @@ describe('a proxy before the API server that knows HTTP/1.1 only', () => {
   });
 });
 
-describe('a quota that leaves no room', () => {
-  it('is named, and the next login after it was raised repairs the rest', async () => {
+describe('a quota that is used up', () => {
+  it('is named, and once it is raised the next hook creates the rest', async () => {
     const portal = await freshPortal(site);
     const namespace = portal.namespaceOf(user);
     await portal.prePun(user);

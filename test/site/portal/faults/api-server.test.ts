@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => removePortals(site));
 
-describe('what an API server answers costs the login nothing but its own part', () => {
+describe('an error of an API server affects only its own part of the hook', () => {
   it.each([
     { answer: 401, code: 'api-unauthorized', exit: 78, next: 'berth token setup' },
     { answer: 403, code: 'api-forbidden', exit: 77, next: 'etc/kubernetes' },
@@ -122,7 +122,7 @@ describe('what an API server answers costs the login nothing but its own part', 
     expect(took).toBeLessThan(deadlineMs + patience);
   });
 
-  it('no answer ever: the hook ends at its deadline', async () => {
+  it('no answer: the hook ends at its deadline', async () => {
     behave = () => undefined;
 
     const { exitCode, errors, took } = await timed(portal.prePun(user));
@@ -133,7 +133,7 @@ describe('what an API server answers costs the login nothing but its own part', 
     expect(took).toBeLessThan(deadlineMs + patience);
   });
 
-  it('429 with a Retry-After beyond the deadline: says that it was told to wait, in time', async () => {
+  it('429 with a Retry-After beyond the deadline: reports at once that it was told to wait', async () => {
     behave = refuse(429, { headers: { 'retry-after': '3600' } });
 
     const { exitCode, errors, took } = await timed(portal.prePun(user));
@@ -143,7 +143,7 @@ describe('what an API server answers costs the login nothing but its own part', 
     expect(took).toBeLessThan(deadlineMs + patience);
   });
 
-  it('429 for ever with a short Retry-After: asks three times as told, not more', async () => {
+  it('429 for ever with a short Retry-After: retries three times, not more', async () => {
     behave = refuse(429, { headers: { 'retry-after': '1' } });
 
     const { exitCode, errors, took } = await timed(portal.prePun(user));
@@ -155,7 +155,7 @@ describe('what an API server answers costs the login nothing but its own part', 
   });
 });
 
-describe('what passes is not noticed by the user', () => {
+describe('a temporary error is retried', () => {
   it.each([
     { what: '429 with Retry-After', spoil: refuse(429, { headers: { 'retry-after': '1' } }) },
     { what: '503 with Retry-After', spoil: refuse(503, { headers: { 'retry-after': '0' } }) },
@@ -164,7 +164,7 @@ describe('what passes is not noticed by the user', () => {
       spoil: half(({ stream }) => sessionOf(stream).destroy()),
     },
     { what: 'GOAWAY of a server that restarts', spoil: goAway },
-  ])('$what once, at the namespace and at what is in it', async ({ spoil }) => {
+  ])('$what once, for the namespace and for the objects in it', async ({ spoil }) => {
     for (const where of ['POST', 'networkpolicies']) {
       behave = once((request) => request.includes(where), spoil);
 
@@ -176,7 +176,7 @@ describe('what passes is not noticed by the user', () => {
     expect(await isAsWanted(portal, user)).toBe(true);
   });
 
-  it('409 once, because something else wrote at the same moment', async () => {
+  it('409 once, because of a simultaneous write', async () => {
     for (const where of ['networkpolicies', 'serviceaccounts', 'secrets']) {
       portal = await freshPortal(site, { url: standIn.url, deadline: '2500ms' });
       behave = once(
@@ -193,7 +193,7 @@ describe('what passes is not noticed by the user', () => {
   });
 });
 
-describe('what was left half-done is repaired by the next login', () => {
+describe('an incomplete bootstrap is completed by the next hook', () => {
   it.each([
     { what: 'the secret was refused', where: 'secrets', spoil: refuse(500) },
     { what: 'the bindings were refused', where: 'rolebindings', spoil: refuse(403) },

@@ -157,7 +157,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
         mounts.defer(() => rename(aside, account.home));
       },
     },
-  ])('$what: exit $exit, $code; the namespace is made and the file as it was', async (given) => {
+  ])('$what: exit $exit, $code; the namespace is created and the file unchanged', async (given) => {
     await given.arrange();
     const before = await state(config);
 
@@ -174,7 +174,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
     expect(took).toBeLessThan(3_000 + patience);
   });
 
-  it('a lock of a kubectl that died: taken over with a warning', async () => {
+  it('a lock of a dead kubectl: taken over with a warning', async () => {
     await own(config, write);
     await own(`${config}.lock`, write);
     const old = new Date(Date.now() - 60_000);
@@ -191,8 +191,8 @@ describe('a kubeconfig or a home that cannot be used', () => {
   });
 });
 
-describe('a lock that a killed hook left behind its finished work', () => {
-  it('goes with the next login, though that has nothing to write', async () => {
+describe('the lock of a hook that was killed after it wrote the file', () => {
+  it('is removed by the next hook, although that has nothing to write', async () => {
     await portal.prePun(user, tokens);
     const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
     const namespace = (await readlink('/proc/self/ns/pid')).replace(/\D/g, '');
@@ -210,7 +210,7 @@ describe('a lock that a killed hook left behind its finished work', () => {
 });
 
 describe('a home that hangs', () => {
-  it('costs the login its deadline and no more: exit 75, pipes closed, nothing left', async () => {
+  it('delays the hook until its deadline and no longer: exit 75, pipes closed, no process left', async () => {
     await emptyHome(account);
     // A real file system that stops answering: bindfs, a FUSE daemon, is stopped.
     const server = await mounts.bindfs(account, join(publicFolder, `hung-${user}`));

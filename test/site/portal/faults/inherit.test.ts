@@ -38,8 +38,8 @@ async function exitOf(child: ChildProcess): Promise<unknown> {
 
 const config = (): Promise<string> => readFile(join(here.account.home, '.kube/config'), 'utf8');
 
-describe('what the hook leaves running', () => {
-  it('is nothing: no child outlives it, whoever the credential is for', async () => {
+describe('processes that outlive the hook', () => {
+  it('do not exist, with any kind of credential', async () => {
     const mark = randomUUID();
     await here.portal.writeHookEnv({ CLIENT_ID: 'ondemand', CLIENT_SECRET: 'ondemand-secret' });
     await here.portal.writeBerth({
@@ -80,7 +80,7 @@ describe('a hostile environment', () => {
     expect(await config()).toContain('kube-credential');
   });
 
-  it('NODE_OPTIONS is Node’s own and read before our first line: sudo is what removes it', async () => {
+  it('NODE_OPTIONS takes effect before the hook’s first line: sudo must remove it', async () => {
     // This is what a root hook cannot do anything about, here so that nobody believes otherwise.
     const evil = join(here.portal.folder, 'evil.cjs');
     await writeFile(evil, 'process.exit(42);');
@@ -89,14 +89,14 @@ describe('a hostile environment', () => {
   });
 });
 
-describe('descriptors that are closed or lead nowhere', () => {
+describe('standard streams that are closed or unusable', () => {
   it.each([
     { what: 'standard input closed', redirect: '<&-' },
     { what: 'standard output closed', redirect: '>&-' },
     { what: 'standard error closed', redirect: '2>&-' },
     { what: 'all three closed', redirect: '<&- >&- 2>&-' },
     { what: 'standard error on a full disk', redirect: '2>/dev/full' },
-  ])('$what: the login is whole, and no line of the log is in the kubeconfig', async (given) => {
+  ])('$what: the hook succeeds, and no log line is in the kubeconfig', async (given) => {
     expect(await exitOf(start({ redirect: given.redirect }))).toBe(0);
     expect(await config()).toContain('kube-credential');
     expect(await config()).not.toContain('level=');
@@ -131,10 +131,10 @@ describe('descriptors that are closed or lead nowhere', () => {
   });
 });
 
-describe('the words of a server', () => {
+describe('text from a server', () => {
   const forged = 'no\u001b[2J\u009b1m\u202e\r\nlevel=info msg="namespace created" user=root\u0007';
 
-  it('never steer a terminal or forge a line, neither in the log nor in a plan', async () => {
+  it('cannot control a terminal or forge a line, in the log or in a plan', async () => {
     let behave: Behaviour = refuse(500, { message: forged });
     const standIn = await StandIn.open(here.site, (seen) => behave(seen));
     try {

@@ -108,8 +108,8 @@ async function expectRefreshTokenIsGood(): Promise<void> {
   ).resolves.toBeDefined();
 }
 
-describe('kill -9 at any moment of a login leaves what the next login repairs', () => {
-  it(`${moments} moments of first logins`, { timeout: 600_000 }, async () => {
+describe('after kill -9 at any moment the next hook completes the work', () => {
+  it(`${moments} moments of first hooks`, { timeout: 600_000 }, async () => {
     const tokens = await (await freshPortal(site, oidc)).login(user);
     let portal: FreshPortal;
     const begin = async (): Promise<void> => {
@@ -125,7 +125,7 @@ describe('kill -9 at any moment of a login leaves what the next login repairs', 
     await expectRefreshTokenIsGood();
   });
 
-  it(`${moments} moments of later logins that find drift`, { timeout: 600_000 }, async () => {
+  it(`${moments} moments of later hooks that find drift`, { timeout: 600_000 }, async () => {
     await homeWithForeignEntries();
     const portal = await freshPortal(site, oidc);
     const namespace = portal.namespaceOf(user);

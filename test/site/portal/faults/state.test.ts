@@ -13,7 +13,7 @@ afterEach(() => mounts.remove());
 
 describe('the registry credentials of the pull secret', () => {
   it.each([
-    { what: 'no JSON', text: 'user:pass', code: 'docker-config-invalid' },
+    { what: 'not JSON', text: 'user:pass', code: 'docker-config-invalid' },
     { what: 'JSON without auths', text: '{"a":1}', code: 'docker-config-invalid' },
     { what: 'a list', text: '[]', code: 'docker-config-invalid' },
     { what: 'empty', text: '', code: 'config-empty' },
@@ -39,14 +39,14 @@ describe('the registry credentials of the pull secret', () => {
   });
 });
 
-describe("the hook's own folder", () => {
-  it('missing: it is made, root’s alone', async () => {
+describe("the hook's state directory", () => {
+  it('missing: it is created with mode 0700', async () => {
     await here.portal.prePun(user, here.tokens);
 
     expect((await stat(here.portal.files.stateDir)).mode & 0o777).toBe(0o700);
   });
 
-  it('empty, and two hooks at once: both work', async () => {
+  it('empty, with two hooks at once: both work', async () => {
     await mkdir(here.portal.files.stateDir, { mode: 0o700 });
     const both = await Promise.all([
       here.portal.prePun(user, here.tokens),
@@ -75,7 +75,7 @@ describe("the hook's own folder", () => {
         await mounts.readOnly(here.portal.files.stateDir);
       },
     },
-  ])('$what: every login works, with a warning', async ({ arrange }) => {
+  ])('$what: every run of the hook succeeds, with a warning', async ({ arrange }) => {
     await mkdir(here.portal.files.stateDir, { mode: 0o700 });
     await arrange();
 
@@ -95,7 +95,7 @@ describe("the hook's own folder", () => {
     { what: 'belonging to somebody else', uid: 64_500, mode: 0o700 },
     { what: 'that everybody can write', uid: 0, mode: 0o777 },
     { what: 'that a group can write', uid: 0, mode: 0o770 },
-  ])('$what: nothing is read from it or written into it', async ({ uid, mode }) => {
+  ])('$what: nothing is read from it or written to it', async ({ uid, mode }) => {
     const { stateDir } = here.portal.files;
     await mkdir(stateDir);
     await chmod(stateDir, mode);
@@ -110,8 +110,22 @@ describe("the hook's own folder", () => {
   });
 });
 
-describe('a token that is somebody else’s', () => {
-  it('exit 77, token-wrong-user, no kubeconfig; the namespace is made', async () => {
+describe('a missing CA file of the identity provider', () => {
+  it('exit 78, config-missing for its cluster, no kubeconfig; the namespace is created', async () => {
+    const ca = `${here.portal.folder}/no-such.pem`;
+    await here.portal.writeBerth({ defaults: { credentials: { ca_file: ca } } });
+    const { exitCode, stderr, errors } = await timed(here.portal.prePun(user, here.tokens));
+
+    expect(exitCode).toBe(78);
+    const error = { code: 'config-missing', file: ca, cluster: 'prod' };
+    expect(errors, stderr).toEqual([expect.objectContaining(error)]);
+    expect(stderr).toContain('namespace created');
+    expect(await readdir(here.account.home)).toEqual([]);
+  });
+});
+
+describe('a token of another user', () => {
+  it('exit 77, a token- code, no kubeconfig; the namespace is created', async () => {
     await here.site.keycloak.addUser('faults-other');
     const { exitCode, stderr, errors } = await timed(
       here.portal.prePun(user, await here.portal.login('faults-other')),

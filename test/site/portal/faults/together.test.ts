@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe(`${hooks} hooks of one user at once, on the real API server`, () => {
-  it.each(['the first login', 'a later login'])('%s', async () => {
+  it.each(['first hooks', 'later hooks'])('%s', async () => {
     const results = await Promise.all(
       Array.from({ length: hooks }, () => portal.prePun(user, tokens)),
     );
@@ -50,7 +50,7 @@ describe(`${hooks} hooks of one user at once, on the real API server`, () => {
     expect(await leftovers(account, portal)).toEqual([]);
   });
 
-  it('and kubectl works for the user afterwards', async () => {
+  it('leave a kubeconfig with which kubectl works', async () => {
     const { exitCode, stderr } = await site.kubectl(['get', 'pods'], {
       account: user,
       kubeconfig: join(account.home, '.kube/config'),

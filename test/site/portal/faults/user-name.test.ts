@@ -18,7 +18,7 @@ afterAll(async () => {
   await standIn.close();
 });
 
-describe('a name that is no account of a person ends the hook before anything is asked or written', () => {
+describe('a name that is not a user account ends the hook before any request or write', () => {
   it.each([
     { what: 'unknown', name: 'nobody-of-this-name', exit: 67, code: 'user-unknown' },
     { what: 'root', name: 'root', exit: 77, code: 'uid-below-minimum' },
@@ -54,7 +54,7 @@ describe('a name that is no account of a person ends the hook before anything is
     expect(standIn.requests).toHaveLength(before);
   });
 
-  it.each(['hooks/k8s-bootstrap', 'hooks/set-k8s-creds'])('%s says the same', async (hook) => {
+  it.each(['hooks/k8s-bootstrap', 'hooks/set-k8s-creds'])('%s reports the same', async (hook) => {
     const name = '../x';
     const { exitCode, errors } = await timed(portal.run(hook, [name, portal.files.hookEnv]));
     const unset = await timed(portal.run(hook, [name]));
@@ -66,7 +66,7 @@ describe('a name that is no account of a person ends the hook before anything is
     expect(standIn.requests).toEqual([]);
   });
 
-  it('a dash in front reaches no option parser but ours', async () => {
+  it('a leading dash is not taken for an option by another program', async () => {
     const words = ['--user=-alice', '--config', portal.files.berth];
     const { exitCode, errors } = await timed(portal.run('hooks/pre-pun', words));
 
@@ -75,7 +75,7 @@ describe('a name that is no account of a person ends the hook before anything is
   });
 });
 
-describe('one of each class of faults that have tests of their own, through the hook', () => {
+describe('one error of each class, through the hook', () => {
   it('configuration: exit 78, the file and the line', async () => {
     const bad = await freshPortal(site, { url: standIn.url });
     await bad.writeHookEnv({ NAMESPACE_PREFIX: '$(id)' });

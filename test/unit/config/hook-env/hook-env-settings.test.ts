@@ -38,7 +38,7 @@ USE_JOB_POD_REAPER=true
     });
   });
 
-  it('take the issuer out of Keycloak’s token endpoint, and say so', () => {
+  it('have the issuer of Keycloak’s token endpoint, with a warning', () => {
     const settings = read(
       'IDP_ISSUER_URL="https://idp.example.com/auth/realms/main/protocol/openid-connect/token"',
     );
@@ -46,7 +46,7 @@ USE_JOB_POD_REAPER=true
     expect(settings.warnings).toMatchObject([{ code: 'hook-env-token-endpoint', file }]);
   });
 
-  it('take several networks, with commas or blanks, IPv6 too', () => {
+  it('may have several networks, separated by commas or spaces, and IPv6', () => {
     expect(
       read("NETWORK_POLICY_ALLOW_CIDR='10.0.0.0/8, 192.168.1.7/32 fd00::/8'").allowedCidrs,
     ).toEqual(['10.0.0.0/8', '192.168.1.7/32', 'fd00::/8']);
@@ -62,7 +62,7 @@ USE_JOB_POD_REAPER=true
     ['NAMESPACE_PREFIX="user-"\r', 'hook-env-carriage-return'],
   ])('warn for %j: %s', (text, code) => expect(codes(text)).toEqual([code]));
 
-  it('let a site’s own variables be', () => expect(codes('SITE_NAME=x\nHPC=y')).toEqual([]));
+  it('ignore a site’s own variables', () => expect(codes('SITE_NAME=x\nHPC=y')).toEqual([]));
 
   it.each([
     [
@@ -79,14 +79,14 @@ USE_JOB_POD_REAPER=true
     );
   });
 
-  it('want the docker config’s path where a pull secret is named', () => {
+  it('need the docker config’s path if a pull secret is named', () => {
     expect(() => read('IMAGE_PULL_SECRET=a\nREGISTRY_DOCKER_CONFIG_JSON=config.json')).toThrow(
       'not an absolute path',
     );
   });
 });
 
-describe('a hook.env that is not assignments', () => {
+describe('a hook.env with anything but assignments', () => {
   it.each([
     ['A=1\nCLIENT_SECRET=$(cat /etc/secret)', 'hook.env:2: found `$(…)`'],
     ['A=1\nCLIENT_SECRET=`cat /etc/secret`', 'hook.env:2: found a `…` substitution'],
@@ -114,7 +114,7 @@ describe('a hook.env that is not assignments', () => {
     expect(() => read(text)).toThrow(expect.objectContaining({ code, exitCode: 78 }));
   });
 
-  it('is refused where a value is not UTF-8, while a comment may be anything', () => {
+  it('is refused if a value is not UTF-8; a comment may contain any bytes', () => {
     const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
     expect(() => parseHookEnv(latin1('A=é'), file)).toThrow(
       expect.objectContaining({ code: 'hook-env-not-utf8' }),
@@ -153,7 +153,7 @@ describe('a CIDR', () => {
   ])('is not %j', (text) => expect(isCidr(text)).toBe(false));
 });
 
-it('the file that OSC ships as an example is accepted, whatever is in it', () => {
+it('OSC’s example file is accepted', () => {
   const example = [
     'K8S_USERNAME_PREFIX=""',
     'NETWORK_POLICY_ALLOW_CIDR="127.0.0.1/32"',

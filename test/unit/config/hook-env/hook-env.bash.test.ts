@@ -79,7 +79,7 @@ describe(`hook.env, ${count} generated files beside bash (seed ${seed})`, () => 
   const corpus = makeCorpus(seed, count);
   const outcomes = corpus.map(read);
 
-  it('whatever Berth accepts, bash reads to the same values without a complaint', () => {
+  it('bash reads every accepted file without an error and with the same values', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hook-env-'));
     try {
       const accepted = corpus.flatMap((file, index) => {
@@ -104,7 +104,7 @@ describe(`hook.env, ${count} generated files beside bash (seed ${seed})`, () => 
     }
   }, 60_000);
 
-  it('every file that holds assignments only is accepted', () => {
+  it('every file with assignments only is accepted', () => {
     const refused = corpus.flatMap((file, index) => {
       const outcome = outcomes[index];
       const wrong = file.expect === 'accepted' && outcome !== undefined && 'error' in outcome;
@@ -113,7 +113,7 @@ describe(`hook.env, ${count} generated files beside bash (seed ${seed})`, () => 
     expect(refused).toEqual([]);
   });
 
-  it('every planted fault is refused, at its own line', () => {
+  it('every planted error is refused with its line', () => {
     let planted = 0;
     for (const [index, file] of corpus.entries()) {
       if (typeof file.expect === 'string') continue;
