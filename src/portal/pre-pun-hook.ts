@@ -151,11 +151,11 @@ async function recordAndReport(
   const seen = new Set(record.clusters);
   const reached = new Set<string>();
   for (const [name, { connected, outcome }] of bootstraps) {
-    const { result, error } = await outcome;
-    logBootstrap(log, await outcome);
+    const done = await outcome;
+    logBootstrap(log, done);
     if (await connected) reached.add(name);
-    if (error !== undefined) errors.set(name, error);
-    if (result !== undefined) seen.add(name);
+    if (done.error !== undefined) errors.set(name, done.error);
+    if (done.result !== undefined) seen.add(name);
   }
   const missed = clusters.filter(
     ({ name, credentials }) =>
