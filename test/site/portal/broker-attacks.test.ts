@@ -55,11 +55,11 @@ const ask = `const connection = require('node:net').connect(process.argv[1]);
   connection.on('error', ({ code }) => console.log(code)).pipe(process.stdout);
   connection.write(process.argv[2]);`;
 
-/** What somebody gets who asks at a user's socket. */
+/** The answer to a request through a user's socket. */
 async function answer(uid: number, wrap: (argv: string[]) => string[]): Promise<unknown> {
   const [file = '', ...words] = wrap([process.execPath, '-e', ask, brokerSocket(uid), request]);
   const { stdout } = await promisify(execFile)(file, words);
-  // An answer may be followed by the end of a connection whose request nobody read.
+  // After the answer the connection may be reset, because the request was not read.
   const [line = ''] = stdout.split('\n');
   return line.startsWith('{') ? JSON.parse(line) : line;
 }
@@ -91,7 +91,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     const foreign = () => answer(victim, (argv) => host.as(attacker, argv));
     expect(await foreign()).toBe('EACCES');
 
-    // Where the mode of the file does not hold, systemd's word does.
+    // If the file's mode does not prevent it, the socket unit's name does.
     await run(host.enter(['chmod', '0666', brokerSocket(victim)]));
     try {
       expect(await foreign()).toMatchObject({
@@ -109,7 +109,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     expect(await answer(victim, (argv) => host.enter(argv))).toMatchObject({
       error: { code: 'broker-socket-mismatch' },
     });
-    // Of a process outside of its PID namespace systemd says `NUMBER-unknown`.
+    // For a process outside of its PID namespace systemd writes `NUMBER-unknown`.
     const outside = (argv: string[]) => host.as(victim, argv).filter((word) => word !== '--pid');
     expect(await answer(victim, outside)).toMatchObject({
       error: { code: 'broker-caller-unknown' },
@@ -128,7 +128,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     const [file = '', ...words] = host.as(attacker, argv);
     const flooding = once(spawn(file, words, { stdio: 'inherit' }), 'close');
 
-    // Each has systemd count; those that are in come to their end after some seconds.
+    // systemd counts each connection; the accepted ones time out after some seconds.
     await vi.waitFor(async () => expect(await counted('NRefused')).toBe('NRefused=92'), {
       timeout: 20_000,
     });
@@ -136,7 +136,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
       token: `token-of-${victim}`,
     });
 
-    // No longer than a client may be silent.
+    // Not longer than the broker waits for a request.
     await flooding;
     await vi.waitFor(async () => expect(await counted('NConnections')).toBe('NConnections=0'), {
       timeout: 20_000,

@@ -66,7 +66,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The site: one cluster, OnDemand's confidential client, ID tokens of it are the credential. */
+/** A site with one cluster, whose credential is an ID token of OnDemand's confidential client. */
 async function configure(): Promise<string> {
   const clusters = join(folder, 'clusters.d');
   await mkdir(clusters);
@@ -83,7 +83,7 @@ async function configure(): Promise<string> {
   return file;
 }
 
-/** What the hook does at a login. */
+/** Writes the credential as the hook does. */
 async function login(user: User, change: Partial<OidcSettings> = {}): Promise<CredentialFiles> {
   const { idToken, refreshToken } = await provider.login('ann', confidentialClient);
   const credentials = { ...cluster.credentials, ...change } as OidcSettings;
@@ -109,7 +109,7 @@ async function login(user: User, change: Partial<OidcSettings> = {}): Promise<Cr
   );
 }
 
-/** As if so much time had passed that both copies of the token have ended. */
+/** Makes both copies of the token expired. */
 async function expire(user: User): Promise<void> {
   const cache = join(user.home, credentialCachePath(cluster.server.endpoint));
   for (const file of [cache, storePath(stateDir, user.uid, cluster.name)]) {
@@ -118,7 +118,7 @@ async function expire(user: User): Promise<void> {
   }
 }
 
-/** The user's kubectl, which is to say its plugin. */
+/** Runs the plugin as the user's kubectl does. */
 function kubectl(
   user: User,
   home = user.home,
@@ -135,13 +135,13 @@ function kubectl(
   });
 }
 
-/** Anything at all, sent to the broker by a user. */
+/** Sends any text to the broker as a user. */
 function say(uid: number, text: string | Buffer, end = true): Promise<BrokerAnswer> {
   return new Promise((resolve) => {
     const program = `const path = ${JSON.stringify(brokerSocket(uid))};
       const connection = require('node:net').connect({ path, allowHalfOpen: true });
       process.stdin.pipe(connection).pipe(process.stdout);
-      // The broker may end before it has read what was sent; what it answered is there by then.
+      // The broker may exit before it has read everything; its answer has arrived by then.
       connection.on('error', () => {});
       connection.on('end', () => process.exit());`;
     const [file = '', ...words] = host.as(uid, [process.execPath, '-e', program]);
@@ -254,7 +254,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     expect(foreign.stderr).toContain('[broker-unreachable]');
     expect(foreign.stderr).toContain('belongs to another user');
 
-    // By his own socket there is nothing of Ann's.
+    // Through his own socket Bob gets no token of Ann's.
     expect(await say(61_002, `{"cluster":"${cluster.name}"}\n`)).toMatchObject({
       error: { code: 'credential-missing' },
     });

@@ -40,7 +40,7 @@ it('only the first 1,024 entries of the directory are searched', async () => {
   await fill(1_000, (number) => `junk${number}`);
   await fill(1, (number) => `cluster${number}.json`);
   expect(await credentialFiles(folder)).toHaveLength(1);
-  // Whichever the file system gives first, most of so many are not among them.
+  // In whatever order the file system lists them, most of them are not among the first 1,024.
   await fill(63, (number) => `cluster${number + 1}.json`);
   await fill(3_000, (number) => `more${number}`);
   expect((await credentialFiles(folder)).length).toBeLessThan(64);

@@ -93,7 +93,7 @@ async function given(change: Partial<CredentialCache> = {}, of = server): Promis
   return cache;
 }
 
-/** A login by a public client whose token has come to its end. */
+/** A credential of a public client with an expired token. */
 async function givenExpired(change: Partial<CredentialCache> = {}): Promise<string> {
   const { refreshToken } = await provider.login('ann', publicClient);
   await given({
@@ -287,8 +287,8 @@ describe('after the token has expired', () => {
       await sleep(40 + ((round * 35) % 125));
       for (const victim of victims) victim.kill('SIGKILL');
       const result = await run();
-      // Killed between the provider's answer and the write, a single-use token is spent: that one
-      // moment needs a new login. Everything else must work.
+      // A process that is killed between the provider's answer and its write has used a single-use token,
+      // and only a new session helps. In all other cases it must work.
       if (result.stderr.includes('[refresh-token-refused]')) lost += 1;
       else answer(result);
     }

@@ -37,7 +37,7 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
       ...options(),
       ...(knownDigest === undefined ? {} : { knownDigest }),
     });
-  /** Nothing beside the file: no lock, no half of a new one. */
+  /** Checks that there is nothing beside the file: no lock, no temporary file. */
   const beside = async (): Promise<string[]> =>
     (await readdir(join(home.user.home, '.kube'))).filter((name) => name !== 'config');
 

@@ -12,11 +12,11 @@ import { logfmtLogger, type Logger } from '../../../../src/log.ts';
 import { asRoot } from '../../../../src/system/as-user.ts';
 import { deadlineIn, type Deadline } from '../../../../src/system/deadline.ts';
 
-/** A home of its own for one test. Its owner needs no account: the kernel knows numbers only. */
+/** A home for one test. Its owner needs no account, because the kernel uses only the UID. */
 export interface TestHome {
   readonly user: User;
   readonly config: string;
-  /** Writes a file into the home as its owner's, by default the kubeconfig. */
+  /** Writes a file of the owner's into the home, by default the kubeconfig. */
   put(text: string, mode?: number, name?: string): Promise<string>;
   remove(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export function options(milliseconds = 5_000): TestOptions {
   };
 }
 
-/** Ours, and then root again: a section's user is kept until the event loop turns. */
+/** As the real one, then root again: the process keeps a section's user until the event loop's next turn. */
 export const updateKubeconfig: typeof kubeconfigFile.updateKubeconfig = (...args) =>
   thenAsRoot(kubeconfigFile.updateKubeconfig(...args));
 

@@ -1,6 +1,6 @@
 /**
- * One login's write that kills itself (SIGKILL) just before its STEP-th call of the file system:
- * `HOME UID STEP`. Ends with 0 where it has fewer.
+ * Writes a kubeconfig as the hook does and kills itself (SIGKILL) just before its STEP-th call of the file
+ * system. Arguments: `HOME UID STEP`. Exits with 0 if there are fewer calls.
  */
 import promises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';

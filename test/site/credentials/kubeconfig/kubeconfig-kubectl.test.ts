@@ -33,7 +33,7 @@ describe.runIf(process.getuid?.() === 0)(
     });
     afterEach(() => home.remove());
 
-    /** As the user runs it. */
+    /** Runs kubectl as the user. */
     const kubectl = async (
       ...args: string[]
     ): Promise<{ readonly exitCode: number; readonly stdout: string }> => {
@@ -49,7 +49,7 @@ describe.runIf(process.getuid?.() === 0)(
           reject: false,
         },
       );
-      // One that never ran is no result.
+      // A kubectl that could not be started is no result.
       if (result.exitCode === undefined) throw new Error(result.shortMessage, { cause: result });
       return { exitCode: result.exitCode, stdout: result.stdout };
     };
@@ -115,9 +115,9 @@ describe.runIf(process.getuid?.() === 0)(
     });
 
     /**
-     * kubectl reads the file before it takes its lock, and then removes what it had not seen: alone
-     * among themselves they lose entries too, so those are written again. What is ours to promise: no
-     * write of ours takes away what was there, and in the end everybody's entry stands.
+     * kubectl reads the file before it takes its lock, and so removes entries that were added in between:
+     * several kubectl lose entries of each other, too, and write them again. The test checks that no write of
+     * the hook removes an entry, and that in the end all entries exist.
      */
     it(
       'is written by 20 kubectl and 20 of ours at once, and nobody loses an entry to us',
@@ -143,7 +143,7 @@ describe.runIf(process.getuid?.() === 0)(
       },
     );
 
-    /** 0, or 3 when an entry was lost by it: see the writer. */
+    /** 0, or 3 if it removed an entry: see the writer. */
     const berthWrites = async (name: string): Promise<number | null> => {
       const { home: folder, uid } = home.user;
       const child = spawn(process.execPath, [writer, folder, String(uid), '3', name], {
@@ -153,7 +153,7 @@ describe.runIf(process.getuid?.() === 0)(
       return code;
     };
 
-    /** kubectl does not wait for the lock: whoever wants to write tries again. */
+    /** kubectl does not wait for the lock, so this retries. */
     const kubectlWrites = async (name: string): Promise<number> => {
       for (let attempt = 0; attempt < 500; attempt++) {
         const { exitCode } = await kubectl('set-cluster', name, '--server=https://k8s.example.org');

@@ -25,7 +25,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
   });
   afterEach(() => home.remove());
   const text = (): Promise<string> => readFile(home.config, 'utf8');
-  /** As kubectl makes it: empty, mode 0. */
+  /** As kubectl creates it: empty, mode 0. */
   const kubectlLocks = async (): Promise<void> => {
     await writeFile(lock, '', { mode: 0, flag: 'wx' });
     await chown(lock, home.user.uid, home.user.gid);
@@ -95,7 +95,7 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
     expect(await readdir(join(home.config, '..'))).toEqual(['config']);
   });
 
-  /** What must hold after any kill; returns what lies beside the file. */
+  /** What must be true after any kill. @returns the files beside the kubeconfig */
   const nextLoginMends = async (moment: number): Promise<string[]> => {
     const left = (await readdir(join(home.config, '..'))).filter((name) => name !== 'config');
     const found = await text();

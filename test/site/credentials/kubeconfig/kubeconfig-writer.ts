@@ -1,7 +1,7 @@
 /**
- * One login's write in a process of its own, for tests that kill it: `HOME UID COUNT NAME`. Prints
- * `ready` once everything is loaded, then writes COUNT times with a new server address each time.
- * Ends with 3 when a write of its own took away a cluster that was in the file.
+ * Writes a kubeconfig as the hook does, in a separate process, for tests that kill it. Arguments: `HOME UID
+ * COUNT NAME`. Prints `ready` once everything is loaded, then writes COUNT times, each time with a new server
+ * address. Exits with 3 if one of its writes removed a cluster from the file.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import promises from 'node:fs/promises';
@@ -19,7 +19,7 @@ const user = {
   home,
   shell: '/bin/sh',
 };
-// Looks at both files in the moment of the rename, when the lock is ours; then renames as ever.
+// Compares both files just before the rename, while it holds the lock.
 const { rename } = promises;
 promises.rename = async (from, to) => {
   if (String(to).endsWith('/config')) {

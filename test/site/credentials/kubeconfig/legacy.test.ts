@@ -105,8 +105,8 @@ describe('the legacy mode', () => {
 });
 
 /**
- * What kubectl makes of the arguments in `set-k8s-creds.sh`; the CA of the issuer is added, which is
- * a test's own.
+ * The entry that kubectl writes with the arguments in `set-k8s-creds.sh`, and with the CA of the test's
+ * issuer.
  */
 async function byKubectl(
   client: string,
@@ -131,7 +131,7 @@ async function byKubectl(
   return (parse(await readFile(file, 'utf8')) as Kubeconfig).users;
 }
 
-/** A token of which kubectl reads that it is over. */
+/** A token that kubectl takes for expired. */
 function ended(): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'none' })}.${part({ exp: 1000 })}.`;

@@ -19,7 +19,7 @@ afterAll(async () => {
   await newcomers.leave();
 });
 
-/** What a user or gcloud wrote, in a way that nothing of ours would. */
+/** Contents that a user or gcloud wrote, in a style that Berth would not use. */
 const theirs = `# mine
 users: [{name: 'md-una', user: {token: "t"}},]
 contexts:   []

@@ -159,7 +159,7 @@ describe('a quota that is used up', () => {
   });
 });
 
-/** A certificate of the site's authority that ended yesterday. */
+/** A certificate of the site's CA that expired yesterday. */
 async function expired(): Promise<KeyPair> {
   const [cert, key, request] = ['pem', 'key', 'csr'].map((end) =>
     join(folder, `expired.${end}`),
@@ -178,7 +178,7 @@ async function expired(): Promise<KeyPair> {
   return { cert, key };
 }
 
-/** A real HTTP/1.1 server as some proxies are, which hands all to the API server or spoils it. */
+/** A real HTTP/1.1 proxy, which forwards requests to the API server or answers with an error. */
 async function http1Proxy(
   fault: 'whole' | 'cut' | 'endless' | 'never',
 ): Promise<{ server: Server; url: string }> {

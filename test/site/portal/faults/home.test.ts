@@ -50,7 +50,7 @@ afterAll(async () => {
   await emptyHome(account);
 });
 
-/** Makes something that belongs to the user. */
+/** Creates something that the user owns. */
 async function own(path: string, make: (path: string) => Promise<unknown>): Promise<void> {
   await make(path);
   await chown(path, account.uid, account.gid);
@@ -212,7 +212,7 @@ describe('the lock of a hook that was killed after it wrote the file', () => {
 describe('a home that hangs', () => {
   it('delays the hook until its deadline and no longer: exit 75, pipes closed, no process left', async () => {
     await emptyHome(account);
-    // A real file system that stops answering: bindfs, a FUSE daemon, is stopped.
+    // A real file system that hangs: bindfs, a FUSE daemon, is stopped.
     const server = await mounts.bindfs(account, join(publicFolder, `hung-${user}`));
     server.stop();
 
@@ -240,7 +240,7 @@ describe('a home that hangs', () => {
   });
 });
 
-/** What may not change: kind, mode and contents. */
+/** What must not change: type, mode and contents. */
 async function state(path: string): Promise<unknown> {
   const status = await lstat(path).catch(() => undefined);
   if (status === undefined) return undefined;

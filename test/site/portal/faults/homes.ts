@@ -8,7 +8,7 @@ export async function emptyHome({ home }: Account): Promise<void> {
   for (const name of await readdir(home)) await rm(join(home, name), { recursive: true });
 }
 
-/** Locks and temporary files below the home and the hook's state folder: nothing of it may stay. */
+/** Locks and temporary files below the home and in the state directory; none may remain. */
 export async function leftovers({ home }: Account, { files }: Portal): Promise<string[]> {
   const all = await Promise.all(
     [home, files.stateDir].map(async (folder) => {

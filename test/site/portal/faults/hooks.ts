@@ -4,7 +4,7 @@ import { type ClusterFile, Portal, type HookResult } from '../../../rig/site/por
 import type { Site } from '../../../rig/site/site.ts';
 import { errorLines, type LogLine } from '../../../rig/log-lines.ts';
 
-/** A hook's end with what it said went wrong. */
+/** The result of a hook, with the errors that it logged. */
 export interface TimedResult extends HookResult {
   readonly errors: readonly LogLine[];
   /** Milliseconds. */
@@ -24,25 +24,25 @@ export async function timed(running: Promise<HookResult>): Promise<TimedResult> 
   };
 }
 
-/** A portal with namespaces of its own, so that each test's login is a first one. */
+/** A portal with its own namespace prefix, so that each test begins without a namespace. */
 export interface FreshPortal extends Portal {
   namespaceOf(user: string): string;
 }
 
 export interface FreshOptions {
-  /** Where the API server is. */
+  /** URL of the API server. */
   readonly url?: string;
   readonly deadline?: string;
-  /** The CA that the portal believes. */
+  /** The CA that the portal trusts. */
   readonly caFile?: string;
-  /** `v2.job` of the cluster; without it, it has no credentials to give: the namespace is all. */
+  /** `v2.job` of the cluster. Default: auth `managed`, for which only the namespace is created. */
   readonly cluster?: ClusterFile;
 }
 
-/** A kubeconfig with the hook's token, made by the first portal for all of a test file. */
+/** A kubeconfig with the hook's token; the first portal creates it for the whole test file. */
 let hookToken: string | undefined;
 
-/** To be removed. */
+/** What `removePortals` removes. */
 const made: { readonly portal: Portal; readonly prefix: string }[] = [];
 
 export async function freshPortal(
@@ -80,7 +80,7 @@ export async function removePortals(site: Site): Promise<void> {
   if (names.length > 0) await site.kubectl(['delete', '--wait=false', ...names]);
 }
 
-/** True when a plan finds nothing to do on any cluster. */
+/** True if a plan has no changes. */
 export async function isAsWanted(portal: Portal, user: string): Promise<boolean> {
   const { exitCode, stdout, stderr } = await portal.prePun(user, {}, '--dry-run');
   if (exitCode > 1 || !stdout.startsWith('# cluster')) throw new Error(stdout + stderr);

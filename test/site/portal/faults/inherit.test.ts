@@ -21,7 +21,7 @@ interface Start {
   readonly redirect?: string;
 }
 
-/** The hook as a child of ours, which nobody waits for yet. */
+/** Starts the hook as a child process. */
 function start({ env = {}, stdio = 'ignore', redirect }: Start): ChildProcess {
   const hook = join(installed, 'hooks/pre-pun');
   const words = [hook, '--user', user, '--config', here.portal.files.berth];
@@ -54,7 +54,7 @@ describe('processes that outlive the hook', () => {
     await exitOf(child);
 
     expect(await processesWith(mark)).toEqual([]);
-    // The same search finds what does run with the mark.
+    // The same search finds a process that does exist.
     const other = spawn('sleep', ['60'], { env: { ...process.env, BERTH_TEST_MARK: mark } });
     await once(other, 'spawn');
     expect(await processesWith(mark)).toHaveLength(1);
@@ -81,7 +81,7 @@ describe('a hostile environment', () => {
   });
 
   it('NODE_OPTIONS takes effect before the hook’s first line: sudo must remove it', async () => {
-    // This is what a root hook cannot do anything about, here so that nobody believes otherwise.
+    // The hook cannot prevent this; the test documents it.
     const evil = join(here.portal.folder, 'evil.cjs');
     await writeFile(evil, 'process.exit(42);');
 
@@ -106,7 +106,7 @@ describe('standard streams that are closed or unusable', () => {
     { what: 'standard output', descriptor: 1, pipe: '2>/dev/null' },
     { what: 'standard error', descriptor: 2, pipe: '2>&1 >/dev/null' },
   ])('$what a full pipe that nobody reads', async ({ descriptor, pipe }) => {
-    // The shell's pipe: what Node gives a child is a socket. It holds 64 KiB; its reader sleeps.
+    // A pipe of the shell, because Node gives a child a socket. It holds 64 KiB; its reader sleeps.
     const status = join(here.portal.folder, 'status');
     const script = `{ head -c 65536 /dev/zero >&${descriptor}
       timeout --signal=KILL 15 "$@"; echo $? >&3; } ${pipe} 3>${status} | sleep 16`;
@@ -183,7 +183,7 @@ async function processesWith(text: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // A process that ends meanwhile has none.
+      // The process has ended meanwhile.
       const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
       return environment.includes(text) ? readFile(`/proc/${pid}/cmdline`, 'utf8') : undefined;
     }),

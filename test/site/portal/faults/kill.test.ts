@@ -22,7 +22,7 @@ import {
 } from './hooks.ts';
 
 const user = 'faults-kill';
-/** How many moments of each kind of login. */
+/** How many moments of first and of later hooks. */
 const moments = times(6, 26);
 const foreign = { name: 'elsewhere', user: { token: 'of-another-site' } };
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await emptyHome(account);
 });
 
-/** A home with a kubeconfig that says something of the user's own. */
+/** A home with a kubeconfig that has an entry of the user's. */
 async function homeWithForeignEntries(): Promise<void> {
   await emptyHome(account);
   const folder = join(account.home, '.kube');
@@ -53,7 +53,7 @@ async function homeWithForeignEntries(): Promise<void> {
   for (const path of [folder, file]) await chown(path, account.uid, account.gid);
 }
 
-/** Starts the hook as nginx_stage does and kills it so many milliseconds later, where it still runs. */
+/** Starts the hook as nginx_stage does and kills it after this many milliseconds, if it still runs. */
 async function killedAfter(
   milliseconds: number,
   portal: FreshPortal,
@@ -71,7 +71,7 @@ async function killedAfter(
   return signal === 'SIGKILL';
 }
 
-/** Whatever was killed before, one login makes all as it should be. */
+/** Checks that one hook completes the work of a killed one. */
 async function expectRepaired(
   portal: FreshPortal,
   tokens: PortalTokens,
@@ -80,7 +80,7 @@ async function expectRepaired(
   const next = await timed(portal.prePun(user, tokens));
   expect(next.stderr, when).not.toMatch(/level=error/);
   expect(next.exitCode, when).toBe(0);
-  // A lock of a process that was killed is known as such at once, not when it is old enough.
+  // The lock of a killed process is recognized at once, not only when it is old.
   expect(next.took, when).toBeLessThan(5_000);
   expect(await isAsWanted(portal, user), when).toBe(true);
   expect(await leftovers(account, portal), when).toEqual([]);
@@ -92,7 +92,7 @@ async function expectRepaired(
   expect(users.map(({ name }) => name).sort(), when).toEqual([foreign.name, user].sort());
 }
 
-/** What kubectl's plugin would use next; it must not have been used up by whoever was killed. */
+/** The refresh token that kubectl's plugin would use next; the killed hook must not have used it. */
 async function expectRefreshTokenIsGood(): Promise<void> {
   const { exitCode, stdout } = await site.kubectl(['get', 'pods', '-v=0'], {
     account: user,
@@ -133,7 +133,7 @@ describe('after kill -9 at any moment the next hook completes the work', () => {
     await portal.prePun(user, tokens);
     const drift = async (): Promise<void> => {
       await site.kubectl(['-n', namespace, 'delete', 'networkpolicies,rolebindings', '--all']);
-      // A kubeconfig in which our entry was spoilt, and a new session of the portal.
+      // A kubeconfig with a damaged entry, and a new session of the portal.
       const file = join(account.home, '.kube/config');
       await writeFile(file, (await readFile(file, 'utf8')).replaceAll('kube-credential', 'gone'));
       await appendFile(file, '# touched\n');
@@ -152,18 +152,18 @@ describe('after kill -9 at any moment the next hook completes the work', () => {
 const oidc = { deadline: '10s', cluster: { auth: { type: 'oidc' } } };
 
 interface Login {
-  /** Before each login. */
+  /** Before each hook. */
   readonly prepare: () => Promise<void>;
-  /** Starts a login and kills it so many milliseconds later. @returns false when it had ended before */
+  /** Starts a hook and kills it after this many milliseconds. @returns false if it had ended before */
   readonly kill: (delay: number) => Promise<boolean>;
-  /** One that nobody kills. */
+  /** Runs a hook to its end. */
   readonly whole: () => Promise<TimedResult>;
   readonly repaired: (when: string) => Promise<void>;
 }
 
 /**
- * Kills logins at moments that are spread over the time that one takes. A login that ended before its moment
- * does not count: how long one takes is a guess on a machine that is busy at times.
+ * Kills hooks at moments spread over the duration of one. A hook that ended before its moment does not
+ * count, because the duration is only estimated.
  */
 async function killedAtMoments(next: () => number, login: Login): Promise<void> {
   await login.prepare();

@@ -6,16 +6,16 @@ import type { Account } from '../../../rig/site/accounts.ts';
 import { ensurePackages } from '../../../rig/site/packages.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
 
-/** File systems that a test mounts; all are gone after `remove`, also when the test failed. */
+/** File systems that a test mounts. `remove` unmounts all, also after a failure. */
 export class Mounts {
   readonly #undo: (() => Promise<unknown>)[] = [];
 
-  /** Something to be undone with the mounts, last first. */
+  /** Registers something to undo with the mounts, last first. */
   defer(undo: () => Promise<unknown>): void {
     this.#undo.push(undo);
   }
 
-  /** An empty file system of this size in the place of the account's home. */
+  /** Mounts an empty file system of this size over the account's home. */
   async tmpfs(
     { home, uid, gid }: Pick<Account, 'home' | 'uid' | 'gid'>,
     size: string,
@@ -29,7 +29,7 @@ export class Mounts {
     await execa('mount', ['-o', 'remount,ro', path]);
   }
 
-  /** Writes until nothing more fits. */
+  /** Writes until the file system is full. */
   async fill(path: string): Promise<void> {
     const file = await open(path, 'w');
     try {
@@ -41,7 +41,7 @@ export class Mounts {
     }
   }
 
-  /** The account's home served by a FUSE daemon, which can be stopped: then it hangs as NFS does. */
+  /** Serves the account's home by a FUSE daemon. If that is stopped, the home hangs as with NFS. */
   async bindfs({ home, uid, gid }: Account, behind: string): Promise<{ stop(): void; go(): void }> {
     await ensurePackages(['bindfs']);
     await mkdir(behind, { recursive: true, mode: 0o700 });
@@ -65,7 +65,7 @@ export class Mounts {
   }
 }
 
-/** KILL ends a stopped process too, and its file system answers with an error from then on. */
+/** SIGKILL ends a stopped process, too; its file system then returns errors. */
 async function end(daemon: ChildProcess): Promise<void> {
   if (daemon.exitCode !== null || daemon.signalCode !== null) return;
   const ended = once(daemon, 'exit');

@@ -5,16 +5,16 @@ import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome } from './homes.ts';
 import { type FreshPortal, freshPortal, removePortals } from './hooks.ts';
 
-/** A user of the identity provider, and for each test a portal of its own and an empty home. */
+/** A user of the identity provider, with a new portal and an empty home for each test. */
 export interface PortalUser {
   readonly site: Site;
   readonly account: Account;
-  /** Of one login for all tests of the file. */
+  /** From one session, for all tests of the file. */
   tokens: PortalTokens;
   portal: FreshPortal;
 }
 
-/** Registers the set-up of a test file; what it returns is filled before the first test. */
+/** Registers the setup of a test file. The returned object is filled before the first test. */
 export function portalUser(name: string): PortalUser {
   const given = {} as { -readonly [Key in keyof PortalUser]: PortalUser[Key] };
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { constants } from 'node:http2';
 import { type Behaviour, sessionOf } from './stand-in.ts';
 
-/** Only the first request that fits is spoilt; the real API server answers the others. */
+/** Changes the answer to the first matching request; the real API server answers the others. */
 export function once(fits: (request: string) => boolean, spoil: Behaviour): Behaviour {
   let done = false;
   return (seen) => {
@@ -14,7 +14,7 @@ export function once(fits: (request: string) => boolean, spoil: Behaviour): Beha
 /** The real API server answers. */
 export const pass: Behaviour = (seen) => seen.pass();
 
-/** What a proxy says of its own, with a sequence that would clear a terminal. */
+/** A proxy's own error page, with an escape sequence that would clear a terminal. */
 export function page(status: number): Behaviour {
   return ({ stream }) => {
     stream.respond({ ':status': status, 'content-type': 'text/html' });
@@ -22,7 +22,7 @@ export function page(status: number): Behaviour {
   };
 }
 
-/** Begins an answer as the API server does, and then something else happens. */
+/** Begins an answer as the API server does, then does something else. */
 export function half(then: Behaviour): Behaviour {
   return (seen) => {
     seen.stream.respond({ ':status': 200, 'content-type': 'application/json' });
@@ -31,7 +31,7 @@ export function half(then: Behaviour): Behaviour {
   };
 }
 
-/** The server does what was asked, and nobody hears of it. */
+/** The server executes the request, and its answer is lost. */
 export async function lostAnswer(seen: Parameters<Behaviour>[0]): Promise<void> {
   seen.stream.respond = () => {
     sessionOf(seen.stream).destroy();
@@ -39,7 +39,7 @@ export async function lostAnswer(seen: Parameters<Behaviour>[0]): Promise<void> 
   await seen.pass();
 }
 
-/** RFC 9113 6.8: nothing of this connection is answered any more. */
+/** Sends GOAWAY (RFC 9113 6.8): no request of this connection is answered any more. */
 export function goAway({ stream }: Parameters<Behaviour>[0]): void {
   sessionOf(stream).goaway(constants.NGHTTP2_NO_ERROR, 0);
   setTimeout(() => stream.close(constants.NGHTTP2_REFUSED_STREAM), 20);

@@ -12,13 +12,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Site } from '../../../rig/site/site.ts';
 import type { KeyPair } from '../../../rig/site/certificates.ts';
 
-/** A request as the stand-in sees it. `number` counts from 1, over all connections. */
+/** A request that arrived. `number` counts from 1, over all connections. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
   readonly number: number;
   readonly stream: ServerHttp2Stream;
-  /** Hands the request to the real API server, and its answer back. */
+  /** Forwards the request to the real API server and returns its answer. */
   readonly pass: () => Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export interface StandInOptions {
 }
 
 /**
- * A stand-in for the API server, for what the real one cannot be brought to do: to answer 500, to
- * answer never, to cut its answer off. Whatever a test does not spoil goes to the real one.
+ * A proxy in front of the API server, for what the real one cannot be made to do: answer 500, never
+ * answer, truncate an answer. All other requests are forwarded.
  */
 export class StandIn {
   readonly url: string;
@@ -79,7 +79,7 @@ export class StandIn {
   }
 }
 
-/** An answer as the API server gives it where it refuses: a `Status`. */
+/** An error of the API server: a `Status`. */
 export function refuse(
   status: number,
   { headers = {}, message = `the stand-in says ${status}` } = {},
@@ -91,7 +91,7 @@ export function refuse(
   };
 }
 
-/** The connection below a stream. */
+/** The connection of a stream. */
 export function sessionOf(stream: ServerHttp2Stream): Http2Session {
   if (stream.session === undefined) throw new Error('the stream has no connection any more');
   return stream.session;

@@ -8,7 +8,7 @@ import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome, leftovers } from './homes.ts';
 import { type FreshPortal, freshPortal, isAsWanted, removePortals } from './hooks.ts';
 
-/** As many first requests of one browser session as OnDemand might start hooks for. */
+/** As many hooks as OnDemand may start for the first requests of one browser. */
 const hooks = 20;
 const user = 'faults-many';
 

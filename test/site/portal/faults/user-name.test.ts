@@ -59,7 +59,7 @@ describe('a name that is not a user account ends the hook before any request or 
     const { exitCode, errors } = await timed(portal.run(hook, [name, portal.files.hookEnv]));
     const unset = await timed(portal.run(hook, [name]));
 
-    // Without berth.yml there is none at the default place either: the name is looked at after it.
+    // There is no berth.yml at the default path either, and it is read before the name is checked.
     expect([64, 78]).toContain(exitCode);
     expect(errors).toHaveLength(1);
     expect(unset).toMatchObject({ exitCode: 64, errors: [{ code: 'usage' }] });
