@@ -8,12 +8,12 @@ interface PackageJson {
 }
 
 /**
- * The licences of the packages whose code is in the outputs, and of the Node that runs them: each
- * asks for its text to go where the code goes.
+ * The licences of the packages whose code is in the outputs, and of the Node that runs them. Each of them requires its text
+ * to be distributed with the code.
  *
- * @param files Paths of bundled sources, from esbuild's metafile.
- * @param more Folders of packages that are shipped whole.
- * @throws Error for a package that ships no licence
+ * @param files paths of bundled sources, from esbuild's metafile
+ * @param more directories of packages that are shipped as a whole
+ * @throws {Error} for a package without a licence file
  */
 export async function thirdPartyLicences(
   files: Iterable<string>,

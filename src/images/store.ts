@@ -1,21 +1,11 @@
 import { readFileSync } from 'node:fs';
-import {
-  chmod,
-  copyFile,
-  cp,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { type ImageIndex, parseImageIndex } from './index-file.ts';
 import { storageConf, type WorkStore } from './wanted-images.ts';
+import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 
@@ -180,14 +170,7 @@ async function publishFiles(from: string, to: string): Promise<void> {
 async function replace(source: string, target: string): Promise<void> {
   const [fresh, old] = [await readFile(source), await readFile(target).catch(() => undefined)];
   if (old?.equals(fresh) === true) return chmod(target, 0o644);
-  const temporary = `${target}.new`;
-  try {
-    await copyFile(source, temporary);
-    await chmod(temporary, 0o644);
-    await rename(temporary, target);
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  await writeAtomically(target, fresh, { mode: 0o644, replaceable: true });
 }
 
 /** Readers see a change by the contents; they hold locks on the inode. */

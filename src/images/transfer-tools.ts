@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { type BundledProgram, bundledScript, hostPrograms, parseLdd } from '../transfer-tools.ts';
+import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { ensureRootFolder } from '../system/root-folders.ts';
 import { runProgram } from '../system/run-program.ts';
 
@@ -74,14 +75,15 @@ async function install(
     const old = await readFile(join(folder, part.name)).catch(() => undefined);
     if (old?.equals(part.contents) !== true) stale.push(part);
   }
-  // All are written before the first is renamed: the loader and the C library must match.
-  for (const { name, contents } of stale) {
-    const fresh = join(folder, `${name}.new`);
-    await rm(fresh, { force: true });
-    await writeFile(fresh, contents, { mode: 0o755, flag: 'wx' });
-    await chmod(fresh, 0o755);
+  // All are written before the first takes its place: the loader and the C library must be of one kind.
+  const staged: StagedFile[] = [];
+  try {
+    for (const { name, contents } of stale)
+      staged.push(await stageFile(join(folder, name), contents, { mode: 0o755 }));
+    for (const file of staged) await file.commit();
+  } finally {
+    for (const file of staged) await file.discard();
   }
-  for (const { name } of stale) await rename(join(folder, `${name}.new`), join(folder, name));
   const known = new Set(parts.map(({ name }) => name));
   const there = await readdir(join(folder, 'lib'));
   const removed = there.map((name) => `lib/${name}`).filter((name) => !known.has(name));

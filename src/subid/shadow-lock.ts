@@ -1,8 +1,11 @@
-import { link, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { temporaryName, writeError } from '../system/atomic-file.ts';
+import { writeError } from '../system/atomic-file.ts';
+import { lockIdentity, removeIfSame } from '../system/owner-lock.ts';
+import { isGone } from '../system/process-mark.ts';
+import { temporaryName } from '../system/temporary-name.ts';
 
 export interface ShadowLock {
   release(): Promise<void>;
@@ -26,7 +29,7 @@ export async function takeShadowLock(path: string, waitMs: number): Promise<Shad
       if (await tryLink(temporary, lock)) return { release: () => rm(lock, { force: true }) };
       const owner = await ownerOf(lock);
       if (owner === undefined) continue;
-      if (!isAlive(owner.pid)) await removeDead(lock, owner, temporaryName(path));
+      if (isGone(owner.pid)) await removeIfSame(lock, owner.identity, path);
       else if (performance.now() > end) throw await timedOut(lock, owner.pid, waitMs);
       else await sleep(20 + Math.random() * 30);
     }
@@ -49,8 +52,8 @@ async function tryLink(temporary: string, lock: string): Promise<boolean> {
 
 interface Owner {
   readonly pid: number;
-  /** Inode of the lock file that was read. */
-  readonly inode: number;
+  /** Of the lock file (`lockIdentity`). */
+  readonly identity: string;
 }
 
 /** undefined if the lock has been released meanwhile. */
@@ -61,36 +64,13 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
       const text = (await file.readFile('latin1')).replace(/\0[^]*$/, '').trim();
       const pid = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
       if (pid === undefined) throw unreadable(lock);
-      return { pid, inode: (await file.stat()).ino };
+      return { pid, identity: lockIdentity(await file.stat({ bigint: true })) };
     } finally {
       await file.close();
     }
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !isErrno(error, 'ESRCH');
-  }
-}
-
-/**
- * Of two processes that find the same dead lock, the slower one must not remove the new lock of the faster one. So the
- * file is moved aside, its inode is compared, and it is put back if it is another one.
- */
-async function removeDead(lock: string, { inode }: Owner, aside: string): Promise<void> {
-  try {
-    await rename(lock, aside);
-    if ((await stat(aside)).ino !== inode) await tryLink(aside, lock);
-    await rm(aside);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
   }
 }
 

@@ -1,43 +1,38 @@
 import { constants } from 'node:fs';
 import { lstat, open, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
-import { isOfDead, markPattern, processMark } from './process-mark.ts';
-import { randomDigits } from './random-digits.ts';
+import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
 import { someNamesIn } from './user-file.ts';
 
-/** New contents that lie complete beside the file they will replace. */
+/** Complete new contents in a temporary file beside the file that they will replace. */
 export interface StagedFile {
-  /** Puts them in the file's place in one step. @throws as `stageFile` */
+  /** Replaces the file atomically. @throws as `stageFile` */
   commit(): Promise<void>;
-  /** Gives them up; the file stays as it was. Does nothing after a commit. */
+  /** Removes the temporary file. Does nothing after a commit. */
   discard(): Promise<void>;
 }
 
-/**
- * A writer takes milliseconds; what is this old was left by one that was killed, on another host
- * maybe. In milliseconds.
- */
-const abandonedAfter = 10 * 60_000;
+/** A writer takes milliseconds. A temporary file of this age, in milliseconds, was left by a killed one of any host. */
+const abandonedAfterMs = 10 * 60_000;
 
 export interface WriteOptions {
-  /** Permission bits of the new file, whatever the umask is. */
+  /** Permission bits of the new file, regardless of the umask. */
   readonly mode: number;
-  /** Whose the new file is to be; the process's own where absent. */
+  /** Owner of the new file; that of the process if absent. */
   readonly owner?: { readonly uid: number; readonly gid: number };
   /**
-   * True for what the next login makes anew: it is not waited for until it is on the disk, which on a
-   * busy one takes longer than all the rest of a login. A power cut may leave the file empty then.
+   * True for contents that the next login can create again: the file is not synced to disk, which on a busy disk
+   * takes longer than the rest of a login. A power failure may then leave the file empty.
    */
   readonly replaceable?: boolean;
 }
 
 /**
- * Replaces the file in one step: whoever reads it meets the old contents or the new, never half.
- * A failure leaves the old file untouched and nothing beside it.
+ * Replaces the file atomically: readers see the old contents or the new. A failure leaves the old file as it was,
+ * and no temporary file.
  *
- * @throws `disk-full`, `disk-quota-exceeded`, `read-only`, `write-not-permitted`; other errors of the system as
- *   they are
+ * @throws {BerthError} `disk-full`, `disk-quota-exceeded`, `read-only`, `not-permitted`; other system errors unchanged
  */
 export async function writeAtomically(
   path: string,
@@ -53,11 +48,10 @@ export async function writeAtomically(
 }
 
 /**
- * The slow half of `writeAtomically`, for a caller that wants to hold a lock only for the rename:
- * everything is on the disk when this returns, unless it is replaceable. What a killed writer left is
- * swept up first.
+ * The slow part of `writeAtomically`, for a caller that holds a lock only during the rename: the contents are on
+ * disk when this returns, unless they are replaceable. What killed writers left is removed first.
  *
- * The folder is not synced: after a power cut the old file may be back, and the next login mends it.
+ * The directory is not synced: after a power failure the old file may be back, and the next login updates it.
  *
  * @throws as `writeAtomically`
  */
@@ -66,7 +60,7 @@ export async function stageFile(
   contents: string | Uint8Array,
   options: WriteOptions,
 ): Promise<StagedFile> {
-  await sweep(path);
+  await removeAbandoned(path);
   const temporary = temporaryName(path);
   let there = false;
   const discard = async (): Promise<void> => {
@@ -105,7 +99,7 @@ export async function stageFile(
   };
 }
 
-/** What went wrong at a write, in the admin's words where it is known; else as it was. */
+/** A known error of a write with a message for the admin; any other error unchanged. */
 export function writeError(path: string, cause: unknown): unknown {
   if (!isErrno(cause)) return cause;
   const known = knownErrors[cause.code ?? ''];
@@ -129,13 +123,13 @@ const notPermitted = {
   code: 'write-not-permitted',
   reason: 'permission denied',
   exit: 'permission',
-  hint: 'Look at owner and mode of the folder with `namei -l`, as that user: root may see more.',
+  hint: 'Check owner and mode of each directory with `namei -l`, as that user: root may see more.',
 } as const;
 const quotaExceeded = {
   code: 'disk-quota-exceeded',
   reason: 'the disk quota is used up',
   exit: 'io',
-  hint: 'Free some space or raise the quota; the next login tries again.',
+  hint: 'Free some space or raise the quota. The next login tries again.',
 } as const;
 const knownErrors: Readonly<
   Record<
@@ -153,7 +147,7 @@ const knownErrors: Readonly<
     code: 'disk-full',
     reason: 'the disk is full',
     exit: 'io',
-    hint: 'Free some space or inodes (`df`, `df -i`); the next login tries again.',
+    hint: 'Free some space or inodes (see `df` and `df -i`). The next login tries again.',
   },
   EDQUOT: quotaExceeded,
   EROFS: readOnly,
@@ -161,39 +155,20 @@ const knownErrors: Readonly<
   EPERM: notPermitted,
 };
 
-/**
- * `.config.berth-MARK-0123456789abcdef`: a new name beside the file, hidden, and known by its pattern
- * to later writers, which remove it when the process of the mark is gone.
- */
-export function temporaryName(path: string): string {
-  const own = `${processMark()}-${randomDigits(16)}`;
-  return join(dirname(path), temporaryStem(path) + own);
-}
-
-const unique = new RegExp(`^(?:(${markPattern})-)?[0-9a-f]{16}$`);
-
-function temporaryStem(path: string): string {
-  return `.${basename(path)}.berth-`;
-}
-
-/** The folder may be a user's, who can put a million files into it. */
+/** Of a directory that may be a user's, who can put a million files into it. */
 const mostNames = 10_000;
 
-/** Removes what killed writers of this file left. Only tidiness: its own errors stop no write. */
-async function sweep(path: string): Promise<void> {
-  const stem = temporaryStem(path);
-  const folder = dirname(path);
-  for (const name of await someNamesIn(folder, mostNames)) {
-    if (!name.startsWith(stem)) continue;
-    const [whole, mark] = unique.exec(name.slice(stem.length)) ?? [];
-    if (whole === undefined) continue;
-    const leftover = join(folder, name);
+/** Removes what killed writers of this file left. Its own errors are ignored: it only tidies up. */
+export async function removeAbandoned(path: string): Promise<void> {
+  for (const name of await someNamesIn(dirname(path), mostNames)) {
+    if (!isTemporary(name, path)) continue;
+    const leftover = join(dirname(path), name);
     try {
       const { mtimeMs } = await lstat(leftover);
-      const dead = mark !== undefined && isOfDead(mark);
-      if (dead || Date.now() - mtimeMs > abandonedAfter) await unlink(leftover);
+      if (isAbandoned(name, path) || Date.now() - mtimeMs > abandonedAfterMs)
+        await unlink(leftover);
     } catch (error) {
-      // Another writer was quicker, or the folder is not ours to tidy: the write itself will tell.
+      // Another writer removed it, or the directory is not writable: then the write itself fails.
       if (!isErrno(error)) throw error;
     }
   }

@@ -1,98 +1,75 @@
-import { readFileSync, readlinkSync } from 'node:fs';
-import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { link, lstat, mkdir, readlink, rename, symlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
-import { randomDigits } from './random-digits.ts';
 import { escapeControl } from '../log.ts';
-import { writeError } from './atomic-file.ts';
-import { isOfDead, markPattern, processMark } from './process-mark.ts';
-import { startOf } from './process-start.ts';
-import { readUserFile, someNamesIn } from './user-file.ts';
+import { removeAbandoned, writeError } from './atomic-file.ts';
+import { isOfDead, markPattern, pidOfMark, processMark } from './process-mark.ts';
+import { randomDigits } from './random-digits.ts';
+import { startOf, statFields } from './process-start.ts';
+import { temporaryName } from './temporary-name.ts';
 
 export interface LockOptions {
-  /** How long to wait for others, in milliseconds. */
+  /** How long to wait for other holders, in milliseconds. */
   readonly waitMs: number;
   /**
-   * A lock of another machine is given up when it is older than this, in milliseconds by the file
-   * server's clock: its owner cannot be looked up, so whoever takes the lock must be done by then.
+   * Age in milliseconds, by the file server's clock, from which a lock is removed if its holder cannot be looked
+   * up: a process of another host, or another program. A holder must be done by then.
    */
   readonly foreignStaleMs: number;
   /**
-   * Asked before every try, and again with the lock in hand: its last owner may have made it true in
-   * between. True ends the wait without the lock (what was wanted is there).
+   * Called before each attempt, and again when the lock was taken, because the last holder may have done the
+   * work. True ends the wait without the lock.
    */
   readonly enough?: () => boolean;
+  /** Called when the lock of a dead holder was removed. */
+  readonly onTakenOver?: (ageSeconds: number) => void;
+  /** The error to throw in place of `lock-timeout`. */
+  readonly timedOut?: (holder: string, ageSeconds: number) => BerthError;
 }
 
 export interface OwnerLock {
-  /** Gives it back, if it is still ours: an owner that overslept may have lost it. */
+  /** Removes the lock if this process still holds it: another may have taken over one that was too old. */
   release(): Promise<void>;
 }
 
-/** Who holds a lock, in the lock file. `nonce` tells two locks of one process apart. */
-interface Owner {
-  readonly host: string;
-  /** Boot and process-id namespace: a number means the same process only inside both. */
-  readonly world: string;
-  readonly pid: number;
-  /** Start of the process in clock ticks since boot, /proc/PID/stat field 22. */
-  readonly start: string;
-  readonly nonce: string;
-}
-
-const abandonedAfterMs = 3_600_000;
-
-/** The lock may lie in a user's folder: what is there in its place is not read to its end. Bytes. */
-const longestOwner = 1_024;
-const mostNames = 10_000;
+/** Time between two attempts, in milliseconds; another third of it is added at random. */
+const pauseMs = 15;
 
 /**
- * Takes a lock file that outlives kill -9 of its owner by no more than the next try.
+ * Takes a lock file. If its holder is killed, the next attempt of any process on the same host takes it over.
  *
- * It is made by link(2), which is atomic on NFS too and shows the owner from the first moment. Who
- * finds it with a dead owner may remove it only while holding the lock on that very owner
- * (`FILE.NONCE`), so two that find it at once never remove the successor's.
+ * The lock is a symlink that names its holder: creating one is atomic, on NFS too, and shows the holder from the
+ * first moment. Programs that create a lock file with O_EXCL (kubectl) are kept out, and keep us out. The directory
+ * is created if it is missing, with mode 0700.
  *
- * @returns Nothing where `enough` said so.
- * @throws {BerthError} `lock-timeout`, and what `writeError` makes of a full disk or quota.
+ * @returns undefined if `enough` returned true
+ * @throws {BerthError} `lock-timeout`, or what `timedOut` returns; the errors of `writeError`
  */
 export async function takeLock(path: string, options: LockOptions): Promise<OwnerLock | undefined> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const self = describeSelf();
-  const temporary = `${path}.${self.nonce}.${processMark()}.tmp`;
-  try {
-    await writeFile(temporary, JSON.stringify(self), { flag: 'wx', mode: 0o600 });
-  } catch (cause) {
-    await rm(temporary, { force: true });
-    throw writeError(path, cause);
-  }
-  try {
-    const end = performance.now() + options.waitMs;
-    for (;;) {
-      if (options.enough?.() === true) return undefined;
-      if (await tryLink(temporary, path)) {
-        await sweep(path, temporary);
-        const lock = lockOf(path, self);
-        if (options.enough?.() !== true) return lock;
-        await lock.release();
-        return undefined;
-      }
-      if (!(await removeStale(path, self, temporary, options)) && performance.now() > end) {
-        throw await timedOut(path, options.waitMs);
-      }
-      await sleep(15 + Math.random() * 20);
+  const self = newHolder();
+  const end = performance.now() + options.waitMs;
+  for (;;) {
+    if (options.enough?.() === true) return undefined;
+    if (await tryToTake(path, self)) {
+      const release = (): Promise<void> => removeOwn(path, self);
+      if (options.enough?.() !== true) return { release };
+      await release();
+      return undefined;
     }
-  } finally {
-    await rm(temporary, { force: true });
+    if (await removeDeadLock(path, options)) continue;
+    if (performance.now() > end) throw await timedOut(path, options);
+    await sleep(pauseMs + Math.random() * 5);
   }
 }
 
 /**
- * A lock of this host's alone, in a folder that no other host sees; nothing where somebody alive has it.
+ * Takes a lock that only processes of this host use, without waiting.
  *
- * @throws as `takeLock`, but for `lock-timeout`
+ * @returns undefined if a living process holds it
+ * @throws as `takeLock`, except `lock-timeout`
  */
 export async function freeLock(path: string): Promise<OwnerLock | undefined> {
   try {
@@ -103,154 +80,156 @@ export async function freeLock(path: string): Promise<OwnerLock | undefined> {
   }
 }
 
-function lockOf(path: string, self: Owner): OwnerLock {
-  return {
-    release: async () => {
-      if ((await readOwner(path))?.nonce === self.nonce) await rm(path, { force: true });
-    },
-  };
-}
-
 /**
- * What a process left that was killed between two steps is removed by the next owner; of another
- * host's, which cannot be looked up, after an hour.
+ * Removes a lock whose holder is dead. Only one process at a time may do so, the one that holds `LOCK.takeover`:
+ * otherwise the slower of two that saw the same dead lock could remove its successor.
+ *
+ * @returns whether another attempt to take the lock is worth it
  */
-async function sweep(path: string, temporary: string): Promise<void> {
-  const folder = dirname(path);
-  const stem = `${basename(path)}.`;
-  const { mtimeMs } = await stat(temporary);
-  for (const name of await someNamesIn(folder, mostNames)) {
-    if (!name.startsWith(stem)) continue;
-    const [whole, mark] = leftoverEnd.exec(name.slice(stem.length)) ?? [];
-    if (whole === undefined) continue;
-    try {
-      const leftover = join(folder, name);
-      const dead = mark === undefined ? await isOwnedByDead(leftover) : isOfDead(mark);
-      if (dead || mtimeMs - (await stat(leftover)).mtimeMs > abandonedAfterMs) await rm(leftover);
-    } catch (error) {
-      // Somebody else swept it.
-      if (!isErrno(error, 'ENOENT')) throw error;
-    }
-  }
-}
-
-/**
- * `NONCE`, the right to remove a dead owner's lock; `NONCE.MARK.tmp`, a lock in the making, and its
- * probe of the time; the same of a right, which is a lock as well.
- */
-const leftoverEnd = new RegExp(
-  `^[0-9a-f]{18}(?:\\.[0-9a-f]{18})*(?:\\.(${markPattern})\\.tmp(?:\\.now)?)?$`,
-);
-
-/** The lock itself is ours by now, so a right on a former owner is of no use to anybody. */
-async function isOwnedByDead(right: string): Promise<boolean> {
-  const owner = await readOwner(right);
-  const self = describeSelf();
-  return (
-    owner?.host === self.host && owner.world === self.world && startOf(owner.pid) !== owner.start
-  );
-}
-
-async function tryLink(temporary: string, path: string): Promise<boolean> {
-  try {
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-    // open(2), O_EXCL: over NFS a lost answer makes a link that was made look like a failure.
-    return (await stat(temporary)).nlink === 2;
-  }
-}
-
-/** Removes the lock when its owner is gone; true when it was worth trying. */
-async function removeStale(
+export async function removeDeadLock(
   path: string,
-  self: Owner,
-  temporary: string,
-  options: LockOptions,
+  { foreignStaleMs, onTakenOver }: Pick<LockOptions, 'foreignStaleMs' | 'onTakenOver'>,
 ): Promise<boolean> {
-  const owner = await readOwner(path);
-  if (owner === undefined || !(await isStale(owner, self, path, temporary, options))) return false;
-  const right = await takeLock(`${path}.${owner.nonce}`, { ...options, waitMs: 1_000 });
-  try {
-    // Only its owner, who is dead, and the holder of this right remove it: this is no race.
-    if (right && (await readOwner(path))?.nonce === owner.nonce) await rm(path, { force: true });
-  } finally {
-    await right?.release();
-  }
-  return true;
-}
-
-async function isStale(
-  owner: Owner,
-  self: Owner,
-  path: string,
-  temporary: string,
-  options: LockOptions,
-): Promise<boolean> {
-  if (owner.host === self.host && owner.world === self.world) {
-    return startOf(owner.pid) !== owner.start;
-  }
-  // Both times are the file server's: this machine's clock has no part in it.
-  try {
-    return (await touched(temporary)) - (await stat(path)).mtimeMs > options.foreignStaleMs;
-  } catch {
+  const seen = await look(path);
+  if (seen === undefined) return true;
+  if (!isStale(seen, Date.now(), foreignStaleMs)) return false;
+  const claim = `${path}.takeover`;
+  const beside = path.replace(/(?<=[^/])\.lock$/, '');
+  const self = newHolder();
+  if (!(await tryToTake(claim, self))) {
+    const other = await look(claim);
+    if (other !== undefined && isStale(other, Date.now(), foreignStaleMs))
+      await removeIfSame(claim, other.identity, beside);
     return false;
   }
-}
-
-/** The file server's time now: what it gives to a file that is written now. */
-async function touched(temporary: string): Promise<number> {
-  const probe = `${temporary}.now`;
-  await writeFile(probe, '', { mode: 0o600 });
-  const { mtimeMs } = await stat(probe);
-  await rm(probe, { force: true });
-  return mtimeMs;
-}
-
-/** Nothing where there is no lock. A file that is no lock of ours only ages. */
-async function readOwner(path: string): Promise<Owner | undefined> {
-  let text: string;
   try {
-    const uid = process.geteuid?.() ?? 0;
-    const bytes = await readUserFile(path, { uid, maximumBytes: longestOwner });
-    if (bytes === undefined) return undefined;
-    text = bytes.toString('utf8');
+    // Both times are the file server's, so this host's clock does not matter.
+    const now = (await look(claim))?.modifiedMs ?? 0;
+    const still = await look(path);
+    if (still?.identity !== seen.identity || !isStale(still, now, foreignStaleMs)) return false;
+    if (!(await removeIfSame(path, seen.identity, beside))) return false;
+    onTakenOver?.(Math.round((now - seen.modifiedMs) / 1000));
+    return true;
+  } finally {
+    await removeOwn(claim, self);
+  }
+}
+
+/**
+ * Removes a lock file only if it is the one that was looked at: it is renamed, compared, and put back if another
+ * process has taken the lock in between.
+ *
+ * @param identity see `lockIdentity`
+ * @param beside a file whose later writers remove the renamed lock if this process is killed (`temporaryName`)
+ */
+export async function removeIfSame(
+  lock: string,
+  identity: string,
+  beside: string,
+): Promise<boolean> {
+  await removeAbandoned(beside);
+  const aside = temporaryName(beside);
+  try {
+    await rename(lock, aside);
   } catch (error) {
-    if (!(error instanceof BerthError)) throw error;
-    text = '';
+    if (isErrno(error, 'ENOENT')) return true;
+    throw error;
   }
+  const same = (await look(aside))?.identity === identity;
+  if (!same)
+    await link(aside, lock).catch((error: unknown) => {
+      // A third process holds the lock by now.
+      if (!isErrno(error, 'EEXIST')) throw error;
+    });
+  await unlink(aside);
+  return same;
+}
+
+/** Tells a lock file from the next one at the same path. Inode numbers are reused, so the time counts too. */
+export function lockIdentity({ dev, ino, mtimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${mtimeNs}`;
+}
+
+/** The target of a lock: `berth:MARK:START:NONCE:HOST`. Mark and start name the process, the nonce this lock. */
+function newHolder(): string {
+  const start = startOf(process.pid) ?? '0';
+  return `berth:${processMark()}:${start}:${randomDigits(12)}:${hostname()}`;
+}
+
+const holderPattern = new RegExp(`^berth:(${markPattern}):(\\d+):[0-9a-f]{12}:(.*)$`);
+
+async function tryToTake(lock: string, self: string): Promise<boolean> {
   try {
-    const owner = JSON.parse(text) as Partial<Owner> | null;
-    if (typeof owner?.nonce === 'string' && /^[0-9a-f]{18}$/.test(owner.nonce))
-      return owner as Owner;
-  } catch {
-    // Below.
+    await symlink(self, lock);
+    return true;
+  } catch (cause) {
+    if (isErrno(cause, 'ENOENT')) {
+      await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+      return false;
+    }
+    // Over NFS, a request whose answer was lost is repeated, and then the lock exists: it is ours.
+    if (isErrno(cause, 'EEXIST')) return (await targetOf(lock)) === self;
+    throw writeError(lock, cause);
   }
-  return { host: '', world: '', pid: 0, start: '', nonce: 'unreadable' };
 }
 
-function describeSelf(): Owner {
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  return {
-    host: hostname(),
-    world: `${boot} ${readlinkSync('/proc/self/ns/pid')}`,
-    pid: process.pid,
-    start: startOf(process.pid) ?? '',
-    nonce: randomDigits(18),
-  };
+async function removeOwn(lock: string, self: string): Promise<void> {
+  if ((await targetOf(lock)) === self) await unlink(lock);
 }
 
-async function timedOut(path: string, waitMs: number): Promise<BerthError> {
-  const owner = await readOwner(path);
-  const who = owner === undefined ? 'nobody' : `process ${owner.pid} on ${owner.host}`;
-  return new BerthError(
-    `another process (${escapeControl(who)}) held the lock for more than ${waitMs} ms`,
-    {
+interface SeenLock {
+  readonly identity: string;
+  readonly modifiedMs: number;
+  /** undefined for a plain file, such as kubectl's lock. */
+  readonly target: string | undefined;
+}
+
+async function look(lock: string): Promise<SeenLock | undefined> {
+  try {
+    const status = await lstat(lock, { bigint: true });
+    return {
+      identity: lockIdentity(status),
+      modifiedMs: Number(status.mtimeMs),
+      target: await targetOf(lock),
+    };
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+async function targetOf(lock: string): Promise<string | undefined> {
+  try {
+    return await readlink(lock);
+  } catch (error) {
+    // EINVAL: not a symlink.
+    if (isErrno(error, 'EINVAL', 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+function isStale({ target = '', modifiedMs }: SeenLock, now: number, staleMs: number): boolean {
+  const [, mark = '', start] = holderPattern.exec(target) ?? [];
+  const pid = pidOfMark(mark);
+  if (pid === undefined) return now - modifiedMs > staleMs;
+  // With hidepid (proc(5)), /proc does not show another user's process, and only its PID can be asked for.
+  return statFields(pid) === undefined ? isOfDead(mark) : startOf(pid) !== start;
+}
+
+async function timedOut(path: string, options: LockOptions): Promise<BerthError> {
+  const seen = await look(path);
+  const [, mark, , host] = holderPattern.exec(seen?.target ?? '') ?? [];
+  const pid = mark?.split('-').at(-1);
+  const holder =
+    pid === undefined ? 'another program' : escapeControl(`process ${pid} on ${host ?? ''}`);
+  const age = Math.max(0, Math.round((Date.now() - (seen?.modifiedMs ?? Date.now())) / 1000));
+  return (
+    options.timedOut?.(holder, age) ??
+    new BerthError(`${holder} held the lock for more than ${options.waitMs} ms`, {
       code: 'lock-timeout',
       exit: 'temporary',
-      hint: 'Try again. If it stays: look what that process waits for.',
+      hint: 'Try again. If the error persists, check what that process is waiting for.',
       fields: { file: path },
-    },
+    })
   );
 }

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  fchmodSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -7,18 +8,18 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { isOfDead, markPattern, processMark } from './process-mark.ts';
+import { dirname, join } from 'node:path';
+import { isAbandoned, temporaryName } from './temporary-name.ts';
 import { readUserFile, readUserFileSync } from './user-file.ts';
 
 /**
- * Reads a file that holds secrets, and refuses one that somebody else could have written or read.
- * Synchronous and with nothing but node:fs: the exec plugin runs at every kubectl.
+ * Reads a file that holds secrets, and refuses one that another user could have written or read. Synchronous and
+ * with node:fs only, because the exec plugin runs at each kubectl.
  *
- * @param uid Who must own it.
- * @returns Nothing where there is no such file.
- * @throws {BerthError} `private-file-unsafe` (owner, mode, no plain file), `private-file-too-large`,
- *   `private-file-unreadable`.
+ * @param uid the UID that must own it
+ * @returns undefined if there is no such file
+ * @throws {BerthError} `private-file-unsafe` (owner, mode, not a regular file), `private-file-too-large`,
+ *   `private-file-unreadable`
  */
 export function readPrivateFile(
   path: string,
@@ -28,10 +29,7 @@ export function readPrivateFile(
   return readUserFileSync(path, { uid, maximumBytes, secret: true })?.toString('utf8');
 }
 
-/**
- * As `readPrivateFile`, for a file in a home: a home that hangs must not stop the event loop, and
- * with it the deadline.
- */
+/** As `readPrivateFile`, for a file in a home: a home that hangs must not stop the event loop and its deadline. */
 export async function readPrivateFileSoon(
   path: string,
   uid: number,
@@ -40,39 +38,36 @@ export async function readPrivateFileSoon(
   return (await readUserFile(path, { uid, maximumBytes, secret: true }))?.toString('utf8');
 }
 
-/**
- * Replaces a file in one step, readable by its owner only: a reader sees the old one or the new one,
- * and a kill leaves one of them. It is not waited for until it is on the disk: only for what can be
- * had again where a power cut leaves it empty. Folders on the way are made with mode 0700. What a killed writer
- * left is swept up. For root's own state on a local disk; into a home, write with `writeAtomically`,
- * which explains a full disk.
- */
+/** Replaces a file of root's state atomically, readable by its owner only: see `writeStateFile`. */
 export function writePrivateFile(path: string, contents: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  sweep(path);
-  const temporary = `${path}.${processMark()}.tmp`;
-  rmSync(temporary, { force: true });
+  writeStateFile(path, contents, 0o600);
+}
+
+/**
+ * Replaces a file atomically: readers see the old contents or the new, also if this process is killed. Missing
+ * directories are created with mode 0700, and what killed writers of this file left is removed.
+ *
+ * It is not synced to disk, so it is only for data that can be obtained again if a power failure leaves the file
+ * empty. It is for root's own state on a local disk; into a home, use `writeAtomically`, which also explains a full
+ * disk.
+ *
+ * @param mode permission bits, regardless of the umask
+ */
+export function writeStateFile(path: string, contents: string, mode: number): void {
+  const directory = dirname(path);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(directory))
+    if (isAbandoned(name, path)) rmSync(join(directory, name), { force: true });
+  const temporary = temporaryName(path);
   const descriptor = openSync(temporary, 'wx', 0o600);
   try {
     writeFileSync(descriptor, contents);
+    fchmodSync(descriptor, mode);
+    renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
   } finally {
     closeSync(descriptor);
   }
-  renameSync(temporary, path);
 }
-
-/** Removes temporary files of this file whose writers are gone. */
-function sweep(path: string): void {
-  const folder = dirname(path);
-  const stem = `${basename(path)}.`;
-  for (const name of readdirSync(folder)) {
-    if (!name.startsWith(stem)) continue;
-    const mark = temporaryEnd.exec(name.slice(stem.length))?.[1];
-    if (mark !== undefined && isOfDead(mark)) rmSync(join(folder, name), { force: true });
-  }
-}
-
-const temporaryEnd = new RegExp(`^(${markPattern})\\.tmp$`);

@@ -2,25 +2,35 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 
 /**
- * `4f0c2a1b-4026531836-4711`, for names of temporary files: this boot, this process-id namespace and
- * this process. Whoever finds such a file after a kill -9 knows at once that nobody will finish it.
+ * `4f0c2a1b-4026531836-4711`: boot, PID namespace and PID of this process, for names of temporary files and for
+ * locks. A later process can tell from it that the file was left by one that was killed.
  */
 export function processMark(): string {
   return `${world()}-${process.pid}`;
 }
 
-/** What `processMark` makes, for regular expressions. */
+/** What `processMark` returns, as part of a regular expression. */
 export const markPattern = '[0-9a-f]{8}-[0-9]+-[0-9]+';
 
-/** True only where the process of this mark is known to be gone: one of another host never is. */
-export function isOfDead(mark: string): boolean {
+/** The PID in a mark of this boot and PID namespace; undefined for a mark of another host. */
+export function pidOfMark(mark: string): number | undefined {
   const cut = mark.lastIndexOf('-');
-  if (mark.slice(0, cut) !== world()) return false;
+  return mark.slice(0, cut) === world() ? Number(mark.slice(cut + 1)) : undefined;
+}
+
+/** Whether the process of this mark is known to have ended. That of another host never is. */
+export function isOfDead(mark: string): boolean {
+  const pid = pidOfMark(mark);
+  return pid !== undefined && isGone(pid);
+}
+
+/** Whether no process has this PID. One that has ended counts until its parent has waited for it. */
+export function isGone(pid: number): boolean {
   try {
-    process.kill(Number(mark.slice(cut + 1)), 0);
+    process.kill(pid, 0);
     return false;
   } catch (error) {
-    // EPERM is an answer of the living.
+    // EPERM: it exists and belongs to another user.
     return isErrno(error, 'ESRCH');
   }
 }

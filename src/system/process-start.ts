@@ -1,28 +1,28 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * When a process was started, in clock ticks since boot (proc(5), `stat` field 22): with its PID it is
- * known from any later process of that number.
+ * The start time of a process in clock ticks since boot (proc(5), `stat` field 22). PID and start time together identify a
+ * process, because PIDs are reused.
  *
- * @returns Nothing for a process that is gone.
+ * @returns undefined for a process that has ended
  */
 export function startOf(pid: number): string | undefined {
   const fields = statFields(pid);
   return fields === undefined || isEnded(fields) ? undefined : fields[19];
 }
 
-/** The fields of /proc/PID/stat from the third (state) on; nothing for a process that is gone. */
+/** The fields of /proc/PID/stat from the third (state) on; undefined for a process that has ended. */
 export function statFields(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in field 2 may hold blanks and brackets, so count from its last one.
+    // The name in field 2 may contain spaces and parentheses, so start after the last parenthesis.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return undefined;
   }
 }
 
-/** A zombie runs no more; its parent only has not looked yet. */
+/** Whether it is a zombie: it has ended, but its parent has not waited for it. */
 export function isEnded([state]: readonly string[]): boolean {
   return state === 'Z' || state === 'X';
 }

@@ -143,8 +143,8 @@ async function clearLock(path: string, log: Logger): Promise<void> {
   } catch {
     return;
   }
-  const { removeDeadLock } = await import('./kubeconfig-lock.ts');
-  await removeDeadLock(path, log);
+  const { clearDeadLock } = await import('./kubeconfig-lock.ts');
+  await clearDeadLock(path, log);
 }
 
 function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {

@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
+import { writeStateFile } from '../../system/private-file.ts';
 import type { ProcessId } from '../../system/processes.ts';
 
 /** One open SSH connection, in `/run/berth/connections/UID/PID.STARTTIME`: owned by root, readable by all. */
@@ -30,10 +31,7 @@ export function monitorOf(id: string): ProcessId | undefined {
 
 /** Writes the record atomically: a reader sees all of it or no file. */
 export function writeConnection(path: string, record: ConnectionRecord): void {
-  const temporary = `${path}.new`;
-  rmSync(temporary, { force: true });
-  writeFileSync(temporary, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o644 });
-  renameSync(temporary, path);
+  writeStateFile(path, `${JSON.stringify(record)}\n`, 0o644);
 }
 
 /** Path of the record after the connection's cleanup has begun; its monitor may still be running. */

@@ -25,8 +25,8 @@ it('two installations into one prefix at the same moment both succeed', async ()
 it('what a killed installation left is removed by the next, and not what another writes now', async () => {
   const { pid } = spawnSync('true');
   const [dead, alive] = [processMark().replace(/\d+$/, String(pid)), processMark()];
-  await writeFile(join(folder, `node.${dead}.1234567890.new`), '');
-  await writeFile(join(folder, `node.${alive}.1234567890.new`), '');
+  await writeFile(join(folder, `.node.berth-${dead}-0123456789abcdef`), '');
+  await writeFile(join(folder, `.node.berth-${alive}-0123456789abcdef`), '');
   await installCopy(join(folder, 'node'), '/etc/hostname');
-  expect((await readdir(folder)).sort()).toEqual(['node', `node.${alive}.1234567890.new`]);
+  expect((await readdir(folder)).sort()).toEqual([`.node.berth-${alive}-0123456789abcdef`, 'node']);
 });

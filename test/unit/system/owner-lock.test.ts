@@ -1,5 +1,16 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import {
+  lutimes,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -66,29 +77,42 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('of a killed process whose number another one has now, too', async () => {
+  it('of a killed process whose PID another process has now is taken over at once', async () => {
     await killedOwner();
-    const owner = JSON.parse(await readFile(path, 'utf8')) as object;
-    await writeFile(path, JSON.stringify({ ...owner, pid: process.pid }));
+    const holder = await readlink(path);
+    await rm(path);
+    // Both start times are of the same boot, so the later process is told apart.
+    await symlink(holder.replace(/-\d+:(?=\d)/, `-${process.pid}:`), path);
     await (await takeLock(path, options))?.release();
+    expect(await readdir(folder)).toEqual([]);
   });
 
-  it('of another machine stands until it is older than any owner may be', async () => {
-    const owner = {
-      host: `not-${hostname()}`,
-      world: '',
-      pid: 1,
-      start: '1',
-      nonce: 'b'.repeat(18),
-    };
-    await writeFile(path, JSON.stringify(owner));
+  it('of a living process is held however old it is', async () => {
+    const lock = await takeLock(path, options);
+    const old = new Date(Date.now() - 61_000);
+    await lutimes(path, old, old);
+    await expect(takeLock(path, options)).rejects.toMatchObject({
+      code: 'lock-timeout',
+      message: expect.stringContaining(`process ${process.pid} on ${hostname()}`) as string,
+    });
+    await lock?.release();
+  });
+
+  it('of another host is held until it is older than any holder may be', async () => {
+    await symlink(`berth:00000000-1-1:1:0123456789ab:not-${hostname()}`, path);
     await expect(takeLock(path, options)).rejects.toMatchObject({ code: 'lock-timeout' });
     const old = new Date(Date.now() - 61_000);
-    await utimes(path, old, old);
+    await lutimes(path, old, old);
     await (await takeLock(path, options))?.release();
   });
 
-  it('that is no lock of ours only ages', async () => {
+  it('in a directory that does not exist creates it, closed to other users', async () => {
+    const lock = await takeLock(join(folder, 'new/x.lock'), options);
+    expect((await stat(join(folder, 'new'))).mode & 0o777).toBe(0o700);
+    await lock?.release();
+  });
+
+  it('that another program made is held until it is that old', async () => {
     await writeFile(path, 'garbage');
     await expect(takeLock(path, options)).rejects.toMatchObject({ code: 'lock-timeout' });
     const old = new Date(Date.now() - 61_000);

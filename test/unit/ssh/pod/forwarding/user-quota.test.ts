@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -53,9 +53,10 @@ describe("what a user's sessions on a host may have together", () => {
     expect(await take(first, 12)).toBe(12);
     const { pid } = spawnSync('true');
     for (const name of await readdir(folder)) {
-      const owner = JSON.parse(await readFile(join(folder, name), 'utf8')) as object;
-      // As a process that is not there any more left it.
-      await writeFile(join(folder, name), JSON.stringify({ ...owner, pid, start: '1' }));
+      const holder = await readlink(join(folder, name));
+      await rm(join(folder, name));
+      // The lock of a process that has ended.
+      await symlink(holder.replace(/-\d+:(?=\d)/, `-${pid}:`), join(folder, name));
     }
     expect(await take(session(), 12)).toBe(12);
   });
