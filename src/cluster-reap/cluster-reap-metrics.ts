@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
-import { writeMetricsFile } from '../system/metrics-file.ts';
+import { sampleName, writeMetrics, type Metric } from '../system/metrics-file.ts';
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {
@@ -23,23 +23,24 @@ export async function writeClusterReapMetrics(
   seconds: number,
 ): Promise<void> {
   const before = read(file);
-  const lines = Object.entries(counters).flatMap(([name, help]) => [
-    `# HELP berth_cluster_reaped_${name}_total ${help}`,
-    `# TYPE berth_cluster_reaped_${name}_total counter`,
-    ...reaped.map((one) => {
-      const metric = `berth_cluster_reaped_${name}_total{cluster="${one.cluster.replace(/["\\\n]/g, '_')}"}`;
-      return `${metric} ${valueIn(before, metric) + countsOf(one)[name as keyof typeof counters]}`;
-    }),
-  ]);
-  const last = 'berth_cluster_reap_last_run_timestamp_seconds';
-  const text = [
-    ...lines,
-    `# HELP ${last} When the reaper was here last.`,
-    `# TYPE ${last} gauge`,
-    `${last} ${Math.floor(seconds)}`,
-    '',
-  ].join('\n');
-  await writeMetricsFile(file, text);
+  const totals = Object.entries(counters).map(([key, help]): Metric => {
+    const name = `berth_cluster_reaped_${key}_total`;
+    const value = new Map(
+      reaped.map((one) => [
+        one.cluster,
+        valueIn(before, sampleName(name, one.cluster)) +
+          countsOf(one)[key as keyof typeof counters],
+      ]),
+    );
+    return { name, type: 'counter', help, value };
+  });
+  const last: Metric = {
+    name: 'berth_cluster_reap_last_run_timestamp_seconds',
+    type: 'gauge',
+    help: 'When the reaper was here last.',
+    value: Math.floor(seconds),
+  };
+  await writeMetrics(file, [...totals, last]);
 }
 
 function countsOf({

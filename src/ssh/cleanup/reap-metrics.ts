@@ -1,5 +1,5 @@
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { writeMetricsFile } from '../../system/metrics-file.ts';
+import { writeMetrics, type Metric } from '../../system/metrics-file.ts';
 import type { ReapReport } from './reap-sessions.ts';
 
 /** Sums over all runs since boot. */
@@ -31,13 +31,13 @@ export async function writeReapMetrics(
     failures: before.failures + report.failed.length,
   };
   writePrivateFile(path, JSON.stringify(totals));
-  await writeMetricsFile(file, metricsText(report, totals, seconds));
+  await writeMetrics(file, metricsOf(report, totals, seconds));
 }
 
-/** Prometheus text format, version 0.0.4. */
-function metricsText(report: ReapReport, totals: Totals, seconds: number): string {
-  const metric = (name: string, type: 'counter' | 'gauge', help: string, value: number): string =>
-    `# HELP berth_ssh_${name} ${help}\n# TYPE berth_ssh_${name} ${type}\nberth_ssh_${name} ${value}\n`;
+function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[] {
+  const metric = (name: string, type: Metric['type'], help: string, value: number): Metric => ({
+    ...{ name: `berth_ssh_${name}`, type, help, value },
+  });
   return [
     metric('sessions_open', 'gauge', 'Open SSH connections.', report.sessionsOpen),
     metric('containers', 'gauge', 'Containers of SSH sessions.', report.containersLeft),
@@ -83,7 +83,7 @@ function metricsText(report: ReapReport, totals: Totals, seconds: number): strin
       'Time of the last run of the reaper.',
       Math.floor(seconds),
     ),
-  ].join('');
+  ];
 }
 
 function readTotals(path: string): Totals {
