@@ -5,12 +5,12 @@ import { leave } from '../src/system/leave.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
 
-Open OnDemand's pre-PUN hook: creates the user's namespace on every Kubernetes cluster of clusters.d
-and writes credentials into the user's kubeconfig. nginx_stage runs it as root when it starts a user's nginx.
+Open OnDemand's pre-PUN hook: makes the user's namespace on every Kubernetes cluster of clusters.d
+and writes credentials into the user's kubeconfig. nginx_stage runs it as root at each login.
 
-  --user NAME    the user's account name
-  --config FILE  read FILE instead of /etc/berth/berth.yml
-  --dry-run      print what would change; change nothing. Exit code 0: no changes, 1: changes, above 1: error
+  --user NAME    who logs in
+  --config FILE  in place of /etc/berth/berth.yml
+  --dry-run      show what would change, change nothing; exit 0: nothing, 1: changes, 2 and more: error
 
 example: pre-pun --user alice --dry-run
 `;
@@ -21,9 +21,9 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   if (!args.includes('--dry-run'))
-    return runHook(() => ({ ...request(args), parts: everything }), process.env);
+    return runHook(args, process.env, (all) => ({ ...request(all), parts: everything }));
   const { dryRun } = await import('../src/cli/dry-run.ts');
-  return dryRun(() => request(args), process.env);
+  return dryRun(args, process.env, request);
 }
 
 const everything = { bootstrap: true, credentials: true };

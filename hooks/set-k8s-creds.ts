@@ -5,10 +5,7 @@ import { leave } from '../src/system/leave.ts';
  * Replaces OSC's `set-k8s-creds.sh`: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's
  * kubeconfig.
  */
-void runHook(
-  () => ({
-    ...oscArguments(process.argv.slice(2)),
-    parts: { bootstrap: false, credentials: true },
-  }),
-  process.env,
-).then(leave);
+void runHook(process.argv.slice(2), process.env, (args) => ({
+  ...oscArguments(args),
+  parts: { bootstrap: false, credentials: true },
+})).then(leave);

@@ -7,17 +7,19 @@ import { prePunHook, type HookInput } from './pre-pun-hook.ts';
 
 export type HookRequest = Pick<HookInput, 'username' | 'files' | 'parts'>;
 
+/** Parses the arguments of an entry point. What it throws is reported as a usage error. */
+export type Parser<Request> = (args: string[]) => Request;
+
 /**
- * Runs a hook, from its arguments and environment to its exit code. The log goes to standard error, which
- * nginx_stage discards if the hook succeeds and writes as one long line if it fails. So warnings and
- * errors are also written to syslog, line by line.
+ * Runs a hook once. The log goes to standard error: nginx_stage drops it if the hook succeeds, and makes one long line
+ * of it if the hook fails. So warnings and errors are also written to syslog, one line each.
  *
- * @param read parses the arguments; whatever it throws becomes an error of usage
- * @returns the exit code, of the first error
+ * @returns the exit code
  */
 export async function runHook(
-  read: () => HookRequest,
+  args: string[],
   env: Record<string, string | undefined>,
+  parse: Parser<HookRequest>,
 ): Promise<number> {
   leanStart(env);
   const write = stderrSink();
@@ -26,19 +28,20 @@ export async function runHook(
     write(line);
     if (!line.startsWith('level=info')) problems.push(line);
   });
-  const exitCode = await run(read, env, log);
+  const exitCode = await run(args, env, parse, log);
   if (problems.length > 0) await writeToSyslog(problems);
   return exitCode;
 }
 
 async function run(
-  read: () => HookRequest,
+  args: string[],
   env: Record<string, string | undefined>,
+  parse: Parser<HookRequest>,
   log: Logger,
 ): Promise<number> {
   try {
     const failed = await prePunHook({
-      ...hookRequest(read),
+      ...parsed(args, parse),
       tokens: portalTokens(env),
       log,
       now: () => Date.now() / 1000,
@@ -75,10 +78,10 @@ async function writeToSyslog(lines: readonly string[]): Promise<void> {
   for (const line of lines) await syslog(line);
 }
 
-/** Parses the arguments; whatever `read` throws becomes an error of usage. */
-export function hookRequest<Request>(read: () => Request): Request {
+/** @throws {BerthError} `usage`, for any error of the parser */
+export function parsed<Request>(args: string[], parse: Parser<Request>): Request {
   try {
-    return read();
+    return parse(args);
   } catch (thrown) {
     if (thrown instanceof BerthError) throw thrown;
     throw usageError(thrown instanceof Error ? thrown.message : String(thrown));
