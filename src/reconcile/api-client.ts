@@ -12,6 +12,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** `application/json` where not said. */
   readonly accept?: string;
+  /** Receives the body of a 200 as it arrives, for a watch. Such a request is sent once. */
+  readonly onData?: (chunk: Buffer) => void;
 }
 
 export interface ApiResponse {
@@ -78,6 +80,7 @@ export function apiClient(
           ...(request.contentType === undefined ? {} : { 'content-type': request.contentType }),
         },
         ...(request.body === undefined ? {} : { body: request.body }),
+        ...(request.onData === undefined ? {} : { onData: request.onData }),
         largestBody,
       });
     } catch (thrown) {
@@ -92,6 +95,7 @@ export function apiClient(
 
   return {
     async send(request) {
+      const most = request.onData === undefined ? attempts : 1;
       for (let attempt = 1; ; attempt += 1) {
         let answer: Answer;
         try {
@@ -100,11 +104,11 @@ export function apiClient(
           if (deadline.aborted) throw deadlineError(request, base);
           // A server that restarts or sheds load closes the connection: a fresh one is worth a try. One that
           // was opened for a request that met our own close() would be nobody's to close.
-          if (closed || attempt === attempts || !isLost(thrown)) throw thrown;
+          if (closed || attempt === most || !isLost(thrown)) throw thrown;
           continue;
         }
         const pause = retryPause(answer, request);
-        if (pause === undefined || attempt === attempts || !(await slept(pause, deadline)))
+        if (pause === undefined || attempt === most || !(await slept(pause, deadline)))
           return parse(answer, request, base);
       }
     },
@@ -154,6 +158,7 @@ function retryPause(
 }
 
 function parse(answer: Answer, request: ApiRequest, base: URL): ApiResponse {
+  if (request.onData !== undefined && answer.status === 200) return { status: 200, body: {} };
   try {
     const body: unknown = JSON.parse(answer.text);
     if (typeof body === 'object' && body !== null)

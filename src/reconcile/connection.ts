@@ -10,6 +10,8 @@ export interface Exchange {
   readonly body?: string;
   /** Bytes; a longer answer is `api-answer-too-large`. */
   readonly largestBody: number;
+  /** Receives the body of a 200 as it arrives; it is then not collected, and its size is not limited. */
+  readonly onData?: (chunk: Buffer) => void;
 }
 
 /** What came back, whole. */
@@ -38,17 +40,23 @@ export function connectionLost(cause: unknown): BerthError {
 /**
  * Collects the body of an answer.
  *
+ * @param status of the answer; it is known when the body begins
  * @param giveUp Told where it is longer than the exchange allows: `api-answer-too-large`.
  * @returns What has come so far, as text.
  */
 export function collectBody(
   stream: Readable,
   exchange: Exchange,
+  status: () => number | undefined,
   giveUp: (error: BerthError) => void,
 ): () => string {
   const chunks: Buffer[] = [];
   let size = 0;
   stream.on('data', (chunk: Buffer) => {
+    if (exchange.onData !== undefined && status() === 200) {
+      exchange.onData(chunk);
+      return;
+    }
     size += chunk.length;
     if (size <= exchange.largestBody) chunks.push(chunk);
     else giveUp(answerTooLarge(exchange));

@@ -42,10 +42,15 @@ function roundTrip(
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(base, { agent, method, path, headers, signal }, (incoming) => {
-      const body = collectBody(incoming, exchange, (error) => {
-        reject(error);
-        incoming.destroy();
-      });
+      const body = collectBody(
+        incoming,
+        exchange,
+        () => incoming.statusCode,
+        (error) => {
+          reject(error);
+          incoming.destroy();
+        },
+      );
       // A body that ends early is an error here: `aborted`.
       incoming.on('error', (cause) => reject(connectionLost(cause)));
       incoming.on('end', () =>

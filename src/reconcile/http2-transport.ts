@@ -41,10 +41,15 @@ function roundTrip(
     stream.on('response', (head) => {
       answered = { status: head[':status'] ?? 0, retryAfter: head['retry-after'] };
     });
-    const received = collectBody(stream, exchange, (error) => {
-      reject(error);
-      stream.close(constants.NGHTTP2_CANCEL);
-    });
+    const received = collectBody(
+      stream,
+      exchange,
+      () => answered?.status,
+      (error) => {
+        reject(error);
+        stream.close(constants.NGHTTP2_CANCEL);
+      },
+    );
     stream.on('error', (cause) => reject(connectionLost(cause)));
     stream.on('close', () => {
       // With its connection gone, Node ends a stream as if the server had: half a body looks whole.

@@ -1,23 +1,22 @@
-import type { IncomingMessage } from 'node:http';
-import { request } from 'node:https';
-import { BerthError } from '../errors.ts';
+import { PassThrough } from 'node:stream';
+import { asBerthError, BerthError } from '../errors.ts';
+import { apiClient } from './api-client.ts';
 import type { ApiServer } from './api-server.ts';
-import { addressOf, tlsOptions } from './tls-options.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** `type` of an event (meta/v1 WatchEvent) and the object as it is then. */
+/** `type` of an event (meta/v1 WatchEvent), and the object after it. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
   readonly object: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Every change of one object from now on, the object as it is first. Ends where the server ends it, as
- * it does for a watch that is old: then it is asked for again.
+ * Watches one object: yields it as it is, then each change. It ends when the server ends the watch, as it does after
+ * some minutes, or when the connection is lost: then the caller watches again.
  *
- * @param collection Path of the collection.
- * @throws {BerthError} `api-unreachable`; `api-overloaded` for 429 and 5xx; `api-watch-refused`
- *   for another status than 200
+ * @param collection path of the collection
+ * @throws {BerthError} `api-overloaded` for 429 and 5xx, `api-watch-refused` for another status than 200, and the errors
+ *   of `ApiClient.send`
  */
 export async function* watchObject(
   server: ApiServer,
@@ -25,50 +24,26 @@ export async function* watchObject(
   name: string,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent> {
-  const base = new URL(server.url);
-  const field = encodeURIComponent(`metadata.name=${name}`);
-  const path = `${base.pathname.replace(/\/$/, '')}${collection}?watch=1&fieldSelector=${field}`;
-  const response = await answered(server, base, path, signal);
-  let rest = '';
-  for await (const chunk of response.setEncoding('utf8')) {
-    const lines = (rest + String(chunk)).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent;
+  const path = `${collection}?watch=1&fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`;
+  const client = apiClient(server, signal);
+  const body = new PassThrough({ encoding: 'utf8' });
+  client.send({ method: 'GET', path, onData: (chunk) => body.write(chunk) }).then(
+    ({ status }) => (status === 200 ? body.end() : body.destroy(refused(path, status))),
+    (thrown: unknown) => {
+      const error = asBerthError(thrown, `watching ${path}`);
+      return error.code === 'api-connection-lost' ? body.end() : body.destroy(error);
+    },
+  );
+  try {
+    let rest = '';
+    for await (const chunk of body) {
+      const lines = (rest + String(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent;
+    }
+  } finally {
+    client.close();
   }
-}
-
-function answered(
-  server: ApiServer,
-  base: URL,
-  path: string,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const address = addressOf(base);
-  return new Promise((resolve, reject) => {
-    const asked = request({
-      ...{ ...address, ...tlsOptions(address.host, server), path, signal, agent: false },
-      headers: { accept: 'application/json', authorization: `Bearer ${server.token ?? ''}` },
-    });
-    asked.on('response', (response) => {
-      if (response.statusCode === 200) {
-        resolve(response);
-        return;
-      }
-      response.destroy();
-      reject(refused(path, response.statusCode ?? 0));
-    });
-    asked.on('error', (cause) =>
-      reject(
-        new BerthError(`connecting to ${base.host}: ${cause.message}`, {
-          code: 'api-unreachable',
-          exit: 'temporary',
-          hint: 'See whether the API server runs and this host may reach it.',
-          cause,
-        }),
-      ),
-    );
-    asked.end();
-  });
 }
 
 function refused(path: string, status: number): BerthError {
