@@ -1,13 +1,12 @@
 declare const BERTH_PREFIX: string | undefined;
 
-/** `npm run install:site -- --prefix`, which scripts/outputs.ts puts in; the sources run uncompiled as if there. */
+/** The prefix of `npm run install:site -- --prefix`, which the build sets. */
 const prefix = typeof BERTH_PREFIX === 'undefined' ? '/usr/lib/berth' : BERTH_PREFIX;
 
 /**
- * The absolute path of a file that is installed with Berth, for hints: `share` holds this repository's `etc` and
- * `docs`.
+ * The absolute path of a file that is installed with Berth, for hints. `share` contains this repository's `etc` and `docs`.
  *
- * @param path below the prefix
+ * @param path relative to the prefix
  */
 export function installedPath(
   path: 'files' | `${'hooks' | 'shell' | 'share/etc' | 'share/docs'}/${string}`,

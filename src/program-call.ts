@@ -1,12 +1,14 @@
-/** A program to become or to run: absolute path, words, and the whole environment. */
+/** A program to run. */
 export interface ProgramCall {
+  /** Absolute path. */
   readonly file: string;
-  /** The first is the name it sees itself under. */
+  /** argv, including argv[0]. */
   readonly args: readonly string[];
+  /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A program that reads a file of ours: what is not to be on its command line. */
+/** A program that reads a file written for it, with what must not be on its command line. */
 export interface GivenCall extends ProgramCall {
   readonly given: { readonly path: string; readonly text: string };
 }

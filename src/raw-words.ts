@@ -1,7 +1,12 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync } from 'node:fs';
+import { isErrno } from './errors.ts';
+
 /**
- * Words that are not UTF-8, which Node loses: SSH sends a command as bytes (RFC 4254, 6.5), and a file
- * name may be any. Here a byte that is no UTF-8 is a lone surrogate, U+DC80 to U+DCFF, which no text
- * holds (as Python's `surrogateescape`, PEP 383); `become` makes the byte of it again.
+ * Arguments and environment variables that are not UTF-8. SSH transmits a command as bytes (RFC 4254, 6.5), and a
+ * file name can be any bytes, but Node's strings lose bytes that are not UTF-8. In a raw string such a byte is a
+ * lone surrogate, U+DC80 to U+DCFF, which valid text never contains (as Python's `surrogateescape`, PEP 383).
+ * `throughShell` turns it back into the byte.
  */
 const rawByte = /[\udc80-\udcff]/u;
 
@@ -9,11 +14,68 @@ export function holdsRawBytes(text: string): boolean {
   return rawByte.test(text);
 }
 
+/** Node's replacement for bytes that are not UTF-8. */
+const replacement = '\ufffd';
+
+export interface OwnWords {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
 /**
- * Node and Kubernetes hand on words of UTF-8 only; sh(1) hands on bytes. Its script is made of numbers:
- * what the words hold is never read as a script.
+ * The arguments and environment of this process as raw strings. /proc is read only if Node has replaced something.
+ * If the kernel does not allow that, Node's strings are returned.
+ */
+export function withRawBytes(own: OwnWords): OwnWords {
+  const { args, env } = own;
+  const argsLost = args.some((word) => word.includes(replacement));
+  const envLost = Object.values(env).some((value) => value?.includes(replacement) === true);
+  if (!argsLost && !envLost) return own;
+  const words = argsLost ? nulSeparated('cmdline') : [];
+  return {
+    args: words.length > args.length ? words.slice(-args.length) : args,
+    env: envLost ? { ...env, ...Object.fromEntries(nulSeparated('environ').flatMap(pair)) } : env,
+  };
+}
+
+/** The raw string of these bytes. */
+export function textOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  let text = '';
+  for (let at = 0; at < bytes.length;) {
+    const length = [1, 2, 3, 4].find((size) => isUtf8(bytes.subarray(at, at + size)));
+    if (length === undefined) {
+      text += String.fromCharCode(0xdc00 + (bytes[at] ?? 0));
+      at += 1;
+    } else {
+      text += bytes.toString('utf8', at, at + length);
+      at += length;
+    }
+  }
+  return text;
+}
+
+function nulSeparated(file: 'cmdline' | 'environ'): string[] {
+  try {
+    const text = readFileSync(`/proc/self/${file}`, 'latin1').replace(/\0$/, '');
+    return text.split('\0').map((part) => textOf(Buffer.from(part, 'latin1')));
+  } catch (error) {
+    // The kernel shows it only to root.
+    if (isErrno(error, 'EACCES', 'EPERM')) return [];
+    throw error;
+  }
+}
+
+function pair(text: string): [string, string][] {
+  const end = text.indexOf('=');
+  return end <= 0 ? [] : [[text.slice(0, end), text.slice(end + 1)]];
+}
+
+/**
+ * The argv of a shell that runs a program with raw strings as its arguments. Node and Kubernetes pass only UTF-8;
+ * sh(1) passes bytes. The arguments are parameters of the script, and never part of it.
  *
- * @param words The first is the program.
+ * @param words program and arguments
  */
 export function throughShell(words: readonly string[]): string[] {
   const parameters: string[] = [];
@@ -21,7 +83,7 @@ export function throughShell(words: readonly string[]): string[] {
   const made: string[] = [];
   const quoted = words.map((word, index) => {
     if (!holdsRawBytes(word)) return add(word);
-    // The x keeps newlines at the end, which $( ) takes away.
+    // The x keeps trailing newlines, which $( ) removes.
     made.push(`w${index}=$(printf %b ${escapedParts(word).map(add).join(' ')} x)`);
     return `"\${w${index}%x}"`;
   });
@@ -30,14 +92,14 @@ export function throughShell(words: readonly string[]): string[] {
 }
 
 /**
- * What sh(1) makes the bytes of again: `printf '%b'` with octal escapes, in parts that stay below the
- * kernel's limit of one argument (MAX_ARG_STRLEN, 128 KiB).
+ * Octal escapes for `printf %b`, in parts that stay below the kernel's limit for one argument (MAX_ARG_STRLEN,
+ * 128 KiB).
  */
 function escapedParts(text: string): string[] {
   const parts: string[] = [];
   for (let start = 0; start < text.length;) {
     let end = Math.min(start + 20_000, text.length);
-    // Never between the two halves of one character.
+    // Do not split a surrogate pair.
     if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end += 1;
     parts.push(
       text

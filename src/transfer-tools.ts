@@ -1,24 +1,24 @@
-/** Mounted into each container: what transfers files where the image has nothing for it. */
+/** Directory in each container with programs for file transfer, for images that have none. */
 export const filesInside = '/run/berth/files';
 
-/** What transfers files where the image has nothing for it. */
+/** A program for file transfer that Berth provides for images without it. */
 export type BundledProgram = 'sftp-server' | 'scp';
 
 /**
- * The words that run a bundled program inside any image, one without libc and shell too: the host's own
- * loader is told where its libraries are, and nothing of the image is asked (ld.so(8)).
+ * The argv that runs a bundled program in any image, even one without libc and shell: the host's own loader is told where
+ * its libraries are (ld.so(8)), and nothing of the image is used.
  */
 export function bundledArgv(program: BundledProgram, options: readonly string[] = []): string[] {
   const loader = [`${filesInside}/ld.so`, '--library-path', `${filesInside}/lib`];
   return [...loader, '--argv0', program, `${filesInside}/${program}.bin`, ...options];
 }
 
-/** The same as a script, for a command line that a shell of the image looks up in PATH. */
+/** A script that runs a bundled program, for a shell in the image that looks it up in PATH. */
 export function bundledScript(program: BundledProgram): string {
   return `#!/bin/sh\nexec ${bundledArgv(program).join(' ')} "$@"\n`;
 }
 
-/** Where distributions have them, the first that is there counts. */
+/** Paths of the programs on the host. The first one that exists is used. */
 export const hostPrograms: Readonly<Record<BundledProgram, readonly string[]>> = {
   'sftp-server': [
     '/usr/lib/openssh/sftp-server',
@@ -28,7 +28,7 @@ export const hostPrograms: Readonly<Record<BundledProgram, readonly string[]>> =
   scp: ['/usr/bin/scp'],
 };
 
-/** The loader and the libraries that ldd(1) lists, absolute; the vDSO is the kernel's. */
+/** Absolute paths of the loader and the libraries in the output of ldd(1), without the vDSO. */
 export function parseLdd(output: string): {
   readonly loader?: string;
   readonly libraries: string[];

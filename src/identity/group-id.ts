@@ -1,9 +1,9 @@
 /**
- * The GID of a group as NSS has it (files, LDAP, sssd), without a child: glibc's getgrnam is reached
- * through `setegid(name)`, which takes text for a name also where it is of digits. For root only; the
- * process is in that group for some microseconds.
+ * The GID of a group from NSS (files, LDAP, sssd), without starting a process: `setegid(name)` calls glibc's getgrnam, and
+ * treats a string as a name even if it consists of digits. Only for root; the process is in that group for some
+ * microseconds.
  *
- * @returns Nothing where there is no such group.
+ * @returns undefined if there is no such group
  */
 export function groupId(name: string): number | undefined {
   const before = process.getegid?.() ?? 0;

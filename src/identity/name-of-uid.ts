@@ -4,10 +4,10 @@ import { BerthError } from '../errors.ts';
 const notFound = 2;
 
 /**
- * The name of a UID as NSS has it (files, LDAP, sssd), by getent(1): a service without capabilities
- * cannot become the user for it, as `userOfUid` does.
+ * The name of a UID from NSS (files, LDAP, sssd), with getent(1), for a service without capabilities: it cannot change its
+ * UID as `userOfUid` does.
  *
- * @returns Nothing where there is none, which looks the same while the directory service is down.
+ * @returns undefined if there is none; this cannot be told from a directory service that is down
  * @throws {BerthError} `nss-failed`
  */
 export async function nameOfUid(uid: number): Promise<string | undefined> {
@@ -26,7 +26,7 @@ export async function nameOfUid(uid: number): Promise<string | undefined> {
             new BerthError(`looking up UID ${uid} in NSS failed`, {
               code: 'nss-failed',
               exit: 'temporary',
-              hint: `See whether sssd or LDAP answers: getent passwd ${uid}`,
+              hint: `Check that sssd or LDAP responds: getent passwd ${uid}`,
               ...(cause && { cause }),
             }),
           );

@@ -18,16 +18,15 @@ declare global {
 const longestName = 255;
 
 /**
- * The account of that name as NSS has it (files, LDAP, sssd), its groups included.
+ * Looks up an account and its groups in NSS (files, LDAP, sssd).
  *
- * No child is started: glibc's own calls are reached through `seteuid(name)` (getpwnam),
- * `os.userInfo()` (getpwuid of the effective user) and `initgroups`. The process is the user for
- * some microseconds, so call it inside `asRoot` wherever file work of root may be under way. NSS
- * blocks: a directory service that hangs is waited for, as nginx_stage did just before.
+ * It does not start a process: glibc's functions are called through `seteuid(name)` (getpwnam), `os.userInfo()` (getpwuid of
+ * the effective user) and `initgroups`. The process has the user's UID for some microseconds, so call it inside `asRoot` if
+ * file operations of root may be in progress. It blocks if the directory service hangs, as nginx_stage has done just before.
  *
- * Without root only one's own account can be looked up.
+ * A process that is not root can only look up its own account.
  *
- * @throws `user-name-invalid`, `user-unknown`, `user-name-not-canonical`, `uid-below-minimum`,
+ * @throws {BerthError} `user-name-invalid`, `user-unknown`, `user-name-not-canonical`, `uid-below-minimum`,
  *   `nss-failed`, `not-root`
  */
 export function lookupUser(name: string, limits: { readonly minimumUid: number }): User {
@@ -36,9 +35,9 @@ export function lookupUser(name: string, limits: { readonly minimumUid: number }
 }
 
 /**
- * The account that this process runs as; NSS is asked once.
+ * The account that this process runs as, with one lookup in NSS.
  *
- * @throws `user-name-invalid`, `uid-below-minimum`, `nss-failed`
+ * @throws {BerthError} `user-name-invalid`, `uid-below-minimum`, `nss-failed`
  */
 export function ownUser(limits: { readonly minimumUid: number }): User {
   const user = { ...passwdEntry(), groups: ascending(process.getgroups?.() ?? []) };
@@ -54,7 +53,7 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
       {
         code: 'uid-below-minimum',
         exit: 'permission',
-        hint: 'System accounts get no namespace; lower the minimum UID in berth.yml if this is a person.',
+        hint: 'System accounts get no namespace. If this is a person, lower the minimum UID in berth.yml.',
         fields: { user: name, uid: user.uid },
       },
     );
@@ -63,36 +62,37 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
 }
 
 /**
- * Refuses what nginx_stage refuses (`[\w@.-]+`), and what could be read as an option or a path.
- * No lookup is made, so nothing odd reaches a directory service.
+ * Refuses names that nginx_stage refuses (`[\w@.-]+`), and those that could be read as an option or a path. It does not look
+ * anything up, so invalid names do not reach a directory service.
  *
- * @throws `user-name-invalid`
+ * @throws {BerthError} `user-name-invalid`
  */
 export function checkUserName(name: string): void {
   const reason = faultOfName(name);
   if (reason === undefined) return;
-  throw new BerthError(`this is no user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`, {
+  throw new BerthError(`invalid user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`, {
     code: 'user-name-invalid',
     exit: 'usage',
-    hint: 'Give the login name as `getent passwd` prints it.',
+    hint: 'Use the login name as `getent passwd` prints it.',
   });
 }
 
 function faultOfName(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (name.length > longestName) return `is longer than ${longestName} characters`;
-  if (!/^[\w@.-]+$/.test(name)) return 'holds more than letters, digits, `_`, `@`, `.` and `-`';
+  if (!/^[\w@.-]+$/.test(name))
+    return 'contains characters other than letters, digits, `_`, `@`, `.` and `-`';
   if (name.startsWith('-')) return 'begins with `-`';
   if (name === '.' || name.includes('..')) return 'could be a path';
   return undefined;
 }
 
 function accountAsRoot(name: string): User {
-  // In the middle of a section for a user, the way back would be to that user's groups.
+  // During a section for a user, that user's groups would be restored afterwards.
   assertRoot();
   const before = process.getgroups?.() ?? [];
   try {
-    // A string is always taken as a name, also `1000`: Node asks getpwnam and never parses it.
+    // A string is always a name, even `1000`: Node passes it to getpwnam.
     becomeByName(name);
     const entry = passwdEntry(name);
     process.seteuid?.(0);
@@ -105,8 +105,7 @@ function accountAsRoot(name: string): User {
 }
 
 /**
- * The kernel's own list: `process.getgroups()` adds the effective GID, and root's 0 must not become a
- * group of the user.
+ * The kernel's list. `process.getgroups()` adds the effective GID, and root's GID 0 must not become a group of the user.
  */
 function supplementaryGroups(): number[] {
   const groups = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '';
@@ -123,7 +122,7 @@ function becomeByName(name: string): void {
     throw new BerthError(`there is no user ${name}`, {
       code: 'user-unknown',
       exit: 'nouser',
-      hint: `Compare with \`getent passwd ${name}\`; a directory service that is down looks the same.`,
+      hint: `Check \`getent passwd ${name}\`. A directory service that is down has the same effect.`,
       fields: { user: name },
       cause,
     });
@@ -133,17 +132,17 @@ function becomeByName(name: string): void {
 function ownAccount(name: string): User {
   const entry = passwdEntry();
   if (entry.name !== name) {
-    throw new BerthError(`user ${name} cannot be looked up by ${entry.name}`, {
+    throw new BerthError(`${entry.name} cannot look up user ${name}`, {
       code: 'not-root',
       exit: 'permission',
-      hint: 'Run it as root, or for yourself.',
+      hint: 'Run it as root, or for your own account.',
       fields: { user: name },
     });
   }
   return { ...entry, groups: ascending(process.getgroups?.() ?? []) };
 }
 
-/** getpwuid of the effective user, which must carry the name that was asked for. */
+/** getpwuid of the effective user, whose name must be the wanted one. */
 function passwdEntry(wanted?: string): Omit<User, 'groups'> {
   let info;
   try {
@@ -152,15 +151,15 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
     throw new BerthError(`NSS has no account for UID ${process.geteuid?.() ?? ''}`, {
       code: 'nss-failed',
       exit: 'temporary',
-      hint: 'See whether sssd or LDAP answers: `getent passwd`.',
+      hint: 'Check that sssd or LDAP responds: `getent passwd`.',
       cause,
     });
   }
   if (wanted !== undefined && info.username !== wanted) {
-    throw new BerthError(`user ${wanted} is called ${info.username} by NSS`, {
+    throw new BerthError(`NSS returned the account ${info.username} for the user ${wanted}`, {
       code: 'user-name-not-canonical',
       exit: 'nouser',
-      hint: "Map logins to the account's own name (OnDemand's user_map); no two accounts may share a UID.",
+      hint: "Map logins to the canonical account name (OnDemand's user_map). Two accounts must not share a UID.",
       fields: { user: wanted, uid: info.uid },
     });
   }

@@ -6,33 +6,32 @@ export interface IdRange {
 
 /** A line of /etc/subuid or /etc/subgid, subuid(5). */
 export interface SubordinateEntry extends IdRange {
-  /** A login name, or a UID in digits: newuidmap(1) takes both. */
+  /** A login name or a numeric UID: newuidmap(1) accepts both. */
   readonly owner: string;
-  /** Counted from 1; nothing for one that is only planned. */
+  /** Starting at 1; absent for a planned entry. */
   readonly line?: number;
 }
 
 export interface SubordinateFile {
   readonly entries: readonly SubordinateEntry[];
-  /** What newuidmap would pass over, comments and empty lines left out. */
+  /** Lines that newuidmap ignores, except comments and empty lines. */
   readonly malformed: readonly { readonly line: number; readonly text: string }[];
-  /** Lines of the file, the last one counted where it lacks its newline. */
+  /** Number of lines, including a last line without a newline. */
   readonly lines: number;
-  /** The last line where it lacks its newline. */
+  /** The last line, if it has no newline. */
   readonly unfinished?: string;
 }
 
-/** How many IDs there are: 32 bits, without the last, which means "none" to chown(2). */
+/** Number of IDs: 32 bits, except the last one, which means "no change" in chown(2). */
 export const idSpace = 0xffff_ffff;
 
-/** shadow's buffer for a line, its closing NUL included: a longer line is passed over. */
+/** Size of shadow's line buffer, with its NUL. shadow ignores longer lines. */
 const longestLine = 1023;
 
 /**
- * Reads the file as newuidmap and podman do. Its bytes are never needed again: an edit only adds lines
- * behind what is there.
+ * Parses the file as newuidmap and podman do. An edit only appends lines, so the bytes are not kept.
  *
- * @param text One character a byte (latin1), so that a foreign name in any encoding is kept.
+ * @param text decoded as latin1, so that names in any encoding are kept
  */
 export function parseSubordinateFile(text: string): SubordinateFile {
   const entries: SubordinateEntry[] = [];

@@ -3,10 +3,10 @@ import { lookupUser } from './nss.ts';
 import type { User } from './user.ts';
 
 /**
- * The account with this UID as NSS has it; for root only.
+ * Looks up the account with this UID in NSS. Only for root.
  *
- * @returns Nothing where there is none, which looks the same while the directory service is down.
- * @throws as `lookupUser`
+ * @returns undefined if there is none; this cannot be told from a directory service that is down
+ * @throws {BerthError} as `lookupUser`
  */
 export function userOfUid(uid: number): User | undefined {
   const name = nameOf(uid);
@@ -15,7 +15,7 @@ export function userOfUid(uid: number): User | undefined {
   return user.uid === uid ? user : undefined;
 }
 
-/** getpwuid of the effective user: the process is that user for some microseconds. */
+/** getpwuid of the effective user: the process has that UID for some microseconds. */
 function nameOf(uid: number): string | undefined {
   process.seteuid?.(uid);
   try {

@@ -1,10 +1,10 @@
-/** An account as NSS knows it: local, LDAP or sssd alike. */
+/** An account from NSS: local, LDAP or sssd. */
 export interface User {
   readonly name: string;
   readonly uid: number;
   /** The primary group. */
   readonly gid: number;
-  /** Every group of the user, the primary one among them, ascending. */
+  /** GIDs of all groups of the user, including the primary one, ascending. */
   readonly groups: readonly number[];
   readonly home: string;
   readonly shell: string;

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 
-/** What the kernel asks for when it judges file access: the part of a `User` that is needed here. */
+/** The part of a `User` that the kernel uses for file access. */
 export interface Credentials {
   readonly name: string;
   readonly uid: number;
@@ -8,31 +8,31 @@ export interface Credentials {
   readonly groups: readonly number[];
 }
 
-/** Sections wait for each other: who the process is holds for all its threads at once. */
+/** Sections run one after another, because credentials are process-wide. */
 let lastSection: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
-/** Whom the process is at the moment, where that is not root. */
+/** The user whose credentials the process has at the moment, if it is not root. */
 let worn: { readonly user: Credentials; readonly before: Before } | undefined;
 
 /**
- * Runs file work with the user's effective UID, GID and groups: a home on a root_squash file system
- * lets nobody else in, and whatever a link in a home leads to is opened with the user's own rights.
+ * Runs file operations with the user's effective UID, GID and groups. A home on a root_squash file system is accessible
+ * only to its owner, and the targets of symlinks in a home are opened with the user's permissions.
  *
- * `node:fs/promises` is meant: glibc changes the credentials of every thread, libuv's pool too, and
- * a home that hangs blocks one of those threads and not the event loop with its deadline. The real
- * UID stays root's, so the user cannot signal or trace the process.
+ * Use it with `node:fs/promises`: glibc changes the credentials of all threads, including libuv's pool, and a home that
+ * hangs blocks one of those threads, not the event loop with its deadline. The real UID stays root's, so the user cannot
+ * signal or trace the process.
  *
- * Each change of credentials interrupts every thread, so one section's user is kept for the next one
- * of the same turn of the event loop; only `asRoot` is sure to be root.
+ * Each change of credentials interrupts all threads, so they are kept for the next section in the same turn of the event
+ * loop; only `asRoot` guarantees root's.
  *
- * Inside a section: start no process, open no file of root's, and begin no other section, which
- * would wait for this one for ever.
+ * Inside a section, do not start a process, do not open root's files, and do not enter another section, which would
+ * deadlock.
  *
- * @throws `not-root` where the process is neither root nor that user
+ * @throws {BerthError} `not-root` if the process is neither root nor that user
  */
 export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T> {
-  // The effective UID would be a guess here: another section may be running at this moment.
+  // Not the effective UID, because another section may be running at this moment.
   const realUid = process.getuid?.();
   if (realUid !== 0) {
     if (realUid === user.uid) return work();
@@ -45,9 +45,9 @@ export function asUser<T>(user: Credentials, work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Runs file work of root's in its turn, never in the middle of a section for a user.
+ * Runs file operations as root, never during a section for a user.
  *
- * @throws `not-root`
+ * @throws {BerthError} `not-root`
  */
 export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
@@ -58,8 +58,8 @@ export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
 }
 
 /**
- * Runs file work as whoever started the process, never in the middle of a section for a user: what
- * the configuration names is read by root in a hook, and by the admin in a plan.
+ * Runs file operations as the user that started the process, never during a section for another user. The files that the
+ * configuration names are read by root in a hook, and by the admin in a plan.
  */
 export function asOurselves<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
@@ -68,7 +68,7 @@ export function asOurselves<T>(work: () => Promise<T> | T): Promise<T> {
   });
 }
 
-/** @throws `not-root` where the effective user is not root, inside a user's section too */
+/** @throws {BerthError} `not-root` if the effective user is not root, also inside a user's section */
 export function assertRoot(): void {
   if (process.geteuid?.() !== 0) throw notRoot('this needs root');
 }
@@ -108,7 +108,7 @@ function become(user: Credentials): Before {
   assertRoot();
   const before = { egid: process.getegid?.() ?? 0, groups: process.getgroups?.() ?? [] };
   try {
-    // The UID last: without it the groups could not be set.
+    // The UID last: afterwards the groups could not be set.
     process.setgroups?.([...user.groups]);
     process.setegid?.(user.gid);
     process.seteuid?.(user.uid);
@@ -129,6 +129,6 @@ function notRoot(attempted: string): BerthError {
   return new BerthError(attempted, {
     code: 'not-root',
     exit: 'permission',
-    hint: 'Run it as root; OnDemand runs its pre-PUN hook as root already.',
+    hint: 'Run it as root. OnDemand runs its pre-PUN hook as root.',
   });
 }

@@ -1,24 +1,19 @@
 import { accessSync, constants } from 'node:fs';
 import { BerthError } from '../errors.ts';
+import type { ProgramCall } from '../program-call.ts';
 import { holdsRawBytes, throughShell } from '../raw-words.ts';
 
-export interface BecomeCall {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
-
 /**
- * Replaces this process with a program: same PID, terminal, pipes and parent; nothing of Node stays.
+ * Replaces this process with a program (execve(2)): the PID, terminal, pipes and parent stay the same, and nothing
+ * of Node remains.
  *
- * @param call Absolute path, words (the first is the name it sees itself under), whole environment. A
- *   word may hold raw bytes (src/raw-words.ts); then the name is the path.
- * @throws {BerthError} `program-not-started`; it does not return.
+ * @param call its arguments may be raw strings (src/raw-words.ts); then argv[0] is the path
+ * @throws {BerthError} `program-not-started`. Otherwise it does not return.
  */
-export function become(call: BecomeCall): never {
+export function become(call: ProgramCall): never {
   let cause: unknown;
   try {
-    // Where execve(2) fails, Node aborts with a dump of its stack: so ask first.
+    // If execve(2) fails, Node aborts and prints its stack, so check first.
     accessSync(call.file, constants.X_OK);
     const { file, args } = call.args.some(holdsRawBytes)
       ? { file: '/bin/sh', args: throughShell([call.file, ...call.args.slice(1)]) }
@@ -27,10 +22,10 @@ export function become(call: BecomeCall): never {
   } catch (thrown) {
     cause = thrown;
   }
-  throw new BerthError(`${call.file} could not be started`, {
+  throw new BerthError(`cannot run ${call.file}`, {
     code: 'program-not-started',
     exit: 'unavailable',
-    hint: `Look whether ${call.file} is installed and may be run: ls -l ${call.file}.`,
+    hint: `Check that ${call.file} is installed and executable: ls -l ${call.file}.`,
     cause,
   });
 }

@@ -1,8 +1,7 @@
 import { asRoot, asUser, type Credentials } from './as-user.ts';
 
 /**
- * As `asUser`, and root again when it returns: what follows here is root's work that does not wait for
- * a turn of its own.
+ * As `asUser`, but the process is root again when it returns, for callers that continue with root's work without `asRoot`.
  */
 export async function brieflyAsUser<T>(user: Credentials, work: () => Promise<T>): Promise<T> {
   try {

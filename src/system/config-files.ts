@@ -12,7 +12,7 @@ import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { assertFoldersOf } from './config-folders.ts';
 
-/** A configuration file that nobody but its owner could have written. */
+/** A configuration file that only root or the caller can write. */
 export interface ConfigFile {
   readonly path: string;
   readonly bytes: Buffer;
@@ -26,14 +26,13 @@ export interface ConfigFile {
 const largest = 1024n * 1024n;
 
 /**
- * Reads a configuration file through one descriptor, so that what was checked is what is read.
+ * Reads a configuration file. It is checked and read through the same descriptor.
  *
- * @param path Symlinks are followed: what counts is who can write the file.
- * @param uid The running process's effective UID. The file must be root's or, for a process that is
- *   not root, its own.
- * @throws BerthError `config-missing`, `config-empty`, `config-unreadable`, `config-not-a-file`,
- *   `config-not-owned-by-root`, `config-writable-by-others`, `config-directory-writable`, `config-too-large`;
- *   all with `file`
+ * @param path symlinks are followed: what matters is who can write the file
+ * @param uid effective UID of the process. The file must belong to root or to this UID.
+ * @throws {BerthError} `config-missing`, `config-empty`, `config-unreadable`, `config-not-a-file`,
+ *   `config-not-owned-by-root`, `config-writable-by-others`, `config-directory-writable`, `config-too-large`,
+ *   with the field `file`
  */
 export function readConfigFile(path: string, uid: number): ConfigFile {
   assertFoldersOf(path, uid);
@@ -41,20 +40,20 @@ export function readConfigFile(path: string, uid: number): ConfigFile {
 }
 
 /**
- * The same without a look at the folders: for a hint, where who uses the contents reads them with
- * `readConfigFile`, or knows the file by its identity.
+ * As `readConfigFile`, but without checking the directories. Use it only for a hint, or if the file is known by its
+ * identity.
  */
 export function peekConfigFile(path: string, uid: number): ConfigFile {
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
-      const what = status.isDirectory() ? 'a directory' : 'no regular file';
-      throw fault('config-not-a-file', path, `is ${what}`, 'Put the file in its place.');
+      const what = status.isDirectory() ? 'a directory' : 'not a regular file';
+      throw fault('config-not-a-file', path, `is ${what}`, 'Replace it by the configuration file.');
     }
     checkWriters(path, status, uid);
     if (status.size > largest) {
-      const hint = 'A configuration file has a few kilobytes: is this the right one?';
-      throw fault('config-too-large', path, `has ${status.size} bytes, 1 MiB is the limit`, hint);
+      const hint = 'Check that it is the right file: a configuration file has a few kilobytes.';
+      throw fault('config-too-large', path, `has ${status.size} bytes; the limit is 1 MiB`, hint);
     }
     const bytes = readFileSync(descriptor);
     if (bytes.toString('latin1').trim() === '') {
@@ -71,7 +70,7 @@ export function peekConfigFile(path: string, uid: number): ConfigFile {
   });
 }
 
-/** True for what is mended without a change of the file itself: its identity then stays as it is. */
+/** Whether an error can be fixed without changing the file, so that its identity stays the same. */
 export function isOutsideTheFile(thrown: unknown): boolean {
   return (
     thrown instanceof BerthError &&
@@ -87,22 +86,17 @@ export interface ConfigDirectory {
 }
 
 /**
- * Lists a configuration directory, with the demands of `readConfigFile`: who can write a directory
- * can replace the files in it.
+ * Lists a configuration directory, with the checks of `readConfigFile`: whoever can write a directory can replace its
+ * files.
  *
- * @throws BerthError as `readConfigFile`, and `config-not-a-directory`
+ * @throws {BerthError} as `readConfigFile`, and `config-not-a-directory`
  */
 export function readConfigDirectory(path: string, uid: number): ConfigDirectory {
   assertFoldersOf(path, uid);
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {
-      throw fault(
-        'config-not-a-directory',
-        path,
-        'is no directory',
-        'Name the directory of the files.',
-      );
+      throw fault('config-not-a-directory', path, 'is not a directory', 'Set the directory of the files.');
     }
     checkWriters(path, status, uid);
     const names = readdirSync(path).sort();
@@ -111,8 +105,8 @@ export function readConfigDirectory(path: string, uid: number): ConfigDirectory 
 }
 
 /**
- * Device, inode, size and both change times: equal only while nobody wrote the file, replaced it, or
- * changed its owner or mode; `absent` where there is nothing. One system call, nothing is read.
+ * Device, inode, size, mtime and ctime of a file: they stay equal until the file is written or replaced, or its owner or
+ * mode changes. `absent` if there is none. It takes one system call and reads nothing.
  */
 export function fileIdentity(path: string): string {
   try {
@@ -131,7 +125,7 @@ function identityOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
   let descriptor: number | undefined;
   try {
-    // O_NONBLOCK: a FIFO in the file's place must not hold the hook up.
+    // O_NONBLOCK: opening a FIFO must not block the hook.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     return use(descriptor);
   } catch (cause) {
@@ -139,14 +133,14 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
     const { code } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       const hint = path.startsWith('/root/')
-        ? 'Create it, or correct the path to it. If it exists, Apache’s unit may hide /root from the hook: see `berth doctor`.'
+        ? 'Create it, or correct the path to it. If it exists, the unit of Apache may hide /root from the hook: run `berth doctor`.'
         : 'Create it, or correct the path to it.';
       throw fault('config-missing', path, 'does not exist', hint, cause);
     }
     const hint =
       code === 'EACCES'
-        ? `Look at owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as their user.`
-        : 'Look at each folder on the way with `namei -l`, and at the disk.';
+        ? `Check owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as the user.`
+        : 'Check each directory of the path with `namei -l`, and check the disk.';
     throw fault('config-unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
@@ -156,19 +150,14 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
 function checkWriters(path: string, status: BigIntStats, uid: number): void {
   if (status.uid !== 0n && status.uid !== BigInt(uid)) {
     const owner = uid === 0 ? 'root' : 'root or you';
-    const hint = `Run \`chown root ${path}\`, after a look at what it holds.`;
-    throw fault(
-      'config-not-owned-by-root',
-      path,
-      `belongs to UID ${status.uid}, not to ${owner}`,
-      hint,
-    );
+    const hint = `Check its contents, then run \`chown root ${path}\`.`;
+    throw fault('config-not-owned-by-root', path, `belongs to UID ${status.uid}, not to ${owner}`, hint);
   }
   const world = (status.mode & 0o002n) !== 0n;
   if (!world && (status.mode & 0o020n) === 0n) return;
-  const who = world ? 'everybody' : `group ${status.gid}`;
-  const hint = `Run \`chmod go-w ${path}\`, after a look at what it holds.`;
-  throw fault('config-writable-by-others', path, `can be written by ${who}`, hint);
+  const who = world ? 'all users' : `group ${status.gid}`;
+  const hint = `Check its contents, then run \`chmod go-w ${path}\`.`;
+  throw fault('config-writable-by-others', path, `is writable by ${who}`, hint);
 }
 
 function fault(

@@ -3,19 +3,18 @@ import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 
-/** As the kernel's own limit (path_resolution(7)). */
+/** The kernel's limit (path_resolution(7)). */
 const mostLinks = 40;
 
 /**
- * Makes sure that nobody else can put another file in the place of this one: each folder on the way
- * belongs to root or to the caller, and only they can write to it. In a sticky folder (/tmp) others
- * can replace what is theirs only. Links are followed one by one, for each of them stands in a folder.
+ * Checks that nobody else can replace this file: each directory of its path must belong to root or to the caller, and only
+ * they may write it. In a sticky directory such as /tmp, other users can only replace their own files. Symlinks are
+ * followed one by one, because each of them is in a directory.
  *
- * A few lstat calls, some microseconds each. The file need not be there: who could remove it is of
- * interest as well.
+ * It takes a few lstat calls of some microseconds each. The file need not exist.
  *
- * @param uid The running process's effective UID.
- * @throws BerthError `config-directory-writable`, with `file` and `folder`
+ * @param uid effective UID of the process
+ * @throws {BerthError} `config-directory-writable`, with the fields `file` and `directory`
  */
 export function assertFoldersOf(path: string, uid: number): void {
   const names = namesIn(path.startsWith('/') ? path : `${process.cwd()}/${path}`);
@@ -48,7 +47,7 @@ function namesIn(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.');
 }
 
-/** What cannot be looked at is reported by whoever opens the file. */
+/** Errors are ignored here, because opening the file reports them. */
 function look(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -58,13 +57,13 @@ function look(path: string): Stats | undefined {
   }
 }
 
-/** @returns True for a folder like /tmp, where others have entries of their own. */
+/** @returns true for a directory like /tmp, in which other users may have entries */
 function checkFolder(path: string, folder: string, status: Stats, uid: number): boolean {
   checkOwner(path, folder, status, uid);
   if ((status.mode & 0o022) === 0) return false;
   if ((status.mode & 0o1000) !== 0) return true;
-  const who = (status.mode & 0o002) === 0 ? `group ${status.gid}` : 'everybody';
-  throw replaceable(path, folder, `can be written by ${who}`, 'chmod go-w');
+  const who = (status.mode & 0o002) === 0 ? `group ${status.gid}` : 'all users';
+  throw replaceable(path, folder, `is writable by ${who}`, 'chmod go-w');
 }
 
 function checkOwner(path: string, entry: string, status: Stats, uid: number): void {
@@ -73,14 +72,14 @@ function checkOwner(path: string, entry: string, status: Stats, uid: number): vo
 }
 
 function replaceable(path: string, folder: string, found: string, command: string): BerthError {
-  const hint = `Look at what it holds, then run \`${command} ${folder}\`; \`namei -l ${path}\` shows the whole way.`;
+  const hint = `Check its contents, then run \`${command} ${folder}\`. \`namei -l ${path}\` shows the whole path.`;
   return new BerthError(
-    `${escapeControl(path)} could be replaced by others: ${escapeControl(folder)} ${found}`,
+    `other users could replace ${escapeControl(path)}: ${escapeControl(folder)} ${found}`,
     {
       code: 'config-directory-writable',
       exit: 'config',
       hint: escapeControl(hint),
-      fields: { file: path, folder },
+      fields: { file: path, directory: folder },
     },
   );
 }

@@ -1,12 +1,12 @@
-/** One deadline over all that a hook does. */
+/** A deadline for several operations together. */
 export interface Deadline {
-  /** Aborts when the time is over. */
+  /** Aborts at the deadline. */
   readonly signal: AbortSignal;
   /** Milliseconds left, at least 0. */
   remaining(): number;
 }
 
-/** The timer does not keep the process alive. */
+/** A deadline from now on. Its timer does not keep the process alive. */
 export function deadlineIn(milliseconds: number): Deadline {
   const end = performance.now() + milliseconds;
   return {

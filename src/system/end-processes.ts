@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isErrno } from '../errors.ts';
 import { isRunning, type ProcessId } from './processes.ts';
 
-/** Signals in their order, each with the milliseconds that the processes then have. */
+/** Signals in order, each with the time that the processes then have to end, in milliseconds. */
 export type Escalation = readonly (readonly [signal: NodeJS.Signals, waitMs: number])[];
 
-/** As a terminal that is closed, as a shutdown, and then for good. */
+/** First as when a terminal is closed, then as at a shutdown, then SIGKILL. */
 export const escalation: Escalation = [
   ['SIGHUP', 400],
   ['SIGTERM', 1_000],
@@ -13,17 +13,17 @@ export const escalation: Escalation = [
 ];
 
 export interface Ended {
-  /** How many are gone that were there. */
+  /** How many processes have ended. */
   readonly ended: number;
-  /** How many stayed: they hang in the kernel, or came in faster than they were ended. */
+  /** How many remain: they hang in the kernel, or are started faster than they are ended. */
   readonly left: number;
 }
 
 const everyMs = 20;
 
 /**
- * Ends processes. `find` is asked anew before each signal and while waiting, so that children that
- * come meanwhile do not get away; from the last signal on, it is sent at every look.
+ * Ends processes. `find` is called before each signal and while waiting, so that new children are found too. The last
+ * signal is sent at each call.
  */
 export async function endProcesses(
   find: () => readonly ProcessId[],
@@ -50,7 +50,7 @@ export async function endProcesses(
   return ended(seen, find());
 }
 
-/** @param now What was found last: also who came meanwhile. */
+/** @param now the processes that were found last, including new ones */
 function ended(seen: ReadonlyMap<string, ProcessId>, now: readonly ProcessId[] = []): Ended {
   const left = new Set([...[...seen.values()].filter(isRunning), ...now].map(keyOf));
   const stay = [...seen.keys()].filter((key) => left.has(key)).length;
@@ -61,7 +61,7 @@ function keyOf({ pid, start }: ProcessId): string {
   return `${pid}.${start}`;
 }
 
-/** Never a process that got the number later, as far as can be told without pidfd_send_signal(2). */
+/** Sends a signal, but not to a later process with the same PID, as far as possible without pidfd_send_signal(2). */
 export function signalProcess(process_: ProcessId, signal: NodeJS.Signals): void {
   if (process_.pid <= 1 || !isRunning(process_)) return;
   try {

@@ -6,26 +6,26 @@ import { freezeFunctions } from '../freeze-functions.ts';
 import { sourceText } from '../source-text.ts';
 import { isRunning, type ProcessId } from './processes.ts';
 
-/** Whose processes are stopped, and where. */
+/** Which processes are stopped. */
 export interface FreezerPlace {
-  /** Of the user; nobody else's processes are reached. */
+  /** The user's UID. Processes of other users are not affected. */
   readonly uid: number;
   readonly gid: number;
-  /** The first process of the user's container; where absent, all processes of the user on this host. */
+  /** First process of the user's container. If absent, all processes of the user on this host are stopped. */
   readonly first?: ProcessId;
   /** Path of nsenter(1). */
   readonly nsenter: string;
 }
 
-/** Less than who is frozen waits for us. Milliseconds. */
+/** Time limit of an answer; shorter than the time after which the processes continue by themselves. Milliseconds. */
 const patienceMs = 12_000;
 
 /**
- * Stops all processes of a user in a PID namespace at one moment: who forks a successor and ends is never
- * there when a signal for its PID arrives, and kill(2) with -1 holds the lock that fork(2) needs.
+ * Stops all processes of a user in a PID namespace at one moment. A process that keeps forking a successor and exiting has
+ * ended before a signal to its PID arrives, but kill(2) with -1 holds the lock that fork(2) needs.
  *
- * It is a shell of the user's UID, started with nothing of root's: it reaches what the user may signal, in
- * the container's namespaces or on the host. What it says is the user's word.
+ * It is a shell with the user's UID and without any of root's privileges: it reaches what the user may signal, in the
+ * container's namespaces or on the host. The user can forge its answers.
  */
 export class Freezer {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
@@ -46,7 +46,7 @@ export class Freezer {
     shell.stdin.on('error', gone);
   }
 
-  /** @returns Nothing where the container has ended. */
+  /** @returns undefined if the container has ended */
   static enter({ uid, gid, first, nsenter }: FreezerPlace): Freezer | undefined {
     const options = { uid, gid, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } };
     if (first === undefined)
@@ -54,10 +54,10 @@ export class Freezer {
     const open: number[] = [];
     try {
       for (const kind of ['user', 'pid']) open.push(openSync(`/proc/${first.pid}/ns/${kind}`, 'r'));
-      // Its number may have been another's when the namespaces were opened.
+      // Another process may have had its PID when the namespaces were opened.
       if (!isRunning(first)) return undefined;
-      // Not nsenter's own fork: it stops itself with a child that is stopped, by the freezer of another
-      // connection say, and its end would then keep the namespace for ever.
+      // Without nsenter's fork, which stops itself when its child is stopped, for example by the freezer of another
+      // connection, and would then keep the namespace forever.
       const around = ['/bin/sh', '-c', '/bin/sh -c "$0"; :', script];
       const namespaces = ['--user=/proc/self/fd/3', '--pid=/proc/self/fd/4', '--no-fork'];
       const words = [...namespaces, '--', ...around];
@@ -71,14 +71,14 @@ export class Freezer {
     }
   }
 
-  /** Of the shell's own process, whose children are no processes of the user's work. */
+  /** PID of the shell. It and its children are not processes of the user's sessions. */
   get pid(): number | undefined {
     return this.#shell.pid;
   }
 
   /**
-   * The last PID that was given in this namespace: where it is the same before and after a look at all
-   * processes, nobody came or went unseen.
+   * The PID that was assigned last in this namespace. If it is the same before and after listing all processes, no process
+   * was started in between.
    *
    * @throws {BerthError} `freezer-failed`
    */
@@ -86,20 +86,20 @@ export class Freezer {
     return this.#ask('last');
   }
 
-  /** From here on all go on at the end of the freezer, also whom the caller stops itself. @throws as `lastPid` */
+  /** From now on all processes continue when the freezer ends, also those that the caller stops. @throws as `lastPid` */
   async hold(): Promise<void> {
     await this.#ask('hold');
   }
 
-  /** They go on by themselves after some seconds, whatever becomes of us. @throws as `lastPid` */
+  /** Stops all. They continue by themselves after some seconds, even if this process is killed. @throws as `lastPid` */
   async freeze(): Promise<void> {
     await this.#ask('freeze');
   }
 
   /**
-   * Lets all of them go on.
+   * Continues the processes.
    *
-   * @param all False where the caller has seen to each, because some were stopped before.
+   * @param all false if the caller has continued them itself, because some were stopped before
    */
   async thaw(all: boolean): Promise<void> {
     await this.#ask(all ? 'thaw' : 'thawed');

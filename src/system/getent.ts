@@ -1,16 +1,16 @@
 import { BerthError } from '../errors.ts';
 import { runProgram } from './run-program.ts';
 
-/** Keys of one call: the words of a program have a limit (ARG_MAX). */
+/** Keys in one call: the length of arguments is limited (ARG_MAX). */
 const keysPerCall = 1_000;
 
-/** Bytes; a directory with a million users has some 100 MiB of passwd. */
+/** Largest output in bytes; a directory with a million users yields about 100 MiB of passwd. */
 const longestAnswer = 2 ** 30;
 
 /**
- * Lines of an NSS database, by getent(1); keys that are not there are left out.
+ * Lines of an NSS database, from getent(1). Unknown keys are left out.
  *
- * @param keys Where absent, all that can be enumerated.
+ * @param keys all entries that NSS enumerates if absent
  * @throws {BerthError} `nss-failed`
  */
 export async function getent(database: string, keys?: readonly string[]): Promise<string[]> {
@@ -30,7 +30,7 @@ async function call(database: string, keys: readonly string[]): Promise<string[]
     throw new BerthError(`getent ${database}: ${error.message.trim()}`, {
       code: 'nss-failed',
       exit: 'temporary',
-      hint: 'See whether the directory service (sssd, LDAP) answers: `getent passwd`.',
+      hint: 'Check that the directory service (sssd, LDAP) responds: `getent passwd`.',
       cause: error,
     });
   return stdout.split('\n').filter((line) => line !== '');

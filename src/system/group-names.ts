@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { BerthError } from '../errors.ts';
 import { runProgram } from './run-program.ts';
 
-/** What may depend on these names is not begun without them, nor waited for longer, in milliseconds. */
+/** Time limit, in milliseconds. A decision that depends on the names is not made without them. */
 const decisionMs = 10_000;
 
 /**
- * Names of all groups of a user, the primary one too, as NSS has them (id(1)); of whoever runs this
- * process where no name is given.
+ * Names of all groups of a user, including the primary one, from NSS (id(1)).
  *
- * @throws {BerthError} `group-names-missing` where one of the groups has no name, or NSS hangs: who
- *   gets what is not decided by half of the groups
+ * @param user the user of this process if absent
+ * @throws {BerthError} `group-names-missing` if a group has no name or NSS hangs: a profile is not chosen with only some
+ *   of the groups
  */
 export function groupNamesOf(user?: string): string[] {
   const { status, stdout, stderr, error } = spawnSync(
@@ -19,19 +19,19 @@ export function groupNamesOf(user?: string): string[] {
     { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8', timeout: decisionMs },
   );
   if (status === 0) return stdout.split('\0').filter((name) => name !== '');
-  throw new BerthError('the names of your groups are not known at the moment', {
+  throw new BerthError('the names of your groups could not be looked up', {
     code: 'group-names-missing',
     exit: 'temporary',
-    hint: 'See `id USER`: does each group have a name, and does the directory service answer?',
+    hint: 'Run `id USER`, and check that each group has a name and that the directory service responds.',
     fields: { why: error?.message ?? stderr.trim() },
   });
 }
 
 /**
- * GIDs of all groups of a user, the primary one too, as NSS has them now: a connection keeps those of its
- * login.
+ * GIDs of all groups of a user, including the primary one, that NSS has now. The processes of a connection keep those of
+ * its login.
  *
- * @returns Nothing where NSS does not answer.
+ * @returns undefined if NSS does not respond
  */
 export async function groupsNow(user: string): Promise<readonly number[] | undefined> {
   const options = { env: {}, timeout: nameServiceMs };
@@ -39,10 +39,10 @@ export async function groupsNow(user: string): Promise<readonly number[] | undef
   return /^[\d ]+$/.test(stdout.trim()) ? stdout.trim().split(' ').map(Number) : undefined;
 }
 
-/** Names are a comfort: a directory service that hangs costs so many milliseconds at most. */
+/** Time limit for names that are only displayed. Milliseconds. */
 const nameServiceMs = 2_000;
 
-/** Names of these GIDs, as far as NSS knows them. */
+/** Names of these GIDs, without those that NSS does not know. */
 export async function namesOfGroups(gids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   const lines = await groupLines([...new Set(gids)]);
   return new Map(
@@ -54,13 +54,13 @@ export async function namesOfGroups(gids: readonly number[]): Promise<ReadonlyMa
 }
 
 /**
- * Lines of group(5) for these GIDs, without members: who is one, the kernel knows. A GID that NSS does
- * not know has none.
+ * Lines of group(5) for these GIDs, without members, which are not needed. There is no line for a GID that NSS does not
+ * know.
  */
 export async function groupLines(gids: readonly number[]): Promise<string[]> {
   if (gids.length === 0) return [];
   const options = { env: {}, timeout: nameServiceMs };
-  // It fails where one of them has no name, and prints the others.
+  // It fails if one of them has no name, but prints the others.
   const { stdout } = await runProgram('/usr/bin/getent', ['group', ...gids.map(String)], options);
   return stdout.split('\n').flatMap((line) => {
     const [name, , id] = line.split(':');

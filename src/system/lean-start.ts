@@ -1,10 +1,9 @@
 /**
- * Spares a short-lived hook what Node prepares for longer lives. Call it first, and write to
- * standard error with `stderrSink()` from then on.
+ * Reduces the start-up time of a short-lived hook. Call it first, and then write to standard error with `stderrSink()`.
  *
- * - libuv starts all its threads at the first file, and each change of credentials interrupts every
- *   one of them: two are enough for a home that hangs beside a name lookup.
- * - node:http2 asks whether `process.stderr` has colours, and to ask makes a stream of it.
+ * - libuv starts all its threads at the first file operation, and each change of credentials interrupts all of them. Two
+ *   threads are enough for a hanging home and a name lookup at the same time.
+ * - node:http2 checks whether `process.stderr` supports colours, which creates a stream for it.
  */
 export function leanStart(env: Record<string, string | undefined>): void {
   env.UV_THREADPOOL_SIZE = '2';

@@ -1,11 +1,11 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 
-/** A close that is on its way takes less than a millisecond; a hung file system takes for ever. */
+/** How long to wait for pending file operations, in milliseconds. A hung file system would block forever. */
 const patience = 100;
 
 /**
- * Ends the process with this exit code, whatever is still open: an idle connection, a file system
- * that does not answer. exit(3) would wait for a thread that hangs in one; execve(2) kills it.
+ * Ends the process with this exit code, even if connections are open or a file system does not respond. exit(3) would wait
+ * for a thread that hangs in a system call; execve(2) kills it.
  */
 export function leave(code: number): void {
   const end = performance.now() + patience;
@@ -17,16 +17,16 @@ export function leave(code: number): void {
   look();
 }
 
-/** True while work of libuv's threads has not come back. */
+/** Whether a file operation in libuv's threads is pending. */
 function stuckThreads(): boolean {
   return process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
 }
 
 /**
- * A log sink on standard error that needs no stream: one line, one write. A pipe that is full because
- * nobody reads it loses the line: a write that waits would hold the hook beyond its deadline.
+ * Returns a log sink on standard error, with one write for each line and without a stream. If standard error is a full
+ * pipe, the line is lost: a blocking write would hold the hook beyond its deadline.
  *
- * To be made while the process is root: the pipe is root's.
+ * Call it while the process is root, because the pipe belongs to root.
  */
 export function stderrSink(): (line: string) => void {
   const descriptor = withoutWaiting();
@@ -34,18 +34,18 @@ export function stderrSink(): (line: string) => void {
     try {
       writeSync(descriptor, `${line}\n`);
     } catch {
-      // A caller that closed the pipe, or does not read it, does not want to hear it; the login goes on.
+      // The caller has closed the pipe or does not read it. The login continues.
     }
   };
 }
 
-/** A pipe is opened anew: O_NONBLOCK on descriptor 2 itself would be its other holders' as well. */
+/** Opens a pipe again: O_NONBLOCK on descriptor 2 itself would affect the other processes that hold it. */
 function withoutWaiting(): number {
   try {
     if (fstatSync(2).isFIFO())
       return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
-    // Closed, or somebody else's: written to as it is.
+    // It cannot be opened again, so descriptor 2 is used as it is.
   }
   return 2;
 }

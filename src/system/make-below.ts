@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path';
 import { isErrno } from '../errors.ts';
 
 /**
- * Makes a folder below a home, and what is missing above it, each 0700; to be called as the user. Not
- * by Node's `recursive`: of a read-only file system it says ENOENT, and it would make homes.
+ * Creates a directory below a home, and missing parents, with mode 0700. Call it as the user. Node's `recursive` is not
+ * used: on a read-only file system it reports ENOENT, and it would create the home itself.
  *
  * @throws errors of mkdir(2)
  */
@@ -19,7 +19,7 @@ export async function makeBelow(home: string, folder: string): Promise<void> {
   }
 }
 
-/** Another hook may make it at the same moment. */
+/** Another hook may create it at the same moment. */
 async function makeOne(folder: string): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 });

@@ -1,6 +1,8 @@
 /**
- * Does the same with each of many, so many at a time; the results in the order of the items. The first
- * failure ends it: nothing more is begun, and it is thrown when what was begun is over.
+ * Calls `work` for each item, a limited number at a time.
+ *
+ * @returns the results, in the order of the items
+ * @throws the first error, after the calls that were already running have ended; no further calls are started
  */
 export async function sideBySide<Item, Result>(
   items: readonly Item[],

@@ -1,11 +1,10 @@
 import { existsSync, readFileSync, writeSync } from 'node:fs';
 
-/** As pam_motd(8) and sshd have it; the first is made by the host's scripts. */
+/** The files that pam_motd(8) and sshd show. Scripts of the host create the first one. */
 const files = ['/run/motd.dynamic', '/etc/motd'];
 
 /**
- * Shows the host's message of the day, unless the user wants none (~/.hushlogin). sshd does so itself,
- * but not where a command is forced.
+ * Shows the host's message of the day unless ~/.hushlogin exists. sshd does so itself, but not with a forced command.
  */
 export function showMessageOfTheDay(home: string): void {
   if (existsSync(`${home}/.hushlogin`)) return;
@@ -13,7 +12,7 @@ export function showMessageOfTheDay(home: string): void {
     try {
       writeSync(1, readFileSync(file));
     } catch {
-      // There is none; or the terminal is gone, which the session itself will see.
+      // There is none, or the terminal is closed, which the session itself will notice.
     }
   }
 }

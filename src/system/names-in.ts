@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 
-/** Nothing where the folder is not there. */
+/** Names in a directory; none if it does not exist. */
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

@@ -1,17 +1,16 @@
-/** What a server shows to anybody who asks. */
+/** What a server shows without authentication. */
 export interface ServerFacts {
   /** Its clock, from the Date header (whole seconds), in milliseconds since the epoch. */
   readonly date?: number;
-  /** Our clock halfway between question and answer, in milliseconds since the epoch. */
+  /** This host's clock halfway between request and response, in milliseconds since the epoch. */
   readonly ourDate: number;
-  /** End of its certificate, in milliseconds since the epoch. */
+  /** When its certificate expires, in milliseconds since the epoch. */
   readonly certificateEnds?: number;
 }
 
 /**
- * Asks an https server for a path without saying who we are, only to see its clock and certificate.
- * The certificate is not judged and nothing of the answer may be trusted. Rejects with the errors of
- * node:https.
+ * Sends a request without credentials to an https server, only to see its clock and certificate. The certificate is not
+ * verified, so nothing in the response may be trusted. Rejects with the errors of node:https.
  */
 export async function probeServer(
   address: string,

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isEnded, startOf, statFields } from './process-start.ts';
 
-/** A number that the kernel gives again, and the start that tells its owners apart. */
+/** A PID, which the kernel reuses, and the start time that makes it unique. */
 export interface ProcessId {
   readonly pid: number;
   /** Clock ticks since boot, /proc/PID/stat field 22; digits. */
@@ -12,24 +12,24 @@ export interface ProcessFacts extends ProcessId {
   readonly parent: number;
   /** PID of the leader of its terminal session, setsid(2). */
   readonly leader: number;
-  /** By a signal, or by a debugger. */
+  /** Stopped by a signal or a debugger. */
   readonly stopped: boolean;
-  /** Real UID, as the reader's user namespace has it. */
+  /** Real UID, in the reader's user namespace. */
   readonly uid: number;
-  /** The audit session, /proc/PID/sessionid: every child has its parent's, and only root changes it. */
+  /** The audit session, /proc/PID/sessionid. Children inherit it, and only root can change it. */
   readonly session: number | undefined;
   /** The PID in each PID namespace, from the reader's to the innermost. */
   readonly pids: readonly number[];
 }
 
-/** What the kernel says where pam_loginuid never ran: AUDIT_SID_UNSET. */
+/** AUDIT_SID_UNSET: pam_loginuid has not run. */
 const noSession = 0xffff_ffff;
 
 export function isRunning({ pid, start }: ProcessId): boolean {
   return startOf(pid) === start;
 }
 
-/** Whether it is stopped by a signal or a debugger, or is no more. */
+/** Whether it has been stopped by a signal or a debugger, or has ended. */
 export function isStill({ pid, start }: ProcessId): boolean {
   const fields = statFields(pid);
   return fields?.[19] !== start || isEnded(fields) || isStoppedState(fields);
@@ -39,13 +39,13 @@ function isStoppedState([state]: readonly string[]): boolean {
   return state === 'T' || state === 't';
 }
 
-/** The PID of the parent; nothing for a process that is gone. */
+/** The PID of the parent; undefined for a process that has ended. */
 export function parentOf(pid: number): number | undefined {
   const fields = statFields(pid);
   return fields === undefined ? undefined : Number(fields[1]);
 }
 
-/** @returns Nothing where the kernel keeps none, and for a process that is gone. */
+/** The audit session. @returns undefined if there is none, or the process has ended */
 export function sessionOf(pid: number): number | undefined {
   const text = readProc(pid, 'sessionid');
   if (text === undefined || text === '') return undefined;
@@ -54,8 +54,8 @@ export function sessionOf(pid: number): number | undefined {
 }
 
 /**
- * Every process that runs now with one of these real UIDs; who comes or goes meanwhile may be missed.
- * A host has hundreds of processes, so those of others cost one small read each.
+ * All running processes with one of these real UIDs. Processes that start or end meanwhile may be missed. Each process of
+ * another user costs one small read.
  */
 export function* runningProcesses(
   wanted: (uid: number) => boolean = () => true,
@@ -71,7 +71,7 @@ export function* runningProcesses(
   }
 }
 
-/** @returns Nothing for a process that is gone, or has ended and is only not waited for. */
+/** @returns undefined for a process that has ended */
 function factsOf(pid: number, uid: number, status: string): ProcessFacts | undefined {
   const fields = statFields(pid);
   if (fields === undefined || isEnded(fields)) return undefined;
@@ -88,25 +88,25 @@ function factsOf(pid: number, uid: number, status: string): ProcessFacts | undef
   };
 }
 
-/** True where the process was started with exactly this `NAME=value`. Only root may ask of others. */
+/** Whether the process was started with exactly this `NAME=value`. Only root can read it for other users. */
 export function wasStartedWith(pid: number, variable: string): boolean {
   return readProc(pid, 'environ')?.split('\0').includes(variable) ?? false;
 }
 
-/** Its arguments, [] for a process that is gone; whatever the process says of itself. */
+/** The arguments, which the process can change; [] for a process that has ended. */
 export function argumentsOf(pid: number): readonly string[] {
   return readProc(pid, 'cmdline')?.split('\0').slice(0, -1) ?? [];
 }
 
 /**
- * `DEVICE:INODE` of the program that it runs: the kernel's word, where name and arguments are the
- * process's own. Nothing for a process that is gone.
+ * `DEVICE:INODE` of the program that a process runs. Unlike name and arguments, the process cannot change it. Undefined for
+ * a process that has ended.
  */
 export function programOf(pid: number): string | undefined {
   return fileOf(`/proc/${pid}/exe`);
 }
 
-/** `DEVICE:INODE` of a file, to compare with `programOf`; nothing where there is none. */
+/** `DEVICE:INODE` of a file, to compare with `programOf`; undefined if it does not exist. */
 export function fileOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
@@ -116,7 +116,7 @@ export function fileOf(path: string): string | undefined {
   }
 }
 
-/** Inode of a namespace of the process, to compare with another's; nothing where it is gone. */
+/** Inode of a namespace of the process, for comparison; undefined if the process has ended. */
 export function namespaceOf(pid: number, kind: 'pid' | 'user'): number | undefined {
   try {
     return statSync(`/proc/${pid}/ns/${kind}`).ino;
@@ -125,11 +125,11 @@ export function namespaceOf(pid: number, kind: 'pid' | 'user'): number | undefin
   }
 }
 
-/** What of /proc is read here is smaller, but for environments and arguments. */
+/** Larger than the files of /proc that are read here, except environments and arguments. */
 const buffer = Buffer.alloc(16_384);
 const longest = 4 * 1024 * 1024;
 
-/** A process may go at any moment, and what is not allowed to be read is not there for us. */
+/** @returns undefined if the process has ended, or the file may not be read */
 function readProc(pid: number, file: string): string | undefined {
   let descriptor: number | undefined;
   try {

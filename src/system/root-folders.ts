@@ -10,40 +10,40 @@ import {
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 
-/** Whose a folder is to be. */
+/** The owner of a directory. */
 export interface FolderOwner {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Makes a folder of root's, mode 0755, and those above it where they are missing. One that is there is
- * taken only where nobody else can put anything into it: what lies below is then root's word.
+ * Creates a directory of root, mode 0755, and its missing parents. An existing one is accepted only if nobody else can write
+ * it, so that its contents can be trusted.
  *
- * @throws `directory-unsafe`, and errors of the system
+ * @throws {BerthError} `directory-unsafe`; system errors
  */
 export function ensureRootFolder(path: string): void {
   withFolder(path, 0o755, ensureRootFolder, (descriptor, made) => {
-    // Whatever the umask is.
+    // Regardless of the umask.
     if (made) fchmodSync(descriptor, 0o755);
     const { uid, mode } = fstatSync(descriptor);
     if (uid !== 0) throw unsafe(path, `its owner is UID ${uid}`);
-    // /run of a test, as /tmp, may be sticky: then others cannot replace what is root's.
-    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0) throw unsafe(path, 'others can write to it');
+    // In a sticky directory such as /tmp, others cannot replace root's entries.
+    if ((mode & 0o022) !== 0 && (mode & 0o1000) === 0)
+      throw unsafe(path, 'other users can write it');
   });
 }
 
 /**
- * Makes a folder for one user alone (mode 0700) in a folder of root's. Owner and mode are set on the
- * open folder, and links are not followed: the user, who can change nothing in the folder above, cannot
- * turn them to another file.
+ * Creates a directory for one user (mode 0700) in a directory of root. Owner and mode are set through an open descriptor
+ * and symlinks are not followed, so the user, who cannot write the parent directory, cannot redirect them.
  *
- * @throws `directory-unsafe` where somebody else's stands in its place; errors of the system
+ * @throws {BerthError} `directory-unsafe` if something else exists at the path; system errors
  */
 export function ensureUserFolder(path: string, owner: FolderOwner): void {
   withFolder(path, 0o700, ensureRootFolder, (descriptor) => {
     const { uid, mode } = fstatSync(descriptor);
-    // Root's is one that a killed run made and did not give away.
+    // Owned by root: a killed run has created it and not yet changed its owner.
     if (uid === 0) fchownSync(descriptor, owner.uid, owner.gid);
     else if (uid !== owner.uid) throw unsafe(path, `its owner is UID ${uid}, not ${owner.uid}`);
     if (uid === 0 || (mode & 0o7777) !== 0o700) fchmodSync(descriptor, 0o700);
@@ -63,7 +63,7 @@ function withFolder(
     made = make(path, mode);
     descriptor = open(path);
   }
-  if (descriptor === undefined) throw unsafe(path, 'it was removed at this moment');
+  if (descriptor === undefined) throw unsafe(path, 'it was removed at the same time');
   try {
     work(descriptor, made);
   } finally {
@@ -77,12 +77,12 @@ function open(path: string): number | undefined {
     return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
-    if (isErrno(error, 'ENOTDIR', 'ELOOP')) throw unsafe(path, 'it is no folder');
+    if (isErrno(error, 'ENOTDIR', 'ELOOP')) throw unsafe(path, 'it is not a directory');
     throw error;
   }
 }
 
-/** False where another login was faster. */
+/** @returns false if another process has created it meanwhile */
 function make(path: string, mode: number): boolean {
   try {
     mkdirSync(path, { mode });
@@ -97,7 +97,7 @@ function unsafe(path: string, why: string): BerthError {
   return new BerthError(`${path} cannot be used: ${why}`, {
     code: 'directory-unsafe',
     exit: 'permission',
-    hint: 'Look at it with `namei -l`; a folder of root, and all above it, must be writable by root only.',
+    hint: 'Check it with `namei -l`. The directory and all its parents must be writable only by root.',
     fields: { file: path },
   });
 }

@@ -1,14 +1,14 @@
 import { execFile, type ExecFileException, type ExecFileOptions } from 'node:child_process';
 
-/** What a program that ended printed. */
+/** The result of a program. */
 export interface ProgramResult {
-  /** Why it did not end with 0: its code, its signal, or that it could not be started. */
+  /** Set if it did not exit with 0: exit code, signal, or why it could not be started. */
   readonly error: ExecFileException | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end; the caller says what its failure means. */
+/** Runs a program and waits for its end. It does not throw. */
 export function runProgram(
   file: string,
   args: readonly string[],

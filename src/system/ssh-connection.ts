@@ -2,17 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 import { startOf } from './process-start.ts';
 
-/** sshd, its child, the shell that runs a forced command, and then some. */
+/** How many ancestors are checked: sshd's processes, the shell of a forced command, and some more. */
 const furthest = 16;
 
 /**
- * The connection that this process belongs to: of its ancestors, the one that PAM's hook noted, else
- * the nearest one that is not the user's, which is sshd's monitor.
+ * The SSH connection that this process belongs to: the ancestor that PAM's hook recorded, otherwise the nearest ancestor that
+ * does not belong to the user, which is sshd's monitor.
  *
- * @param noted Folder where PAM's hook notes the user's open connections, as `PID.STARTTIME` of sshd's
- *   monitor process.
- * @param uid Of the user, who runs this process.
- * @returns `PID.STARTTIME`; nothing where /proc does not tell.
+ * @param noted directory with the user's open connections, each named `PID.STARTTIME` of sshd's monitor process
+ * @param uid UID of the user, who runs this process
+ * @returns `PID.STARTTIME`; undefined if it cannot be determined
  */
 export function ownConnection(noted: string, uid: number): string | undefined {
   const connections = notedConnections(noted);
@@ -38,7 +37,7 @@ function notedConnections(folder: string): string[] {
   }
 }
 
-/** Not by the owner of /proc/PID: that is root for a process that gave root up, as sshd's child did. */
+/** Does not use the owner of /proc/PID, which is root for a process that has dropped root, such as sshd's child. */
 function statusOf(pid: number): { readonly parent: number; readonly owner: number } {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');

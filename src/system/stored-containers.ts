@@ -3,29 +3,25 @@ import type { Credentials } from './as-user.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
 import { brieflyAsUser } from './briefly-as-user.ts';
 
-/** A container as the user's store lists it, running or not. */
+/** A container in the user's storage, running or not. */
 export interface StoredContainer {
   readonly id: string;
-  /** The first of its names; '' for one without. */
+  /** The first of its names; '' if it has none. */
   readonly name: string;
-  /** Milliseconds since the epoch; 0 where the store does not say. */
+  /** Milliseconds since the epoch; 0 if unknown. */
   readonly created: number;
 }
 
-/**
- * Bytes. A list of a thousand containers or layers has 1 MB; what JSON can make of a file in memory is
- * twenty times as much.
- */
+/** In bytes. A list of a thousand containers or layers has 1 MB. Parsed JSON can take twenty times as much memory. */
 export const longestStoreList = 4 * 1024 * 1024;
 
 /**
- * The containers of containers/storage's own list, which podman keeps whether they run or not, and for
- * what a killed podman left half made. Read with the user's rights: what lies in the user's folder leads
- * nowhere that the user could not go. No podman is started, which would cost a quarter of a second and
- * leave a process.
+ * The containers in containers/storage's list, including stopped ones and those that a killed podman left incomplete. The
+ * list is read with the user's permissions, because it is in a directory of the user. Podman is not started: it would take
+ * a quarter of a second and leave a process.
  *
- * @param folder The user's own below the storage.
- * @throws `container-store-unreadable`, `container-store-broken`
+ * @param folder the user's directory in the storage
+ * @throws {BerthError} `container-store-unreadable`, `store-broken`
  */
 export async function storedContainers(
   folder: string,
@@ -47,7 +43,7 @@ export async function storedContainers(
   } catch (cause) {
     throw broken(path, cause);
   }
-  if (!Array.isArray(list)) throw broken(path, new Error('it is no list'));
+  if (!Array.isArray(list)) throw broken(path, new Error('it is not a list'));
   return list.flatMap(containerOf);
 }
 
@@ -69,19 +65,19 @@ function unreadable(path: string, cause: Error): BerthError {
   return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
     code: 'container-store-unreadable',
     exit: 'io',
-    hint: `Look at ${path}; podman keeps it.`,
+    hint: `Check ${path}, which podman writes.`,
     fields: { file: path },
     cause,
   });
 }
 
-/** Podman never writes such a list: the user did, or a disk that was full. */
+/** The user has changed the list, or the disk was full: podman does not write such a list. */
 function broken(path: string, cause: unknown): BerthError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new BerthError(`podman's list of containers is damaged: ${why}`, {
     code: 'container-store-broken',
     exit: 'io',
-    hint: `When the user has no session, as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
+    hint: `When the user has no session, run as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
     fields: { file: path },
     cause,
   });

@@ -2,29 +2,29 @@ import { accessSync, constants } from 'node:fs';
 
 const logger = '/usr/bin/logger';
 
-/** Of a line; a longer argument than Linux takes would be an error of execve. Characters. */
+/** Longest line, in characters. An argument that is too long would make execve fail. */
 const longest = 8192;
 
-/** Facility authpriv: who was here when is for root's eyes, as sshd's own lines are. */
+/** Facility authpriv, as sshd's own lines: only root should see who logged in when. */
 const words = (line: string): string[] => [
   ...['-S', String(longest), '-t', 'berth', '-p', `authpriv.${priorityOf(line)}`],
   ...['--', line.slice(0, longest)],
 ];
 
 /**
- * Ends the process by becoming logger(1), which writes this line to syslog: Node cannot open datagram
- * sockets, and a child would cost more than the exec. Its exit code is logger's.
+ * Replaces the process with logger(1), which writes this line to syslog: Node cannot open datagram sockets, and a child
+ * would cost more. The exit code is logger's.
  *
- * Without logger it returns, and the line is lost. Nothing secret may be in the line: it is an argument.
+ * If logger is not installed, it returns and the line is lost. The line must not contain secrets: it is an argument.
  */
 export function leaveBySyslog(line: string): void {
-  // A failed execve aborts Node.
+  // If execve fails, Node aborts.
   if (canLog()) process.execve?.(logger, [logger, ...words(line)], {});
 }
 
 /**
- * Writes a line to syslog by a child that nobody waits for: syslog that hangs holds no login. Without
- * logger(1) the line is lost. Nothing secret may be in it: it is an argument.
+ * Writes a line to syslog with a child process that is not waited for, so a hanging syslog does not delay a login. If
+ * logger(1) is not installed, the line is lost. The line must not contain secrets: it is an argument.
  */
 export async function syslog(line: string): Promise<void> {
   if (!canLog()) return;
@@ -34,7 +34,7 @@ export async function syslog(line: string): Promise<void> {
   child.unref();
 }
 
-/** As the line itself says: `level=error …`, src/log.ts. */
+/** From the level at the beginning of the line (src/log.ts). */
 function priorityOf(line: string): string {
   const level = /^level=(error|warning)\b/.exec(line)?.[1];
   if (level === 'error') return 'err';

@@ -2,10 +2,10 @@ import { BerthError } from '../errors.ts';
 import { runProgram } from './run-program.ts';
 
 /**
- * A property of a unit as systemd keeps it (org.freedesktop.systemd1(5)), by `systemctl show`.
+ * A property of a unit (org.freedesktop.systemd1(5)), from `systemctl show`.
  *
- * @returns nothing where there is no such unit
- * @throws {BerthError} `systemctl-failed`, also where systemd does not run
+ * @returns '' if there is no such unit
+ * @throws {BerthError} `systemctl-failed`, also if systemd does not run
  */
 export async function unitProperty(unit: string, property: string): Promise<string> {
   const words = ['show', `--property=${property}`, '--value', '--', unit];
@@ -17,15 +17,15 @@ export async function unitProperty(unit: string, property: string): Promise<stri
   throw new BerthError(`systemctl show failed for ${unit}`, {
     code: 'systemctl-failed',
     exit: 'unavailable',
-    hint: `As root: systemctl show --property=${property} ${unit}`,
+    hint: `Run as root: systemctl show --property=${property} ${unit}`,
     cause: error,
   });
 }
 
 /**
- * The units that started a unit: of a connection's service the socket that accepted it.
+ * The units that trigger a unit: for the service of a connection, the socket that accepted it.
  *
- * @returns their names with blanks between them; nothing where there is no such unit
+ * @returns their names, separated by spaces; '' if there is no such unit
  * @throws {BerthError} `systemctl-failed`
  */
 export async function triggersOf(unit: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rootCertificates } from 'node:tls';
 
-/** Where distributions keep the authorities that the host trusts: Debian; RHEL and Fedora; SUSE; Alpine. */
+/** The host's trusted CA certificates: Debian; RHEL and Fedora; SUSE; Alpine. */
 const systemStores = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -12,12 +12,12 @@ const systemStores = [
 let ofThisHost: string | readonly string[] | undefined;
 
 /**
- * The certificate authorities that a TLS server may be signed by: the configured ones, else those that
- * the host trusts, else those that Node brings along. To be given to every TLS connection: the outputs
- * run with `--use-openssl-ca`, so that a hook that trusts one CA does not read a hundred others first.
- * The environment has no say (NODE_EXTRA_CA_CERTS, SSL_CERT_FILE): a hook sees another one than its admin.
+ * The certificate authorities for a TLS connection: the configured ones, otherwise those of the host, otherwise Node's. Pass
+ * them to each TLS connection: the outputs run with `--use-openssl-ca`, so that a hook with a configured CA does not load a
+ * hundred others. The environment (NODE_EXTRA_CA_CERTS, SSL_CERT_FILE) is ignored, because a hook's differs from the
+ * admin's.
  *
- * @param configured PEM.
+ * @param configured in PEM format
  */
 export function trustedRoots(configured: string | undefined): string | string[] {
   if (configured !== undefined) return configured;
@@ -25,14 +25,14 @@ export function trustedRoots(configured: string | undefined): string | string[] 
   return typeof ofThisHost === 'string' ? ofThisHost : [...ofThisHost];
 }
 
-/** PEM of the first of these files that holds certificates. */
+/** The first of these files that contains certificates, in PEM format. */
 export function hostRoots(files: readonly string[]): string | undefined {
   for (const file of files) {
     try {
       const text = readFileSync(file, 'utf8');
       if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
     } catch {
-      // Another distribution's.
+      // Does not exist on this distribution.
     }
   }
   return undefined;

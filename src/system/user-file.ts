@@ -3,29 +3,27 @@ import type { FileHandle } from 'node:fs/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 
-/** What must be true of a file before a byte of it is read. */
+/** Requirements that are checked before a file is read. */
 export interface FileDemands {
-  /** Who must own it. */
+  /** UID that must own it. */
   readonly uid: number;
-  /** A longer one is refused. Bytes. */
+  /** Longer files are refused. In bytes. */
   readonly maximumBytes: number;
-  /** It holds secrets: one that group or others could use is refused, too. */
+  /** The file contains secrets: it is refused if group or others have any permission. */
   readonly secret?: boolean;
 }
 
-/** What may be over the next time, and says nothing of what is in the file; any other error a user can provoke. */
+/** Errors of the disk or the host, which may be temporary. A user can provoke any other error. */
 export const diskErrors = ['EIO', 'ESTALE', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'ENOMEM'] as const;
 
 /**
- * Reads a file below a directory that a user can write. Whatever stands in its place costs no time and
- * no more memory than was said: a FIFO, a device, a socket, a directory or a symlink is refused without
- * a wait, and of a file that grows meanwhile only the length that it had is read.
+ * Reads a file below a directory that a user can write, with limited time and memory: a FIFO, device, socket, directory or
+ * symlink is refused without blocking, and of a file that grows only the initial length is read.
  *
- * Directories on the way may be symlinks of the user's: the owner is looked at on the open file, so
- * that they lead to no file of another's. Root reads as the user all the same (`asUser`), for file
- * systems where root may not.
+ * Parent directories may be symlinks of the user. The owner is checked on the open file, so they cannot lead to another
+ * user's file. Root should still read as the user (`asUser`), for file systems that do not let root in.
  *
- * @returns Nothing where there is no such file.
+ * @returns undefined if there is no such file
  * @throws {BerthError} `user-file-unsafe` (owner, mode, no regular file), `user-file-too-large`,
  *   `user-file-unreadable`; `private-file-…` for a secret.
  */
@@ -50,7 +48,7 @@ export async function readUserFile(
   }
 }
 
-/** The same on a path where waiting for the disk costs less than the event loop: the login's. */
+/** As `readUserFile`, synchronously: on the way of a login, asynchronous calls would cost more than the disk. */
 export function readUserFileSync(path: string, demands: FileDemands): Buffer | undefined {
   let descriptor: number;
   try {
@@ -72,7 +70,7 @@ export function readUserFileSync(path: string, demands: FileDemands): Buffer | u
   }
 }
 
-/** Of an open file, no more than this; FileHandle's own readFile follows one that grows. */
+/** Reads at most this many bytes of an open file. FileHandle.readFile would follow a file that grows. */
 export async function readAtMost(file: FileHandle, bytes: number): Promise<Buffer> {
   const buffer = Buffer.alloc(bytes);
   let length = 0;
@@ -82,8 +80,8 @@ export async function readAtMost(file: FileHandle, bytes: number): Promise<Buffe
 }
 
 /**
- * Names in a directory that a user can fill: the first `most` that the kernel tells, in no order; none
- * where there is no directory, or another thing in its place.
+ * Names in a directory that a user can fill: at most `most`, in no particular order; none if there is no directory at the
+ * path.
  */
 export async function someNamesIn(folder: string, most: number): Promise<readonly string[]> {
   const { opendir } = await import('node:fs/promises');
@@ -99,7 +97,7 @@ export async function someNamesIn(folder: string, most: number): Promise<readonl
   return names;
 }
 
-/** A symlink could make us take a foreign file for the user's own; a FIFO must not block us. */
+/** O_NOFOLLOW, because a symlink could lead to another file; O_NONBLOCK, because a FIFO must not block. */
 const openFlags =
   constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
@@ -138,7 +136,7 @@ function unusable(
     code: codes[kind][secret ? 'secret' : 'plain'],
     exit: 'permission',
     hint: secret
-      ? 'Check its owner and mode with `namei -l`. Berth writes this file itself and recreates it where it is missing.'
+      ? 'Check its owner and mode with `namei -l`. Berth writes this file itself, and recreates it if it is missing.'
       : 'Check its owner, type and size with `namei -l`. Do not delete single files of podman’s storage.',
     fields: { file: path },
     ...(cause === undefined ? {} : { cause }),

@@ -18,26 +18,26 @@ import { PodDialogue } from './exec/pod-dialogue.ts';
 
 export interface ChangedGroups extends PodPlace {
   readonly host: { readonly user: User };
-  /** With which the pod was made (`groupsText`), by its own word. */
+  /** The groups with which the pod was created (`groupsText`), as the pod reports them. */
   readonly had: string;
   readonly log: Logger;
 }
 
-/** The user waits. Milliseconds. */
+/** Time limit; the user waits meanwhile. Milliseconds. */
 const patienceMs = 10_000;
 
-/** What we had in the pod ourselves is about to go: so many looks, and milliseconds between them. */
+/** This login's own process in the pod is about to end: how often to check, and the interval in milliseconds. */
 const [looks, everyMs] = [10, 100] as const;
 
-/** How exactly a process's age is known, with a clock of its node's. Milliseconds. */
+/** Tolerance for the age of a process, which is measured with its node's clock. Milliseconds. */
 const marginMs = 500;
 
 /**
- * What becomes of a pod that was made when its user had other groups: nothing can change those of a pod
- * that runs. It is removed where nobody is in it. Else the user is told, on a terminal only, and the session
- * has the groups of the pod.
+ * Handles a pod that was created when its user had other groups. The groups of a running pod cannot be changed. The pod is
+ * deleted if no session has a process in it. Otherwise the session runs with the pod's groups, and a terminal shows a
+ * message.
  *
- * @returns Whether it was removed. Where that cannot be said it stays, and syslog says why.
+ * @returns whether the pod was deleted; after an error it is kept, and the error is logged
  */
 export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
   const { host, had, log } = changed;
@@ -48,7 +48,7 @@ export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
   const gone = [...old].filter((gid) => !now.has(gid));
   const fields = { missing: missing.join(','), gone: gone.join(',') };
   try {
-    // A connection that was there before the change has the former groups still, and makes no pod with them.
+    // A connection that was opened before the change still has the former groups, and must not create a pod with them.
     const current = await groupsNow(host.user.name);
     if (current === undefined || !sameSet(now, new Set(current.filter((gid) => gid !== 0))))
       return false;
@@ -87,7 +87,7 @@ async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> 
     const { namespace, pod: name } = pod;
     const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
     const answer = await client.send({ method: 'GET', path: objectPath(object) });
-    // Another login was faster.
+    // Another login has deleted it.
     if (answer.status === 404) return true;
     if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
     const { uid = '' } = (answer.body as PodStatus).metadata ?? {};
@@ -99,7 +99,7 @@ async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> 
   }
 }
 
-/** Nobody has a process in the pod, of a session or left by one. */
+/** Whether no process of a session is in the pod. */
 async function isAlone(place: PodPlace, signal: AbortSignal): Promise<boolean> {
   const dialogue = new PodDialogue({ ...place, argv: sweepWords(), signal });
   try {
@@ -107,7 +107,7 @@ async function isAlone(place: PodPlace, signal: AbortSignal): Promise<boolean> {
     for (let look = 1; ; look += 1) {
       const others = sessionProcesses(podProcesses(await dialogue.ask('table')), looking);
       if (others.length === 0) return true;
-      // Since this process began.
+      // The time since this process started.
       const oursMs = performance.now() + marginMs;
       if (look === looks || others.some(({ age }) => age * 10 > oursMs)) return false;
       await sleep(everyMs);
@@ -121,7 +121,7 @@ function sameSet(one: ReadonlySet<number>, other: ReadonlySet<number>): boolean 
   return one.size === other.size && [...one].every((each) => other.has(each));
 }
 
-/** Programs read what comes by a pipe. */
+/** Only to a terminal: a pipe is read by programs. */
 function tell(text: string): void {
   if (isTerminal(2)) writeSync(2, `${text}\n`);
 }

@@ -34,17 +34,17 @@ export interface PodSite extends Pick<SessionSite, 'run'> {
   readonly now: () => number;
 }
 
-/** The API server gives no token for less than ten minutes. A session that runs outlives its token. */
+/** Lifetime of a token; the API server's minimum is ten minutes. A running session outlives its token. */
 const lifetimeSeconds = 3600;
 
 /**
- * What a user's sessions in pods need of a cluster: all that a portal login makes, by the same flow, and
- * a token of the user's own account for sessions. One that is good for half its life is left as it is.
+ * Prepares what a user's sessions in pods need on each cluster: everything that the portal's hook creates, and a token of
+ * the user's ServiceAccount for sessions. A token with more than half of its lifetime left is kept.
  *
- * A cluster that fails costs its own sessions only; the login tells the user why there is no way.
+ * A cluster that fails affects only its own sessions; the login then tells the user why.
  *
- * @param to `login` hands it over; for `root` alone, nothing of the user's is touched.
- * @returns What went wrong.
+ * @param to `login` also hands the token over to the user's logins; `root` touches nothing of the user's
+ * @returns the errors
  */
 export async function grantPods(
   site: PodSite,
@@ -63,8 +63,8 @@ export async function grantPods(
       }
     }),
   );
-  // Who the process is holds for all its threads: while it is the user for one cluster, nothing of root's
-  // may be under way for another.
+  // Credentials are process-wide: while the process runs as the user for one cluster, no work of root's may be in
+  // progress for another.
   const wanted: SessionCluster[] = [];
   for (const { cluster, access } of held)
     if (cluster !== undefined && !(await isThere(user, access, to))) wanted.push(cluster);
@@ -87,7 +87,7 @@ export async function grantPods(
   return errors;
 }
 
-/** Of one cluster: what is to be handed over, or why there is nothing. */
+/** For one cluster: the grant to hand over, or the error. */
 interface Outcome {
   readonly cluster: string;
   readonly access?: PodAccess;
@@ -95,7 +95,7 @@ interface Outcome {
 }
 
 interface Held {
-  /** Absent where it failed. */
+  /** Absent if it failed. */
   readonly cluster: SessionCluster | undefined;
   readonly access?: PodAccess | undefined;
 }
@@ -112,7 +112,7 @@ async function isThere(
   return access !== undefined && (to === 'root' || (await isAsHandedOver(user, access)));
 }
 
-/** @returns What went wrong. */
+/** Hands over the grant or the error. @returns the error, if any */
 async function tell(
   user: User,
   { cluster, access, error }: Outcome,
@@ -123,12 +123,12 @@ async function tell(
   } catch (thrown) {
     wrong = fault(cluster, thrown);
   }
-  // Who can be handed nothing gets no refusal either, and says so by the error itself.
+  // If nothing can be handed over, neither can the error; it is returned.
   if (wrong !== undefined) await handOverRefusal(user, cluster, wrong).catch(() => undefined);
   return wrong;
 }
 
-/** The way that root has for the user, where it is good for a while and leads where root's own does by now. */
+/** Root's stored grant, if it is valid long enough and for the API server that root itself uses now. */
 async function holds(
   { run, now }: PodSite,
   user: User,
@@ -138,18 +138,18 @@ async function holds(
   const held = readPodAccess({ run }, user.uid, cluster.name);
   if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return undefined;
   if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return undefined;
-  // Cluster API's own word would have to be asked for over the network.
+  // For Cluster API, comparing would need a request.
   if (cluster.admin.kind !== 'kubeconfig') return held;
   const { url, ca } = await adminAccess(cluster, deps);
   return held.server.url === url && held.server.ca === ca ? held : undefined;
 }
 
 /**
- * Ends what `grantPods` gave: with the Secret the tokens are dead, wherever they have got to; where the user
- * is on another login node too, they end with the last connection there.
+ * Revokes what `grantPods` granted. Deleting the Secret invalidates all tokens, wherever they are. If the user is connected
+ * to another login node too, the Secret is deleted with the last connection there.
  *
- * @returns How many clusters it was taken away on.
- * @throws {BerthError} the `api-…` errors, where the Secret may still be there
+ * @returns the number of clusters
+ * @throws {BerthError} the `api-…` errors; the Secret may then still exist
  */
 export async function revokePods(site: PodSite, user: User): Promise<number> {
   const { run } = site;
@@ -210,7 +210,7 @@ function secretOf(cluster: SessionCluster, user: User): SessionSecret {
   return { namespace, name: cluster.sshSessions.secret, loginHost: hostname() };
 }
 
-/** sshd waits meanwhile. Milliseconds. */
+/** Time limit; sshd waits meanwhile. Milliseconds. */
 const patienceMs = 8_000;
 
 async function sessionClusters(

@@ -8,16 +8,16 @@ import { podCommand } from './exec/pod-command.ts';
 
 export interface BringFiles extends PodPlace {
   readonly program: BundledProgram;
-  /** What `berth images files` made. */
+  /** The directory that `berth images files` has filled. */
   readonly folder: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Brings the login node's own programs for file transfer into a pod whose image has none: once, then
- * they are there for as long as the pod.
+ * Installs the login node's programs for file transfer in a pod whose image has none. They stay for the lifetime of the
+ * pod.
  *
- * @throws {BerthError} `transfer-tools-missing`, `transfer-tools-not-copied`; what `openExec` throws
+ * @throws {BerthError} `files-missing`, `transfer-tools-not-copied`, the errors of `openExec`
  */
 export async function bringFiles(input: BringFiles): Promise<void> {
   const { program, folder, ...call } = input;
@@ -31,12 +31,15 @@ export async function bringFiles(input: BringFiles): Promise<void> {
     input: files.map(({ bytes }) => bytes),
   });
   if (exitCode === 0) return;
-  throw new BerthError(`bringing ${program} into the pod: exit code ${exitCode}: ${stderr}`, {
-    code: 'transfer-tools-not-copied',
-    exit: 'unavailable',
-    hint: 'The image needs cat, chmod, head, mkdir, mv and tail, or an sftp-server and scp of its own.',
-    cause: reason,
-  });
+  throw new BerthError(
+    `installing ${program} in the pod failed with exit code ${exitCode}: ${stderr}`,
+    {
+      code: 'transfer-tools-not-copied',
+      exit: 'unavailable',
+      hint: 'Use an image that has sftp-server and scp, or one that has cat, chmod, head, mkdir, mv and tail.',
+      cause: reason,
+    },
+  );
 }
 
 async function filesOf(
@@ -56,10 +59,10 @@ async function filesOf(
     );
   } catch (thrown) {
     if (!isErrno(thrown)) throw thrown;
-    throw new BerthError(`the image has no ${program}, and this host has none to bring`, {
+    throw new BerthError(`the image has no ${program}, and this host has none to install`, {
       code: 'transfer-tools-missing',
       exit: 'unavailable',
-      hint: 'Have the admin run `berth images files`, or take an image that has it.',
+      hint: 'Run `berth images files` as root, or use an image that has it.',
       cause: thrown,
     });
   }

@@ -16,34 +16,34 @@ import type { PodAccess } from './pod-grant-file.ts';
 import { PodDialogue } from './exec/pod-dialogue.ts';
 
 export interface PodSweep {
-  /** Looks anew at which connections are open: `PID.STARTTIME` of each. */
+  /** Returns the connections that are open now, as `PID.STARTTIME`. */
   readonly open: () => ReadonlySet<string>;
-  /** Of a profile where what ignores a hangup lives on: the connections whose processes get one. */
+  /** For a profile where processes that ignore SIGHUP may stay: the connections whose processes get SIGHUP. */
   readonly hangUp?: readonly string[];
 }
 
-/** What was found in a pod. */
+/** The result of a sweep. */
 export interface Swept {
-  /** How many processes ended. */
+  /** Number of processes that were ended. */
   readonly ended: number;
-  /** Processes of any session that go on. */
+  /** Number of processes of sessions that remain. */
   readonly busy: number;
 }
 
-/** Between two looks while something is ending. Milliseconds. */
+/** Interval between two checks while processes are ending. Milliseconds. */
 const everyMs = 100;
 
-/** How long to wait for other sweeps of the pod; a user may make up one. Milliseconds. */
+/** How long to wait for other sweeps of the pod, which a user can imitate. Milliseconds. */
 const aloneMs = 15_000;
 
 /**
- * Ends in a running pod what is not known to be of an open connection; with `hangUp`, only what a closed
- * terminal would end of those connections.
+ * Ends all processes of sessions in a running pod that do not belong to an open connection. With `hangUp`, it ends only
+ * those processes of the given connections that a closed terminal would end.
  *
- * Whose a process is, is asked after it was seen: a connection is noted before its first process begins, so
- * none of a login that comes meanwhile is taken for a stranger.
+ * The open connections are read after the processes. A connection is recorded before its first process starts, so the
+ * processes of a login in between are not ended.
  *
- * @throws {BerthError} `pod-cleanup-failed`; `exec-no-pod` and the others of `openExec`, where nothing ran
+ * @throws {BerthError} `pod-cleanup-failed`; the errors of `openExec`, such as `exec-no-pod`: then nothing ran
  */
 export async function sweepPod(
   { server, namespace }: PodAccess,
@@ -77,7 +77,7 @@ export async function sweepPod(
       exit: 'temporary',
       hint:
         code === 'internal-error'
-          ? `berth reap tries again. If they stay: kubectl delete pod -n ${namespace} ${pod}`
+          ? `berth reap tries again. If they remain: kubectl delete pod -n ${namespace} ${pod}`
           : hint,
       cause: thrown,
     });
@@ -90,12 +90,12 @@ interface Sweeper {
   readonly dialogue: PodDialogue;
   /** PID of the shell in the pod. */
   readonly looking: number;
-  /** All of the container. */
+  /** Lists all processes of the container. */
   readonly table: () => Promise<PodProcess[]>;
-  /** Those of sessions. */
+  /** Lists the processes of sessions. */
   readonly look: () => Promise<PodProcess[]>;
   readonly open: PodSweep['open'];
-  /** Whom a signal was sent. */
+  /** The processes that were sent a signal. */
   readonly seen: Set<string>;
 }
 
@@ -105,10 +105,10 @@ function strangers(all: readonly PodProcess[], open: PodSweep['open']): PodProce
 }
 
 /**
- * One sweep stops the processes of a pod at a time, of all login nodes: what another one has stopped would
- * look as if the user had stopped it, and nobody would let it go on.
+ * Waits until no earlier sweep of any login node is running in the pod. Processes that another sweep has stopped would look
+ * as if the user had stopped them, and would not be continued.
  *
- * @returns All of the container, as they are then.
+ * @returns all processes of the container at that time
  */
 async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
   const end = performance.now() + aloneMs;
@@ -119,7 +119,7 @@ async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
   }
 }
 
-/** Of connections that are open. */
+/** Processes of open connections that are not stopped. */
 function others(all: readonly PodProcess[], looking: number, open: PodSweep['open']): PodProcess[] {
   const belongs = belongsTo(open(), all);
   return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
@@ -143,7 +143,7 @@ async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promis
   if (sweeper.seen.size > 0) await sleep(waitMs);
 }
 
-/** As on the host: a terminal that is closed, a shutdown, and then for good. */
+/** As on the host: SIGHUP, SIGTERM, and then SIGKILL. */
 async function endStrangers(sweeper: Sweeper): Promise<void> {
   for (const [index, [signal, waitMs]] of escalation.entries()) {
     const end = performance.now() + waitMs;
@@ -165,8 +165,8 @@ async function endStrangers(sweeper: Sweeper): Promise<void> {
 }
 
 /**
- * Where a PID was given while we looked, somebody may have been missed, at each look: all are stopped at
- * one moment then, and who belongs to an open connection goes on at once.
+ * Ends processes that a listing may have missed. If a PID was assigned during the listing, all processes are stopped at one
+ * moment, listed again, and those of open connections are continued at once.
  */
 async function endUnseen(sweeper: Sweeper): Promise<void> {
   const { dialogue, looking, open, table } = sweeper;
@@ -179,16 +179,16 @@ async function endUnseen(sweeper: Sweeper): Promise<void> {
   const all = await table();
   await signalAll(sweeper, 'SIGKILL', strangers(sessionProcesses(all, looking), open));
   const stopped = new Set(before.filter((one) => one.stopped).map(keyOf));
-  // All of the container, since all were stopped: another sweep's shell too, which holds whom it stopped itself.
-  // Children first: whoever waits for one never sees that it was stopped. Also who does not look stopped: on
-  // a busy node a process may not yet have met its signal.
+  // Continues all processes of the container, because all were stopped, including another sweep's shell, which holds what
+  // it has stopped itself. Children first, so that a parent never sees that a child was stopped. Also those that do not
+  // look stopped: on a busy node a process may not have handled the signal yet.
   const going = all.filter((one) => !stopped.has(keyOf(one)));
   const pids = going.toSorted((a, b) => b.start - a.start || b.pid - a.pid).map(({ pid }) => pid);
   if (pids.length > 0) await dialogue.ask(`kill -CONT ${pids.join(' ')}`);
   await dialogue.ask(stopped.size === 0 ? 'thaw' : 'thawed');
 }
 
-/** Nobody was born during a look at the PIDs alone, and nobody is there who was not before. */
+/** Whether no process was started during a listing of the PIDs, and there is none that was not there before. */
 async function nobodyCame(dialogue: PodDialogue, before: readonly PodProcess[]): Promise<boolean> {
   const answer = await dialogue.ask('look');
   const known = new Set(before.map(({ pid, start }) => `${pid} ${start}`));

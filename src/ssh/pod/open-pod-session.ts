@@ -25,29 +25,28 @@ export interface PodSessionInput {
   readonly host: SessionHost;
   readonly profile: Profile;
   readonly request: SessionRequest;
-  /** As sshd made it. */
+  /** The environment that sshd set. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly umask: number;
-  /** Of the host's programs for file transfer. */
+  /** Directory of the host's programs for file transfer. */
   readonly filesFolder: string;
   readonly log: Logger;
 }
 
-/** The way is none any more: its token is dead, or the namespace with its rights is gone. */
+/** Error codes for an invalid grant: its token has expired, or the namespace was deleted. */
 const refusing = ['exec-unauthorized', 'exec-forbidden'];
 
-/** How long a command may be silent to what is typed until its pod is asked for. Milliseconds. */
+/** How long a command may ignore input before its pod is checked. Milliseconds. */
 const silentMs = 20_000;
 
-/** Reasons behind which may be the end of the pod itself. */
+/** Error codes that may be caused by the end of the pod. */
 const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed-in-pod'];
 
 /**
- * A session in the user's pod. Where the pod runs, one request is all: the exec itself. This process
- * stays as the relay.
+ * Runs a session in the user's pod. If the pod is running, the exec is the only request. This process stays as the relay.
  *
- * @returns The command's exit code; 255 where nobody knows it.
- * @throws {BerthError} `pod-access-missing`, what `startPod` and `relaySession` throw: then nothing ran
+ * @returns the command's exit code; 255 if it is unknown
+ * @throws {BerthError} `pod-access-missing`, the errors of `startPod` and `relaySession`
  */
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
@@ -91,7 +90,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       warn: (what) => log.warning(what.message, { code: what.code }),
     });
   };
-  /** Others are in the pod, too, and may have been before the user's groups changed. */
+  /** Other connections use the pod too, which may have been created before the user's groups changed. */
   const shared = profile.lifetime.kind !== 'connection' || host.connection === undefined;
   const { exitCode, reason } = await run(shared ? groupsText(host.user) : undefined)
     .then(async (outcome) => {
@@ -119,7 +118,7 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
   throw (await lostPod(access, pod, isLater)) ?? reason;
 }
 
-/** Ends a silent session whose pod is lost; by UID, so that no clock ends one. */
+/** Ends a silent session whose pod is lost. Compares UIDs, because clocks may differ. */
 function endingWhereLost(access: PodAccess, pod: string, ending: AbortController): UnansweredInput {
   let first: string | undefined;
   const ask = async (): Promise<void> => {
@@ -133,7 +132,7 @@ function endingWhereLost(access: PodAccess, pod: string, ending: AbortController
   return new UnansweredInput(silentMs, () => void ask());
 }
 
-/** A session that transfers files asks first whether the pod has the program. */
+/** For a file transfer, installs the program if the pod does not have it. */
 async function bring(
   { request, filesFolder: folder, profile }: PodSessionInput,
   place: PodPlace,
@@ -144,7 +143,7 @@ async function bring(
   await bringFiles({ ...place, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
 }
 
-/** Loaded only where no pod waits. On a terminal, the user sees what is waited for. */
+/** Creates the pod. On a terminal, the user sees what is being waited for. Loaded only if no pod runs. */
 async function start(
   { host, profile, request }: PodSessionInput,
   access: PodAccess,
@@ -166,10 +165,10 @@ async function start(
   }
 }
 
-/** What takes less goes by unseen: who asked for one command reads what it says. Milliseconds. */
+/** Progress is shown after this time; later for a command, because its output matters more. Milliseconds. */
 const quietMs = { shell: 1_000, command: 10_000, sftp: 10_000 } as const;
 
-/** One line on the user's terminal, taken away when it is over; on a pipe there is nothing. */
+/** A line on the user's terminal that is erased at the end. Nothing is written to a pipe. */
 function terminalProgress(afterMs: number): { show: (text: string) => void; clear: () => void } {
   if (!isTerminal(2)) return { show: () => undefined, clear: () => undefined };
   let text = '';

@@ -9,17 +9,17 @@ import { namesOfGroups } from '../../system/group-names.ts';
 import { loadSettings } from '../../settings/load-site.ts';
 import { podCluster } from './pod-cluster.ts';
 
-/** What a login would make and run on a cluster. The cluster is not asked. */
+/** What a login would create and run on a cluster. */
 export interface PlannedPod {
   readonly profile: string;
   readonly cluster: string;
-  /** What is made where no pod of that name runs. */
+  /** The pod that is created if no pod with its name runs. */
   readonly pod: PodObject;
-  /** What the exec runs; it is told by standard input. */
+  /** The argv of the session, which the exec receives on standard input. */
   readonly exec: readonly string[];
 }
 
-/** @throws {BerthError} as `loadSettings` and `podCluster` */
+/** Plans a session without a request to the cluster. @throws {BerthError} as `loadSettings` and `podCluster` */
 export async function planPodSession(
   { command, tty }: { readonly command?: string; readonly tty: boolean },
   host: SessionHost,

@@ -2,7 +2,7 @@ import type { Profile, SshSettings } from '../../config/profile/profile.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
 import { BerthError } from '../../errors.ts';
 
-/** True where any session of this host may be a pod: else nothing of clusters is even loaded. */
+/** Whether any session of this host may be a pod. If not, nothing about clusters is loaded. */
 export function usesPods({ profiles, rules }: Pick<SshSettings, 'profiles' | 'rules'>): boolean {
   return (
     [...profiles.values()].some(({ backend }) => backend === 'pod') ||
@@ -10,7 +10,7 @@ export function usesPods({ profiles, rules }: Pick<SshSettings, 'profiles' | 'ru
   );
 }
 
-/** The profiles whose sessions may be pods, by their own word or by a rule's. */
+/** The profiles whose sessions may be pods, because the profile or a rule says so. */
 export function podProfiles({
   profiles,
   rules,
@@ -22,7 +22,7 @@ export function podProfiles({
 }
 
 /**
- * The cluster of a profile's pods: the named one, else the site's only one for sessions.
+ * The cluster of a profile's pods: the named one, or the only one that accepts SSH sessions.
  *
  * @throws {BerthError} `pod-cluster-unknown`, exit 78
  */

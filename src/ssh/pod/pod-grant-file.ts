@@ -7,17 +7,17 @@ import { ensureRootFolder } from '../../system/root-folders.ts';
 import type { SessionSite } from '../connections/state-paths.ts';
 
 /**
- * A user's way to the pods of one cluster while a connection is open: what PAM's hook makes, keeps, and
- * hands over to the login (`pod-handover.ts`). The token is the user's own ServiceAccount's, and dead when
- * the last connection has ended.
+ * What a user's sessions need to reach their pods on one cluster. PAM's hook creates it, stores it, and hands it over to the
+ * login (`pod-handover.ts`). The token is of the user's ServiceAccount and becomes invalid when the user's last connection
+ * has ended.
  */
 export interface PodAccess {
   /** OnDemand's name of the cluster. */
   readonly cluster: string;
   readonly namespace: string;
-  /** With the token. */
+  /** Includes the token. */
   readonly server: ApiServer;
-  /** Of the token, seconds since the epoch. */
+  /** When the token expires, in seconds since the epoch. */
   readonly expiry: number;
 }
 
@@ -31,16 +31,16 @@ function accessFile(place: Place, uid: number, cluster: string): string {
   return `${accessFolder(place, uid)}/${encodeURIComponent(cluster)}.json`;
 }
 
-/** Root's own copy, which the user cannot see. @throws `directory-unsafe`, errors of the system */
+/** Writes root's copy, which the user cannot read. @throws {BerthError} `directory-unsafe`; system errors */
 export function writePodAccess(place: Place, uid: number, access: PodAccess): void {
   ensureRootFolder(accessFolder(place, uid));
   writePrivateFile(accessFile(place, uid, access.cluster), JSON.stringify(access));
 }
 
-/** A file of ours has a token and a few certificates. Bytes. */
+/** The file contains a token and a few certificates. Bytes. */
 export const longestAccess = 256 * 1024;
 
-/** @returns Nothing where there is none, or none of root's own. */
+/** @returns undefined if there is none, or it is not owned by root */
 export function readPodAccess(place: Place, uid: number, cluster: string): PodAccess | undefined {
   try {
     return podAccessIn(readPrivateFile(accessFile(place, uid, cluster), 0, longestAccess));
@@ -50,7 +50,7 @@ export function readPodAccess(place: Place, uid: number, cluster: string): PodAc
   }
 }
 
-/** @returns Nothing where the text is none of ours. */
+/** Parses a grant. @returns undefined if the text is not one */
 export function podAccessIn(text: string | undefined): PodAccess | undefined {
   try {
     const access = JSON.parse(text ?? '') as Partial<PodAccess> | null;
@@ -70,7 +70,7 @@ function isAccess(access: Partial<PodAccess> | null): access is PodAccess {
   );
 }
 
-/** Those of all clusters that the user has a way to. */
+/** The user's grants on all clusters. */
 export function heldPodAccesses(place: Place, uid: number): PodAccess[] {
   return namesIn(accessFolder(place, uid))
     .filter((name) => name.endsWith('.json'))
@@ -83,7 +83,7 @@ export function podAccessClusters(place: Place, uid: number): string[] {
     .map((name) => decodeURIComponent(name.slice(0, -5)));
 }
 
-/** Whether the user has a way to pods, or what is left of one. */
+/** Whether the user has a grant, valid or not. */
 export function holdsPods(place: Place, uid: number): boolean {
   return podAccessClusters(place, uid).length > 0;
 }
@@ -92,10 +92,10 @@ export function removePodAccess(place: Place, uid: number, cluster: string): voi
   rmSync(accessFile(place, uid, cluster), { force: true });
 }
 
-/** Pods of a user who has no connection. Milliseconds since the epoch. */
+/** Pods that remain after the user's last connection. Times in milliseconds since the epoch. */
 export interface PodsWaiting {
   readonly since: number;
-  /** Before this nothing is to be done about them. */
+  /** When they have to be checked next. */
   readonly due: number;
 }
 
@@ -111,7 +111,7 @@ export function readPodsWaiting(place: Place, uid: number): PodsWaiting | undefi
   }
 }
 
-/** @param waiting Nothing where no pod waits. */
+/** @param waiting undefined if no pod remains */
 export function writePodsWaiting(
   place: Place,
   uid: number,

@@ -10,20 +10,19 @@ import { socketFolders, type SocketFolders } from './forwarding/socket-directori
 import { installedPath } from '../../installed-path.ts';
 
 /**
- * What root hands over to a user's logins, in the user's own run folder: there it counts against the
- * user's own limit, and the user may do with it what they like. Root takes nothing from it but whether it
- * is as it was handed over.
+ * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
+ * user's quota. The user may change it. Root only checks whether it is unchanged.
  */
 function handoverFolder(runFolder: string): string {
   return `${runFolder}/berth-pods`;
 }
 
-/** For what the user's sessions say to each other. */
+/** The directory for sockets and locks that the user's sessions share. */
 export function bridgeFolder(runFolder: string): string {
   return `${runFolder}/berth-bridge`;
 }
 
-/** For the sockets of the user's forwards: sshd makes some of them before there is a session. */
+/** The directories for the sockets of the user's forwards. sshd creates some of them before the session starts. */
 export function forwardFolders(runFolder: string): SocketFolders {
   return socketFolders(`${runFolder}/berth-forwards`);
 }
@@ -36,12 +35,12 @@ function refusalFile(runFolder: string, cluster: string): string {
   return `${handoverFolder(runFolder)}/${encodeURIComponent(cluster)}.refused`;
 }
 
-/** As root. @throws {BerthError} `runtime-directory-missing`, what `writeAtomically` throws */
+/** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
 export async function handOver(user: User, access: PodAccess): Promise<void> {
   await give(user, accessFile, access.cluster, access);
 }
 
-/** Why there is no way, for the login to say. @throws as `handOver` */
+/** Hands over why there is no grant, so that the login can report it. @throws as `handOver` */
 export async function handOverRefusal(
   user: User,
   cluster: string,
@@ -69,7 +68,7 @@ async function give(
   });
 }
 
-/** As root. False where the user says by a change that it is of no use. */
+/** Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses. */
 export async function isAsHandedOver(user: User, access: PodAccess): Promise<boolean> {
   const runFolder = findRunFolder(user);
   if (runFolder === undefined) return false;
@@ -78,8 +77,9 @@ export async function isAsHandedOver(user: User, access: PodAccess): Promise<boo
 }
 
 /**
- * The user's way to pods, as the login has it; that of the only cluster where none is named.
+ * Reads the user's grant, as the login.
  *
+ * @param cluster any cluster if absent
  * @throws {BerthError} `pod-access-missing`
  */
 export async function handedOver(user: User, cluster?: string): Promise<PodAccess> {
@@ -96,18 +96,18 @@ export async function handedOver(user: User, cluster?: string): Promise<PodAcces
   throw missing(refused && (await readText(refusalFile(runFolder, refused), user)), cluster);
 }
 
-/** A site has a few clusters. */
+/** A site has a few clusters, so this is never reached. */
 const mostNames = 256;
 
 /**
- * The user's word that the way is none any more: the cluster does not take its token. PAM's hook then makes
- * one anew at the next login, whatever the time of this one.
+ * Marks a grant as invalid, because the cluster does not accept its token. PAM's hook then creates a new one at the next
+ * login, even if this one has not expired.
  */
 export async function spoilHandover(user: User, { cluster }: PodAccess): Promise<void> {
   const runFolder = findRunFolder(user);
   if (runFolder === undefined) return;
   await truncate(accessFile(runFolder, cluster)).catch((error: unknown) => {
-    // The last connection was closed meanwhile.
+    // The user's last connection was closed meanwhile.
     if (!isErrno(error, 'ENOENT')) throw error;
   });
 }
@@ -131,27 +131,27 @@ async function readText(path: string, { uid }: User): Promise<string | undefined
 
 function noRunFolder({ name }: User): BerthError {
   return new BerthError(
-    `${name} has no folder for what runs, so no way to pods can be handed over`,
+    `${name} has no runtime directory, so the access to pods cannot be handed over`,
     {
       code: 'runtime-directory-missing',
       exit: 'config',
-      hint: `pam_systemd or ${installedPath('hooks/pam-session')} makes it: see the session lines of /etc/pam.d/sshd.`,
+      hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd.`,
     },
   );
 }
 
-/** @param refusal What PAM's hook said where it could not hand anything over. */
+/** @param refusal what PAM's hook handed over in place of a grant */
 function missing(refusal: string | undefined, cluster: string | undefined): BerthError {
   const { message, hint } = parsed(refusal);
   const where = cluster === undefined ? '' : ` on the cluster ${cluster}`;
   return new BerthError(
-    `there is no way to your pods${where} at the moment${message === undefined ? '' : `: ${message}`}`,
+    `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
     {
       code: 'pod-access-missing',
       exit: 'temporary',
       hint:
         hint ??
-        `${installedPath('hooks/pam-session')} asks the cluster for it at each login: see its line in syslog, and \`berth doctor\`.`,
+        `${installedPath('hooks/pam-session')} asks the cluster for access at each login: check its lines in syslog, and run \`berth doctor\`.`,
       ...(cluster === undefined ? {} : { fields: { cluster } }),
     },
   );
@@ -164,7 +164,7 @@ function parsed(refusal: string | undefined): {
   try {
     return JSON.parse(refusal ?? '{}') as { message: string; hint: string };
   } catch {
-    // The login says what it can.
+    // Reported without a reason.
     return {};
   }
 }

@@ -7,14 +7,14 @@ import type { PodAccess } from './pod-grant-file.ts';
 
 type PodMetadata = NonNullable<PodStatus['metadata']>;
 
-/** The user waits for the prompt of the own machine. Milliseconds. */
+/** Time limit; the user waits meanwhile. Milliseconds. */
 const patienceMs = 3_000;
 
 /**
- * Why a session broke off, or is silent, as far as its pod tells: an exec stream only ends, or does not.
+ * Finds out from the pod why a session was cut or is silent: the exec stream itself does not tell.
  *
- * @param isAnother Whether what has the name now is the next pod: another login was faster.
- * @returns Nothing where the pod is as it should be, or cannot be asked for.
+ * @param isAnother whether the pod that has the name now is a later one, which another login has created
+ * @returns undefined if the pod is running, or cannot be read
  */
 export async function lostPod(
   { server, namespace }: PodAccess,
@@ -31,11 +31,11 @@ export async function lostPod(
     return new BerthError(`the pod of your session was ${what} while it ran (${place})`, {
       code: 'pod-lost',
       exit: 'temporary',
-      hint: 'How the command ended is not known. Log in again: it starts anew.',
+      hint: 'The exit code of the command is unknown. Log in again to start a new pod.',
       forUser: true,
     });
   } catch {
-    // What broke the session is told instead.
+    // The caller reports the error that it already has.
     return undefined;
   } finally {
     client.close();

@@ -4,7 +4,7 @@ import { type PullFailure, pullFailure } from './objects/pull-failure.ts';
 import { installedPath } from '../../installed-path.ts';
 
 interface Words {
-  /** In the user's words. */
+  /** For the user. */
   readonly message: string;
   /** For the admin. */
   readonly hint: string;
@@ -13,24 +13,24 @@ interface Words {
 
 const words: Readonly<Record<PodFault, Words>> = {
   'pod-image': {
-    message: 'the image of your session cannot be had',
-    hint: 'See whether the registry has it, and whether the pull secret of the namespace is good.',
+    message: 'the image of your session could not be pulled',
+    hint: 'Check that the registry has it, and that the pull secret of the namespace is valid.',
   },
   'pod-configuration': {
-    message: 'your session cannot be started on its node',
-    hint: 'See `kubectl describe pod`; the image may lack what the profile wants.',
+    message: 'the node could not start your session',
+    hint: 'Check `kubectl describe pod`: the image may lack what the profile requires.',
   },
   'pod-evicted': {
-    message: 'the node of your session had to let it go',
-    hint: 'Log in again: it starts on another.',
+    message: 'your session was evicted from its node',
+    hint: 'Log in again: the session starts on another node.',
   },
   'pod-time-limit': {
-    message: 'the time of your session is over',
-    hint: 'Log in again for a new one.',
+    message: 'your session has reached its time limit',
+    hint: 'Log in again for a new session.',
   },
   'pod-ended': {
-    message: 'your session ended as soon as it was started',
-    hint: 'See `kubectl describe pod`.',
+    message: 'your session ended right after it started',
+    hint: 'Check `kubectl describe pod`.',
   },
 };
 
@@ -38,34 +38,34 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
   never: {
     code: 'pod-image-missing',
     message: 'the image of your session is not on its node',
-    hint: 'Bring it there, or say `pull: missing` in the profile.',
+    hint: 'Load it on the node, or set `pull: missing` in the profile.',
   },
   name: {
     code: 'pod-image-name',
-    message: 'the image of your session has a name that is none',
+    message: 'the image of your session has an invalid name',
     hint: 'Correct `image` in the profile.',
     exit: 'config',
   },
   unreachable: {
     code: 'pod-registry-unreachable',
-    message: 'the image of your session cannot be fetched: its registry does not answer',
-    hint: 'See whether the registry runs and the nodes may reach it; the next login tries again.',
+    message: 'the image of your session could not be pulled: its registry does not respond',
+    hint: 'Check that the registry runs and that the nodes can reach it. The next login tries again.',
     exit: 'temporary',
   },
   denied: {
     code: 'pod-image-denied',
     message:
-      'the image of your session cannot be fetched: its registry does not let the cluster have it',
-    hint: 'See the pull secret of the namespace (`pull_secret` in the profile, or what the hook makes).',
+      'the image of your session could not be pulled: its registry denies access to the cluster',
+    hint: 'Check the pull secret of the namespace (`pull_secret` in the profile, or the one that the hook creates).',
   },
   missing: {
     code: 'pod-image-missing',
     message: 'the image of your session is not in its registry',
-    hint: 'Push it, or correct `image` in the profile.',
+    hint: 'Push it to the registry, or correct `image` in the profile.',
   },
 };
 
-/** A pod that will not run, or does no more. */
+/** The error for a pod that failed to start or has ended. */
 export function podFault(code: PodFault, detail: string): BerthError {
   const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
   const known = failure && pulls[failure];
@@ -73,13 +73,13 @@ export function podFault(code: PodFault, detail: string): BerthError {
   return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, exit, hint });
 }
 
-/** A pod that waits for longer than the profile's `deadline`. */
+/** The error for a pod that did not start within the profile's `deadline`. */
 export function podTooLate(
   { text }: Extract<PodState, { kind: 'waiting' }>,
   reason: string | undefined,
   deadlineMs: number,
 ): BerthError {
-  const unschedulable = text.includes('place on the cluster');
+  const unschedulable = /^waiting for (?:a node|the scheduler)/.test(text);
   const why = reason === undefined ? '' : `: ${plain(reason)}`;
   return new BerthError(
     `your session did not start within ${deadlineMs / 1000} s (${text})${why}`,
@@ -87,26 +87,26 @@ export function podTooLate(
       code: unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
       exit: 'temporary',
       hint: unschedulable
-        ? 'The cluster is full, or no node fits node_selector, tolerations and resources of the profile.'
-        : '`deadline` in the profile bounds it; see the events of the pod.',
+        ? 'The cluster is full, or no node matches node_selector, tolerations and resources of the profile.'
+        : 'Check the events of the pod. The limit is `deadline` in the profile.',
     },
   );
 }
 
-/** @returns Nothing where the API server's words are not about the pod. */
+/** @returns undefined if the API server's message is not about the pod */
 export function podRefusal(status: number, said: string): BerthError | undefined {
   if (status === 403 && said.includes('exceeded quota'))
-    return new BerthError(`there is no room for your session in your quota: ${plain(said)}`, {
+    return new BerthError(`your session exceeds your quota: ${plain(said)}`, {
       code: 'pod-quota',
       exit: 'temporary',
-      hint: 'End another session or job of yours, or ask the admins of the cluster for more.',
+      hint: 'End another of your sessions or jobs, or ask the admins of the cluster for a larger quota.',
       forUser: true,
     });
   if (/namespaces? "[^"]*" not found|being terminated/.test(said))
-    return new BerthError(`your namespace on the cluster is gone: ${plain(said)}`, {
+    return new BerthError(`your namespace on the cluster does not exist any more: ${plain(said)}`, {
       code: 'pod-namespace-gone',
       exit: 'temporary',
-      hint: 'Close all connections and log in again: the first one makes it anew.',
+      hint: 'Close all connections and log in again: the first connection creates it.',
       forUser: true,
     });
   if ((status === 403 || status === 422) && /admission|denied|policy/i.test(said))
@@ -118,7 +118,7 @@ export function podRefusal(status: number, said: string): BerthError | undefined
   return undefined;
 }
 
-/** A server's words, on one line. */
+/** A message of a server, on one line. */
 function plain(text: string): string {
   return text.trim().replace(/\s+/g, ' ').slice(0, 500);
 }

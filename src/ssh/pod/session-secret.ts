@@ -12,32 +12,32 @@ import { applyRequest } from '../../reconcile/requests.ts';
 import { hostLabel } from './objects/pod-object.ts';
 
 /**
- * The empty Secret in a user's namespace to which the tokens of the user's sessions are bound: when it is
- * deleted, they are dead. Login nodes share it, and the one whose user's last connection is over deletes it
- * where no other needs it.
+ * The empty Secret in a user's namespace to which the tokens of the user's sessions are bound: deleting it invalidates the
+ * tokens. All login nodes share it. A node deletes it after the user's last connection there, unless another node needs
+ * it.
  *
- * Which nodes need it is said on the namespace, an annotation for each from a user's first connection to the
- * last one there: the Secret is the user's to write, the namespace is not. Each writes the same on the
- * Secret, only so that its version changes: who is about to delete it then sees that somebody came.
+ * Each node that needs it has an annotation on the namespace, from the user's first connection there to the last. The
+ * annotations are on the namespace because the user can write the Secret, but not the namespace. Each node also annotates
+ * the Secret, only to change its version: a node that is about to delete it then sees that another node needs it.
  */
 export interface SessionSecret {
   readonly namespace: string;
   readonly name: string;
-  /** Name of this login node. */
+  /** Hostname of this login node. */
   readonly loginHost: string;
 }
 
-/** What login nodes write: `login.berth.dev/login1`. */
+/** Annotations of login nodes: `login.berth.dev/login1`. */
 const prefix = 'login.berth.dev/';
 
-/** A user who changes the Secret all the time only makes its end take longer. */
+/** Attempts to delete the Secret if it keeps changing. */
 const attempts = 5;
 
 /**
- * Makes it, or says that this node needs the one that is there, too.
+ * Creates the Secret if it is missing, and marks that this node needs it.
  *
- * @returns What a token is bound to.
- * @throws the `api-…` errors
+ * @returns the object to bind a token to
+ * @throws {BerthError} `session-secret-not-deleted`, the `api-…` errors
  */
 export async function holdSecret(
   client: ApiClient,
@@ -50,18 +50,18 @@ export async function holdSecret(
     kind: 'Secret',
     metadata: { name, namespace, annotations: { [annotationOf(secret)]: 'open' } },
   };
-  // As one manager, each node would take the others' annotations off.
+  // With a common field manager, each node would remove the annotations of the others.
   const manager = `berth-${hostLabel(loginHost)}`;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const answer = await client.send(applyRequest(object, { manager }));
     if (answer.status !== 200 && answer.status !== 201) throw applyError(object, answer);
     const { uid, deletionTimestamp } = answer.body.metadata as LiveMetadata;
     if (deletionTimestamp === undefined) return { name, uid };
-    // A finalizer of the user's holds what was deleted: tokens that are bound to that are dead.
+    // It was deleted but a finalizer of the user keeps it. Tokens bound to it are invalid.
     await patch(client, objectPath(object), { finalizers: null, uid });
   }
   throw new BerthError(
-    `creating ${describe(object)}: the deleted one still exists; its finalizers were removed ${attempts} times and are there again`,
+    `creating ${describe(object)}: the deleted one still exists: its finalizers were removed ${attempts} times and were added again`,
     {
       code: 'session-secret-not-deleted',
       exit: 'temporary',
@@ -71,23 +71,23 @@ export async function holdSecret(
 }
 
 /**
- * Takes this node's word back, and deletes the Secret where no other node has said that it needs it: only
- * as it was seen, so that a login elsewhere in this moment keeps it.
+ * Removes this node's annotations, and deletes the Secret if no other node needs it. It is deleted only in the version that
+ * was read, so that a login on another node at the same moment keeps it.
  *
- * @throws the `api-…` errors, where the Secret may still be there
+ * @throws {BerthError} the `api-…` errors; the Secret may then still exist
  */
 export async function releaseSecret(client: ApiClient, secret: SessionSecret): Promise<void> {
   const { namespace, name } = secret;
   const what = `Secret ${namespace}/${name}`;
   const path = objectPath({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } });
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    // With a finalizer, which the user may have put there, it would stay.
+    // A finalizer, which the user may have added, would keep it.
     const seen = await patch(client, path, { ...word(secret, null), finalizers: null });
     const holders = await annotate(client, namespacePath(secret), secret, null);
     const isHeld = Object.keys(holders?.annotations ?? {}).some((key) => key.startsWith(prefix));
     if (seen === undefined || isHeld) return;
     const { uid, resourceVersion } = seen;
-    // At last whoever changed it without a word on the namespace, which is the user, is not listened to.
+    // The last attempt ignores changes without an annotation on the namespace: only the user can make those.
     const preconditions = attempt < attempts ? { uid, resourceVersion } : { uid };
     if (await deleteObject(client, { what, path, preconditions })) return;
   }
@@ -100,7 +100,7 @@ interface LiveMetadata {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** @returns The object's metadata after it; nothing where there is no such object. */
+/** @returns the metadata of the object after the change; undefined if it does not exist */
 function annotate(
   client: ApiClient,
   path: string,
@@ -114,7 +114,7 @@ function word(secret: SessionSecret, value: 'open' | null): object {
   return { annotations: { [annotationOf(secret)]: value } };
 }
 
-/** @param metadata With a `uid`, of that object only: another one of the name is none. */
+/** @param metadata with a `uid`, only the object with that UID is changed */
 async function patch(
   client: ApiClient,
   path: string,

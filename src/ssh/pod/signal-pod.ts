@@ -4,18 +4,18 @@ import type { PodPlace } from './exec/open-exec.ts';
 import { podCommand } from './exec/pod-command.ts';
 
 export interface SignalPod extends PodPlace {
-  /** Of the command. */
+  /** The nonce of the command. */
   readonly nonce: string;
   readonly signal: NodeJS.Signals;
 }
 
-/** A pod that does not answer keeps nobody waiting. Milliseconds. */
+/** Time limit. Milliseconds. */
 const patience = 5_000;
 
 /**
- * Hands a signal to a command that runs in a pod.
+ * Sends a signal to a command that runs in a pod.
  *
- * @throws {BerthError} `signal-not-delivered`; what `openExec` throws
+ * @throws {BerthError} `signal-not-delivered`, the errors of `openExec`
  */
 export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
   const { exitCode, stderr, reason } = await podCommand({
@@ -23,10 +23,13 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
     signal: AbortSignal.timeout(patience),
   });
   if (exitCode === 0) return;
-  throw new BerthError(`handing ${signal} to the command: exit code ${exitCode}: ${stderr}`, {
-    code: 'signal-not-delivered',
-    exit: 'temporary',
-    hint: 'The session ends by it. The image needs /bin/sh and tr.',
-    cause: reason,
-  });
+  throw new BerthError(
+    `sending ${signal} to the command failed with exit code ${exitCode}: ${stderr}`,
+    {
+      code: 'signal-not-delivered',
+      exit: 'temporary',
+      hint: 'Check that the image has /bin/sh and tr.',
+      cause: reason,
+    },
+  );
 }

@@ -14,16 +14,16 @@ import { podFault, podRefusal, podTooLate } from './pod-start-errors.ts';
 export interface StartPodInput {
   readonly access: PodAccess;
   readonly pod: PodObject;
-  /** The longest that it may take, in milliseconds. */
+  /** Time limit, in milliseconds. */
   readonly deadlineMs: number;
-  /** Told of each change of what is waited for, in the user's words. */
+  /** Called when it changes what is being waited for, with a text for the user. */
   readonly onState: (text: string) => void;
 }
 
 /**
- * Makes the pod, or finds the one that another login made, and waits until sessions can run in it. One
- * that has ended is removed first, and one that should have by now: its node is dead, or cut off. One
- * that will not start is removed, so that the next login begins anew.
+ * Creates the pod, or finds the one that another login created, and waits until sessions can run in it. A pod that has ended
+ * is deleted first, and so is one that should have ended, because its node is dead or unreachable. A pod that does not
+ * start is deleted, so that the next login creates a new one.
  *
  * @throws {BerthError} `pod-image…`, `pod-registry-unreachable`, `pod-configuration`, `pod-evicted`,
  *   `pod-time-limit`, `pod-ended`, `pod-unschedulable`, `pod-start-deadline`, `pod-quota`, `pod-refused`,
@@ -39,10 +39,10 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       if (end.kind === 'running') return;
       if (end.kind === 'waiting')
         throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
-      // Of one that is overdue nobody answers for the node.
+      // If it is overdue, its node does not respond.
       if (end.kind !== 'gone')
         await removePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
-      // What another login left there may have ended long ago.
+      // A pod of an earlier login may have ended long ago.
       if (made !== undefined && end.kind === 'failed') throw podFault(end.code, end.detail);
     }
   } finally {
@@ -50,7 +50,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
   }
 }
 
-/** How long the user waits on after the deadline, for its reason. Milliseconds. */
+/** Extra time after the deadline for finding the reason. Milliseconds. */
 const lastWordMs = 3_000;
 
 async function giveUp(
@@ -73,7 +73,7 @@ function collectionOf({ metadata }: PodObject): string {
   return collectionPath('Pod', metadata.namespace);
 }
 
-/** @returns The UID of what was made; nothing where one of that name is there. */
+/** @returns the UID of the new pod; undefined if a pod with the name exists */
 async function create(client: ApiClient, pod: PodObject): Promise<string | undefined> {
   const answer = await client.send({
     ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
@@ -82,16 +82,16 @@ async function create(client: ApiClient, pod: PodObject): Promise<string | undef
   if (answer.status === 201) return (answer.body as PodStatus).metadata?.uid;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
-  throw podRefusal(answer.status, said) ?? apiError(`making your session's pod`, answer);
+  throw podRefusal(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
 }
 
 type Waiting = Extract<PodState, { kind: 'waiting' }>;
 type Ending = Extract<PodState, { kind: 'ending' }>;
 
-/** A pod is given a second for its end; more than this, and nobody sees to it. Milliseconds. */
+/** A pod has one second to end. After this time its node does not respond. Milliseconds. */
 const endingMs = 10_000;
 
-/** How long its node may take yet. */
+/** Time left for its node to end it, in milliseconds. */
 function leftFor({ due }: Ending): number {
   return Date.parse(due) + endingMs - Date.now();
 }
@@ -100,23 +100,23 @@ function isOverdue(end: Ending): boolean {
   return leftFor(end) <= 0;
 }
 
-/** Between two watches, in milliseconds. */
+/** Pause between two watches, in milliseconds. */
 const pauseMs = 500;
 
 interface Seen {
   readonly end: PodState | { readonly kind: 'gone' };
-  /** Of the pod that was seen. */
+  /** UID of the pod that was seen. */
   readonly uid: string | undefined;
 }
 
-/** Until it runs, has failed, is gone or should be; what was last waited for, where the time is over. */
+/** Waits until the pod runs, has failed, is gone or is overdue. After the deadline, the last state is returned. */
 async function awaited(
   { server }: PodAccess,
   pod: PodObject,
   signal: AbortSignal,
   onState: (text: string) => void,
 ): Promise<Seen> {
-  let end: Waiting = { kind: 'waiting', text: 'asking for a place on the cluster' };
+  let end: Waiting = { kind: 'waiting', text: 'waiting for the scheduler' };
   let uid: string | undefined;
   const late = (): boolean => signal.aborted;
   while (!late()) {
@@ -143,7 +143,7 @@ async function awaited(
         onState(end.text);
       }
     } catch (error) {
-      // A watch that breaks off is begun again; what refuses it says so, unless it only wants to rest.
+      // A watch that is cut is started again, also when the API server sheds load. Other errors are reported.
       const stopped = late() || turn.signal.aborted;
       if (error instanceof BerthError && error.code !== 'api-overloaded' && !stopped) throw error;
     } finally {
@@ -154,9 +154,9 @@ async function awaited(
   return { end, uid };
 }
 
-const formerSession = { kind: 'waiting', text: 'waiting for the end of a former session' } as const;
+const formerSession = { kind: 'waiting', text: 'waiting for an earlier session to end' } as const;
 
-/** Of the kubelet and the scheduler: a volume that cannot be mounted is told nowhere else. */
+/** The last warning of kubelet or scheduler. A volume that cannot be mounted is reported nowhere else. */
 async function lastWarning(
   client: ApiClient,
   { name, namespace }: PodId,

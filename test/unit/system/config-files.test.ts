@@ -58,9 +58,9 @@ describe('a configuration file', () => {
   });
 
   it.each([
-    [0o602, 'everybody'],
+    [0o602, 'all users'],
     [0o660, 'group'],
-    [0o666, 'everybody'],
+    [0o666, 'all users'],
   ])('is refused with mode %o: %s can write it', (mode, who) => {
     chmodSync(file, mode);
     expect(() => readConfigFile(file, uid)).toThrow(

@@ -31,31 +31,31 @@ const refused = (folder: string, hint: RegExp): unknown =>
   expect.objectContaining({
     code: 'config-directory-writable',
     exit: 'config',
-    fields: { file, folder },
+    fields: { file, directory: folder },
     hint: expect.stringMatching(hint) as unknown,
   });
 
-describe('the folders above a configuration file', () => {
-  it('are fine as they come, below /tmp too, which is sticky', () => {
+describe('the directories above a configuration file', () => {
+  it('are accepted, also below the sticky /tmp', () => {
     expect(readConfigFile(file, uid).bytes.toString()).toBe('deadline: 5s\n');
   });
 
   it.each([
-    { mode: 0o777, who: 'everybody' },
+    { mode: 0o777, who: 'all users' },
     { mode: 0o775, who: 'group' },
   ])('must not be writable for others: mode %o', ({ mode, who }) => {
     chmodSync(etc, mode);
     expect(() => readConfigFile(file, uid)).toThrow(refused(etc, /chmod go-w/));
-    expect(() => readConfigFile(file, uid)).toThrow(`${etc} can be written by ${who}`);
+    expect(() => readConfigFile(file, uid)).toThrow(`${etc} is writable by ${who}`);
   });
 
-  it('are looked at as well where the file is missing: somebody may have removed it', () => {
+  it('are checked even if the file is missing: another user may have removed it', () => {
     rmSync(file);
     chmodSync(join(etc, 'berth'), 0o777);
     expect(() => readConfigFile(file, uid)).toThrow(refused(join(etc, 'berth'), /chmod/));
   });
 
-  it('of a directory of configuration likewise', () => {
+  it('are checked for a configuration directory too', () => {
     chmodSync(etc, 0o777);
     expect(() => readConfigDirectory(join(etc, 'berth'), uid)).toThrow(
       expect.objectContaining({ code: 'config-directory-writable' }),
@@ -66,12 +66,12 @@ describe('the folders above a configuration file', () => {
     const path = `${etc}//./berth/../berth/berth.yml`;
     expect(readConfigFile(path, uid).bytes.length).toBeGreaterThan(0);
     chmodSync(etc, 0o777);
-    expect(() => readConfigFile(path, uid)).toThrow('could be replaced');
+    expect(() => readConfigFile(path, uid)).toThrow('could replace');
   });
 });
 
 describe.skipIf(uid !== 0)('what belongs to somebody else (needs root)', () => {
-  it('is refused as a folder, whatever its mode', () => {
+  it('is refused as a directory, whatever its mode', () => {
     lchownSync(etc, other, 0);
     expect(() => readConfigFile(file, 0)).toThrow(refused(etc, /chown -h root/));
   });
@@ -81,7 +81,7 @@ describe.skipIf(uid !== 0)('what belongs to somebody else (needs root)', () => {
     expect(readConfigFile(file, other).bytes.length).toBeGreaterThan(0);
   });
 
-  it('is refused as a link in a sticky folder, where its owner can turn it', () => {
+  it('is refused as a symlink in a sticky directory, whose owner can change it', () => {
     const shared = join(top, 'shared');
     mkdirSync(shared);
     chmodSync(shared, 0o1777);
@@ -92,26 +92,26 @@ describe.skipIf(uid !== 0)('what belongs to somebody else (needs root)', () => {
   });
 });
 
-describe('a link on the way', () => {
+describe('a symlink in the path', () => {
   it.each([
     { what: 'to the file', at: 'link.yml', to: 'etc/berth/berth.yml', rest: '' },
-    { what: 'to a folder, relative', at: 'conf', to: './etc/../etc/berth', rest: '/berth.yml' },
-  ])('$what: the folders that it leads through count', ({ at, to, rest }) => {
+    { what: 'to a directory, relative', at: 'conf', to: './etc/../etc/berth', rest: '/berth.yml' },
+  ])('$what: the directories that it leads through are checked', ({ at, to, rest }) => {
     symlinkSync(to, join(top, at));
     const path = join(top, at) + rest;
     expect(readConfigFile(path, uid).bytes.length).toBeGreaterThan(0);
     chmodSync(etc, 0o777);
-    expect(() => readConfigFile(path, uid)).toThrow('could be replaced');
+    expect(() => readConfigFile(path, uid)).toThrow('could replace');
   });
 
-  it('counts with the folder that it stands in, also when it is not the first', () => {
+  it('is checked with the directory that it is in, also when it is not the first', () => {
     const open = join(top, 'open');
     mkdirSync(open);
     symlinkSync(file, join(open, 'second'));
     symlinkSync(join(open, 'second'), join(top, 'first'));
     expect(readConfigFile(join(top, 'first'), uid).bytes.length).toBeGreaterThan(0);
     chmodSync(open, 0o777);
-    expect(() => readConfigFile(join(top, 'first'), uid)).toThrow(`${open} can be written`);
+    expect(() => readConfigFile(join(top, 'first'), uid)).toThrow(`${open} is writable`);
   });
 
   it('that leads to itself is named as unreadable', () => {

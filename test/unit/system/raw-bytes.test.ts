@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { holdsRawBytes, throughShell } from '../../../src/raw-words.ts';
-import { textOf } from '../../../src/system/raw-bytes.ts';
+import { holdsRawBytes, textOf, throughShell } from '../../../src/raw-words.ts';
 
 /** What a program gets of a word. */
 function handedOn(text: string): Buffer {

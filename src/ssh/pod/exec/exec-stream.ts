@@ -15,51 +15,51 @@ import { FrameReader } from './protocol/frame-reader.ts';
 import type { OpenedExec } from './open-exec.ts';
 
 export interface ExecSink {
-  /** What the command says, valid during the call only. */
+  /** Receives output of the command. The bytes are valid only during the call. */
   output(channel: 'stdout' | 'stderr', bytes: Buffer): void;
-  /** Once, last. Output has been said before. */
+  /** Called once, after all output. */
   end(outcome: ExecOutcome): void;
 }
 
 export interface Heartbeat {
-  /** Milliseconds from one ping to the next. */
+  /** Milliseconds between two pings. */
   readonly every: number;
-  /** So many in a row may go unanswered. */
+  /** How many intervals in a row may pass without data from the server. */
   readonly missed: number;
 }
 
 export interface ExecStreamOptions {
   readonly heartbeat?: Heartbeat;
-  /** The command says by these how it ended (`withEndMark`), and nobody else is believed. */
+  /** Exit markers of a command started `withEndMark`. If given, only they determine the exit code. */
   readonly marks?: EndMarks;
 }
 
-/** As patient as kubectl, which gives up after 61 s. */
+/** About the same as kubectl, which gives up after 61 s. */
 const defaultHeartbeat: Heartbeat = { every: 15_000, missed: 4 };
 
-/** A server that has read all standard input answers within this, in milliseconds. */
+/** A server that has read all standard input answers a ping within this time. Milliseconds. */
 const stuckMs = 300;
 
-/** What may be the beginning of a mark waits so long for the rest: both are one write(2). Milliseconds. */
+/** How long a possible beginning of an exit marker is held back: the marker is a single write(2). Milliseconds. */
 const heldMs = 50;
 
-/** Of what is sent at once, as much as a slot has. Bytes. */
+/** The longest message that is sent, the same as the size of a slot. Bytes. */
 const longestMessage = 64 * 1024;
 
-/** A server closes right after the Status; how long to wait for one that does not, in milliseconds. */
+/** A server closes right after the Status. How long to wait for one that does not. Milliseconds. */
 const closeGrace = 1000;
 
-/** The running command at the other end of an exec stream. */
+/** A command that runs at the other end of an exec stream: its input, output, terminal size and exit code. */
 export class ExecStream {
   readonly #opened: OpenedExec;
   readonly #sink: ExecSink;
   readonly #heartbeat: Heartbeat;
   readonly #marks: EndMarks | undefined;
-  /** Made when the first byte of it comes. */
+  /** Allocated when its first byte arrives. */
   #status: Buffer | undefined;
   #statusBytes = 0;
   #closeCode: number | undefined;
-  /** A ping of the server's that is being answered, or the next one. */
+  /** Payload of the server's last ping that has not been answered yet. */
   #asked: Buffer | undefined;
   #over = false;
   #inputEnded = false;
@@ -67,9 +67,9 @@ export class ExecStream {
   #heard = true;
   #missed = 0;
   #pings = 0;
-  /** The last ping that was answered: all that was sent before it has been read. */
+  /** Number of the last ping that was answered: the server has read everything sent before it. */
   #answered = 0;
-  /** The first ping after the last of standard input. */
+  /** Number of the first ping after the last standard input. */
   #pingAfterInput = 0;
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
@@ -83,7 +83,7 @@ export class ExecStream {
     this.#marks = options.marks;
   }
 
-  /** From now on the sink is called. */
+  /** Starts reading. From now on the sink is called. */
   start(): void {
     const messages = new ChannelReader((channel, bytes) => this.#fromChannel(channel, bytes));
     const reader = new FrameReader({
@@ -106,12 +106,12 @@ export class ExecStream {
   }
 
   /**
-   * Sends standard input that stands in a slot.
+   * Sends standard input from a slot (`messageSlot`).
    *
-   * @param sent The slot may be used again.
+   * @param sent called when the slot may be used again
    */
   input(slot: Buffer, length: number, sent: () => void): void {
-    // The command has ended: nobody is there to read it.
+    // The command has ended and does not read it.
     if (this.#inputEnded) {
       queueMicrotask(sent);
       return;
@@ -120,7 +120,7 @@ export class ExecStream {
     this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
   }
 
-  /** Sends standard input of our own, before that of a slot. */
+  /** Sends lines on standard input, before any input from a slot. */
   inputText(lines: readonly string[]): void {
     this.#pingAfterInput = this.#pings + 1;
     const bytes = Buffer.from(lines.join(''));
@@ -130,7 +130,7 @@ export class ExecStream {
     }
   }
 
-  /** Standard input has ended. @returns false where the protocol can not say so */
+  /** Sends the end of standard input. @returns false if the protocol version cannot express it */
   endInput(): boolean {
     if (!hasHalfClose(this.#opened.protocol)) return false;
     if (this.#inputEnded) return true;
@@ -145,7 +145,7 @@ export class ExecStream {
       this.#send(opcodes.binary, Buffer.concat([Buffer.from([channels.resize]), size]));
   }
 
-  /** Nothing is read: the server's own buffers fill, and then the command waits. */
+  /** Stops reading: the server's buffers fill up, and then the command blocks. */
   pause(): void {
     this.#paused = true;
     this.#opened.socket.pause();
@@ -157,7 +157,7 @@ export class ExecStream {
     this.#opened.socket.resume();
   }
 
-  /** Ends it from this side. */
+  /** Ends the stream from this side. */
   giveUp(reason: BerthError): void {
     this.#end(lost(reason));
   }
@@ -184,12 +184,12 @@ export class ExecStream {
   }
 
   /**
-   * What it left running may write on, and the server ends the stream after that. A server that does not
-   * get rid of standard input never ends it: the shell around the command reads what is on its way up to
-   * the end, which is said here; where the server does not take even that, the stream ends from this side.
+   * Background processes of the command may still write, and the server ends the stream after that. It never does so
+   * while standard input is left unread. So the shell around the command reads the rest of the input, and the end of
+   * input is sent here. If the server does not accept even that, this side ends the stream.
    */
   #commandEnded(): void {
-    // A terminal's last line is read: the shell around the command waits for this.
+    // With a terminal, the shell around the command waits for this line.
     if (this.#marks?.tty === true) this.#send(opcodes.binary, Buffer.from([channels.stdin, 0x0a]));
     else {
       this.endInput();
@@ -205,7 +205,7 @@ export class ExecStream {
     const exitCode = this.#marks?.exitCode;
     if (exitCode !== undefined) this.#end({ exitCode });
     else if (this.#statusBytes + bytes.length > longestStatus)
-      throw protocolError(`how the command ended has more than ${longestStatus} bytes`);
+      throw protocolError(`the Status of the command has more than ${longestStatus} bytes`);
     this.#status ??= Buffer.alloc(longestStatus);
     this.#statusBytes += bytes.copy(this.#status, this.#statusBytes);
     this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
@@ -219,7 +219,7 @@ export class ExecStream {
     this.#end(this.#outcome(undefined));
   }
 
-  /** The last ping is answered (RFC 6455, 5.5.3): a server that asks and does not read makes nothing wait. */
+  /** Answers only the latest ping (RFC 6455, 5.5.3), so a server that sends pings and does not read causes no queue. */
   #pong(payload: Buffer): void {
     const first = this.#asked === undefined;
     this.#asked = payload;
@@ -248,13 +248,13 @@ export class ExecStream {
     return lost(connectionLost(how, error));
   }
 
-  /** Counted in turns of the event loop: a process that was stopped for an hour asks again first. */
+  /** Counts intervals, not time: a process that was stopped for an hour sends a ping first. */
   #beat(): void {
-    // While nothing is read, no answer can come.
+    // No answer can arrive while nothing is read.
     if (this.#heard || this.#paused || this.#inputWaits()) this.#missed = 0;
     else this.#missed += 1;
     if (this.#missed >= this.#heartbeat.missed || this.#opened.socket.hostIsSilent()) {
-      this.#end(lost(connectionLost('the API server does not answer any more', undefined)));
+      this.#end(lost(connectionLost('the API server stopped responding', undefined)));
       return;
     }
     this.#heard = false;
@@ -269,8 +269,8 @@ export class ExecStream {
   }
 
   /**
-   * A command that does not read its input keeps the API server from reading what we send, pings too: then
-   * silence means nothing, and only the host itself tells whether it is there.
+   * Whether standard input is still unread. A command that does not read its input keeps the API server from reading
+   * what we send, including pings. Then missing answers mean nothing, and only TCP shows whether the host is alive.
    */
   #inputWaits(): boolean {
     return this.#answered < this.#pingAfterInput;
@@ -298,10 +298,10 @@ function mask(): Buffer {
 }
 
 function connectionLost(how: string, cause: Error | undefined): BerthError {
-  return new BerthError(`the connection to the pod broke: ${how}`, {
+  return new BerthError(`the connection to the pod was lost: ${how}`, {
     code: 'exec-connection-lost',
     exit: 'temporary',
-    hint: 'Log in again. It is not known how the command ended. Admins: check the pod, its node and the API server.',
+    hint: 'Log in again. The exit code of the command is unknown. Admins: check the pod, its node and the API server.',
     forUser: true,
     cause,
   });

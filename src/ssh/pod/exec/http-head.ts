@@ -1,27 +1,27 @@
-/** The head of an HTTP/1.1 answer. */
+/** Status line and headers of an HTTP/1.1 response. */
 export interface HttpHead {
   readonly status: number;
-  /** By lower-case name. */
+  /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Bytes of the head itself. */
+  /** Length of this head in bytes. */
   readonly length: number;
 }
 
 const longestHead = 64 * 1024;
 
-/** A refusal is a Status of some hundred bytes; a proxy's error page may be more. */
+/** A Status has some hundred bytes; a proxy's error page may be longer. Bytes. */
 const longestBody = 256 * 1024;
 
-/** @returns undefined while it is not whole. @throws Error where it is no HTTP/1.1 answer. */
+/** @returns undefined while it is incomplete. @throws {Error} `EPROTO` if it is not an HTTP/1.1 response */
 export function parseHead(bytes: Buffer): HttpHead | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) {
-    if (bytes.length > longestHead) throw malformed('a head without an end');
+    if (bytes.length > longestHead) throw malformed('headers that do not end');
     return undefined;
   }
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
-  if (status === undefined) throw malformed('no HTTP/1.1');
+  if (status === undefined) throw malformed('something other than HTTP/1.1');
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(':');
     if (colon < 1) throw malformed('a header without a name');
@@ -30,7 +30,7 @@ export function parseHead(bytes: Buffer): HttpHead | undefined {
   return { status: Number(status), headers: new Map(headers), length: end + 4 };
 }
 
-/** The body of an answer as text, as far as it is worth reading; undefined while more is to come. */
+/** The body of a response as text, or its beginning if it is very long; undefined while it is incomplete. */
 export function wholeBody({ headers }: HttpHead, bytes: Buffer): string | undefined {
   const text = bytes.toString('utf8');
   if (bytes.length >= longestBody) return text;
@@ -42,5 +42,5 @@ export function wholeBody({ headers }: HttpHead, bytes: Buffer): string | undefi
 }
 
 function malformed(what: string): Error {
-  return Object.assign(new Error(`it answers with ${what}`), { code: 'EPROTO' });
+  return Object.assign(new Error(`the server responded with ${what}`), { code: 'EPROTO' });
 }

@@ -1,27 +1,27 @@
-/** The longest from one question to the next, in milliseconds. */
+/** The longest time between two checks, in milliseconds. */
 const longestMs = 60_000;
 
 /**
- * Asks what is wrong, again and again, for as long as a command says nothing to what it was sent. An exec
- * stream over a node that is dead is silent until TCP gives up, which takes a quarter of an hour.
+ * Calls `ask` repeatedly while a command does not react to its input. The exec stream to a dead node stays silent until
+ * TCP gives up, which takes a quarter of an hour.
  */
 export class UnansweredInput {
   readonly #firstMs: number;
   readonly #ask: () => void;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param firstMs How long a command may take for its first word, in milliseconds. */
+  /** @param firstMs time until the first check, in milliseconds; it doubles up to a minute */
   constructor(firstMs: number, ask: () => void) {
     this.#firstMs = firstMs;
     this.#ask = ask;
   }
 
-  /** The command was sent something. */
+  /** Input was sent to the command. */
   sent(): void {
     if (this.#timer === undefined) this.#wait(this.#firstMs);
   }
 
-  /** The command has said something, or will never be asked again. */
+  /** The command has written output, or has ended. */
   heard(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -7,22 +7,22 @@ import type { ExecProtocol } from './protocol/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
 import { openUpgrade, type StreamSocket, type UpgradeAnswer } from './websocket.ts';
 
-/** A container of a pod, and the way to it. */
+/** A container of a pod, and the API server through which it is reached. */
 export interface PodPlace {
   readonly server: ApiServer;
   readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container' | 'connection'>;
 }
 
-/** What is said of a pod that is not there, or not yet. */
+/** Error codes for a pod that does not exist or does not run yet. */
 export const notYet = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
 export interface OpenExec {
   readonly server: ApiServer;
   readonly target: ExecTarget;
   readonly signal?: AbortSignal;
-  /** What is offered to the server, by preference; all that we know where absent. */
+  /** Protocol versions to offer, preferred one first; all known ones if absent. */
   readonly protocols?: readonly ExecProtocol[];
-  /** Until the stream stands, in milliseconds. */
+  /** Time limit for opening the stream, in milliseconds. */
   readonly timeoutMs?: number;
 }
 
@@ -31,11 +31,11 @@ export interface OpenedExec {
   readonly protocol: ExecProtocol;
 }
 
-/** The API server answers at once; one that hands v4 on asks the node first. */
+/** The API server answers at once, or asks the node first if it only passes v4 on. Milliseconds. */
 const patience = 30_000;
 
 /**
- * Opens the stream of a remote command: the command may run from here on.
+ * Opens the stream of a remote command. The command may be running when this returns.
  *
  * @throws {BerthError} `exec-unreachable`, `exec-certificate`, `exec-unauthorized`, `exec-forbidden`,
  *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-not-utf8`
@@ -83,16 +83,19 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
   const reason = escapeControl(thrown instanceof Error ? thrown.message : String(thrown));
   if (/CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/.test(code))
-    return new BerthError(`connecting to ${host}: its certificate is not accepted: ${reason}`, {
-      code: 'exec-certificate',
-      exit: 'config',
-      hint: 'Compare the CA of this cluster in the configuration with what signed the certificate of the API server.',
-      cause: thrown,
-    });
+    return new BerthError(
+      `connecting to ${host}: the server certificate is not trusted: ${reason}`,
+      {
+        code: 'exec-certificate',
+        exit: 'config',
+        hint: 'Compare the CA of this cluster in the configuration with the CA that signed the certificate of the API server.',
+        cause: thrown,
+      },
+    );
   return new BerthError(`connecting to ${host}: ${reason}`, {
     code: 'exec-unreachable',
     exit: 'temporary',
-    hint: 'See whether the API server runs and this host may reach it.',
+    hint: 'Check that the API server runs and that this host can reach it.',
     cause: thrown,
   });
 }
@@ -103,18 +106,18 @@ const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'exec-unauthorized',
     exit: 'permission',
-    hint: 'The credential of this session is over: log in anew.',
+    hint: 'The credential of this session has expired. Log in again.',
     forUser: true,
   },
   403: {
     code: 'exec-forbidden',
     exit: 'permission',
-    hint: 'See that the role of the session allows create and get of pods/exec, and what the admission policies say.',
+    hint: 'Check that the role of the session allows create and get on pods/exec, and check the admission policies.',
   },
   404: {
     code: 'exec-no-pod',
     exit: 'temporary',
-    hint: 'The pod is gone: the next login makes one anew.',
+    hint: 'The pod no longer exists. The next login creates a new one.',
     forUser: true,
   },
 };
@@ -122,13 +125,13 @@ const meanings: Readonly<Record<number, Meaning>> = {
 const refused: Meaning = {
   code: 'exec-refused',
   exit: 'unavailable',
-  hint: "See the pod's state and events: kubectl describe pod.",
+  hint: "Check the pod's state and events: kubectl describe pod.",
 };
 
 const serverFault: Meaning = {
   code: 'exec-server-error',
   exit: 'temporary',
-  hint: "See the API server's own log at this time; the next login tries again.",
+  hint: "Check the API server's log at this time. The next login tries again.",
 };
 
 function refusal({ namespace, pod }: ExecTarget, status: number, body: string): BerthError {
@@ -143,14 +146,14 @@ function refusal({ namespace, pod }: ExecTarget, status: number, body: string): 
   );
 }
 
-/** A Status says what is wrong; what stands before an API server may say it as a page. */
+/** The message of a Status; the whole text if it is not JSON, such as the error page of a proxy. */
 function messageOf(body: string): string {
   try {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
       return String(parsed.message);
   } catch {
-    // Not JSON: as it is.
+    // Not JSON.
   }
   return body.trim() === '' ? 'no message' : body.trim();
 }

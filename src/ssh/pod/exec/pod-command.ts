@@ -10,14 +10,14 @@ export interface PodCommand extends PodPlace {
   readonly signal?: AbortSignal;
 }
 
-/** What it says is a few lines. Bytes. */
+/** How much of the output is kept. Bytes. */
 const longestAnswer = 4096;
 
 /**
- * Runs a small command of our own in a pod.
+ * Runs a short command in a pod.
  *
- * @returns How it ended, and the beginning of what it said.
- * @throws {BerthError} what `openExec` throws: then nothing ran
+ * @returns the outcome, and the beginning of both outputs
+ * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
 export async function podCommand({
   server,

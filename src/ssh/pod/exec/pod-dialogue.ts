@@ -6,12 +6,12 @@ import type { PodPlace } from './open-exec.ts';
 import { PushedInput } from './pushed-input.ts';
 import { relay } from './relay.ts';
 
-/** What is said in answer to one line, in bytes: some thousand processes. */
+/** The longest answer to one line, in bytes: enough for some thousand processes. */
 const longestAnswer = 1024 * 1024;
 
 const longestComplaint = 2000;
 
-/** A command of our own in a pod that answers each line with lines, the last of which is a dot. */
+/** A command in a pod that answers each line of input with lines of output, the last of which is a dot. */
 export class PodDialogue {
   readonly #input = new PushedInput();
   readonly #outcome: Promise<ExecOutcome>;
@@ -34,25 +34,27 @@ export class PodDialogue {
       }),
       signal: AbortSignal.any([signal, this.#broken.signal]),
     });
-    // Whoever asks is told.
+    // `first` and `ask` report it.
     this.#outcome.catch(() => undefined);
   }
 
-  /** Its first line, said without being asked. @throws as `ask` */
+  /** The first line of output, which the command writes without input. @throws as `ask` */
   async first(): Promise<string> {
     return (await this.#until(/^[^\n]*\n/))[0] ?? '';
   }
 
   /**
-   * @returns The lines before the dot.
-   * @throws {BerthError} `pod-shell-ended`; why the exec ended, or what `openExec` throws
+   * Sends a line.
+   *
+   * @returns the lines of the answer, without the dot
+   * @throws {BerthError} `pod-shell-ended`, the reason why the exec ended, or the errors of `openExec`
    */
   async ask(line: string): Promise<readonly string[]> {
     this.#input.push(Buffer.from(`${line}\n`));
     return (await this.#until(/^(?:[^]*\n)?\.\n/)).slice(0, -1);
   }
 
-  /** Ends it, and waits for that. */
+  /** Ends the input, and waits until the command has ended. */
   async close(): Promise<void> {
     this.#input.end();
     await this.#outcome.catch(() => undefined);
@@ -83,7 +85,7 @@ export class PodDialogue {
     return new BerthError(`the shell in the pod ended with exit code ${exitCode}: ${said}`, {
       code: 'pod-shell-ended',
       exit: 'temporary',
-      hint: 'The image needs /bin/sh and tr.',
+      hint: 'Check that the image has /bin/sh and tr.',
     });
   }
 }

@@ -1,6 +1,6 @@
 import type { OwnInput, InputReader } from './stdin-source.ts';
 
-/** Bytes of our own as a command's standard input, as they come. */
+/** Standard input of a command from bytes in memory, which may be added over time. */
 export class PushedInput implements OwnInput {
   #reader: InputReader | undefined;
   #parts: Buffer[] = [];
@@ -16,7 +16,7 @@ export class PushedInput implements OwnInput {
     this.#pump();
   }
 
-  /** After all that was pushed. */
+  /** Ends the input after everything that was pushed. */
   end(): void {
     this.#ended = true;
     this.#pump();

@@ -1,29 +1,29 @@
 import { spawnSync } from 'node:child_process';
 import { ReadStream, WriteStream } from 'node:tty';
 
-/** In characters; 0 where the terminal does not say. */
+/** In characters; 0 if the terminal does not report it. */
 export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-/** The terminal on descriptor 0 while another terminal, far away, does the work. */
+/** The local terminal on descriptor 0 in raw mode, while the terminal in the pod processes keys and output. */
 export interface RawTerminal {
   size(): TerminalSize;
   onResize(changed: () => void): void;
-  /** As it was; may be called more than once. Node does the same where the process ends first. */
+  /** Restores the former mode. May be called more than once; Node does the same if the process exits first. */
   restore(): void;
 }
 
 /**
- * Every key is a byte and every byte is shown as it is, as cfmakeraw(3) has it.
+ * Sets raw mode, as cfmakeraw(3) does.
  *
- * @throws Error where the terminal is gone.
+ * @throws {Error} if the terminal no longer exists
  */
 export function rawTerminal(): RawTerminal {
   const input = new ReadStream(0);
   input.setRawMode(true);
-  // What Node 22 leaves on would make CR LF of each LF, which moves the cursor of a full-screen program.
+  // Node 22 leaves output processing on, which turns LF into CR LF and moves the cursor of full-screen programs.
   spawnSync('/bin/stty', ['-opost', '-iexten'], { stdio: [0, 'ignore', 'ignore'], env: {} });
   const listeners: (() => void)[] = [];
   return {
@@ -40,7 +40,7 @@ export function rawTerminal(): RawTerminal {
   };
 }
 
-/** Of the terminal on descriptor 0, as it is now: a stream knows the one that it had when it was made. */
+/** The current size of the terminal on descriptor 0. A stream only has the size at the time it was created. */
 export function terminalSize(): TerminalSize {
   const now = new WriteStream(0);
   const [columns, rows] = now.getWindowSize();

@@ -10,24 +10,23 @@ export type RelaySession = Omit<
   RelayInput,
   'stdin' | 'stdout' | 'stderr' | 'terminal' | 'onOpen'
 > & {
-  /** Runs before the signals that end a session have their own way again. */
+  /** Runs before the signal handlers are removed. */
   readonly cleanUp?: (outcome: ExecOutcome | undefined) => Promise<void>;
-  /** Hands a signal to the command. Where it can not, the session ends by it. */
+  /** Forwards a signal to the command. If that fails, SIGTERM and SIGINT end the session. */
   readonly handOn?: (signal: NodeJS.Signals) => Promise<void>;
 };
 
-/** What ends a session from outside: the client is gone, or an admin, or the machine goes down. */
+/** Signals that end a session: the client disconnected, an admin ended it, or the host shuts down. */
 const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 
-/** What a client may send to its command, by way of sshd (session.c, name2sig). */
+/** Signals that an SSH client can send to its command (OpenSSH's session.c, name2sig). */
 const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
 
 /**
- * This process as the local end of a command in a pod: its descriptors, its terminal where the command
- * has one, and the signals that it gets.
+ * Runs a command in a pod with the standard streams, the terminal and the signals of this process.
  *
- * @returns The command's exit code; 255 and a reason where nobody knows it.
- * @throws {BerthError} what `openExec` throws: then nothing ran
+ * @returns the command's exit code; 255 and a reason if it is unknown
+ * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
 export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
   const ending = new AbortController();
@@ -72,7 +71,7 @@ function signalled(signal: NodeJS.Signals): BerthError {
   return new BerthError(`the session was ended by ${signal}`, {
     code: 'session-signalled',
     exit: 'temporary',
-    hint: 'The client went away, or an admin ended it; how the command ended is not known.',
+    hint: 'The client disconnected, or an admin ended the session. The exit code of the command is unknown.',
     forUser: true,
     fields: { signal },
   });

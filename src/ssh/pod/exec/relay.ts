@@ -10,7 +10,7 @@ import { ExecStream, type Heartbeat } from './exec-stream.ts';
 import { openExec, type OpenExec } from './open-exec.ts';
 import type { UnansweredInput } from './idle-watchdog.ts';
 
-/** The local terminal of a command that has one. */
+/** The local terminal of a command that runs on a terminal. */
 export interface RelayTerminal {
   size(): TerminalSize;
   onResize(changed: () => void): void;
@@ -22,30 +22,30 @@ export interface RelayInput extends OpenExec {
   readonly stderr: OwnOutput;
   readonly terminal?: RelayTerminal;
   readonly heartbeat?: Heartbeat;
-  /** Of a command `withEndMark`: only its own word counts. */
+  /** Nonce of a command started `withEndMark`: then only its exit marker determines the exit code. */
   readonly nonce?: string;
   /**
-   * What such a command reads first. Standard input waits until the command has begun: containerd loses the
-   * end of an input that comes before the process has started, and who reads to the end waits for ever.
+   * What such a command reads first. Standard input is held back until the command has started: containerd loses the
+   * end of input that arrives before that, and a command that reads to the end would wait forever.
    */
   readonly opening?: Opening;
-  /** Told of what is sent and heard. */
+  /** Notified of input and output. */
   readonly unanswered?: UnansweredInput;
-  /** The stream stands. */
+  /** Called when the stream is open. */
   readonly onOpen?: () => void;
-  /** What goes less well than it should. */
+  /** Called with warnings. */
   readonly warn?: (what: BerthError) => void;
 }
 
-/** Slots of standard input that may be on their way at once. */
+/** How many slots of standard input may be in transit at the same time. */
 const slotCount = 3;
 const slotSize = 64 * 1024;
 
 /**
- * Runs a command in a pod with these streams as its own, to its end.
+ * Runs a command in a pod with these streams, and waits for its end.
  *
- * @returns The command's exit code; 255 and a reason where nobody knows it.
- * @throws {BerthError} what `openExec` throws: then nothing ran
+ * @returns the command's exit code; 255 and a reason if it is unknown
+ * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
 export async function relay(input: RelayInput): Promise<ExecOutcome> {
   const opened = await openExec(input);
@@ -105,14 +105,14 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   const outcome = await promise;
   input.stdin.stop();
   input.unanswered?.heard();
-  // Whoever reads may take the time that it takes; who ends the session does not wait for them.
+  // A slow reader may take its time, but a session that is being ended does not wait for it.
   const flushed = Promise.all(Object.values(outputs).map((output) => output.flushed()));
   await Promise.race([flushed, givenUp.promise]);
   input.signal?.removeEventListener('abort', abort);
   return begin?.declined === undefined ? outcome : { ...outcome, declined: begin.declined };
 }
 
-/** Each slot is read into, sent from and read into again: one is always there to read into. */
+/** Reads into slots and sends from them, in turn: one slot is always free for reading. */
 function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream): void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
   let current = messageSlot(slotSize);
@@ -134,18 +134,18 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 }
 
 function noHalfClose(): BerthError {
-  return new BerthError('the end of standard input can not be said to this cluster', {
+  return new BerthError('this cluster cannot be told that standard input has ended', {
     code: 'exec-no-half-close',
     exit: 'unavailable',
-    hint: 'An API server before 1.30 knows no v5.channel.k8s.io: what waits for the end of its input waits for ever.',
+    hint: 'An API server before 1.30 does not support v5.channel.k8s.io. A command that reads to the end of its input waits forever.',
   });
 }
 
 function outputClosed(cause: Error): BerthError {
-  return new BerthError('nobody reads what the command says any more', {
+  return new BerthError('the output of the command is no longer read', {
     code: 'exec-output-closed',
     exit: 'io',
-    hint: 'The client went away; how the command ended is not known.',
+    hint: 'The client disconnected. The exit code of the command is unknown.',
     forUser: true,
     cause,
   });
@@ -157,7 +157,7 @@ function aborted(reason: unknown): BerthError {
     : new BerthError('the session was ended from outside', {
         code: 'exec-aborted',
         exit: 'temporary',
-        hint: 'How the command ended is not known.',
+        hint: 'The exit code of the command is unknown.',
         forUser: true,
         cause: reason,
       });

@@ -3,13 +3,13 @@ import { Socket } from 'node:net';
 import { ReadStream } from 'node:tty';
 import { isTerminal } from '../../../system/is-terminal.ts';
 
-/** Who gets what is read. */
+/** Receives what is read. */
 export interface InputReader {
-  /** Where the next bytes are to stand. */
+  /** Returns the buffer for the next bytes. */
   room(): Buffer;
-  /** So many bytes stand in that room. @returns false where nothing more is to be read until `resume` */
+  /** The buffer holds this many bytes. @returns false to stop reading until `resume` */
   filled(size: number): boolean;
-  /** Once: the end, or whoever wrote is gone. */
+  /** Called once, at the end of the input, also after an error. */
   ended(): void;
 }
 
@@ -27,7 +27,7 @@ export function ownInput(): OwnInput {
   return stat.isFIFO() || stat.isSocket() ? socketInput() : fileInput();
 }
 
-/** What is read stands where it is sent from: nothing is copied, and nothing left to collect. */
+/** Reads into the buffers of the reader: nothing is copied, and no garbage is created. */
 function socketInput(): OwnInput {
   let socket: Socket | undefined;
   return {
@@ -46,7 +46,6 @@ function socketInput(): OwnInput {
   };
 }
 
-/** What a person types. */
 function terminalInput(): OwnInput {
   const terminal = new ReadStream(0);
   terminal.pause();

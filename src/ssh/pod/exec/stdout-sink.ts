@@ -3,23 +3,23 @@ import { Socket } from 'node:net';
 import { isErrno } from '../../../errors.ts';
 import { isTerminal } from '../../../system/is-terminal.ts';
 
-/** Descriptor 1 or 2 of this process, written to without ever waiting in the kernel. */
+/** Descriptor 1 or 2 of this process, written to without blocking. */
 export interface OwnOutput {
-  /** Takes the bytes, or a copy of them. @returns false where it is full: `onDrained` is called later */
+  /** Writes the bytes, or keeps a copy. @returns false if it is full; then `onDrained` is called later */
   write(bytes: Buffer): boolean;
   onDrained: () => void;
-  /** Nobody reads any more (EPIPE), or it can not be written to (ENOSPC). */
+  /** Called when writing fails: the reader has gone (EPIPE), or the disk is full (ENOSPC). */
   onBroken: (error: Error) => void;
-  /** Resolves when all is written, or never will be. */
+  /** Resolves when everything is written, or writing has failed. */
   flushed(): Promise<void>;
 }
 
-/** What one read from the network brings, with what it began before. */
+/** At least what one read from the network yields, twice. Bytes. */
 const heldSize = 128 * 1024;
 
-/** How to wait until a full one takes more. */
+/** Writes when the descriptor accepts more. */
 interface Later {
-  /** Writes what the kernel did not take; calls back when it has, or can not. */
+  /** Writes what the kernel did not accept; calls back when done or failed. */
   write(bytes: Buffer, done: (error?: Error | null) => void): void;
 }
 
@@ -27,14 +27,14 @@ export function ownOutput(descriptor: 1 | 2): OwnOutput {
   if (isTerminal(descriptor)) return terminalOutput(descriptor);
   const stat = fstatSync(descriptor);
   if (!stat.isFIFO() && !stat.isSocket()) return output(descriptor, neverFull);
-  // Makes the descriptor non-blocking; Node gives it back as it was when the process ends.
+  // Makes the descriptor non-blocking; Node restores it when the process exits.
   const socket = new Socket({ fd: descriptor, readable: false, writable: true });
-  // The callback of each write tells it too.
+  // The callback of each write reports it as well.
   socket.on('error', () => undefined);
   return output(descriptor, socket);
 }
 
-/** Non-blocking by a descriptor of our own: the terminal is other processes' as well. */
+/** Opens a non-blocking descriptor of its own: other processes use the terminal's descriptor too. */
 function terminalOutput(descriptor: number): OwnOutput {
   const own = openSync(
     `/proc/self/fd/${descriptor}`,
@@ -43,7 +43,7 @@ function terminalOutput(descriptor: number): OwnOutput {
   return output(own, new TerminalQueue(own));
 }
 
-/** A terminal can not be waited for in Node: it is asked again, at most every 50 ms. In order. */
+/** Node cannot wait for a terminal to become writable, so it is tried again, at most every 50 ms. Keeps the order. */
 class TerminalQueue implements Later {
   readonly #descriptor: number;
   readonly #queue: { bytes: Buffer; readonly done: (error?: Error) => void }[] = [];
@@ -74,7 +74,7 @@ class TerminalQueue implements Later {
   }
 }
 
-/** Files and devices: the kernel takes all, or fails. */
+/** For files and devices: the kernel accepts everything or fails. */
 const neverFull: Later = {
   write: (_bytes, done) => done(Object.assign(new Error('a short write'), { code: 'ENOSPC' })),
 };
@@ -100,7 +100,7 @@ function output(descriptor: number, later: Later): OwnOutput {
       }
       if (written === bytes.length) return true;
       waiting += 1;
-      // The caller's buffer is used again.
+      // The caller reuses its buffer.
       later.write(held.keep(bytes.subarray(written)), (failed) => {
         waiting -= 1;
         if (failed) fail(failed);
@@ -143,7 +143,7 @@ function writeSome(
   return { written, error: undefined };
 }
 
-/** What waits is at most what one read brought: it finds room in the same place each time. */
+/** Holds unwritten bytes in one buffer that is reused: at most what one read yielded. */
 class Held {
   #room = Buffer.alloc(0);
   #used = 0;
@@ -156,7 +156,7 @@ class Held {
     return place;
   }
 
-  /** All of it is written. */
+  /** Called when all of it is written. */
   clear(): void {
     this.#used = 0;
   }

@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** The two ends of a TCP connection of ours. */
+/** The ports of a TCP connection of this process. */
 export interface TcpPorts {
   readonly local: number;
   readonly remote: number;
 }
 
 /**
- * How often in a row the kernel has sent again what the other host does not acknowledge (what was written,
- * or the question whether there is room for more). Each time waits twice as long, from 0.2 s: six are 13 s.
- * A host that is there acknowledges, even where its program does not read. What a silent host takes to be
- * given up by the kernel itself is a quarter of an hour (tcp_retries2).
+ * How many times in a row the kernel has retransmitted data, or sent a zero-window probe, without an acknowledgement.
+ * The interval doubles each time from 0.2 s, so six retransmissions take 13 s. A living host acknowledges even if its
+ * program does not read. The kernel itself gives up on a silent host after a quarter of an hour (tcp_retries2).
  */
 export function unacknowledged(ports: TcpPorts): number {
   for (const file of ['tcp', 'tcp6']) {

@@ -6,41 +6,41 @@ import { unacknowledged } from './unacked-bytes.ts';
 export interface UpgradeCall {
   readonly host: string;
   readonly port: number;
-  /** Certificates, and the name that is expected. */
+  /** CA, client certificate and expected server name. */
   readonly tls: ConnectionOptions;
-  /** The request, complete. */
+  /** The complete HTTP request. */
   readonly request: string;
-  /** For all up to the answer, in milliseconds. */
+  /** Time limit until the response has arrived, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** What came back: a stream in both directions after `101`, else the text of a refusal. */
+/** A bidirectional stream after status 101; otherwise the body of the response. */
 export type UpgradeAnswer =
   | { readonly head: HttpHead; readonly socket: StreamSocket }
   | { readonly head: HttpHead; readonly refusal: string };
 
 export interface StreamReader {
-  /** Bytes, valid during the call only. */
+  /** Receives bytes, which are valid only during the call. */
   data(bytes: Buffer): void;
-  /** Once, last: the stream ended, or broke. */
+  /** Called once, at the end; with an error if the connection was lost. */
   ended(error: Error | undefined): void;
 }
 
-/** Bytes on the way in land here: one buffer for all of them. */
+/** Size of the one buffer into which everything is read. Bytes. */
 const readSize = 64 * 1024;
 
-/** A host that is gone is asked after so many milliseconds of silence, then each second, ten times. */
+/** TCP keepalive: the first probe after this silence in milliseconds, then ten more, one per second. */
 const keepAliveDelay = 15_000;
 
 const lastWordMs = 1000;
 
-/** So often in a row the kernel may hear nothing: 13 seconds. */
+/** How many retransmissions in a row may stay unacknowledged: six take 13 seconds. */
 const silentHost = 6;
 
 /**
- * A TLS connection after an HTTP upgrade. What is read is handed on where it was read to, so that a long
- * stream leaves nothing for the garbage collector.
+ * A TLS connection after an HTTP upgrade. Data is passed on in the buffer into which it was read, so a long stream
+ * creates no garbage.
  */
 export class StreamSocket {
   readonly #socket: TLSSocket;
@@ -52,7 +52,7 @@ export class StreamSocket {
     if (early.length > 0) this.#early.push(early);
   }
 
-  /** From now on the reader has what comes, and what came before. */
+  /** Starts passing data to the reader, beginning with what has already arrived. */
   start(reader: StreamReader): void {
     this.#reader = reader;
     for (const bytes of this.#early.splice(0)) reader.data(bytes);
@@ -68,12 +68,12 @@ export class StreamSocket {
     this.#reader = undefined;
   }
 
-  /** @param done The bytes are the caller's again. */
+  /** @param done called when the caller may reuse the bytes */
   write(bytes: Buffer, done?: () => void): void {
     this.#socket.write(bytes, done);
   }
 
-  /** Whether the other host itself is silent, whatever its program does. */
+  /** Whether the other host does not acknowledge at the TCP level, regardless of its program. */
   hostIsSilent(): boolean {
     const { localPort: local, remotePort: remote } = this.#socket;
     if (local === undefined || remote === undefined) return false;
@@ -94,9 +94,9 @@ export class StreamSocket {
 }
 
 /**
- * Connects, sends the request and reads the head of the answer.
+ * Connects, sends the request and reads the head of the response.
  *
- * @throws What node:tls throws, with its `code`; `ETIMEDOUT` after the time is over.
+ * @throws {Error} errors of node:tls with their `code`; `ETIMEDOUT` when the time limit has passed
  */
 export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
@@ -137,11 +137,14 @@ export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepAliveDelay);
   readOnAfterFailedWrite(socket);
-  const timer = setTimeout(() => fail('ETIMEDOUT', 'no answer in time'), call.timeoutMs);
+  const timer = setTimeout(
+    () => fail('ETIMEDOUT', `no response within ${call.timeoutMs} ms`),
+    call.timeoutMs,
+  );
   const fail = (code: string, message: string): void => {
     socket.destroy(Object.assign(new Error(message), { code }));
   };
-  const abort = (): void => fail('ABORT_ERR', 'given up');
+  const abort = (): void => fail('ABORT_ERR', 'aborted');
   call.signal?.addEventListener('abort', abort, { once: true });
   let broken: Error | undefined;
   socket.on('error', (error: Error) => {
@@ -149,7 +152,8 @@ export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
   });
   socket.on('close', () => {
     const error =
-      broken ?? Object.assign(new Error('it closed the connection'), { code: 'ECONNRESET' });
+      broken ??
+      Object.assign(new Error('the server closed the connection'), { code: 'ECONNRESET' });
     reject(error);
     stream?.ended(broken);
   });
@@ -169,8 +173,8 @@ export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
 }
 
 /**
- * A server that has said its last word closes, and what we send at that moment fails, with the word still
- * unread: Node would throw it away. Reading goes on until the reader has seen the end, or a second.
+ * Continues reading after a failed write, for a second or until the end. When a server has sent everything it closes, and
+ * a write at that moment fails. Node would then discard what the server has sent and we have not read.
  */
 function readOnAfterFailedWrite(socket: TLSSocket): void {
   const destroy = socket.destroy.bind(socket);

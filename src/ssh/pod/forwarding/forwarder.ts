@@ -15,29 +15,29 @@ import { x11Cookie } from './x11-cookie.ts';
 
 export interface BridgeInput extends PodPlace {
   readonly uid: number;
-  /** The user's alone, for what the user's sessions on this host say to each other. */
+  /** A directory of the user, for the sockets and locks that the user's sessions on this host share. */
   readonly folder: string;
   readonly sockets: SocketFolders;
   readonly log: Logger;
-  /** Path of sshd's agent. */
+  /** Path of sshd's agent socket. */
   readonly agent?: string;
-  /** Of sshd's display: its number, and where it listens. */
+  /** sshd's display: its number, the address it listens on, and the path of the Xauthority file. */
   readonly x11?: { readonly display: number; readonly host: string; readonly authority: string };
 }
 
-/** What a user has on this host at a time, by all sessions and pods together: blocks, and seats in each. */
+/** Limits of a user on this host, over all sessions and pods: blocks, and the size of each. */
 const userConnections = { name: 'connections', blocks: 16, size: 32 } as const;
 const userPlaces = { name: 'places', blocks: 4, size: 32 } as const;
 
-/** Until sockets of the session are there; one that takes longer begins without. Milliseconds. */
+/** How long to wait for the session's sockets. After that the session starts without them. Milliseconds. */
 const readyMs = 10_000;
 
-/** What is on its way at the end may take, at each step, in milliseconds. */
+/** Time limit at the end, for each step of sending what is in transit. Milliseconds. */
 const lastMs = 1000;
 
 /**
- * The session's sockets of sshd, in the pod. sshd opens them on the login node, as its own; a helper in
- * the pod has others, and what comes to either goes to the other one.
+ * Forwards connections between sshd's sockets on the login node and sockets in the pod. sshd opens its sockets on the
+ * login node; a helper in the pod opens the others.
  */
 export class Bridge {
   readonly #input: BridgeInput;
@@ -49,7 +49,7 @@ export class Bridge {
   #leading: Promise<unknown> = Promise.resolve();
   #ready: ((word: Readonly<Record<string, unknown>>) => void) | undefined;
   #flushed: (() => void) | undefined;
-  /** The program in the pod is not ours any more: nothing is said to it again. */
+  /** The helper violated the protocol, so no other one is started. */
   #refused = false;
 
   constructor(input: BridgeInput) {
@@ -63,9 +63,9 @@ export class Bridge {
   }
 
   /**
-   * Agent and display of this session.
+   * Forwards agent and display of this session.
    *
-   * @returns What the environment inside says of them; nothing of what can not be had.
+   * @returns the environment variables for the pod, without those of what could not be forwarded
    * @throws {BerthError} as `openExec`
    */
   async own(): Promise<Readonly<Record<string, string>>> {
@@ -85,12 +85,15 @@ export class Bridge {
       },
     });
     const late = new Promise<string>((resolve) => {
-      setTimeout(() => resolve('the helper does not answer'), readyMs).unref();
+      setTimeout(
+        () => resolve(`the helper did not answer within ${readyMs / 1000} s`),
+        readyMs,
+      ).unref();
     });
     const word = await Promise.race([ready, ended, late]);
     if (typeof word === 'string' || 'why' in word) {
       const why = typeof word === 'string' ? word : String(word.why);
-      log.warning('agent and display stay on the login node', { why });
+      log.warning('the agent and the display are not forwarded to the pod', { why });
       return {};
     }
     const display = displayOf(word.display);
@@ -103,7 +106,8 @@ export class Bridge {
   }
 
   /**
-   * Ports, from now to the end, by this session or another one. Resolves when they are there.
+   * Forwards ports until the end; another session of the user may do it in place of this one. Resolves when they are
+   * forwarded.
    *
    * @throws {BerthError} as `openExec`, and `takeLock`
    */
@@ -118,7 +122,7 @@ export class Bridge {
     });
   }
 
-  /** What the pod's programs have said before still arrives. */
+  /** Ends forwarding, after what the pod's programs have sent has arrived. */
   async stop(): Promise<void> {
     const link = await this.#link?.catch(() => undefined);
     if (link !== undefined && this.#sockets.size > 0) {
@@ -152,7 +156,7 @@ export class Bridge {
       ports.stop();
       if (impossible) log.info('ports are not forwarded to the pod', { why });
       else if (!this.#ending.signal.aborted && fault === undefined)
-        log.warning('ports are not forwarded any more', { why });
+        log.warning('forwarding of ports has stopped', { why });
     });
     if (first?.impossible !== true) return { sync: () => ports.sync(), over };
     await over;
@@ -200,19 +204,19 @@ export class Bridge {
     authority,
   }: NonNullable<BridgeInput['x11']>): Promise<string | undefined> {
     const { uid, log } = this.#input;
-    let why = 'sshd left no cookie for the display';
+    let why = 'there is no X11 cookie for the display';
     try {
       const cookie = await x11Cookie(authority, display, uid);
       if (cookie !== undefined) return cookie;
     } catch (thrown) {
       why = asBerthError(thrown, 'the cookie of the display').message;
     }
-    log.warning('no X11 in the pod', { display, file: authority, why });
+    log.warning('X11 is not forwarded to the pod', { display, file: authority, why });
     return undefined;
   }
 }
 
-/** What the pod says that its display's number is. */
+/** The display number that the helper reported, if it is valid. */
 function displayOf(said: unknown): number | undefined {
   return Number.isInteger(said) && Number(said) >= 0 && Number(said) < 100
     ? Number(said)

@@ -10,16 +10,16 @@ import type { Bridge, BridgeInput } from './forwarder.ts';
 export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'sockets' | 'log'> & {
   readonly host: SessionHost;
   readonly profile: Profile;
-  /** As sshd made it. */
+  /** The environment that sshd set. */
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
-/** What lives this long may have ports that somebody wants; before, nothing is loaded. Milliseconds. */
+/** Ports are forwarded for sessions that last this long; before, nothing is loaded. Milliseconds. */
 const laterMs = 1000;
 
 /**
- * sshd's forwards for a session in a pod. Most sessions are over before they need any: the bridge is
- * loaded and started where sshd has made one already, and for those that last.
+ * sshd's forwards for a session in a pod. Most sessions end before they need any, so the forwarder is loaded and started
+ * only if sshd has already opened a forward, or when the session lasts.
  */
 export class Forwards {
   readonly #input: ForwardsInput;
@@ -31,10 +31,10 @@ export class Forwards {
   }
 
   /**
-   * What a command may ask for at once is there when this resolves.
+   * Forwards what a command may use at once.
    *
-   * @returns Of the environment inside.
-   * @throws {BerthError} as `openExec`: then the pod is not there, or no way to it
+   * @returns environment variables for the pod
+   * @throws {BerthError} as `openExec`, if the pod does not exist or cannot be reached
    */
   async before(): Promise<Readonly<Record<string, string>>> {
     if (!this.#input.profile.pod.forwards) return {};
@@ -42,14 +42,14 @@ export class Forwards {
       return await this.#atOnce();
     } catch (thrown) {
       const error = asBerthError(thrown, 'forwarding to the pod');
-      // The command would meet the same. Anything else costs the forwards only.
+      // The command would fail in the same way. Other errors only affect the forwards.
       if (error.code.startsWith('exec-')) throw error;
       this.#input.log.error(error);
       return {};
     }
   }
 
-  /** The pod has to be made first; `before` is asked again then. */
+  /** Call this if the pod has to be created first; `before` is called again afterwards. */
   postpone(): void {
     clearTimeout(this.#timer);
   }
@@ -96,7 +96,7 @@ export class Forwards {
   }
 }
 
-/** sshd's display, where it is this user's. A value that the client made up leads nowhere. */
+/** sshd's display if it belongs to this user. The client may have sent any value. */
 function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInput['x11'] {
   const display = forwardedDisplay(env.DISPLAY);
   const host = display === undefined ? undefined : displayHost(display, user.uid);
@@ -104,7 +104,7 @@ function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInpu
   return { display, host, authority: env.XAUTHORITY ?? `${user.home}/.Xauthority` };
 }
 
-/** sshd's agent. A path that the client made up, or somebody else's socket, leads nowhere. */
+/** sshd's agent socket if it belongs to this user. The client may have sent any path. */
 function ownSocket(path: string | undefined, uid: number): string | undefined {
   if (path === undefined || !/^\/tmp\/ssh-\w+\/agent\.\d+$|\/\.ssh\/agent\/[\w.-]+$/.test(path))
     return undefined;

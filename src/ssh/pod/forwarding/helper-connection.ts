@@ -9,26 +9,26 @@ import { escapeControl } from '../../../log.ts';
 import { ExecStream } from '../exec/exec-stream.ts';
 import { openExec, type OpenedExec, type PodPlace } from '../exec/open-exec.ts';
 
-/** A helper that runs in the pod, and the way to it. */
+/** A helper that runs in the pod, and the connection to it. */
 export interface BridgeLink {
   readonly connections: Connections;
-  /** When it is over: why. Connections have been closed before. */
+  /** Resolves with the reason when it has ended and all connections are closed. */
   readonly ended: Promise<BridgeEnd>;
   stop(): void;
 }
 
 export interface BridgeEnd {
-  /** The image has no Python: there will be no bridge. */
+  /** The image has no Python, so forwarding is not possible. */
   readonly impossible: boolean;
   readonly why: string;
-  /** The other half does not keep to the protocol. */
+  /** The helper violated the protocol. */
   readonly fault?: BerthError;
 }
 
-/** As /bin/sh says of a program that is not there. */
+/** Exit code of /bin/sh for a program that does not exist. */
 const noProgram = 127;
 
-/** Of what a helper complains, in characters. */
+/** How much of the helper's standard error is kept, in characters. */
 const longestComplaint = 2000;
 
 /** @throws {BerthError} as `openExec` */
@@ -49,7 +49,7 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
       try {
         connections.push(bytes);
       } catch (thrown) {
-        stream.giveUp(asBerthError(thrown, 'reading what the bridge in the pod says'));
+        stream.giveUp(asBerthError(thrown, 'reading from the forwarding helper in the pod'));
       }
     },
     end: (outcome) => {
@@ -64,7 +64,7 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
     pump();
     if (outbox.isOverfull()) {
       outbox.clear();
-      stream.giveUp(bridgeError('it asks and asks, and reads no answer'));
+      stream.giveUp(bridgeError('it sends requests and does not read the answers'));
     }
     return !outbox.isFull();
   };
@@ -74,11 +74,11 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
   return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
 }
 
-/** Slots of the exec's standard input that may be on their way, and the size of each. */
+/** How many slots of the exec's standard input may be in transit, and their size. */
 const slotCount = 4;
 const slotSize = 64 * 1024;
 
-/** @param drained There was too much in the outbox, and there is room again. */
+/** @param drained called when a full outbox has room again */
 function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => void {
   const free = Array.from({ length: slotCount }, () => messageSlot(slotSize));
   let planned = false;
@@ -100,7 +100,7 @@ function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => 
   return () => {
     if (planned) return;
     planned = true;
-    // What is said in one turn goes together.
+    // Frames of one turn of the event loop are sent together.
     queueMicrotask(pump);
   };
 }
@@ -114,13 +114,13 @@ function endOf({ exitCode, reason }: ExecOutcome, complaint: string): BridgeEnd 
   return { impossible, why: last === '' ? said : `${said}: ${escapeControl(last)}`, ...fault };
 }
 
-/** Behind which is no network that comes back. */
+/** Errors that a new connection would not fix. */
 const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
 
 function stopped(): BerthError {
-  return new BerthError('the bridge was ended from this side', {
+  return new BerthError('forwarding was stopped', {
     code: 'forwarding-stopped',
     exit: 'temporary',
-    hint: 'The session it belongs to is over.',
+    hint: 'Its session has ended.',
   });
 }

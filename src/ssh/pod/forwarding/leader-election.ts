@@ -3,33 +3,33 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freeLock, type OwnerLock } from '../../../system/owner-lock.ts';
 
-/** Leads until it can not any more; `sync` is asked by the others while it does. */
+/** The work of the leader. `sync` is called for the other sessions while it lasts. */
 export interface Lead {
   sync(): Promise<void>;
-  /** Resolves when it is over, whatever the reason. */
+  /** Resolves when it has ended, for any reason. */
   readonly over: Promise<void>;
 }
 
 export interface LeadInput {
-  /** The user's own folder, and a name in it that all who may lead know. */
+  /** Path prefix of the lock and socket, in a directory of the user; the same for all sessions that may lead. */
   readonly place: string;
-  /** @returns nothing where it can not lead, and will not be asked again */
+  /** @returns undefined if this session cannot lead; then it is not called again */
   readonly lead: () => Promise<Lead | undefined>;
   readonly signal: AbortSignal;
 }
 
-/** The holder of a lock that answers nobody has not begun to yet. Milliseconds. */
+/** Time until the next attempt if the lock is held but its holder does not listen yet. Milliseconds. */
 const againMs = 200;
 
-/** A lead that is over may be so for a reason that passes. Milliseconds. */
+/** Time until this session tries to lead again after its lead has ended. Milliseconds. */
 const afterFailureMs = 10_000;
 
 const syncMs = 5_000;
 
 /**
- * One of a user's sessions leads, the others wait for its end and tell it when there is something new.
+ * Makes one of a user's sessions the leader. The others wait until it ends, and ask it to `sync` when they start.
  *
- * @param settled Called once, when this session leads, or the one that does has heard of it.
+ * @param settled called when this session leads, or when the leader has synchronized
  */
 export async function leadOrFollow(input: LeadInput, settled: () => void): Promise<void> {
   const { place, signal } = input;
@@ -63,7 +63,7 @@ async function leadWith(
   try {
     const leading = await lead();
     if (leading === undefined) return false;
-    // Whose it was is dead: we have the lock.
+    // Its owner is dead, because we hold the lock.
     await rm(path, { force: true });
     server = createServer((socket) => {
       followers.add(socket);
@@ -85,7 +85,7 @@ async function leadWith(
   }
 }
 
-/** Until the leader is gone. */
+/** Returns when the leader has ended. */
 async function follow(leader: Socket, signal: AbortSignal, settled: () => void): Promise<void> {
   const gone = new Promise<void>((resolve) => leader.once('close', () => resolve()));
   leader.once('data', settled);

@@ -10,15 +10,15 @@ import {
 import { open } from 'node:fs/promises';
 import { isErrno } from '../../../errors.ts';
 
-/** Some lines. The kernel fills more with sockets that do not listen, for which it goes through all of the host. */
+/** A few lines. For a larger read, the kernel goes through all connections of the host to fill it. Bytes. */
 const pieceSize = 512;
 
-/** More than 6,000 sockets that listen are not looked at. Bytes. */
+/** At most about 6,000 listening sockets are read. Bytes. */
 const longestListening = 1024 * 1024;
 
 const connected = /^ *\d+: \S+ \S+ (?!0A)\S\S /m;
 
-/** Those lines of /proc/net/tcp and tcp6 that listen, which stand first; and perhaps some more. */
+/** The lines of listening sockets in /proc/net/tcp and tcp6, which come first, and possibly some others. */
 export function listeningLines(): string {
   return ['/proc/self/net/tcp', '/proc/self/net/tcp6'].map(listeningIn).join('\n');
 }
@@ -42,7 +42,7 @@ function listeningIn(path: string): string {
       size += count;
       line += text;
       if (count === 0 || size > longestListening || connected.test(line)) return pieces.join('');
-      // The last one may not be whole.
+      // The last line may be incomplete.
       line = line.slice(line.lastIndexOf('\n') + 1);
     }
   } finally {
@@ -50,12 +50,12 @@ function listeningIn(path: string): string {
   }
 }
 
-/** Ports that the site keeps for its services (`net.ipv4.ip_local_reserved_ports`), as the kernel writes them. */
+/** The ports that the site reserves for its services (`net.ipv4.ip_local_reserved_ports`), as the kernel formats them. */
 export function reservedPorts(): string {
   return readFileSync('/proc/sys/net/ipv4/ip_local_reserved_ports', 'latin1').trim();
 }
 
-/** Whether a path is a socket of this user's. */
+/** Whether the path is a socket that belongs to this user. */
 export function isOwnSocket(path: string, uid: number): boolean {
   try {
     const status = lstatSync(path);
@@ -68,8 +68,8 @@ export function isOwnSocket(path: string, uid: number): boolean {
 const tableSize = 64 * 1024;
 
 /**
- * At which paths below a folder something listens (proc(5), /proc/net/unix). The paths in that table are
- * what users wrote, and one may look like another line: it tells what may be there, and never whose it is.
+ * The paths below a directory on which a Unix socket listens (proc(5), /proc/net/unix). Users choose the paths in that
+ * table, and a path can imitate a line of it: so it shows what may exist, and not who owns it.
  */
 export function listeningPaths(folder: string): ReadonlySet<string> {
   const found = new Set<string>();
@@ -94,8 +94,8 @@ export function listeningPaths(folder: string): ReadonlySet<string> {
 }
 
 /**
- * All of /proc/net/tcp and tcp6, some whole lines at a time: on a busy host the table is as large as its
- * users make it. All that is in it is the kernel's word; no name or path of a user's is.
+ * All of /proc/net/tcp and tcp6, several complete lines at a time, because the table can be large on a busy host. All of
+ * it comes from the kernel; it contains no names or paths that a user chose.
  */
 export async function* tcpLines(): AsyncGenerator<string> {
   for (const name of ['tcp', 'tcp6']) {
@@ -122,8 +122,8 @@ export async function* tcpLines(): AsyncGenerator<string> {
 }
 
 /**
- * Inodes of the sockets that processes hold into which this one may look: the user's own programs. sshd's
- * processes are not among them, also those that are the user's: they gave up being root (proc(5),
+ * Inodes of the sockets of all processes whose descriptors this process can read: the user's own programs. sshd's
+ * processes are not readable, even those that run as the user, because they have dropped root (proc(5),
  * PR_SET_DUMPABLE).
  */
 export function socketsInSight(): ReadonlySet<string> {
@@ -150,7 +150,7 @@ function linkOf(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    // Closed at this moment.
+    // It has just been closed.
     return '';
   }
 }

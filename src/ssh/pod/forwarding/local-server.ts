@@ -2,18 +2,20 @@ import { lstat, rm } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { isErrno } from '../../../errors.ts';
 
-/** Listens on a port of 127.0.0.1 and ::1, or at a path. */
+/** Listens on a port of 127.0.0.1 and ::1, or on a path. */
 export interface LocalServer {
-  /** Takes no more connections. */
+  /** Stops accepting connections. */
   close(): void;
 }
 
-/** Of one server at a time: a connection more is closed at once. */
+/** Connections of one server at a time; further ones are closed at once. */
 const mostAccepted = 256;
 
 /**
- * @param accepted Gets a connection that is not read yet and may be closed half.
- * @returns Nothing where somebody has the port, on either address: `localhost` would lead there.
+ * Listens on a port of both loopback addresses.
+ *
+ * @param accepted receives a connection that is paused and may be half-closed
+ * @returns undefined if the port is in use on either address: `localhost` would connect there
  */
 export async function listenOnLoopback(
   port: number,
@@ -29,7 +31,7 @@ export async function listenOnLoopback(
       await listening(server, { host, port, ipv6Only: true });
       servers.push(server);
     } catch (thrown) {
-      // A host without IPv6.
+      // The host has no IPv6.
       if (host === '::1' && isErrno(thrown, 'EADDRNOTAVAIL', 'EAFNOSUPPORT')) continue;
       close();
       if (isErrno(thrown, 'EADDRINUSE', 'EACCES')) return undefined;
@@ -40,11 +42,11 @@ export async function listenOnLoopback(
 }
 
 /**
- * A Unix socket of the user's alone, gone when it is closed. One that a killed process left at the path is
- * replaced.
+ * Listens on a Unix socket that only the user can connect to. It is removed when it is closed; one that a killed process
+ * left is replaced.
  *
- * @param path In a folder to which nobody else can write.
- * @returns Nothing where something has the path.
+ * @param path in a directory that nobody else can write
+ * @returns undefined if the path is in use
  */
 export async function listenAtPath(
   path: string,
@@ -53,7 +55,7 @@ export async function listenAtPath(
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, accepted);
   const listen = (): Promise<void> => {
     const before = process.umask(0o177);
-    // The socket is made at once: nothing else of this process runs before the umask is as it was.
+    // The socket is created synchronously, so nothing else of this process runs with this umask.
     const made = listening(server, { path });
     process.umask(before);
     return made;
@@ -71,9 +73,9 @@ export async function listenAtPath(
   }
 }
 
-/** A socket that nobody listens at any more. */
+/** Whether it is a socket on which no process listens. */
 async function isAbandoned(path: string): Promise<boolean> {
-  // To connect(2) a plain file refuses as well.
+  // connect(2) also fails with ECONNREFUSED for a regular file.
   if (!(await lstat(path)).isSocket()) return false;
   return new Promise((resolve) => {
     const socket = connect(path, () => {
@@ -90,7 +92,7 @@ function listening(server: Server, where: ListenOptions): Promise<void> {
     server.once('error', reject);
     server.listen(where, () => {
       server.off('error', reject);
-      // Of one connection (EMFILE); the port is still ours.
+      // An error of a single connection (EMFILE); the server still listens.
       server.on('error', () => undefined);
       server.unref();
       resolve();

@@ -7,28 +7,28 @@ interface Question {
   readonly answer: (uid: number | undefined) => void;
 }
 
-/** By both ports, of which hardly two questions have the same: a line of the table costs one look. */
+/** By both ports, which rarely two questions share, so each line of the table needs one lookup. */
 type Questions = Map<string, Question[]>;
 
 /**
- * Those who may wait for an answer, each with a socket: anybody on the host may connect, as often as they
- * like, and nobody is known before the table was read. Fewer than come during one reading, and a flood of
- * strangers would keep the owner out.
+ * How many questions may wait, each with a socket. Any user of the host can connect, as often as they like, and the owner
+ * of a connection is unknown until the table has been read. If the limit were lower than what arrives during one
+ * reading, connections of other users could keep the owner out.
  */
 const mostQuestions = 4096;
 
-/** Of a table that changes while it is read, the kernel may leave out a line. */
+/** The table is read twice, because the kernel may skip a line if it changes during the reading. */
 const readings = 2;
 
 /**
- * Whose sockets the other ends of connections within this host are. The kernel's table is read for all who
- * ask in one go, and never twice at the same time.
+ * Looks up the UID that owns the other end of a connection within this host. The kernel's table is read once for all
+ * waiting questions, and not twice at the same time.
  */
 export class PeerUids {
   #questions: Question[] = [];
   #reading = false;
 
-  /** @returns nothing where the other end is nobody's any more, or too many ask */
+  /** @returns undefined if the other end no longer exists, or too many questions wait */
   async of(here: IpEnd, there: IpEnd): Promise<number | undefined> {
     for (let turn = 0; turn < readings; turn += 1) {
       const uid = await this.#ask(here, there);
@@ -59,7 +59,7 @@ export class PeerUids {
           if (open.size === 0) break;
         }
       } catch {
-        // The table cannot be read: nobody gets through.
+        // The table cannot be read, so nobody is let through.
       }
       for (const { answer } of [...open.values()].flat()) answer(undefined);
     }

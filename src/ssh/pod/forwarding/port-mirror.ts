@@ -23,37 +23,37 @@ export interface BridgePortsInput {
   readonly connections: Connections;
   readonly sockets: BridgedSockets;
   readonly folders: SocketFolders;
-  /** Of all that the user's pods have on this host. */
+  /** The limit over all of the user's pods on this host. */
   readonly seats: UserSeats;
-  /** Ports that the site keeps for its services. */
+  /** Ports that the site reserves for its services. */
   readonly reserved: readonly PortRange[];
   readonly log: Logger;
 }
 
-/** How often the login node is looked at, and a port that was taken is tried again, in milliseconds. */
+/** Interval for checking the login node, and for retrying ports that were in use. Milliseconds. */
 const paceMs = 1000;
 
-/** The helper answers in a turn of its own; one that does not is not waited for. Milliseconds. */
+/** How long to wait for the helper's answer. Milliseconds. */
 const answerMs = 5000;
 
-/** What the pod says is followed at most so often, in milliseconds: it may say as much as it likes. */
+/** Shortest time between two updates from the pod, which may send any number of them. Milliseconds. */
 const followMs = 100;
 
-/** Lines for syslog about what is not forwarded, and about strangers, that one bridge has at most. */
+/** Most lines in syslog about ports that are not forwarded and connections of other users, per session. */
 const mostLines = 32;
 
 /**
- * Ports and sockets on both sides: those that listen in the pod listen on the login node as well, for sshd's `-L` and
- * `-D`, and sshd's own of a `-R` listen in the pod.
+ * Mirrors listening ports and sockets: those of the pod on the login node, for sshd's `-L` and `-D`, and those that sshd
+ * opens for `-R` in the pod.
  */
 export class BridgePorts {
   readonly #input: BridgePortsInput;
   readonly #sshd: SshdListeners;
   readonly #peers = new PeerUids();
   readonly #servers = new Map<Place, LocalServer>();
-  /** Asked for, and somebody else has them here. */
+  /** Wanted, but in use on this side. */
   readonly #taken = new Set<Place>();
-  /** Of which syslog knows. */
+  /** Already logged. */
   readonly #told = new Set<string>();
   readonly #waiting = new Map<number, () => void>();
   #inPod: readonly Place[] = [];
@@ -69,7 +69,7 @@ export class BridgePorts {
     this.#sshd = new SshdListeners(input.uid, input.folders.remote);
   }
 
-  /** Resolves when the pod has what sshd listens on now. */
+  /** Resolves when what sshd listens on now is mirrored in the pod. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
       void this.sync();
@@ -78,7 +78,7 @@ export class BridgePorts {
     await this.sync();
   }
 
-  /** The pod gets what sshd listens on now. */
+  /** Mirrors what sshd listens on now in the pod. */
   async sync(): Promise<void> {
     const now = this.#listeners();
     const changes = placeChanges(this.#mirrored?.keys() ?? [], now.keys());
@@ -105,7 +105,7 @@ export class BridgePorts {
     void this.#follow();
   }
 
-  /** The pod's program opens a connection to what sshd listens on. */
+  /** The helper opens a connection to something that sshd listens on. */
   opened(target: string, connection: Connection): ConnectionSink | undefined {
     const address = this.#mirrored?.get(target);
     return address && this.#input.sockets.reach(address, connection);
@@ -131,7 +131,7 @@ export class BridgePorts {
     }
   }
 
-  /** One change after the other; what comes meanwhile counts as one. */
+  /** Applies updates one at a time; those that arrive meanwhile are combined. */
   async #follow(): Promise<void> {
     this.#changed = true;
     if (this.#following) return;
@@ -195,10 +195,10 @@ export class BridgePorts {
 
   #warnTaken(place: Place, where: string): void {
     this.#taken.add(place);
-    this.#tell('not forwarded: it is taken', { place, where });
+    this.#tell('not forwarded: already in use', { place, where });
   }
 
-  /** Each thing once, and not without end: the pod says what there is to be told. */
+  /** Logs each message once, and a limited number: the pod determines what is logged. */
   #tell(message: string, fields: LogFields): void {
     if (this.#isNew(JSON.stringify([message, fields]))) this.#input.log.warning(message, fields);
   }
@@ -217,8 +217,8 @@ export class BridgePorts {
   }
 
   /**
-   * Loopback is every user's. Only sshd that serves this user, and the user's own programs, get through:
-   * whose socket the other end is, the kernel says. Nothing has been read before.
+   * Every user can connect to loopback. Only this user's sshd and programs are let through: the kernel reports who owns
+   * the other end. Nothing is read before that.
    */
   async #accepted(socket: Socket, port: number): Promise<void> {
     socket.on('error', () => undefined);
@@ -230,6 +230,6 @@ export class BridgePorts {
       return;
     }
     socket.destroy();
-    this.#tell('another user came to a forwarded port', { port, uid: whose });
+    this.#tell('another user connected to a forwarded port', { port, uid: whose });
   }
 }

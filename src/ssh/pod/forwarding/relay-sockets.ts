@@ -3,13 +3,13 @@ import type { Connection, ConnectionSink } from './protocol/bridge-end.ts';
 import type { Address } from './sshd-listeners.ts';
 import type { UserSeats } from './user-quota.ts';
 
-/** The sockets of the login node that lead through the bridge. */
+/** The sockets on the login node whose connections are forwarded. */
 export class BridgedSockets {
   readonly #open = new Set<Socket>();
   readonly #places = new Places();
   readonly #seats: UserSeats;
 
-  /** @param seats Of all the user's connections on this host. */
+  /** @param seats limit for all connections of the user on this host */
   constructor(seats: UserSeats) {
     this.#seats = seats;
   }
@@ -19,9 +19,9 @@ export class BridgedSockets {
   }
 
   /**
-   * A seat for a socket, until it is closed.
+   * Counts a socket against the user's limit until it is closed.
    *
-   * @returns false where the user has as many as may be, or the socket was closed meanwhile
+   * @returns false if the limit is reached, or the socket was closed meanwhile
    */
   async seat(socket: Socket): Promise<boolean> {
     if (!(await this.#seats.take())) return false;
@@ -33,7 +33,7 @@ export class BridgedSockets {
     return false;
   }
 
-  /** Joins a socket, which is not read yet and has a seat or waits for one, to a connection. */
+  /** Connects a paused socket, which is counted or about to be, with a connection of the multiplexer. */
   join(socket: Socket, connection: Connection): ConnectionSink {
     this.#open.add(socket);
     const held = new HeldBytes(this.#places);
@@ -58,7 +58,7 @@ export class BridgedSockets {
     socket.on('error', () => connection.close());
     socket.on('close', () => {
       this.#open.delete(socket);
-      // Where both ends have ended, this says nothing more.
+      // If both directions have ended, the connection is closed already.
       if (!socket.writableFinished || !socket.readableEnded) connection.close();
       const lost = held.clear();
       if (lost > 0) connection.taken(lost);
@@ -80,7 +80,7 @@ export class BridgedSockets {
     };
   }
 
-  /** A connection of the pod's to a socket of this host, as soon as the user has a seat for it. */
+  /** Connects a connection from the pod to a socket of this host, if the user's limit allows it. */
   reach(place: Address, connection: Connection): ConnectionSink {
     const socket = new Socket({ allowHalfOpen: true });
     const sink = this.join(socket, connection);
@@ -91,7 +91,7 @@ export class BridgedSockets {
     return sink;
   }
 
-  /** Waits until what came is written, at most so many milliseconds; then all are closed. */
+  /** Waits until received data is written, at most this many milliseconds, and closes all sockets. */
   async end(patienceMs: number): Promise<void> {
     const all = [...this.#open];
     const written = all.map(
@@ -103,26 +103,26 @@ export class BridgedSockets {
   }
 }
 
-/** Sizes of places, in bytes: one byte that waits costs no more than the first, whatever else waits. */
+/** Sizes of buffers, in bytes: a single waiting byte takes only the smallest. */
 const placeSizes = [4 * 1024, 16 * 1024, 64 * 1024] as const;
 
-/** Places that are used again: a long stream leaves nothing to collect. */
+/** Reusable buffers, so that a long stream creates no garbage. */
 class Places {
   readonly #free = new Map<number, Buffer[]>(placeSizes.map((size) => [size, []]));
 
-  /** @returns One for as many bytes, or the largest. */
+  /** @returns a buffer for this many bytes, or the largest */
   take(bytes: number): Buffer {
     const size = placeSizes.find((each) => each >= bytes) ?? placeSizes[2];
     return this.#free.get(size)?.pop() ?? Buffer.from(new ArrayBuffer(size));
   }
 
-  /** @param part Of a place, from its beginning. */
+  /** @param part of a buffer, from its beginning */
   release({ buffer }: Buffer): void {
     this.#free.get(buffer.byteLength)?.push(Buffer.from(buffer));
   }
 }
 
-/** Bytes of one connection that wait to be written, in order: pieces of one byte share a place. */
+/** Bytes of one connection that wait to be written, in order. Small pieces share a buffer. */
 class HeldBytes {
   readonly #places: Places;
   readonly #waiting: { readonly place: Buffer; used: number }[] = [];
@@ -144,7 +144,7 @@ class HeldBytes {
     }
   }
 
-  /** Nothing where nothing waits. What is given is to be released. */
+  /** @returns undefined if nothing waits; otherwise bytes to `release` after use */
   take(): Buffer | undefined {
     const first = this.#waiting.shift();
     return first?.place.subarray(0, first.used);
@@ -154,7 +154,7 @@ class HeldBytes {
     this.#places.release(taken);
   }
 
-  /** @returns how many bytes are lost */
+  /** Discards everything. @returns the number of bytes that were waiting */
   clear(): number {
     const lost = this.#waiting.splice(0);
     for (const { place } of lost) this.#places.release(place);

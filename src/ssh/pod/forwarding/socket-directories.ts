@@ -1,15 +1,15 @@
 /**
- * Folders on the login node for the sockets of forwards, in one that is closed to everybody but the user:
- * nobody else can put a socket there, and none of them is anywhere else.
+ * Directories on the login node for the Unix sockets of forwards, below a directory that only the user can access: nobody
+ * else can create a socket there.
  */
 export interface SocketFolders {
-  /** What listens in the pod as `/tmp/NAME` listens here as NAME, for `-L PORT:FOLDER/NAME`. */
+  /** A socket `/tmp/NAME` in the pod appears here as NAME, for `-L PORT:DIRECTORY/NAME`. */
   readonly local: string;
-  /** What sshd makes here for `-R FOLDER/NAME:…` listens in the pod as `/tmp/NAME`. */
+  /** A socket that sshd creates here for `-R DIRECTORY/NAME:…` appears in the pod as `/tmp/NAME`. */
   readonly remote: string;
 }
 
-/** @param folder In the user's own folder for what runs. */
+/** @param folder in the user's runtime directory */
 export function socketFolders(folder: string): SocketFolders {
   return { local: `${folder}/local`, remote: `${folder}/remote` };
 }

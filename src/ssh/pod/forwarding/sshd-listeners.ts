@@ -9,7 +9,7 @@ import {
 } from './listening-sockets.ts';
 import { namesIn } from '../../../system/names-in.ts';
 
-/** Where a display of sshd's listens for the user; nothing where it is another user's, or nobody's. */
+/** The address on which sshd listens for a display of this user; undefined if there is none. */
 export function displayHost(display: number, uid: number): string | undefined {
   const found = tcpSockets(listeningLines()).find(
     (socket) =>
@@ -22,23 +22,23 @@ function hostOf({ local }: TcpSocket): string {
   return local.address.length === 8 ? '127.0.0.1' : '::1';
 }
 
-/** Where a connection to one leads. */
+/** The address of a listening socket. */
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** What sshd listens on for the user (`-R`): ports, looked up once for each; sockets in a folder for them. */
+/** What sshd listens on for the user (`-R`): ports, and Unix sockets in one directory. */
 export class SshdListeners {
   readonly #uid: number;
   readonly #remoteFolder: string;
-  /** By inode of a port's socket: whether it is sshd's. */
+  /** Whether a socket is sshd's, by its inode: this is looked up once for each port. */
   #known = new Map<string, boolean>();
 
-  /** @param remoteFolder The user's own, in a folder of root's: nobody else puts a socket there. */
+  /** @param remoteFolder a directory that nobody else can write, since its parent is root's */
   constructor(uid: number, remoteFolder: string) {
     this.#uid = uid;
     this.#remoteFolder = remoteFolder;
   }
 
-  /** Addresses by place; the first ones of more than a pod gets. */
+  /** Addresses by endpoint, at most as many as a pod may have. */
   now(): ReadonlyMap<Place, Address> {
     return new Map([...this.#ports(), ...this.#sockets()].slice(0, mostPlaces));
   }
@@ -62,7 +62,7 @@ export class SshdListeners {
   #sockets(): [Place, Address][] {
     const names = namesIn(this.#remoteFolder).filter((name) => isBridgedName(name));
     if (names.length === 0) return [];
-    // sshd leaves its sockets behind. Whose one is, only the folder and the file say.
+    // sshd does not remove its sockets. Only the directory and the file show who owns one.
     const listening = listeningPaths(this.#remoteFolder);
     return names
       .map((name) => ({ name, path: `${this.#remoteFolder}/${name}` }))

@@ -3,26 +3,26 @@ import type { Logger } from '../../../log.ts';
 import { freeLock, type OwnerLock } from '../../../system/owner-lock.ts';
 
 export interface UserSeatsInput {
-  /** The user's own, which all sessions of the user on this host know. */
+  /** A directory of the user that all of the user's sessions on this host share. */
   readonly folder: string;
-  /** What is counted; a name of files. */
+  /** What is counted; part of the names of the lock files. */
   readonly name: string;
-  /** How many blocks a user has, and how many seats are in each. */
+  /** How many blocks a user has, and the number of items in each. */
   readonly blocks: number;
   readonly size: number;
   readonly log: Logger;
 }
 
-/** Seats that nobody needs are given back after this, in milliseconds. */
+/** Unused blocks are released after this time. Milliseconds. */
 const idleMs = 5000;
 
-/** Milliseconds. */
+/** How long to refuse without looking at the lock files, after the limit was reached. Milliseconds. */
 const refusedMs = 1000;
 
 /**
- * A number of things that one user may have on this host, over all sessions. The count lives in lock files
- * of the user's own folder, one for a block of seats, which a session takes and gives back whole: one that
- * was killed loses its blocks to the next that asks (`freeLock`).
+ * Limits how many items one user has on this host, over all sessions. The count is kept in lock files in the user's
+ * directory, one for each block of items. A session takes and releases whole blocks; those of a killed session are taken
+ * over by the next one that needs them (`freeLock`).
  */
 export class UserSeats {
   readonly #input: UserSeatsInput;
@@ -31,7 +31,7 @@ export class UserSeats {
   #work: Promise<unknown> = Promise.resolve();
   #told = false;
   #over = false;
-  /** Nobody is asked before: a flood is refused without a look at the files. */
+  /** Until this time, requests are refused without looking at the files, so a flood costs nothing. */
   #refusedUntil = 0;
   #idle: NodeJS.Timeout | undefined;
 
@@ -39,7 +39,7 @@ export class UserSeats {
     this.#input = input;
   }
 
-  /** One after the other. @returns false where the user has as many already; that is logged once */
+  /** Takes one item. @returns false if the limit is reached, which is logged once */
   take(): Promise<boolean> {
     const taken = this.#work.then(() => this.#take());
     this.#work = taken;
@@ -48,14 +48,14 @@ export class UserSeats {
 
   give(): void {
     this.#used -= 1;
-    // Who comes and goes takes no lock each time.
+    // Delayed, so that items which come and go do not take a lock each time.
     this.#idle ??= setTimeout(() => {
       this.#idle = undefined;
       this.#work = this.#work.then(() => this.#shrink()).catch(() => undefined);
     }, idleMs).unref();
   }
 
-  /** Gives back what this session has. */
+  /** Releases everything that this session holds. */
   async end(): Promise<void> {
     this.#over = true;
     clearTimeout(this.#idle);
@@ -73,7 +73,7 @@ export class UserSeats {
         return true;
       }
       if (!this.#told)
-        log.warning('not forwarded: the limit of this user on this host is reached', {
+        log.warning('not forwarded: this user has reached the limit on this host', {
           ...{ what: name, most: blocks * size },
         });
     } catch (thrown) {

@@ -1,14 +1,14 @@
 import { cookieFields, cookieOf } from './protocol/xauthority.ts';
 import { readUserFile } from '../../../system/user-file.ts';
 
-/** A display's entry has some fifty bytes; who forwards for years has some hundred of them. */
+/** An entry has about fifty bytes, and after years a file has some hundred of them. Bytes. */
 const longestFile = 256 * 1024;
 
 /**
- * The cookie of a display from the user's own file, as the entry of another one takes it, in base64. A home
- * is the pod's as well: the file may be anything.
+ * The cookie of a display from the user's Xauthority file, in base64, in the form that the entry for another display
+ * needs. The pod can write the home too, so the file may be anything.
  *
- * @returns Nothing where there is none.
+ * @returns undefined if there is none
  * @throws {BerthError} `user-file-unsafe`, `user-file-too-large`, `user-file-unreadable`
  */
 export async function x11Cookie(

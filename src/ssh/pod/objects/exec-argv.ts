@@ -9,7 +9,7 @@ import type { SessionRequest } from '../../request/session-request.ts';
 import { sessionWords } from '../../request/session-argv.ts';
 
 export interface PodSession {
-  /** Of the exec: nothing in it is the user's. */
+  /** argv of the exec. It contains nothing of the user's command. */
   readonly argv: readonly string[];
   readonly tty: boolean;
   readonly opening: Opening;
@@ -23,11 +23,8 @@ interface Size {
 const unknownSize: Size = { columns: 0, rows: 0 };
 
 /**
- * What an exec into the user's pod runs. The API takes words only, and shows them: environment, shell and
- * umask come by the opening, and how it ended is said in the output.
- *
- * @param umask That of the login (pam_umask).
- * @param nonce As `withEndMark` takes it.
+ * What an exec into the user's pod runs. The API accepts only arguments, and logs them. So environment, shell and umask are
+ * sent in the opening, and the exit code is part of the output.
  */
 export function podSession(
   host: SessionHost,
@@ -35,20 +32,22 @@ export function podSession(
   connection: {
     readonly request: SessionRequest;
     readonly env: Readonly<Record<string, string | undefined>>;
+    /** The login's (pam_umask). */
     readonly umask?: number;
+    /** As for `withEndMark`. */
     readonly nonce: string;
-    /** Of the client's terminal, in characters; 0 where it has none, or does not say. */
+    /** Size of the client's terminal. */
     readonly size?: Size;
-    /** Of the environment: what leads to sshd's sockets from inside. */
+    /** Environment variables for the sockets that are forwarded. */
     readonly forwarded?: Readonly<Record<string, string>>;
-    /** As `groupsText`, where the pod must have been made with the same. */
+    /** As `groupsText`, if the pod must have been created with these groups. */
     readonly groups?: string;
   },
 ): PodSession {
   const { request, env, umask, nonce, size = unknownSize, forwarded = {}, groups } = connection;
   const { tty } = request;
   const shell = profile.shell ?? host.user.shell;
-  // The sockets of sshd are on this host, and a pod may be on any.
+  // sshd's sockets are on this host, and the pod may be on any node.
   const elsewhere = { ...profile, agent: false, x11: false };
   const environment = {
     ...sessionEnvironment({ env: [], shell }, env, { profile: elsewhere, host }),
@@ -76,11 +75,11 @@ function podWords(request: SessionRequest, shell: string, umask?: number): strin
   return podSftpWords(options);
 }
 
-/** The account's own shell where the image has it; every image of a session has /bin/sh. */
+/** Replaces the account's shell if the image does not have it. Every image of a session has /bin/sh. */
 const knownShell =
   '[ -x "$1" ] || { shift; if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; set -- "$SHELL" "$@"; }';
 
-/** The cluster sets it too, but only after the command has begun, and that may look at once. */
+/** The cluster sets the size too, but only after the command has started. */
 function sized({ columns, rows }: Size): string[] {
   return columns > 0 && rows > 0 ? [`stty cols ${columns} rows ${rows} 2>/dev/null`] : [];
 }

@@ -1,16 +1,16 @@
 import type { User } from '../../../identity/user.ts';
 
 /**
- * passwd(5) of a pod: the user, and those whom every image has. Nothing in a pod may write the image's
- * own file, and a container runtime writes none.
+ * /etc/passwd of a pod (passwd(5)): the user, root and nobody. The image's file cannot be written in the pod, and the
+ * container runtime does not add the user.
  *
- * @param shell The profile's; the user's own where absent.
+ * @param own the profile's shell; the user's own if absent
  */
 export function podPasswd({ name, uid, gid, home, shell }: User, own?: string): string {
   return lines([`${name}:*:${uid}:${gid}::${home}:${own ?? shell}`, ...systemUsers]);
 }
 
-/** group(5) of a pod: the user's groups, by the site's names, before those of every image. */
+/** /etc/group of a pod (group(5)): the user's groups with the site's names, and the usual system groups. */
 export function podGroup({ gid, groups, name }: User, names: ReadonlyMap<number, string>): string {
   const own = [...new Set([gid, ...groups])].flatMap((id) => {
     const known = names.get(id) ?? (id === gid ? name : undefined);

@@ -7,20 +7,20 @@ import { filesInside } from '../../../transfer-tools.ts';
 import { podGroup, podPasswd } from './passwd-file.ts';
 import { fillTemplate } from '../../request/template.ts';
 
-/** Whose pod, where, and what of it only a connection knows. */
+/** Input for a session's pod. */
 export interface PodInput {
   readonly user: User;
   readonly profile: Profile;
   readonly namespace: string;
-  /** Name of this login node: connections of another one must not be taken for its own. */
+  /** Hostname of this login node, to tell its connections from those of other nodes. */
   readonly loginHost: string;
-  /** `PID.STARTTIME` of the sshd that serves the connection; absent at a console. */
+  /** `PID.STARTTIME` of the sshd process of the connection; absent at a console. */
   readonly connection?: string;
-  /** Names of the user's groups by GID, as far as NSS knows them. */
+  /** Names of the user's groups by GID, if NSS knows them. */
   readonly groupNames: ReadonlyMap<number, string>;
 }
 
-/** A Pod as it is sent; only the fields that Berth decides. */
+/** A Pod with the fields that Berth sets. */
 export interface PodObject {
   readonly apiVersion: 'v1';
   readonly kind: 'Pod';
@@ -33,14 +33,14 @@ export interface PodObject {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** The one container of a session's pod. */
+/** The name of the container of a session's pod. */
 export const podContainer = 'session';
 
 const identityVolume = 'berth-identity';
-/** Programs for file transfer that an image lacks. */
+/** For programs for file transfer that the image lacks. */
 const filesVolume = 'berth-files';
 const podAnnotations = {
-  /** passwd(5) and group(5) inside: the downward API makes files of them. */
+  /** Contents of /etc/passwd and /etc/group, which the downward API mounts as files. */
   passwd: 'berth.dev/passwd',
   group: 'berth.dev/group',
 } as const;
@@ -49,16 +49,16 @@ export const podLabels = {
   managedBy: 'app.kubernetes.io/managed-by',
   profile: 'berth.dev/profile',
   loginHost: 'berth.dev/login-host',
-  /** Of a pod for one connection, `PID.STARTTIME`. */
+  /** `PID.STARTTIME`, for a pod of a single connection. */
   connection: 'berth.dev/connection',
 } as const;
 
-/** Selects the pods of SSH sessions that came in through this login node. */
+/** Selects the pods of SSH sessions of this login node. */
 export function podSelector(loginHost: string): string {
   return `${podLabels.managedBy}=berth,${podLabels.loginHost}=${hostLabel(loginHost)}`;
 }
 
-/** The first label of the name, as Kubernetes takes it. */
+/** The first part of the hostname, as a valid label value. */
 export function hostLabel(loginHost: string): string {
   const [label = ''] = loginHost.toLowerCase().split('.');
   return (
@@ -70,8 +70,8 @@ export function hostLabel(loginHost: string): string {
 }
 
 /**
- * The name of the pod that a connection's sessions run in: the same for all connections of a user to
- * this login node, or the connection's own. Names are the namespace's, and that is the user's.
+ * The name of the pod for a connection's sessions. All connections of a user to this login node share a pod, unless the
+ * profile gives each connection its own. The namespace is the user's, so the name need not contain the user.
  */
 export function podName({
   profile,
@@ -84,8 +84,8 @@ export function podName({
 }
 
 /**
- * A pod that only waits: every session is an exec into it. It runs as the user, with the user's
- * groups and nothing more, on whichever node the scheduler takes.
+ * The pod of a user's sessions. Its own process only sleeps, and each session is an exec. It runs with the user's UID, GID
+ * and groups, on the node that the scheduler chooses.
  *
  * @throws {BerthError} as `fillTemplate`
  */
@@ -117,7 +117,7 @@ export function podObject(input: PodInput): PodObject {
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,
-      // The sandbox's own process reaps what sessions leave.
+      // The sandbox's process reaps orphaned processes.
       shareProcessNamespace: true,
       terminationGracePeriodSeconds: 1,
       activeDeadlineSeconds: Math.ceil(longestLife(lifetime) / 1000),
@@ -179,7 +179,7 @@ export function podObject(input: PodInput): PodObject {
   };
 }
 
-/** A pod keeps the groups that it was made with: the primary one, then the others, ascending. */
+/** The groups of a pod, which it keeps: the primary one, then the others in ascending order. */
 export function groupsText(user: User): string {
   return [user.gid, ...supplementalGroups(user)].join(' ');
 }
@@ -205,7 +205,7 @@ interface NamedMount extends Pick<ReadyMount, 'target' | 'readOnly'> {
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-/** The profile's mounts as folders of the node; which of them is there, only the node can say. */
+/** The profile's mounts as directories of the node. Only the node knows whether they exist. */
 function volumeMounts({ mounts, pod }: Profile, user: User): NamedMount[] {
   const folders = mounts.map((mount, index) => ({
     name: `mount-${index}`,
@@ -237,7 +237,7 @@ function homeMounted(mounts: readonly NamedMount[], { home }: User): boolean {
   return mounts.some(({ target }) => home === target || home.startsWith(`${target}/`));
 }
 
-/** Requests are there even where the profile has no limits: quotas and policies want them. */
+/** Requests and limits are always set, because quotas and policies require them. */
 function resources({ limits, pod }: Profile): Readonly<Record<string, unknown>> {
   const limited = {
     ...(limits.cpus === undefined ? {} : { cpu: String(limits.cpus) }),
@@ -252,20 +252,20 @@ function resources({ limits, pod }: Profile): Readonly<Record<string, unknown>> 
   };
 }
 
-/** A session per connection, or one that waits for the next: not for ever, whatever is forgotten. */
+/** Upper limit for a pod without a duration in its profile, in case nothing removes it. */
 const longestConnectionMs = 7 * 24 * 3600 * 1000;
 
 function longestLife(lifetime: Lifetime): number {
   return lifetime.kind === 'duration' ? lifetime.durationMs : longestConnectionMs;
 }
 
-/** As Go prints a duration: job-pod-reaper parses it with time.ParseDuration. */
+/** In Go's format, because job-pod-reaper parses it with time.ParseDuration. */
 function goDuration(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   return `${Math.floor(seconds / 3600)}h${Math.floor((seconds % 3600) / 60)}m${seconds % 60}s`;
 }
 
-/** How long a pod stays on a node that got the taint, as v1.Toleration has it. */
+/** A toleration as v1.Toleration. `seconds` is how long the pod stays on a node with the taint. */
 function toleration({ seconds, ...taint }: Profile['pod']['tolerations'][number]): object {
   return seconds === undefined ? taint : { ...taint, tolerationSeconds: seconds };
 }

@@ -1,23 +1,23 @@
-/** A process of a pod's session container, as the pod's own shell tells it. */
+/** A process of a pod's session container, as a shell in the pod reports it. */
 export interface PodProcess {
   readonly pid: number;
-  /** 0 where it was begun from outside: the container's own first process, and each exec. */
+  /** 0 if it was started from outside: the container's first process, and each exec. */
   readonly parent: number;
   /** PID of the leader of its terminal session, setsid(2). */
   readonly session: number;
   readonly stopped: boolean;
-  /** Clock ticks since the node was booted. */
+  /** Clock ticks since the node booted. */
   readonly start: number;
-  /** Since then, in clock ticks: hundredths of a second. */
+  /** Clock ticks since its start: hundredths of a second. */
   readonly age: number;
-  /** BERTH_CONNECTION of the environment that it was started with, or `sweepMark`; it may be a lie. */
+  /** BERTH_CONNECTION in its initial environment, or `sweepMark`. The user can forge it. */
   readonly mark: string | undefined;
 }
 
-/** Of a shell that sweeps the pod, of whatever login node. */
+/** Mark of a shell that sweeps the pod, for any login node. */
 const sweepMark = 'sweep';
 
-/** @param rows `PID PARENT SESSION STATE START AGE MARK`, `-` for no mark; what is no such row is left out. */
+/** @param rows `PID PARENT SESSION STATE START AGE MARK`, with `-` for no mark; other rows are ignored */
 export function podProcesses(rows: readonly string[]): PodProcess[] {
   return rows.flatMap((row) => {
     const [, pid, parent, session, state = '', start, age, mark] =
@@ -34,9 +34,9 @@ export function podProcesses(rows: readonly string[]): PodProcess[] {
 }
 
 /**
- * What sessions have in a pod: all but the container's own first process, and the shells that look.
+ * The processes of sessions: all except the container's first process and the shells of sweeps.
  *
- * @param looking PID of that shell.
+ * @param looking PID of this sweep's shell
  */
 export function sessionProcesses(all: readonly PodProcess[], looking: number): PodProcess[] {
   const first = all
@@ -46,13 +46,13 @@ export function sessionProcesses(all: readonly PodProcess[], looking: number): P
   return all.filter((one) => one !== first && !looks(one));
 }
 
-/** How long an exec may take until its process wears its mark: it is the container runtime's own before. */
+/** How long the process of an exec may lack its mark: until then it is the container runtime's. Hundredths of a second. */
 const beginning = 300;
 
-/** No sweep takes so long; a user may make one up. Hundredths of a second. */
+/** Longer than any sweep takes; a user can imitate one. Hundredths of a second. */
 const longestSweep = 3_000;
 
-/** The other sweeps that began before this one, and are still there. */
+/** Other sweeps that started before this one and still run. */
 export function earlierSweeps(all: readonly PodProcess[], looking: number): PodProcess[] {
   const own = all.find(({ pid }) => pid === looking);
   if (own === undefined) return [];
@@ -67,9 +67,9 @@ function isSweep({ mark, parent, age }: PodProcess): boolean {
 }
 
 /**
- * Whether it is known to be of a connection that is open: by its mark, or because whom it descends from,
- * or leads its terminal session, wears one. What is known of nobody is of nobody: a mark can be taken off
- * and made up. Only what has just been begun from outside may wear none yet.
+ * Whether a process belongs to an open connection: by its own mark, or by that of an ancestor or of its session leader.
+ * Without such a mark it does not belong to any, because a mark can be removed or forged. Only a process that was just
+ * started from outside may lack its mark.
  */
 export function belongsTo(
   open: ReadonlySet<string>,
@@ -86,8 +86,8 @@ export function belongsTo(
 }
 
 /**
- * Whether a closed terminal would have ended it: its session was begun from outside, and not by a daemon
- * inside such as tmux.
+ * Whether a closed terminal would end a process: its terminal session was started from outside, and not by a daemon in the
+ * pod such as tmux.
  */
 export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => boolean {
   const known = byPid(all);
@@ -95,8 +95,8 @@ export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => b
 }
 
 /**
- * Whether a process or one that it descends from is such a one. Each is judged once: the pod says who is
- * whose parent, and may say a chain of all, or a circle.
+ * Whether `is` holds for a process or one of its ancestors. Each process is evaluated once: the parents are reported by the
+ * pod, and may form a long chain or a cycle.
  */
 function inLineOf(
   known: ReadonlyMap<number, PodProcess>,

@@ -1,6 +1,6 @@
 import { failsAgain } from './pull-failure.ts';
 
-/** What of a Pod's status tells how far it is (v1.Pod). */
+/** The fields of a Pod (v1.Pod) that show its progress. */
 export interface PodStatus {
   readonly metadata?: {
     readonly uid?: string;
@@ -29,16 +29,16 @@ export interface PodStatus {
 
 export type PodState =
   | { readonly kind: 'running' }
-  /** `text` is for the user who waits. */
+  /** `text` is for the user. */
   | { readonly kind: 'waiting'; readonly text: string; readonly detail?: string }
-  /** Its node has until `due` for it, an RFC 3339 time by the cluster's clock. */
+  /** It should have ended by `due`, an RFC 3339 time of the cluster's clock. */
   | { readonly kind: 'ending'; readonly due: string }
   | { readonly kind: 'failed'; readonly code: PodFault; readonly detail: string };
 
 export type PodFault =
   'pod-image' | 'pod-configuration' | 'pod-evicted' | 'pod-time-limit' | 'pod-ended';
 
-/** Reasons of the kubelet after which waiting longer changes nothing (pkg/kubelet/images, container). */
+/** Reasons of the kubelet after which waiting does not help (pkg/kubelet/images, container). */
 const hopeless: Readonly<Record<string, PodFault | undefined>> = {
   ErrImagePull: 'pod-image',
   ImagePullBackOff: 'pod-image',
@@ -50,7 +50,7 @@ const hopeless: Readonly<Record<string, PodFault | undefined>> = {
   RunContainerError: 'pod-configuration',
 };
 
-/** How far a pod is. */
+/** The state of a pod. */
 export function podState({ metadata, status = {} }: PodStatus): PodState {
   if (metadata?.deletionTimestamp !== undefined)
     return { kind: 'ending', due: metadata.deletionTimestamp };
@@ -76,14 +76,13 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
   if (scheduled?.status === 'False')
     return {
       kind: 'waiting',
-      text: 'waiting for a place on the cluster',
+      text: 'waiting for a node',
       ...(scheduled.message === undefined ? {} : { detail: scheduled.message }),
     };
-  if (scheduled === undefined)
-    return { kind: 'waiting', text: 'asking for a place on the cluster' };
+  if (scheduled === undefined) return { kind: 'waiting', text: 'waiting for the scheduler' };
   return {
     kind: 'waiting',
-    text: fetchesAgain ? 'fetching the image once more' : 'starting on its node',
+    text: fetchesAgain ? 'pulling the image again' : 'starting on its node',
     ...(waiting?.message === undefined ? {} : { detail: waiting.message }),
   };
 }

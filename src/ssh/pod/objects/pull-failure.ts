@@ -1,7 +1,7 @@
 /** Why an image cannot be pulled. */
 export type PullFailure = 'never' | 'name' | 'unreachable' | 'denied' | 'missing';
 
-/** What the kubelet, containerd and CRI-O say of a pull that failed; the first that fits counts. */
+/** Messages of kubelet, containerd and CRI-O for a failed pull; the first match counts. */
 const patterns: readonly (readonly [PullFailure, RegExp])[] = [
   ['never', /ErrImageNeverPull/],
   ['name', /InvalidImageName/],
@@ -14,16 +14,18 @@ const patterns: readonly (readonly [PullFailure, RegExp])[] = [
 ];
 
 /**
+ * Classifies a failed pull.
+ *
  * @param said the kubelet's message, with or without its reason before it
- * @returns Nothing where the message is of another kind, such as a registry's limit of pulls.
+ * @returns undefined for any other message, such as a registry's rate limit
  */
 export function pullFailure(said: string): PullFailure | undefined {
   return patterns.find(([, pattern]) => pattern.test(said))?.[0];
 }
 
 /**
- * Whether the kubelet's next try would fail as well. It comes 10 to 30 seconds after the first
- * (pkg/kubelet: `backOffPeriod` and the image manager's back-off), which no user waits for in vain.
+ * Whether the kubelet's next attempt would fail too. It takes place 10 to 30 seconds after the first one (pkg/kubelet:
+ * `backOffPeriod` and the image manager's back-off), which is too long to wait for a certain failure.
  */
 export function failsAgain(said: string): boolean {
   const failure = pullFailure(said);

@@ -8,34 +8,34 @@ import {
 
 const complete = `${filesInside}/.complete`;
 
-/** Exit code of `programProbe` where the pod has nothing. */
+/** Exit code of `programProbe` if the pod does not have the program. */
 export const nothingThere = 3;
 
-/** Words that look in a pod whether a program is there, the image's or brought. */
+/** The argv that checks whether the pod has a program, from the image or installed. */
 export function programProbe(program: BundledProgram): string[] {
   const own = program === 'scp' ? 'command -v scp >/dev/null' : eachServer('[ -x "$p" ]');
   return ['/bin/sh', '-c', `${own} && exit 0; [ -e ${complete} ] || exit ${nothingThere}`];
 }
 
-/** The image's sftp-server, wherever its distribution has it; else the one that was brought. */
+/** The argv that runs the image's sftp-server, wherever its distribution installs it, or the one that Berth installed. */
 export function podSftpWords(options: readonly string[]): string[] {
   const run = `${eachServer('[ -x "$p" ]')} && exec "$p" "$@"; exec ${bundledArgv('sftp-server').join(' ')} "$@"`;
   return ['/bin/sh', '-c', run, 'sftp-server', ...options];
 }
 
-/** For a shell that looks up scp in PATH: what was brought counts last. */
+/** For a shell that looks up scp in PATH: the installed programs come last. */
 export const broughtLast = `PATH="$PATH:${filesInside}"; export PATH`;
 
 export interface BroughtFile {
-  /** Below the folder, such as `lib/libc.so.6`. */
+  /** Relative path, such as `lib/libc.so.6`. */
   readonly name: string;
   /** Bytes. */
   readonly size: number;
 }
 
 /**
- * Words that make the files of their concatenation on standard input. Each takes its place in one step:
- * two that bring the same are in nobody's way.
+ * The argv that creates files from their concatenation on standard input. Each file is replaced atomically, so two logins
+ * may do it at the same time.
  */
 export function unpackWords(files: readonly BroughtFile[]): string[] {
   const script = sourceText('./unpack.sh', import.meta.url);
@@ -43,7 +43,7 @@ export function unpackWords(files: readonly BroughtFile[]): string[] {
   return ['/bin/sh', '-c', script, filesInside, ...words];
 }
 
-/** True in sh(1) where one of the paths passes; `$p` is it. */
+/** A shell command that succeeds if one of the paths passes the test; `$p` is that path. */
 function eachServer(test: string): string {
   const paths = hostPrograms['sftp-server'].join(' ');
   return `for p in ${paths} ''; do [ -n "$p" ] || break; ${test} && break; done; [ -n "$p" ]`;

@@ -62,15 +62,15 @@ describe('a pod that cannot start', () => {
   it('tells that the registry does not answer', async () => {
     const { line, code } = await refused('away');
     expect(code).toBe('pod-registry-unreachable');
-    expect(line).toContain('cannot be fetched: its registry does not answer: ');
+    expect(line).toContain('could not be pulled: its registry does not respond: ');
     // The kubelet has tried twice, with 10 to 30 seconds between.
     expect(line).toMatch(/ImagePullBackOff: .*:9\/.*connection refused/);
   });
 
-  it('tells that the registry does not let the cluster have the image', async () => {
+  it('reports that the registry denies access to the image', async () => {
     const { line, code } = await refused('denied');
     expect(code).toBe('pod-image-denied');
-    expect(line).toContain('its registry does not let the cluster have it: ErrImagePull: ');
+    expect(line).toContain('its registry denies access to the cluster: ErrImagePull: ');
   });
 
   it('tells that the image is not on the node, where none is pulled', async () => {
@@ -83,7 +83,7 @@ describe('a pod that cannot start', () => {
   it('tells that no node has a place for it, and for how long it has asked', async () => {
     const { line, code } = await refused('place');
     expect(code).toBe('pod-unschedulable');
-    expect(line).toContain('did not start within 3 s (waiting for a place on the cluster): ');
+    expect(line).toContain('did not start within 3 s (waiting for a node): ');
     expect(line).toContain("didn't match Pod's node affinity/selector");
   });
 
@@ -102,7 +102,7 @@ describe('a pod that cannot start', () => {
     });
     const { line, code } = await refused('quota');
     expect(code).toBe('pod-quota');
-    expect(line).toContain('there is no room for your session in your quota: ');
+    expect(line).toContain('your session exceeds your quota: ');
     expect(line).toContain('limited: requests.memory=1Mi');
   });
 
@@ -170,9 +170,7 @@ describe('thirty connections at once, each with a pod of its own', () => {
       if (exitCode === 0) expect(said).toBe('in\n');
       else {
         expect(exitCode, said).toBe(255);
-        expect(said).toMatch(
-          /^login: there is no room for your session in your quota: .*\[pod-quota, /,
-        );
+        expect(said).toMatch(/^login: your session exceeds your quota: .*\[pod-quota, /);
         expect(said).toContain('limited: pods=6');
       }
     await expect.poll(() => podNames('crowd'), { timeout: 60_000 }).toBe('');

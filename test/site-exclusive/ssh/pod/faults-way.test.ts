@@ -158,7 +158,7 @@ describe('the token of a session', () => {
     const refused = await ssh('true');
     expect(refused.exitCode).toBe(255);
     expect(refused.stderr).toMatch(
-      /\[exec-unauthorized, .*The credential of this session is over: log in anew/,
+      /\[exec-unauthorized, .*The credential of this session has expired. Log in again/,
     );
     await worksAgain();
     await stillThere(session, 'still here');
@@ -173,7 +173,7 @@ describe('the certificate of the API server', () => {
     await proxy.rotate(await other.server('rotated'));
     const { code, line } = await refusal(pods.host, user);
     expect(code).toBe('exec-certificate');
-    expect(line).toContain('its certificate is not accepted');
+    expect(line).toContain('the server certificate is not trusted');
     await leadTo(proxy.url, other.cert);
     await worksAgain();
     await stillThere(session, 'still here');

@@ -78,7 +78,7 @@ describe("sshd's forwards of a session in a pod", () => {
     expect((await say('fw-ada')).stdout.toString()).toBe('hello fw-ada\n');
     expect(session.said.slice(before.length).match(/came/g)).toHaveLength(1);
     expect(session.said).not.toContain('fw-bob');
-    expect(await pods.host.log()).toContain('another user came to a forwarded port');
+    expect(await pods.host.log()).toContain('another user connected to a forwarded port');
   });
 
   it('-R is there for the first thing that a command does, alone and beside another session', async () => {

@@ -74,7 +74,7 @@ describe('an API server that is away', () => {
       expect(known.line).toContain('ECONNREFUSED');
       const unknown = await refusal(pods.host, 'pf-pull');
       expect(unknown.code).toBe('pod-access-missing');
-      expect(unknown.line).toMatch(/there is no way to your pods at the moment: .*ECONNREFUSED/);
+      expect(unknown.line).toMatch(/your pods cannot be reached at the moment: .*ECONNREFUSED/);
       const { exitCode, stderr } = await reap();
       expect(exitCode, stderr).toBe(75);
     });

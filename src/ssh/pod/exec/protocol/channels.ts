@@ -1,31 +1,31 @@
 /**
- * The channels of a remote command: the first byte of each message says which
+ * The channels of a remote command. The first byte of each message is the channel
  * (k8s.io/apimachinery/pkg/util/remotecommand/constants.go).
  */
 export const channels = {
   stdin: 0,
   stdout: 1,
   stderr: 2,
-  /** A `Status` at the end: how the command ended. */
+  /** A `Status` at the end, with the outcome of the command. */
   error: 3,
   resize: 4,
-  /** Followed by the number of a channel that has ended. Since v5. */
+  /** Followed by the number of the channel that has ended. Since v5. */
   close: 255,
 } as const;
 
-/** By preference. Before v4 no exit code arrives. */
+/** Preferred version first. Versions before v4 do not transmit the exit code. */
 export const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
 export type ExecProtocol = (typeof protocols)[number];
 
-/** Whether the end of standard input can be said: before v5 a command that waits for it waits for ever. */
+/** Whether the protocol can transmit the end of standard input. Before v5, a command that reads to the end waits forever. */
 export function hasHalfClose(protocol: ExecProtocol): boolean {
   return protocol === 'v5.channel.k8s.io';
 }
 
 export type ChannelSink = (channel: number, bytes: Buffer) => void;
 
-/** Gives the parts of messages to their channels, however the messages are cut. */
+/** Passes parts of messages to their channels, wherever the messages are split. */
 export class ChannelReader {
   readonly #sink: ChannelSink;
   #channel: number | undefined;
@@ -41,12 +41,12 @@ export class ChannelReader {
       this.#channel = bytes[0];
       data = bytes.subarray(1);
     }
-    // An empty message says that the connection stands, and means nothing else.
+    // An empty message only shows that the connection is alive.
     if (this.#channel !== undefined && data.length > 0) this.#sink(this.#channel, data);
   }
 }
 
-/** The size of a terminal, as the channel `resize` takes it; a terminal that says 0 says nothing. */
+/** A message for the channel `resize`; undefined for a terminal that reports size 0. */
 export function resizeMessage(columns: number, rows: number): Buffer | undefined {
   if (columns <= 0 || rows <= 0) return undefined;
   return Buffer.from(JSON.stringify({ Width: columns, Height: rows }));

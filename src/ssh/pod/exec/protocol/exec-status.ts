@@ -2,22 +2,22 @@ import { BerthError } from '../../../../errors.ts';
 import { escapeControl } from '../../../../log.ts';
 import { protocolError } from './protocol-error.ts';
 
-/** How a remote command ended, as far as anybody knows. */
+/** The outcome of a remote command, as far as it is known. */
 export interface ExecOutcome {
-  /** The command's own; 255 where there is a `reason`. */
+  /** The command's exit code; 255 if there is a `reason`. */
   readonly exitCode: number;
   readonly reason?: BerthError;
-  /** The command was not begun: the groups with which its pod was made (`BeginMark`). */
+  /** Set if the command was not started: the groups with which its pod was created (`BeginMark`). */
   readonly declined?: string;
 }
 
-/** What ssh(1) itself exits with where the command's own exit code is not known. */
+/** What ssh(1) exits with if the exit code of the command is unknown. */
 const unknownExit = 255;
 
-/** No Status comes near it, in bytes. */
+/** Longer than any real Status. Bytes. */
 export const longestStatus = 256 * 1024;
 
-/** What of it a terminal and syslog get, in characters. */
+/** How much of a message is shown and logged, in characters. */
 const longestMessage = 500;
 
 interface Cause {
@@ -35,7 +35,7 @@ interface Status {
 
 /**
  * The command's exit code from the `Status` on the error channel (client-go's
- * tools/remotecommand/v4.go). 0 is what says `Success` and nothing else.
+ * tools/remotecommand/v4.go). Only `Success` means 0.
  */
 export function execOutcome(text: string): ExecOutcome {
   try {
@@ -43,20 +43,20 @@ export function execOutcome(text: string): ExecOutcome {
     if (status.status === 'Success') return { exitCode: 0 };
     return status.reason === 'NonZeroExitCode' ? exitCodeOf(status) : failed(status);
   } catch {
-    return lost(protocolError('how the command ended is no Status'));
+    return lost(protocolError('the error channel does not contain a Status'));
   }
 }
 
-/** Nobody knows how the command ended, or it never began. */
+/** The exit code of the command is unknown, or it did not start. */
 export function lost(reason: BerthError): ExecOutcome {
   return { exitCode: unknownExit, reason };
 }
 
 /**
- * What Kubernetes says of a command that was to mark its end (`withEndMark`) and did not: it was ended
- * from outside, or the stream was cut.
+ * The outcome of a command started `withEndMark` whose exit marker is missing: it was ended from outside, or the stream
+ * was cut.
  *
- * @param missing Where it did not: of a stream that was cut, one channel may be whole.
+ * @param missing the channels without a marker
  */
 export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): ExecOutcome {
   if (reason !== undefined) return { exitCode, reason };
@@ -64,7 +64,7 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
     new BerthError('the session was ended from outside', {
       code: 'exec-ended-externally',
       exit: 'temporary',
-      hint: 'Log in again. It is not known how the command ended: its pod was deleted or evicted, or its node is shutting down.',
+      hint: 'Log in again. The exit code of the command is unknown: its pod was deleted or evicted, or its node is shutting down.',
       forUser: true,
       fields: { exit: exitCode, missing },
     }),
@@ -74,10 +74,10 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
 function failed({ message, reason }: Status): ExecOutcome {
   const said = typeof message === 'string' ? message.slice(0, longestMessage) : 'no message';
   return lost(
-    new BerthError(`the command did not run to its end: ${escapeControl(said)}`, {
+    new BerthError(`the command could not be run: ${escapeControl(said)}`, {
       code: 'exec-failed-in-pod',
       exit: 'unavailable',
-      hint: "See the pod's events and the kubelet's log on its node: kubectl describe pod.",
+      hint: "Check the pod's events (kubectl describe pod) and the kubelet's log on its node.",
       fields: typeof reason === 'string' ? { why: reason.slice(0, longestMessage) } : {},
     }),
   );
@@ -87,6 +87,6 @@ function exitCodeOf({ details }: Status): ExecOutcome {
   const said = details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message;
   const code = typeof said === 'string' && /^\d{1,3}$/.test(said) ? Number(said) : 0;
   if (code > 0 && code < 256) return { exitCode: code };
-  const shown = said === undefined ? 'not said' : JSON.stringify(said).slice(0, longestMessage);
+  const shown = said === undefined ? 'missing' : JSON.stringify(said).slice(0, longestMessage);
   return lost(protocolError(`the exit code of the command is ${shown}`));
 }

@@ -1,28 +1,27 @@
 import { readOpening } from './opening.ts';
 
 /**
- * The pod's own word that a command has ended. Kubernetes says `Success` of a stream that was cut as
- * well, drops the last of a terminal's output, and keeps silent while standard input is unread: so a
- * shell around the command marks the end in the output itself, and nothing else is believed.
+ * A marker in the output that contains the exit code of a command. Kubernetes reports `Success` also for a stream that
+ * was cut, drops the last output of a terminal, and reports nothing while standard input is unread. So a shell around
+ * the command writes this marker after its output, and only the marker counts.
  */
 const separator = '\u001e';
 const begin = (nonce: string): string => `${separator}berth ${nonce} `;
 const digits = 3;
-/** As ssh(1) says of a session whose end nobody knows. */
+/** As ssh(1), for a session whose exit code is unknown. */
 const unknown = 255;
 
 const inScript = String.raw`'\036berth %s %03d\036' "$0" "$s"`;
-/** A node keeps a stream open as long as it cannot get rid of standard input; an image may be without cat. */
+/** The node keeps the stream open until standard input has been read. An image may lack cat. */
 const drain = 'exec >/dev/null 2>&1; cat';
-/** What a terminal's keys and the client send is for the command. */
+/** Signals from the terminal and the client are for the command, not for the shell around it. */
 const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 
 /**
- * Words of a shell that reads an opening (`openingLines`), runs the command and marks its end on all that it
- * writes to. With a terminal it then waits for a line: what was written before is lost where a terminal
- * closes too early.
+ * The argv of a shell that reads an opening (`openingLines`), runs the command and writes the exit marker to each output.
+ * With a terminal it then waits for a line, because output is lost if the terminal closes too early.
  *
- * @param nonce Letters and digits that the command's output does not hold.
+ * @param nonce letters and digits that do not occur in the command's output
  */
 export function withEndMark(nonce: string, { tty }: { readonly tty: boolean }): string[] {
   const said = tty
@@ -32,7 +31,7 @@ export function withEndMark(nonce: string, { tty }: { readonly tty: boolean }): 
   return ['/bin/sh', '-c', script, nonce];
 }
 
-/** Takes the marks out of what a command writes. */
+/** Finds and removes the exit markers in the output of a command. */
 export class EndMarks {
   readonly #begin: Buffer;
   readonly tty: boolean;
@@ -46,17 +45,17 @@ export class EndMarks {
     this.#awaited = new Set(tty ? ['stdout'] : ['stdout', 'stderr']);
   }
 
-  /** The command's exit code, once all that it wrote has passed. */
+  /** The command's exit code, once all of its output has passed. */
   get exitCode(): number | undefined {
     return this.#awaited.size === 0 ? this.#code : undefined;
   }
 
-  /** On which channels none has come yet. */
+  /** The channels without a marker so far. */
   get missing(): string {
     return [...this.#awaited].join(' and ');
   }
 
-  /** Whether something waits that may be the beginning of a mark, and may as well be all that was written. */
+  /** Whether bytes are held back that may be the beginning of a marker or the end of the output. */
   get holds(): boolean {
     return [...this.#held.values()].some(
       ({ bytes, shown }) => bytes.length > shown && bytes.length < this.#begin.length,
@@ -64,16 +63,17 @@ export class EndMarks {
   }
 
   /**
-   * Hands on what is the command's; what may be the beginning of a mark waits for the rest, or `release`.
+   * Passes on the output of the command. What may be the beginning of a marker is held back until the rest arrives, or
+   * `release` is called.
    *
-   * @returns Whether `exitCode` is known by this.
+   * @returns whether these bytes complete `exitCode`
    */
   pass(channel: Channel, bytes: Buffer, output: (bytes: Buffer) => void): boolean {
     const { bytes: held, shown } = this.#held.get(channel) ?? { bytes: undefined, shown: 0 };
     const data = held === undefined ? bytes : Buffer.concat([held, bytes]);
     this.#held.delete(channel);
     if (!this.#awaited.has(channel)) {
-      // A terminal shows its answer too, and is about to close.
+      // A terminal echoes the line that ends the shell.
       if (!this.tty) emit(data.subarray(shown), output);
       return false;
     }
@@ -85,7 +85,7 @@ export class EndMarks {
       if (data.length < end) this.#hold(channel, data.subarray(at), shown - at);
       else {
         const code = data.toString('latin1', at + this.#begin.length, end - separator.length);
-        // Whoever else can write it in the pod is the user, too.
+        // Only the user's processes can forge it.
         this.#code = /^[0-2]\d\d$/.test(code) ? Math.min(Number(code), unknown) : unknown;
         this.#awaited.delete(channel);
         if (!this.tty) emit(data.subarray(end), output);
@@ -96,8 +96,8 @@ export class EndMarks {
   }
 
   /**
-   * Hands on what waits, when nothing has come for a while: a protocol's last byte may be that of a mark, and
-   * its other end waits for it. If the rest comes nevertheless, it is a mark all the same.
+   * Passes on what is held back, when nothing has arrived for a while: the last byte of a protocol message may look like
+   * the beginning of a marker, and its receiver waits for it. If the rest arrives later, it still counts as a marker.
    */
   release(output: (channel: Channel, bytes: Buffer) => void): void {
     for (const [channel, { bytes, shown }] of this.#held) {
@@ -127,7 +127,7 @@ export class EndMarks {
 
 interface Held {
   readonly bytes: Buffer;
-  /** So many of them were handed on already. */
+  /** How many of them were passed on already. */
   readonly shown: number;
 }
 

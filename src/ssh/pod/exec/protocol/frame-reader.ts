@@ -3,30 +3,30 @@ import { protocolError } from './protocol-error.ts';
 
 export interface FrameSink {
   /**
-   * Bytes of a binary message as they come, never collected.
+   * Receives bytes of a binary message as they arrive; messages are not collected.
    *
-   * @param bytes Valid during the call only.
-   * @param first Whether a message begins with them. The message may be empty.
+   * @param bytes valid only during the call
+   * @param first whether a message begins with them; the message may be empty
    */
   message(bytes: Buffer, first: boolean): void;
-  /** A ping, pong or close frame, whole. */
+  /** Receives a complete ping, pong or close frame. */
   control(opcode: number, payload: Buffer): void;
 }
 
 /**
- * Reads a server's frames (RFC 6455) from a stream that is cut anywhere: fragmented messages, control
- * frames between their fragments, every length.
+ * Reads a server's frames (RFC 6455) from a stream that may be split anywhere: fragmented messages, control frames
+ * between their fragments, all lengths.
  *
- * `push` throws `exec-protocol` at what no server may send.
+ * `push` throws `exec-protocol` for anything that a server must not send.
  */
 export class FrameReader {
   readonly #sink: FrameSink;
   readonly #header = Buffer.alloc(10);
   #have = 0;
-  /** Bytes of the payload still to come; undefined while the header does. */
+  /** Bytes of the payload that have not arrived; undefined while the header is incomplete. */
   #left: number | undefined;
   #control: { opcode: number; bytes: Buffer; have: number } | undefined;
-  /** Within a message whose last fragment has not come. */
+  /** Whether the last fragment of a message has not arrived. */
   #open = false;
   #first = false;
 
@@ -62,7 +62,7 @@ export class FrameReader {
     const [one = 0, two = 0] = this.#header;
     const opcode = one & 0x0f;
     const final = (one & 0x80) !== 0;
-    if ((one & 0x70) !== 0) throw protocolError('a frame of an extension that was not asked for');
+    if ((one & 0x70) !== 0) throw protocolError('a frame of an extension that was not requested');
     if ((two & 0x80) !== 0) throw protocolError('a masked frame');
     const length = this.#length();
     this.#have = 0;
@@ -75,17 +75,19 @@ export class FrameReader {
   }
 
   #beginControl(opcode: number, final: boolean, length: number): void {
-    if (opcode > opcodes.pong) throw protocolError(`a frame of the unknown kind ${opcode}`);
-    if (!final || length > longestControl) throw protocolError('a control frame that is too long');
+    if (opcode > opcodes.pong) throw protocolError(`a frame with the unknown opcode ${opcode}`);
+    if (!final || length > longestControl)
+      throw protocolError('a control frame that is fragmented or too long');
     this.#control = { opcode, bytes: Buffer.alloc(length), have: 0 };
   }
 
   #beginData(opcode: number, final: boolean): void {
     if (opcode === opcodes.continuation) {
-      if (!this.#open) throw protocolError('the rest of a message that never began');
+      if (!this.#open) throw protocolError('a continuation frame without a message');
     } else {
-      if (opcode !== opcodes.binary) throw protocolError(`a message of the kind ${opcode}`);
-      if (this.#open) throw protocolError('a message within another');
+      if (opcode !== opcodes.binary)
+        throw protocolError(`a message with opcode ${opcode} instead of binary`);
+      if (this.#open) throw protocolError('a message inside another message');
       this.#first = true;
     }
     this.#open = !final;
@@ -96,7 +98,8 @@ export class FrameReader {
     if (short < 126) return short;
     if (short === 126) return this.#header.readUInt16BE(2);
     const length = this.#header.readBigUInt64BE(2);
-    if (length > BigInt(Number.MAX_SAFE_INTEGER)) throw protocolError('a frame of absurd length');
+    if (length > BigInt(Number.MAX_SAFE_INTEGER))
+      throw protocolError('a frame with an impossible length');
     return Number(length);
   }
 

@@ -1,8 +1,8 @@
 import { xorable, xorInPlace } from './xor.ts';
 
 /**
- * Frames of RFC 6455 as a client sends them: never in fragments (the API server takes each frame for a
- * message of its own), always masked.
+ * WebSocket frames (RFC 6455) of a client: always masked, and never fragmented, because the API server treats each frame
+ * as a message.
  */
 
 export const opcodes = {
@@ -17,27 +17,27 @@ export const opcodes = {
 /** RFC 6455, 5.5. */
 export const longestControl = 125;
 
-/** Bytes before the payload at most: two, the 64-bit length, the mask. */
+/** The longest header: two bytes, the 64-bit length and the mask. */
 const longestHeader = 14;
 
-/** Where the payload stands in a slot: behind the longest header, aligned for what masks it. */
+/** Offset of the payload in a slot: after the longest header, aligned for `xorInPlace`. */
 const payloadAt = 16;
 
-/** Room for a message of so many bytes with what a frame puts before it; taken once (`xorable`). */
+/** A buffer for a message of this size and its frame header. It is never freed (`xorable`). */
 export function messageSlot(size: number): Buffer {
   return xorable(payloadAt + 1 + size);
 }
 
-/** The part of a slot that is the message's own: what is read from standard input lands here. */
+/** The part of a slot for the data of the message: standard input is read into it. */
 export function messageBody(slot: Buffer): Buffer {
   return slot.subarray(payloadAt + 1);
 }
 
 /**
- * The frame of a message on a channel whose first `length` bytes stand in the slot's body already. They are
- * masked where they stand: the slot holds nothing else afterwards.
+ * The frame of a message on a channel, whose data is the first `length` bytes of the slot's body. The data is masked in
+ * place.
  *
- * @param key Four bytes that nobody can foretell (RFC 6455, 5.3).
+ * @param key four unpredictable bytes (RFC 6455, 5.3)
  */
 export function messageInSlot(slot: Buffer, channel: number, length: number, key: Buffer): Buffer {
   slot[payloadAt] = channel;
@@ -49,7 +49,7 @@ export function messageInSlot(slot: Buffer, channel: number, length: number, key
   return slot.subarray(start, end);
 }
 
-/** The frame of a message, or of a control frame, of which somebody else holds the bytes. */
+/** The frame of a message or a control message, as a copy. */
 export function frame(opcode: number, payload: Buffer, key: Buffer): Buffer {
   const header = headerOf(opcode, payload.length, key);
   const bytes = Buffer.concat([header, payload]);
@@ -57,7 +57,7 @@ export function frame(opcode: number, payload: Buffer, key: Buffer): Buffer {
   return bytes;
 }
 
-/** RFC 6455, 5.5.1: the code, then UTF-8. */
+/** RFC 6455, 5.5.1. */
 export function closePayload(code: number): Buffer {
   const payload = Buffer.alloc(2);
   payload.writeUInt16BE(code);

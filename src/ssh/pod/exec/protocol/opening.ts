@@ -1,40 +1,39 @@
 import { assignmentLines, environmentLines } from '../../../request/environment-lines.ts';
 
 /**
- * What a command in a pod is told. The words of an exec are in its URI, which the API server writes to its
- * audit log, and on a command line: so they are the same for all, and a shell reads the rest from the
- * beginning of its standard input, a line at a time. sh(1) takes not a byte more than a line, and the
- * command has what follows.
+ * Arguments and environment for a command in a pod. The argv of an exec is part of its URI, which the API server writes to
+ * its audit log, and it is visible in the process list. So it is the same for every command, and a shell reads the rest
+ * from the beginning of standard input, line by line. sh(1) does not read beyond a line, so the command gets the rest.
  */
 export interface Opening {
-  /** The first is the program. */
+  /** Program and arguments. */
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Shell commands right before it, in which "$@" are the words. */
+  /** Shell commands that run right before it; "$@" is `words`. */
   readonly before?: string;
-  /** As `groupsText`: a pod that was made with others declines. */
+  /** As `groupsText`: in a pod that was created with other groups the command does not start. */
   readonly groups?: string;
 }
 
-/** Ends by another character than the mark of an end begins with: nobody waits for what comes after it. */
+/** Ends with another character than the one an exit marker begins with, so that nothing after it is held back. */
 const markBegin = (nonce: string): string => `\u001eberth begins ${nonce}`;
 const markEnd = '\u001f';
 const inScript = (words: string): string => String.raw`printf '\036berth begins %s\037' "${words}"`;
 
-/** A pod of an older Berth does not say with which groups it was made. */
+/** A pod that an older Berth created does not have BERTH_GROUPS. */
 function sameGroups(groups: string): string {
   return `[ "\${BERTH_GROUPS-${groups}}" = "${groups}" ] || { ${inScript('$0 $BERTH_GROUPS')}; exit 0; }; `;
 }
 
-/** More groups no user has. Bytes. */
+/** Longer than the groups of any user. Bytes. */
 const longestAnswer = 64 * 1024;
 
-/** Of the shell that reads: a newline that costs no process. */
+/** A newline for the reading shell, without starting a process. */
 const newline = '$berth_nl';
 
 /**
- * Shell commands that read an opening and become the command, with the nonce as $0. Of half an opening
- * nothing is run. Whatever a shell has to say to a locale that the image lacks is for nobody.
+ * Shell commands that read an opening and execute the command, with the nonce as $0. An incomplete opening runs nothing.
+ * Warnings of the shell, for example about a locale that the image lacks, are discarded.
  */
 export const readOpening = [
   `berth_run= berth_nl='\n'`,
@@ -42,7 +41,7 @@ export const readOpening = [
   'eval "${berth_run:-exit 255}"',
 ].join('; ');
 
-/** The lines of an opening. There may be a terminal on their way: none is longer than it takes. */
+/** The lines of an opening. No line is longer than a terminal accepts, because there may be one in between. */
 export function openingLines({ words, env, before = ':', groups }: Opening): string[] {
   const check = groups === undefined ? '' : sameGroups(groups);
   const run = `${check}unset BERTH_GROUPS; ${inScript('$0')}; ${before}; exec "$@"`;
@@ -59,7 +58,7 @@ export function openingLines({ words, env, before = ':', groups }: Opening): str
 
 const none = Buffer.alloc(0);
 
-/** Takes out of standard output what was there before the command: a terminal shows what it is sent. */
+/** Removes from standard output what came before the command: a terminal echoes the opening. */
 export class BeginMark {
   readonly #begin: Buffer;
   #held = Buffer.alloc(0);
@@ -73,12 +72,12 @@ export class BeginMark {
     return this.#answer === '';
   }
 
-  /** The groups that the pod was made with, where it declined. */
+  /** The groups of the pod, if the command was not started because of them. */
   get declined(): string | undefined {
     return this.#answer === '' ? undefined : this.#answer?.trim();
   }
 
-  /** @returns What of it is the command's. */
+  /** @returns the part that the command wrote */
   pass(bytes: Buffer): Buffer {
     if (this.#answer !== undefined) return this.begun ? bytes : none;
     const data = Buffer.concat([this.#held, bytes]);

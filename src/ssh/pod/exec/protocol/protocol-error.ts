@@ -1,10 +1,10 @@
 import { BerthError } from '../../../../errors.ts';
 
-/** The server, or something between, does not keep to the protocol: the stream ends, for its next byte could be anything. */
+/** The server, or a proxy in between, violates the protocol. The stream ends, because its next byte could mean anything. */
 export function protocolError(what: string): BerthError {
-  return new BerthError(`the exec stream of the API server: ${what}`, {
+  return new BerthError(`the exec stream of the API server violates the protocol: ${what}`, {
     code: 'exec-protocol',
     exit: 'unavailable',
-    hint: 'See what stands between this host and the API server: a proxy that changes WebSocket frames, or another program at this address.',
+    hint: 'Check what is between this host and the API server: a proxy that changes WebSocket frames, or another server at this address.',
   });
 }

@@ -3,16 +3,16 @@ import { BerthError } from '../../../../errors.ts';
 import { protocols, type ExecProtocol } from './channels.ts';
 import { protocolError } from './protocol-error.ts';
 
-/** What is to run, and where. */
+/** A command, and the container to run it in. */
 export interface ExecTarget {
   readonly namespace: string;
   readonly pod: string;
-  /** The pod's only one where absent. */
+  /** May be absent if the pod has only one. */
   readonly container?: string;
   readonly argv: readonly string[];
-  /** `PID.STARTTIME` of the SSH connection that it is for: a process in a pod that wears none is ended. */
+  /** `PID.STARTTIME` of its SSH connection. Processes in a pod without such a mark are ended. */
   readonly connection?: string;
-  /** A pseudo-terminal inside: then standard error is on standard output. */
+  /** With a pseudo-terminal, standard error is part of standard output. */
   readonly tty: boolean;
 }
 
@@ -20,13 +20,13 @@ export interface UpgradeRequest {
   readonly url: URL;
   readonly target: ExecTarget;
   readonly token?: string;
-  /** 16 random bytes in base64. */
+  /** 16 random bytes, base64. */
   readonly key: string;
   readonly offered?: readonly ExecProtocol[];
 }
 
 /**
- * The path of `pods/exec` with its query, below the path of the server's own URL.
+ * The path and query of `pods/exec`, below the path of the server's URL.
  *
  * @throws {BerthError} `exec-not-utf8`
  */
@@ -43,18 +43,18 @@ export function execPath(base: URL, target: ExecTarget): string {
   return `${base.pathname.replace(/\/$/, '')}${path}?${query.join('&')}`;
 }
 
-/** The kubelet hands words on by gRPC, whose strings are UTF-8. */
+/** The kubelet passes arguments on with gRPC, whose strings are UTF-8. */
 function encoded(word: string): string {
   if (word.isWellFormed()) return encodeURIComponent(word);
-  throw new BerthError('a word of the command is not UTF-8, which Kubernetes hands on only', {
+  throw new BerthError('an argument of the command is not valid UTF-8, which Kubernetes requires', {
     code: 'exec-not-utf8',
     exit: 'usage',
-    hint: 'Let a shell inside make the bytes: printf with octal escapes.',
+    hint: 'Create the bytes with a shell in the pod: printf with octal escapes.',
     forUser: true,
   });
 }
 
-/** The client's half of the opening handshake (RFC 6455, 4.1). */
+/** The client's part of the opening handshake (RFC 6455, 4.1). */
 export function upgradeRequest({
   url,
   target,
@@ -77,8 +77,9 @@ export function upgradeRequest({
 }
 
 /**
- * Whether a `101` is the answer to our key, and which protocol it chose (RFC 6455, 4.1).
+ * Checks that a `101` answers our key (RFC 6455, 4.1).
  *
+ * @returns the protocol that the server chose
  * @throws {BerthError} `exec-protocol`
  */
 export function agreedProtocol(
@@ -89,12 +90,12 @@ export function agreedProtocol(
     .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
     .digest('base64');
   if (headers.get('sec-websocket-accept') !== accept)
-    throw protocolError('the upgrade is not the answer to ours');
+    throw protocolError('the Sec-WebSocket-Accept header does not match the request');
   if (headers.has('sec-websocket-extensions'))
-    throw protocolError('an extension that was not asked for');
+    throw protocolError('an extension that was not requested');
   const chosen = headers.get('sec-websocket-protocol');
   const protocol = offered.find((name) => name === chosen);
   if (protocol === undefined)
-    throw protocolError(`no protocol in common: it chose ${JSON.stringify(chosen ?? 'none')}`);
+    throw protocolError(`no common subprotocol: it chose ${JSON.stringify(chosen ?? 'none')}`);
   return protocol;
 }

@@ -1,7 +1,6 @@
 /**
- * XOR with a repeated word, 16 bytes at a time, in WebAssembly: a process that stays for a whole session
- * does without V8's optimizing compilers (`staySmall`), and a loop in JavaScript then takes forty times
- * as long.
+ * XOR with a repeated 32-bit word, 16 bytes at a time, in WebAssembly. The relay runs without V8's optimizing compilers
+ * (`staySmall`), and without them a loop in JavaScript takes forty times as long.
  *
  *     (module
  *       (memory (export "memory") 32 32)
@@ -18,14 +17,14 @@ const module_ = [
   '0061736d01000000', // magic and version
   '0107' + '0160037f7f7f00', // types
   '0302' + '0100', // functions
-  '0504' + '01012020', // memory: 32 pages of 64 KiB, of which only what is used is there
+  '0504' + '01012020', // memory: 32 pages of 64 KiB; only used pages take memory
   '0710' + '02' + '066d656d6f7279' + '0200' + '03786f72' + '0000', // exports
   '0a2b' + '0129' + '01017b', // code
   '2002fd112103' + '0340' + '20002000fd0004002003fd51fd0b0400',
   '200041106a22002001490d00' + '0b0b',
 ].join('');
 
-/** What of it is ours: TypeScript knows WebAssembly among a browser's types only. */
+/** The part of WebAssembly that is used here: TypeScript declares it only with the browser's types. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: Exports };
@@ -39,10 +38,10 @@ interface Exports {
 let made: Exports | undefined;
 
 /**
- * Made where it is first wanted: how V8 compiles it may have been said by then.
+ * Creates the instance at the first use, after `staySmall` has set how V8 compiles it.
  *
- * @returns Nothing where the address space is limited, and Node was not started for that: PAM's hook has
- *   the limits of the session that it closes.
+ * @returns undefined if the address space is limited and Node was not started for that: PAM's hook runs with the limits
+ *   of the session that it closes
  */
 function exports_(): Exports | undefined {
   try {
@@ -53,15 +52,15 @@ function exports_(): Exports | undefined {
   return made;
 }
 
-/** Bytes at once. */
+/** Bytes that are processed at once. */
 const stride = 16;
 let used = 0;
 
 /**
- * Room that `xorInPlace` changes fast, as long as there is some: it is never given back, and whoever wants
- * it takes it once. What comes late works too.
+ * Allocates a buffer that `xorInPlace` can change fast. It is never freed, so allocate it once and reuse it. When the
+ * memory for such buffers is used up, a plain buffer is returned, which works too.
  *
- * @param size In bytes.
+ * @param size in bytes
  */
 export function xorable(size: number): Buffer {
   const fast = exports_()?.memory.buffer;
@@ -73,9 +72,10 @@ export function xorable(size: number): Buffer {
 }
 
 /**
- * @param bytes Of `xorable`, from a multiple of sixteen on; up to fifteen of those behind them may change
- *   as well.
- * @param word Four bytes.
+ * XORs bytes with a repeated word.
+ *
+ * @param bytes from `xorable`, starting at a multiple of 16; up to 15 bytes after them may change as well
+ * @param word four bytes
  */
 export function xorInPlace(bytes: Buffer, word: Buffer): void {
   const { byteOffset: at, length } = bytes;

@@ -2,38 +2,38 @@ import { bridgeError } from './bridge-error.ts';
 import { kinds, number32 } from './frames.ts';
 import { firstWindow, windowSize } from './limits.ts';
 
-/** What one end of a bridged connection hears. */
+/** Receives what arrives on a forwarded connection. */
 export interface ConnectionSink {
-  /** Valid during the call only. */
+  /** Receives data. The bytes are valid only during the call. */
   data(bytes: Buffer): void;
-  /** Nothing more comes. */
+  /** No more data will arrive. */
   end(): void;
-  /** It is over; nothing is called after this. */
+  /** The connection is closed. Nothing is called after this. */
   closed(): void;
-  /** Nothing more is to be sent until `room` is called. */
+  /** Do not send until `room` is called. */
   full(): void;
   room(): void;
 }
 
-/** One connection of the bridge, this half's end. */
+/** One forwarded connection, seen from this side. */
 export interface Connection {
   send(bytes: Uint8Array): void;
   end(): void;
   close(): void;
-  /** So many bytes of `data` have found their way, or never will: the other half may send as many. */
+  /** This many bytes of `data` have been written or discarded: the other side may send as many more. */
   taken(count: number): void;
 }
 
-/** What an end has in common with the others of its bridge. */
+/** What the connections of one stream share. */
 export interface EndContext {
   send(kind: number, payload?: Uint8Array): void;
-  /** Nobody is to send data. */
+  /** Whether no connection may send data now. */
   isFull(): boolean;
-  /** Takes bytes of the window that all share, or gives them back (negative). @returns whether it has them */
+  /** Takes bytes from the shared window, or returns them (negative). @returns whether there were enough */
   share(bytes: number): boolean;
-  /** Nothing is heard of it any more. */
+  /** The connection has ended. */
   over(): void;
-  /** It is over, and nothing of it waits. */
+  /** It has ended, and none of its data waits to be written. */
   settled(): void;
 }
 
@@ -45,20 +45,20 @@ const nothing: ConnectionSink = {
   room: () => undefined,
 };
 
-/** The other half's credit grows by what was taken, and by this share of its window at least: else frames are mostly heads. */
+/** The other side's credit is increased in steps of at least this fraction of its window, to send fewer frames. */
 const worthSaying = 4;
 
 export class BridgeEnd implements Connection {
   readonly #context: EndContext;
   #sink = nothing;
-  /** What may be sent; below zero by what the last piece had too much. */
+  /** How much may be sent. Negative if the last piece exceeded it. */
   #credit = windowSize;
-  /** What may come, and of how much that is. */
+  /** How much may arrive now, and the size of the window. */
   #window = firstWindow;
   #limit = firstWindow;
-  /** Heard, and not taken yet. */
+  /** Received, and not yet taken. */
   #waiting = 0;
-  /** Taken, and not said yet. */
+  /** Taken, and not yet reported to the other side. */
   #owed = 0;
   #full = false;
   #saidEnd = false;
@@ -99,7 +99,7 @@ export class BridgeEnd implements Connection {
     this.#finish();
   }
 
-  /** The stream is gone. */
+  /** The stream has ended. */
   lost(): void {
     if (this.#over) return;
     this.#finish();
@@ -113,7 +113,7 @@ export class BridgeEnd implements Connection {
     else this.#grant();
   }
 
-  /** Tells the sink whether there is room, where that has changed. */
+  /** Tells the sink if it has changed whether data may be sent. */
   look(): void {
     const full = this.#credit <= 0 || this.#context.isFull();
     if (this.#over || full === this.#full) return;
@@ -126,7 +126,7 @@ export class BridgeEnd implements Connection {
   heard(kind: number, payload: Buffer): void {
     if (kind === kinds.data) this.#heardData(payload);
     else if (kind === kinds.end) {
-      if (this.#heardEnd) throw bridgeError('it ends a connection twice');
+      if (this.#heardEnd) throw bridgeError('it ended a connection twice');
       this.#heardEnd = true;
       this.#sink.end();
       if (this.#saidEnd && !this.#over) this.#finish();
@@ -137,9 +137,9 @@ export class BridgeEnd implements Connection {
   }
 
   #heardData(payload: Buffer): void {
-    if (this.#heardEnd) throw bridgeError('it sends data on a connection that it has ended');
+    if (this.#heardEnd) throw bridgeError('it sent data on a connection that it had ended');
     if (payload.length > this.#window)
-      throw bridgeError(`it sends ${payload.length} bytes where ${this.#window} may come`);
+      throw bridgeError(`it sent ${payload.length} bytes with a window of ${this.#window}`);
     this.#window -= payload.length;
     this.#waiting += payload.length;
     this.#sink.data(payload);
@@ -147,7 +147,9 @@ export class BridgeEnd implements Connection {
 
   #heardWindow(count: number): void {
     if (count === 0 || this.#credit + count > windowSize)
-      throw bridgeError(`it takes ${count} bytes where ${windowSize - this.#credit} were sent`);
+      throw bridgeError(
+        `it acknowledged ${count} bytes when ${windowSize - this.#credit} were sent`,
+      );
     this.#credit += count;
     this.look();
   }

@@ -1,13 +1,13 @@
 import { BerthError } from '../../../../errors.ts';
 
 /**
- * What came is nothing that the program sends which Berth starts in the pod: the bridge ends, for its next
- * byte could be anything. The session goes on.
+ * The forwarding helper in the pod sent something that Berth's program never sends. Forwarding ends, because its next byte
+ * could mean anything. The session continues.
  */
 export function bridgeError(what: string): BerthError {
-  return new BerthError(`the forwarding program in the pod: ${what}`, {
+  return new BerthError(`the forwarding helper in the pod violated the protocol: ${what}`, {
     code: 'forwarding-protocol',
     exit: 'unavailable',
-    hint: 'Forwarding has stopped for this session: a process in the pod may be imitating the program that Berth started. The next session starts a new one.',
+    hint: 'Forwarding has stopped for this session. A process in the pod may be imitating the helper that Berth started. The next session starts a new helper.',
   });
 }

@@ -2,31 +2,31 @@ import { mostPlaces } from './limits.ts';
 import type { TcpSocket } from './proc-net-tcp.ts';
 import { listensOnLoopback } from './proc-net-tcp.ts';
 
-/** Displays of X11 forwarding: each session sees to its own. */
+/** Ports of X11 displays. Each session forwards its own display. */
 const displays = { from: 6010, to: 6099 } as const;
 
-/** Whether a port is one that the bridge carries: those below are root's on the login node. */
+/** Whether a port is forwarded. Ports below 1024 are reserved for root on the login node. */
 export function isBridged(port: number): boolean {
   return port >= 1024 && port <= 65_535 && (port < displays.from || port > displays.to);
 }
 
-/** Sockets of a user that listen on loopback, which may be sshd's for a `-R`. */
+/** Sockets of a user that listen on loopback: sshd may have opened them for `-R`. */
 export function ownListeners(sockets: readonly TcpSocket[], uid: number): TcpSocket[] {
   return sockets.filter(
     (socket) => socket.uid === uid && listensOnLoopback(socket) && isBridged(socket.local.port),
   );
 }
 
-/** Where something listens in the pod: `tcp:PORT` of loopback, or `unix:/tmp/NAME`. */
+/** An endpoint that listens in the pod: `tcp:PORT` on loopback, or `unix:/tmp/NAME`. */
 export type Place = string;
 
-/** Of a socket: nothing hidden, no folder, and with the folder before it within sun_path (unix(7)). */
+/** Names of sockets: not hidden, not in a subdirectory, and with their directory short enough for sun_path (unix(7)). */
 const bridgedName = /^[A-Za-z0-9_][\w.+@-]{0,63}$/;
 
-/** To these names other programs give a meaning: a cache of tickets, an agent, a terminal. */
+/** Prefixes that other programs use: ticket caches, agents, terminal multiplexers. */
 const meaningful = /^(?:krb5cc|ssh-|tmux-|screen-|dbus-|systemd-|gpg-|pulse-|vscode-ipc-)/;
 
-/** Whether a socket of that name leads from the login node to the pod, or back. */
+/** Whether a socket with this name is forwarded. */
 export function isBridgedName(name: string): boolean {
   return bridgedName.test(name) && !meaningful.test(name);
 }
@@ -36,7 +36,7 @@ export function portOf(place: Place): number | undefined {
   return isBridged(port) ? port : undefined;
 }
 
-/** The name of a socket right below the pod's /tmp. On the login node it is in a folder of the user's own. */
+/** The name of a socket directly below the pod's /tmp. On the login node it is in a directory of the user. */
 export function nameOf(place: Place): string | undefined {
   const name = place.startsWith('unix:/tmp/') ? place.slice('unix:/tmp/'.length) : '';
   return isBridgedName(name) ? name : undefined;
@@ -47,9 +47,9 @@ export function placeOfName(name: string): Place {
 }
 
 /**
- * The first places that another half said, as far as they can be ones.
+ * The valid endpoints that the other side sent, up to the limit.
  *
- * @param reserved Ports that the site keeps for its services.
+ * @param reserved ports that the site reserves for its services
  */
 export function saidPlaces(said: unknown, reserved: readonly PortRange[] = []): Place[] {
   if (!Array.isArray(said)) return [];
@@ -61,7 +61,7 @@ export function saidPlaces(said: unknown, reserved: readonly PortRange[] = []): 
   return [...new Set(places)].slice(0, mostPlaces);
 }
 
-/** Both ends belong to it. */
+/** Inclusive. */
 export interface PortRange {
   readonly from: number;
   readonly to: number;
@@ -71,7 +71,7 @@ function isReserved(port: number, reserved: readonly PortRange[]): boolean {
   return reserved.some(({ from, to }) => port >= from && port <= to);
 }
 
-/** Ranges as `net.ipv4.ip_local_reserved_ports` has them: `8080,9000-9010`. */
+/** Parses `net.ipv4.ip_local_reserved_ports`, such as `8080,9000-9010`. */
 export function portRanges(text: string): PortRange[] {
   return [...text.matchAll(/(\d+)(?:-(\d+))?/g)].map(([, from = '', to = from]) => ({
     from: Number(from),

@@ -2,27 +2,27 @@ import { bridgeError } from './bridge-error.ts';
 import { longestTarget, longestWord, windowSize } from './limits.ts';
 
 /**
- * The bridge's frames: connections and words of the two halves over one stream. A frame is its kind (1
- * byte), the connection (4 bytes), the length of what follows (4 bytes), and that.
+ * Frames that carry connections and control messages over one stream. A frame consists of its kind (1 byte), the
+ * connection (4 bytes), the length of the payload (4 bytes) and the payload.
  */
 
 export const kinds = {
-  /** A connection, and to what: `tcp:PORT`, `agent`. */
+  /** Opens a connection to a target, such as `tcp:PORT` or `agent`. */
   open: 0,
   data: 1,
-  /** No more data this way. */
+  /** No more data in this direction. */
   end: 2,
-  /** The connection is over, or never came to be. */
+  /** The connection is closed, or could not be opened. */
   close: 3,
-  /** So many bytes were taken: as many more may come. */
+  /** This many bytes were taken: as many more may be sent. */
   window: 4,
-  /** JSON from one half to the other, of no connection. */
+  /** A control message in JSON, on connection 0. */
   word: 5,
 } as const;
 
 const headerSize = 9;
 
-/** Bytes that a frame may have after its header, by kind: at least, at most. */
+/** Smallest and largest payload of each kind, in bytes. */
 const sizes: readonly (readonly [number, number])[] = [
   [1, longestTarget],
   [1, windowSize],
@@ -35,7 +35,7 @@ const sizes: readonly (readonly [number, number])[] = [
 export interface Frame {
   readonly kind: number;
   readonly connection: number;
-  /** Valid during the call only. */
+  /** Valid only during the call. */
   readonly payload: Buffer;
 }
 
@@ -55,15 +55,15 @@ export function number32(value: number): Buffer {
 }
 
 /**
- * Reads frames from a stream that is cut anywhere. Of `data` every piece is handed on as it comes, as a
- * frame of its own; the others are put together, in as much memory as their header says and may say. `push`
- * throws `forwarding-protocol` at what is no frame.
+ * Reads frames from a stream that may be split anywhere. Each piece of a `data` frame is passed on as a frame of its own
+ * when it arrives; other frames are assembled, in a buffer of the size in their header. `push` throws
+ * `forwarding-protocol` for an invalid frame.
  */
 export class BridgeReader {
   readonly #sink: (frame: Frame) => void;
   readonly #header = Buffer.alloc(headerSize);
   #have = 0;
-  /** Bytes of the payload that have not come. */
+  /** Bytes of the payload that have not arrived. */
   #left = 0;
   #payload = Buffer.alloc(0);
 
@@ -99,10 +99,10 @@ export class BridgeReader {
   #begin(): void {
     const [kind, size] = [this.#kind, this.#header.readUInt32BE(5)];
     const allowed = sizes[kind];
-    if (allowed === undefined) throw bridgeError(`it sends a frame of the unknown kind ${kind}`);
+    if (allowed === undefined) throw bridgeError(`it sent a frame of the unknown kind ${kind}`);
     const [least, most] = allowed;
     if (size < least || size > most)
-      throw bridgeError(`it sends a frame of the kind ${kind} with ${size} bytes`);
+      throw bridgeError(`it sent a frame of kind ${kind} with ${size} bytes`);
     this.#left = size;
     if (kind !== kinds.data) this.#payload = Buffer.alloc(size);
   }

@@ -1,32 +1,32 @@
 /**
- * What one bridge holds at most, whatever the program in the pod says: that program is the user's, who may
- * stop it and speak in its place. `docs/ssh-pods.md` states these numbers. Sizes are in bytes.
+ * Limits of the forwarding of one session, regardless of what the helper in the pod sends: the user can stop the helper
+ * and imitate it. `docs/ssh-pods.md` lists these numbers. Sizes are in bytes.
  */
 
-/** Connections of one bridge that stand at a time, or of which something waits still. */
+/** Connections of one session that are open, or whose data is not yet written. */
 export const mostConnections = 128;
 
-/** Ports and sockets of one pod that are there on the login node as well, and those of `-R` in the pod. */
+/** Ports and sockets of one pod that are mirrored on the login node, and those of `-R` in the pod. */
 export const mostPlaces = 64;
 
-/** Of a connection, what may be on its way to the pod without an answer; to the login node, where there is room. */
+/** Unacknowledged data of one connection to the pod; to the login node if the shared window has room. */
 export const windowSize = 256 * 1024;
 
-/** What each connection may have on its way to the login node at first. */
+/** Initial window of each connection to the login node. */
 export const firstWindow = 16 * 1024;
 
-/** Of all connections together, beyond their first windows. */
+/** Window that all connections share beyond their initial windows. */
 export const sharedWindow = 2 * 1024 * 1024;
 
-/** Frames for the pod: with so much waiting, nothing more is read from any socket of the login node. */
+/** When this much waits to be sent to the pod, no socket on the login node is read. */
 export const fullOutbox = 1024 * 1024;
 
-/** Frames that answer what came count too: a program that asks and reads nothing is not listened to. */
+/** When this much waits, including answers, forwarding ends: the helper does not read. */
 export const mostOutbox = 2 * 1024 * 1024;
 
-/** What a frame that waits costs beyond its bytes. */
+/** Cost of a waiting frame in addition to its bytes. */
 export const frameCost = 256;
 
-/** The longest frames of each kind; see `kinds`. */
+/** Longest target of an `open` frame, and longest control message. */
 export const longestTarget = 128;
 export const longestWord = 64 * 1024;

@@ -4,37 +4,36 @@ import { bridgeFrame, BridgeReader, kinds, type Frame } from './frames.ts';
 import { mostConnections, sharedWindow } from './limits.ts';
 
 export interface BridgeSink {
-  /** The other half opens a connection. @returns nothing where it may not */
+  /** The other side opens a connection. @returns undefined to refuse it */
   opened(target: string, connection: Connection): ConnectionSink | undefined;
   word(value: Readonly<Record<string, unknown>>): void;
 }
 
 /**
- * The connections of the bridge as this half sees them, by what it reads and writes. The other half is
- * believed nothing: what no honest one says is thrown as `forwarding-protocol`, and everything that it can make
- * this half keep is counted (`limits.ts`).
+ * Carries connections over one stream. The other side is not trusted: a violation of the protocol is thrown as
+ * `forwarding-protocol`, and everything that it can make this side store is limited (`limits.ts`).
  */
 export class Connections {
   readonly #send: (bytes: Buffer) => boolean;
   readonly #sink: BridgeSink;
   readonly #ends = new Map<number, BridgeEnd>();
   readonly #reader = new BridgeReader((frame) => this.#frame(frame));
-  /** Even numbers are ours, odd ones the helper's; either counts upwards. */
+  /** Numbers of the last connections. Even numbers are ours, odd ones the helper's; both ascend. */
   #ours = 0;
   #theirs = -1;
-  /** Of connections that stand, and of those that are over and have bytes that nobody has taken yet. */
+  /** Connections that are open, or whose data is not yet written. */
   #held = 0;
   #shared = sharedWindow;
   #full = false;
   #over = false;
 
-  /** @param send Takes the bytes for its own. @returns whether data may follow; else `drained` is called later */
+  /** @param send takes ownership of the bytes, and returns whether data may follow; otherwise `drained` is called later */
   constructor(send: (bytes: Buffer) => boolean, sink: BridgeSink) {
     this.#send = send;
     this.#sink = sink;
   }
 
-  /** What came from the other half. @throws {BerthError} `forwarding-protocol` */
+  /** Processes bytes from the other side. @throws {BerthError} `forwarding-protocol` */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
@@ -43,7 +42,7 @@ export class Connections {
     this.#say(kinds.word, 0, Buffer.from(JSON.stringify(word)));
   }
 
-  /** @returns false where there are as many as may be, or the stream is gone: then nothing is called */
+  /** @returns false if the limit is reached or the stream has ended: then nothing is called */
   open(target: string, sink: (connection: Connection) => ConnectionSink): boolean {
     if (this.#over || this.#held >= mostConnections) return false;
     this.#ours += 2;
@@ -52,13 +51,13 @@ export class Connections {
     return true;
   }
 
-  /** What was sent is on its way: data may follow. */
+  /** Data may be sent again. */
   drained(): void {
     this.#full = false;
     for (const end of [...this.#ends.values()]) end.look();
   }
 
-  /** The stream is gone, and with it every connection. */
+  /** Closes all connections after the stream has ended. */
   closeAll(): void {
     this.#over = true;
     for (const end of [...this.#ends.values()]) end.lost();
@@ -87,7 +86,7 @@ export class Connections {
     end.begin(its);
   }
 
-  /** @param bytes Negative where they are given back. @returns whether there are so many */
+  /** @param bytes negative to return them. @returns whether there were enough */
   #share(bytes: number): boolean {
     if (bytes > this.#shared) return false;
     this.#shared -= bytes;
@@ -97,21 +96,21 @@ export class Connections {
   #frame({ kind, connection: id, payload }: Frame): void {
     if (this.#over) return;
     if (kind === kinds.word) {
-      if (id !== 0) throw bridgeError(`it sends a word of connection ${id}`);
+      if (id !== 0) throw bridgeError(`it sent a control message on connection ${id}`);
       this.#sink.word(wordOf(payload));
     } else if (kind === kinds.open) this.#opened(id, payload.toString('latin1'));
     else {
       const end = this.#ends.get(id);
-      // Of one that is over, something may have been on its way.
+      // For a connection that has ended, frames may have been in transit.
       if (end === undefined && !this.#was(id))
-        throw bridgeError(`it speaks of connection ${id}, which nobody opened`);
+        throw bridgeError(`it sent a frame for connection ${id}, which was not opened`);
       end?.heard(kind, payload);
     }
   }
 
   #opened(id: number, target: string): void {
     if (id % 2 === 0 || id <= this.#theirs)
-      throw bridgeError(`it opens connection ${id} after ${this.#theirs}`);
+      throw bridgeError(`it opened connection ${id} after ${this.#theirs}`);
     this.#theirs = id;
     if (this.#held >= mostConnections) this.#say(kinds.close, id);
     else this.#add(id, (end) => this.#sink.opened(target, end));
@@ -131,7 +130,7 @@ function wordOf(payload: Buffer): Readonly<Record<string, unknown>> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // Below.
+    // Reported below.
   }
-  throw bridgeError('it says a word that is no JSON object');
+  throw bridgeError('it sent a control message that is not a JSON object');
 }

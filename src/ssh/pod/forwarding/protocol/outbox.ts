@@ -1,22 +1,22 @@
 import { frameCost, fullOutbox, mostOutbox } from './limits.ts';
 
-/** Frames that wait for the stream to the pod, in order, and what they cost. */
+/** Frames that wait to be sent to the pod, in order, and their cost. */
 export class Outbox {
   #waiting: Buffer[] = [];
   #cost = 0;
 
-  /** @param frame Kept until it is filled in. */
+  /** @param frame must not be changed until it has been copied by `fill` */
   push(frame: Buffer): void {
     this.#waiting.push(frame);
     this.#cost += frame.length + frameCost;
   }
 
-  /** Only what cannot wait elsewhere is to come now. */
+  /** Whether only frames that cannot wait elsewhere should be added. */
   isFull(): boolean {
     return this.#cost >= fullOutbox;
   }
 
-  /** More than an honest other half ever makes us say. */
+  /** Whether there is more than Berth's own helper ever causes. */
   isOverfull(): boolean {
     return this.#cost >= mostOutbox;
   }
@@ -25,7 +25,7 @@ export class Outbox {
     return this.#waiting.length === 0;
   }
 
-  /** Fills a place of the stream. @returns how many bytes stand in it now */
+  /** Copies waiting bytes into a buffer. @returns how many */
   fill(place: Buffer): number {
     let size = 0;
     let done = 0;

@@ -2,21 +2,21 @@
 export interface TcpSocket {
   readonly local: TcpEnd;
   readonly remote: TcpEnd;
-  /** 10 where it listens; 1 where the connection stands. */
+  /** 10: listening. 1: connected. */
   readonly state: number;
   readonly uid: number;
   readonly inode: string;
 }
 
 export interface TcpEnd {
-  /** As the file writes it: hexadecimal, 8 digits of IPv4 or 32 of IPv6. */
+  /** As in the file: hexadecimal, 8 digits for IPv4 or 32 for IPv6. */
   readonly address: string;
   readonly port: number;
 }
 
 const listening = 10;
 
-/** Lines of the file; the heading and what is cut off are nothing. */
+/** Parses the file. The heading and incomplete lines are ignored. */
 export function tcpSockets(text: string): TcpSocket[] {
   return text.split('\n').flatMap((line) => tcpSocket(line) ?? []);
 }
@@ -40,7 +40,7 @@ function hex(digits = ''): number {
   return Number.parseInt(digits, 16);
 }
 
-/** Each four bytes are a number of the machine's, which is little-endian. */
+/** Each group of four bytes is a number in the byte order of the host, little-endian. */
 const reachable = [
   '0100007F',
   '00000000',
@@ -49,17 +49,17 @@ const reachable = [
   '0000000000000000FFFF00000100007F',
 ];
 
-/** Listens where the own machine's loopback leads. */
+/** Whether it accepts connections on loopback. */
 export function listensOnLoopback({ state, local }: TcpSocket): boolean {
   return state === listening && reachable.includes(local.address);
 }
 
 /**
- * The user whose socket is the other end of a connection within this machine.
+ * The UID of the other end of a connection within this host.
  *
- * @param here Our end.
- * @param there The other end, as our end sees it: IPv4 as four numbers, or `::1`.
- * @returns nothing where no such socket stands: whoever had it has closed it
+ * @param here our end
+ * @param there the other end, as our end sees it: IPv4 in dotted form, or `::1`
+ * @returns undefined if there is no such socket: it has been closed
  */
 export function uidAtOtherEnd(
   sockets: readonly TcpSocket[],
@@ -83,7 +83,7 @@ export interface IpEnd {
   readonly port: number;
 }
 
-/** How the file may write an address: IPv4 of a socket for both kinds is in the one of IPv6. */
+/** How the file may write an address. IPv4 of a dual-stack socket appears as IPv6. */
 function inFile(address: string): string[] | undefined {
   if (address === '::1') return ['00000000000000000000000001000000'];
   const four = /^(?:::ffff:)?(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address);

@@ -1,4 +1,4 @@
-/** A cookie of an X display, from xauth's file (Xau(3), AuFileFormat). */
+/** A cookie of an X display, from the Xauthority file (Xau(3), AuFileFormat). */
 export interface XCookie {
   readonly name: string;
   readonly data: Buffer;
@@ -8,12 +8,12 @@ interface Entry extends XCookie {
   readonly display: string;
 }
 
-/** The cookie of a display: the last entry, which is the one that sshd's xauth has just added. */
+/** The cookie of a display: its last entry, which sshd's xauth has just added. */
 export function cookieOf(file: Buffer, display: number): XCookie | undefined {
   return entries(file).findLast((entry) => entry.display === String(display));
 }
 
-/** Name and data of a cookie as an entry of xauth's file has them, after address and display. */
+/** The fields of an entry after address and display: name and data of the cookie. */
 export function cookieFields({ name, data }: XCookie): Buffer {
   return Buffer.concat([Buffer.from(name), data].map(counted));
 }
@@ -24,7 +24,7 @@ function counted(part: Buffer): Buffer {
   return Buffer.concat([length, part]);
 }
 
-/** What is cut off at the end is nothing: xauth may be writing. */
+/** An incomplete entry at the end is ignored: xauth may be writing. */
 function entries(file: Buffer): Entry[] {
   const found: Entry[] = [];
   let at = 0;
@@ -36,7 +36,7 @@ function entries(file: Buffer): Entry[] {
     return part;
   };
   while (at + 2 <= file.length) {
-    // The family of the address, and the address: a cookie of sshd's is of this machine.
+    // Address family and address are skipped: sshd's cookies are for this host.
     at += 2;
     next();
     const [display, name, data] = [next(), next(), next()];
@@ -46,7 +46,7 @@ function entries(file: Buffer): Entry[] {
   return found;
 }
 
-/** The number of a display that sshd forwards, e.g. 10 of `localhost:10.0`; its port is 6000 more. */
+/** The number of a display that sshd forwards: 10 in `localhost:10.0`. Its port is 6000 plus that number. */
 export function forwardedDisplay(display: string | undefined): number | undefined {
   const number = Number(/^[\w.-]+:(\d{1,4})(?:\.\d+)?$/.exec(display ?? '')?.[1] ?? NaN);
   return Number.isInteger(number) ? number : undefined;

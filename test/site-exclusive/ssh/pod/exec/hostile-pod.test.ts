@@ -187,7 +187,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     for (const socket of sockets) socket.destroy();
     expect(await peak()).toBeLessThan(most);
     await endedBy(
-      /code=forwarding-protocol .*reads no answer|reads no answer.* code=forwarding-protocol/,
+      /code=forwarding-protocol .*does not read the answers|does not read the answers.* code=forwarding-protocol/,
     );
   });
 

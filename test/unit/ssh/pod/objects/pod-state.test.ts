@@ -35,7 +35,7 @@ describe('how far a pod is', () => {
       { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message },
     ];
     expect(podState({ status: { phase: 'Pending', conditions } })).toEqual({
-      ...{ kind: 'waiting', text: 'waiting for a place on the cluster', detail: message },
+      ...{ kind: 'waiting', text: 'waiting for a node', detail: message },
     });
   });
 
@@ -74,7 +74,7 @@ describe('how far a pod is', () => {
     'toomanyrequests: You have reached your pull rate limit',
   ])('waits for the second try of a pull that may go well then: %s', (why) => {
     const now = podState(waiting('ErrImagePull', `${from}${why}`));
-    expect(now).toMatchObject({ kind: 'waiting', text: 'fetching the image once more' });
+    expect(now).toMatchObject({ kind: 'waiting', text: 'pulling the image again' });
   });
 
   it.each([
