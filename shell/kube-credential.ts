@@ -16,13 +16,13 @@ async function main(): Promise<void> {
       now,
     },
     async (path, cache) => {
-      // Loaded when a token has come to its end; all other calls answer with node:fs alone.
+      // Loaded only when the token has expired; other calls use node:fs alone.
       const { renewCached } = await import('../src/credentials/renew-cached.ts');
       const { httpsRequest } = await import('../src/system/https-request.ts');
       return await renewCached(path, cache, { https: httpsRequest, uid, now });
     },
   );
-  // Not process.stdout: to set that up costs more than all of the above.
+  // Not process.stdout, whose initialization takes longer than all of the above.
   writeSync(1, `${answer}\n`);
 }
 

@@ -8,41 +8,41 @@ import { sessionRequest } from '../src/ssh/request/session-request.ts';
 import { userAdvice } from '../src/ssh/request/user-advice.ts';
 import { become } from '../src/system/become.ts';
 import { leave } from '../src/system/leave.ts';
-import { type OwnWords, withRawBytes } from '../src/system/raw-bytes.ts';
+import { type OwnWords, withRawBytes } from '../src/raw-words.ts';
 import { isTerminal } from '../src/system/is-terminal.ts';
 import { randomDigits } from '../src/system/random-digits.ts';
 import { syslog } from '../src/system/syslog.ts';
 
-/** What ssh(1) itself exits with where there is no session: no command's own code. */
+/** What ssh(1) exits with if there is no session. Commands do not use it. */
 const noSession = 255;
 
 async function main(own: OwnWords, log: Logger): Promise<void> {
-  // Whenever a child's pipe closes, Node looks whether it is `process.stderr`, and to look makes a stream
-  // of it: stderr would be non-blocking for the session that we become, which then loses what it writes.
+  // When a child's pipe closes, Node compares it with `process.stderr`, which creates a stream for descriptor 2 and makes
+  // it non-blocking. The session inherits the descriptor and would lose output.
   Object.defineProperty(process, 'stderr', { value: undefined, configurable: true });
-  // A connection starts in the home, which may hang or be somebody else's link by now.
+  // The working directory is the home, which may hang or have been replaced.
   process.chdir('/');
   const { args, env } = withRawBytes(own);
   const itself = process.argv[1] ?? '/';
   const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
-  // sshd_config and passwd may name a link to it.
+  // sshd_config and passwd may contain a symlink to it.
   const filesFolder = join(dirname(dirname(realpathSync(itself))), 'files');
   const opened = await openSession({ request, env, filesFolder, itself, log });
   if ('exitCode' in opened) leave(opened.exitCode);
   else become(opened);
 }
 
-/** In the user's line and in syslog: by it the admin finds the whole story. */
+/** Part of the user's message and of the lines in syslog, so that the admin can find them. */
 const session = randomDigits(8);
 const log = logfmtLogger((line) => void syslog(line), {
   session,
-  // Asked for where there is something to say: NSS may be far away.
+  // Looked up only when something is logged, because NSS may be slow.
   get user() {
     return ownNameOrUid();
   },
 });
 
-/** That NSS does not know the user, because the directory is down, is said by `openSession`. */
+/** If NSS does not know the user, `openSession` reports it. */
 function ownNameOrUid(): string {
   try {
     return userInfo().username;
