@@ -46,7 +46,7 @@ describe.runIf(isRoot)('an account, looked up by root (as root)', () => {
     expect(compared).toBeGreaterThan(5);
   });
 
-  it('is found by a name of digits only, and never by its UID', () => {
+  it('is found by a name of digits, and never by its UID', () => {
     expect(lookupUser(digits.name, { minimumUid: 1000 }).uid).toBe(digits.uid);
     expect(() => lookupUser(String(digits.uid), { minimumUid: 1000 })).toThrow(
       expect.objectContaining({ code: 'user-unknown' }),
@@ -66,7 +66,7 @@ describe.runIf(isRoot)('an account, looked up by root (as root)', () => {
     expect(identity()).toEqual(before);
   });
 
-  it('is not looked up in the middle of work for a user', async () => {
+  it('is not looked up during a section for a user', async () => {
     await expect(
       asUser({ ...account, groups: [account.gid] }, () =>
         Promise.resolve(lookupUser(account.name, { minimumUid: 1000 })),

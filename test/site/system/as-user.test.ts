@@ -63,7 +63,7 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
     expect(identity()).toEqual(before);
   });
 
-  it('is followed by work of root, or of another user, with nothing of the first', async () => {
+  it("is followed by work of root or another user without the first user's credentials", async () => {
     const before = identity();
     const seen = await Promise.all([
       asUser(ann, () => Promise.resolve(identity())),

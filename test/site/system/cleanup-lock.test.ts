@@ -15,7 +15,7 @@ afterEach(() => rm(run, { recursive: true }));
 const nothing = { removed: 0, failed: [] };
 
 describe('what ends for all connections of a user', () => {
-  it('ends once for all that ask while it is under way, and anew for whoever asks later', async () => {
+  it('runs once for all callers that wait, and again for later ones', async () => {
     let under = 0;
     const seen: number[] = [];
     let asked = 0;
@@ -40,7 +40,7 @@ describe('what ends for all connections of a user', () => {
     expect(await readdir(join(run, 'ending'))).toEqual([]);
   });
 
-  it('is not done for others by one that failed, nor by one about something else', async () => {
+  it('is not skipped after a run that failed, or a run for something else', async () => {
     let ends = 0;
     const failed = [asBerthError(new Error('no'), 'it')];
     const ask = (part: 'pods' | 'containers') =>

@@ -76,7 +76,7 @@ describe.skipIf(uid !== 0)('what belongs to somebody else (needs root)', () => {
     expect(() => readConfigFile(file, 0)).toThrow(refused(etc, /chown -h root/));
   });
 
-  it('is fine where the caller is that somebody', () => {
+  it('is accepted if the caller is the owner', () => {
     lchownSync(etc, other, other);
     expect(readConfigFile(file, other).bytes.length).toBeGreaterThan(0);
   });

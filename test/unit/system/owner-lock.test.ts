@@ -46,7 +46,7 @@ function killedOwner(): Promise<void> {
 }
 
 describe('a lock', () => {
-  it('is for one at a time, and free for the next', async () => {
+  it('is held by one process at a time, and free for the next', async () => {
     const first = await takeLock(path, options);
     await expect(takeLock(path, options)).rejects.toMatchObject({ code: 'lock-timeout' });
     await first?.release();
@@ -55,12 +55,12 @@ describe('a lock', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is not waited for when there is enough already', async () => {
+  it('is not waited for if the work is already done', async () => {
     await takeLock(path, options);
     expect(await takeLock(path, { ...options, enough: () => true })).toBeUndefined();
   });
 
-  it('is given back where its last owner made enough of it just before it was free', async () => {
+  it('is released if its last holder has just done the work', async () => {
     const answers = [false, true];
     expect(await takeLock(path, { ...options, enough: () => answers.shift() ?? true })).toBe(
       undefined,
@@ -112,7 +112,7 @@ describe('a lock', () => {
     await lock?.release();
   });
 
-  it('that another program made is held until it is that old', async () => {
+  it('that another program has created is held until it is that old', async () => {
     await writeFile(path, 'garbage');
     await expect(takeLock(path, options)).rejects.toMatchObject({ code: 'lock-timeout' });
     const old = new Date(Date.now() - 61_000);
@@ -120,7 +120,7 @@ describe('a lock', () => {
     await (await takeLock(path, options))?.release();
   });
 
-  it('is never held by two, however many find it with a dead owner at once', async () => {
+  it('is never held by two, even if many find it with a dead holder at once', async () => {
     const counter = join(folder, 'counter');
     for (let round = 0; round < times(1, 10); round += 1) {
       await killedOwner();

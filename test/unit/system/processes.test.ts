@@ -30,7 +30,7 @@ async function shell(script: string): Promise<ProcessId> {
   return { pid, start: startOf(pid) ?? '' };
 }
 
-describe('a look at /proc', () => {
+describe('a listing of /proc', () => {
   it('tells whose child it is, what it runs and what it was started with', async () => {
     const { pid } = await shell('READY; exec sleep 100');
     await expect.poll(() => argumentsOf(pid)).toEqual(['sleep', '100']);
@@ -43,7 +43,7 @@ describe('a look at /proc', () => {
     expect(found?.pids[0]).toBe(pid);
   });
 
-  it('knows a process from a later one of the same number', async () => {
+  it('tells a process from a later one with the same PID', async () => {
     const id = await shell('READY; exec sleep 100');
     expect(isRunning(id)).toBe(true);
     expect(isRunning({ ...id, start: '1' })).toBe(false);
@@ -69,7 +69,7 @@ describe('ending processes', () => {
     (): ProcessId[] =>
       ids.filter(isRunning);
 
-  it('is done at once where a hangup is enough', async () => {
+  it('is done at once if SIGHUP is enough', async () => {
     const id = await shell('READY; exec sleep 100');
     const before = performance.now();
     expect(await endProcesses(whileRunning(id), [['SIGHUP', 5_000]])).toEqual({
@@ -79,7 +79,7 @@ describe('ending processes', () => {
     expect(performance.now() - before).toBeLessThan(4_000);
   });
 
-  it('ends what ignores all but SIGKILL, and a stopped one', async () => {
+  it('ends a process that ignores all signals but SIGKILL, and a stopped one', async () => {
     const stubborn = await shell(`trap '' HUP TERM; READY; while :; do sleep 0.05; done`);
     const stopped = await shell('READY; kill -STOP $$; sleep 100');
     const ended = await endProcesses(whileRunning(stubborn, stopped), steps);

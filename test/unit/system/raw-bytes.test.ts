@@ -9,7 +9,7 @@ function handedOn(text: string): Buffer {
 }
 
 describe('words that are no UTF-8', () => {
-  it('are plain text where they are', () => {
+  it('do not change valid text', () => {
     const text = 'a é \\0351 %s 😀 \ufffd';
     expect(textOf(Buffer.from(text))).toBe(text);
     expect(holdsRawBytes(text)).toBe(false);
@@ -20,13 +20,13 @@ describe('words that are no UTF-8', () => {
     ['cut characters', Buffer.from('f09f98c3e2', 'hex')],
     ['surrogates and overlong forms', Buffer.from('eda080c0afedb280', 'hex')],
     ['text around a byte', Buffer.concat([Buffer.from('é\\n%s\\c😀'), Buffer.from([0xff, 0x31])])],
-  ])('come back byte for byte: %s', (_, bytes) => {
+  ])('are restored byte for byte: %s', (_, bytes) => {
     const text = textOf(bytes);
     expect(holdsRawBytes(text)).toBe(true);
     expect(handedOn(text)).toEqual(bytes);
   });
 
-  it('come back in parts that a command line can hold', () => {
+  it('are passed in parts that fit in an argument', () => {
     const bytes = Buffer.concat([
       Buffer.from('😀'.repeat(12_345)),
       randomBytes(60_000).map((byte) => (byte === 0 ? 1 : byte)),

@@ -39,7 +39,7 @@ describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
     expect(await facts(join(folder, 'a/b/c'))).toEqual({ ...ann, mode: '700' });
   });
 
-  it('are given away later where a killed run did not come to it, and closed where others could look', async () => {
+  it('get owner and mode later if a killed run had not set them', async () => {
     await mkdir(join(folder, 'half'), { mode: 0o700 });
     ensureUserFolder(join(folder, 'half'), ann);
     expect(await facts(join(folder, 'half'))).toEqual({ ...ann, mode: '700' });
@@ -58,7 +58,7 @@ describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
     expect(await facts(join(folder, 'link'))).toMatchObject({ uid: 0 });
   });
 
-  it('are not made where others could put something into their place', async () => {
+  it('are not created where other users could replace them', async () => {
     await mkdir(join(folder, 'open'));
     await chmod(join(folder, 'open'), 0o777);
     await mkdir(join(folder, 'others'));

@@ -12,11 +12,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('the certificate authorities that count', () => {
-  it('are the configured ones alone', () => {
+  it('are only the configured ones', () => {
     expect(trustedRoots('PEM')).toBe('PEM');
   });
 
-  it('are the first file of the host that holds certificates', async () => {
+  it('are in the first file of the host that contains certificates', async () => {
     const [pem = ''] = rootCertificates;
     const [absent, empty, store] = ['absent', 'empty', 'store'].map((name) => join(folder, name));
     await writeFile(empty ?? '', '');

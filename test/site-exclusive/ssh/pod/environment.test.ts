@@ -40,7 +40,7 @@ describe('what a session in a pod is told', () => {
   it.each([
     ['without a terminal', ['-T']],
     ['with a terminal', ['-tt']],
-  ])('arrives, and is neither in the audit log nor on a command line, %s', async (_, options) => {
+  ])('arrives, but is not in the audit log or the process list, %s', async (_, options) => {
     const mark = await site.audit.mark();
     const look = `for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; echo; done 2>/dev/null`;
     const { exitCode, stdout, stderr } = await session(
@@ -62,18 +62,18 @@ describe('what a session in a pod is told', () => {
   it.each([
     ['without a terminal', ['-T'], ''],
     ['with a terminal', ['-tt'], 'stty -opost; '],
-  ])('arrives to the byte, %s', async (_, options, before) => {
+  ])('arrives unchanged, %s', async (_, options, before) => {
     const { stdout } = await session(options, `${before}printf '%s' "$AWKWARD"`);
     expect(stdout.toString()).toBe(awkward.replace('$HOME', pods.host.account(user).home));
   });
 
-  it('leaves what the client types to the command, also what is typed at once', async () => {
+  it('leaves input to the command, also if it is sent at once', async () => {
     const input = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 256));
     const { stdout } = await pods.host.ssh(user, [...given, 'cat'], { input });
     expect(stdout.equals(input)).toBe(true);
   });
 
-  it('has nothing of ours but the mark of the connection', async () => {
+  it("has only the connection's mark of Berth's variables", async () => {
     const { stdout } = await session(['-n'], `echo "\${#SITE_VALUE}"; env | grep -ci berth_`);
     expect(stdout.toString()).toBe(`${fromProfile.length}\n1\n`);
   });

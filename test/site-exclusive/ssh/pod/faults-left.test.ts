@@ -82,9 +82,9 @@ const relays = async (user: string): Promise<string[]> =>
     .split('\n')
     .filter((pid) => pid !== '');
 
-describe('a session whose pod is deleted under it', () => {
+describe('a session whose pod is deleted while it runs', () => {
   it.each(['pf-own', 'pf-shared'])(
-    '%s: ends with 255, says why, and the next starts anew',
+    '%s: the session ends with 255 and a reason, and the next one works',
     async (user) => {
       const session = await live(user, 'sleep 300');
       const [pod = ''] = await podNames(user);
@@ -117,7 +117,7 @@ describe('connections to one pod that end at the same time', () => {
 });
 
 describe('a relay that is killed with -9', () => {
-  it('leaves nothing, where the pod is its connection’s', async () => {
+  it('leaves nothing if the pod is for its connection', async () => {
     const session = await live('pf-own', 'setsid sleep 300 & sleep 301');
     await pods.host.inside(['kill', '-9', ...(await relays('pf-own'))]);
     expect(await session.ended()).toBe(255);

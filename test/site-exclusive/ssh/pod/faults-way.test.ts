@@ -188,7 +188,7 @@ describe('the certificate of the API server', () => {
 });
 
 describe('a user whose namespace is deleted after the connection was opened', () => {
-  it('is told; a new connection makes it anew', async () => {
+  it('reports it; a new connection creates the namespace again', async () => {
     const socket = join(pods.host.folder, 'mux');
     const open = LiveSession.begin(pods.host, user, ['-M', '-N', '-S', socket]);
     const over = (command: string) => ssh('-S', socket, command);

@@ -45,7 +45,7 @@ describe("sshd's forwards of a session in a pod", () => {
       (await bridgeFiles(user)).some((name) => name.endsWith('.sock')) ? true : undefined,
     );
 
-  it('-L and -D lead to what listens in the pod, in both directions and with all their bytes', async () => {
+  it('-L and -D connect to what listens in the pod, in both directions and without losing bytes', async () => {
     const { here, socks, there } = await freePorts(['here', 'socks', 'there']);
     const forwards = ['-L', `${here}:127.0.0.1:${there}`, '-D', String(socks)];
     const session = begin('fw-ada', ...forwards, echoServer(there));
@@ -81,7 +81,7 @@ describe("sshd's forwards of a session in a pod", () => {
     expect(await pods.host.log()).toContain('another user connected to a forwarded port');
   });
 
-  it('-R is there for the first thing that a command does, alone and beside another session', async () => {
+  it('-R works from the first action of a command, alone and with another session', async () => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('from here');
@@ -106,7 +106,7 @@ describe("sshd's forwards of a session in a pod", () => {
     }
   });
 
-  it('Unix sockets of the pod’s /tmp are in folders of the user’s own on the login node', async () => {
+  it('Unix sockets of the pod’s /tmp are in directories of the user on the login node', async () => {
     const folders = `/run/user/${pods.host.account('fw-ada').uid}/berth-forwards`;
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -134,7 +134,7 @@ describe("sshd's forwards of a session in a pod", () => {
     expect(await readdir(pods.host.path('/tmp'))).not.toContain('fw-l.sock');
   });
 
-  it('another session takes over when the one that forwarded ends', async () => {
+  it('another session takes over when the one that forwards ends', async () => {
     const first = begin('fw-ada', 'echo ready; sleep 60');
     await first.says('ready');
     await led('fw-ada');
@@ -176,7 +176,7 @@ describe("sshd's forwards of a session in a pod", () => {
     }
   });
 
-  it('leaves nothing behind: no process and no socket in the pod, no port and no lock here', async () => {
+  it('leaves nothing: no process or socket in the pod, no port or lock on the login node', async () => {
     const { there } = await freePorts(['there']);
     const session = begin('fw-ada', `echo $$ >~/server.pid; ${echoServer(there)}`);
     await session.says('ready');

@@ -8,7 +8,7 @@ import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 const user = 'pod-groups';
 const [first, second] = ['pod-project-a', 'pod-project-b'] as const;
 
-describe('a pod that is there already, and its user’s groups', () => {
+describe('an existing pod whose user has other groups now', () => {
   let site: Site;
   let pods: PodHost;
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe('a pod that is there already, and its user’s groups', () => {
     expect(await podUids()).toBe(before);
   });
 
-  it('is made anew at the next login where nobody is in it: with the new group', async () => {
+  it('is created again, with the new group, at the next login if no process is in it', async () => {
     await changeGroups(first, second);
     const input = 'typed\n'.repeat(20_000);
     const { stdout, stderr } = await pods.host.ssh(user, ['-T', 'id -G; cat'], { input });
@@ -70,7 +70,7 @@ describe('a pod that is there already, and its user’s groups', () => {
     expect(await podUids()).toBe(after);
   });
 
-  it('is made anew without a group that was taken away, and a terminal says so', async () => {
+  it('is created again without a removed group, and a terminal shows that', async () => {
     await changeGroups(second);
     const terminal = onTerminal('id -G | tr " " ,; BERTH=$BERTH_GROUPS; echo "<$BERTH>"');
     try {

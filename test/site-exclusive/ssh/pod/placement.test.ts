@@ -60,7 +60,7 @@ const removeVolume = (): Promise<string> =>
   cluster.kubectl(['delete', 'persistentvolume', volume, '--ignore-not-found', '--wait=false']);
 const ssh = (...words: string[]) => pods.host.ssh(user, words);
 
-describe('a session that wants a place of its own', () => {
+describe('a session with placement in its profile', () => {
   it('is told of a claim that is not there', async () => {
     const { line, code } = await refusal(pods.host, user);
     expect(code).toBe('pod-unschedulable');
@@ -103,7 +103,7 @@ describe('a session that wants a place of its own', () => {
     expect((await ssh('cat /reference/mine')).stdout.toString()).toBe('kept\n');
   });
 
-  it('is told that all GPUs are taken, and has one when the other has ended', async () => {
+  it('is told that all GPUs are in use, and gets one when the other session has ended', async () => {
     const holder = await LiveSession.ready(pods.host, user, 'cat');
     const { line, code } = await refusal(pods.host, user);
     expect(code).toBe('pod-unschedulable');

@@ -68,7 +68,7 @@ const isDead = (token: string): Promise<true> =>
   );
 
 describe('the Secret of the sessions on two login nodes', () => {
-  it('goes with the last connection of the user on either: no token of the other dies before', async () => {
+  it("is deleted with the user's last connection on any node, and tokens stay valid until then", async () => {
     const [one, two] = [await opens(login1), await opens(login2)];
     await opens(login2);
 
@@ -84,7 +84,7 @@ describe('the Secret of the sessions on two login nodes', () => {
     await isDead(two);
   });
 
-  it('goes though the user says on it that another node needs it, and changes it all the time', async () => {
+  it('is deleted although the user marks it for another node and keeps changing it', async () => {
     const token = await opens(login1);
     await cluster.kubectl([
       ...['annotate', 'secret', name, '-n', namespace],
@@ -117,7 +117,7 @@ describe('the Secret of the sessions on two login nodes', () => {
       metadata: { finalizers: ['example.org/mine', 'example.org/more'] },
     });
 
-  it('goes though a finalizer of the user holds it', async () => {
+  it('is deleted although a finalizer of the user holds it', async () => {
     const token = await opens(login1);
     await hold();
 
@@ -127,7 +127,7 @@ describe('the Secret of the sessions on two login nodes', () => {
     await isDead(token);
   });
 
-  it('comes anew where the user deleted it, and a finalizer holds it', async () => {
+  it('is created again if the user has deleted it and a finalizer holds it', async () => {
     await opens(login1);
     await hold();
     await cluster.kubectl(['delete', 'secret', name, '-n', namespace, '--wait=false']);
@@ -143,7 +143,7 @@ describe('the Secret of the sessions on two login nodes', () => {
     await closes(login1);
   });
 
-  it('comes anew for who logs in again, and is missed by nobody who closes twice', async () => {
+  it('is created again at the next login, and closing twice is not an error', async () => {
     const token = await opens(login1);
     await closes(login1);
     await closes(login1);
@@ -154,7 +154,7 @@ describe('the Secret of the sessions on two login nodes', () => {
     await closes(login1);
   });
 
-  it('is left by who comes to delete it while somebody logs in elsewhere', async () => {
+  it('is kept if somebody logs in on another node while it is being deleted', async () => {
     for (let round = 0; round < 8; round += 1) {
       await opens(login1);
       const [token] = await Promise.all([opens(login2), closes(login1)]);

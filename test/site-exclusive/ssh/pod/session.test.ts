@@ -18,7 +18,7 @@ describe('a session in a pod', () => {
     return stdout;
   };
 
-  it('is the user: UID, GID and groups, home and names', async () => {
+  it('runs as the user: UID, GID and groups, home and names', async () => {
     const { uid, gid } = pods.host.account('pod-ada');
     const { stdout, stderr } = await ssh(
       'id -u; id -g; id -G; id -un; echo $HOME; pwd; touch mine',
@@ -32,7 +32,7 @@ describe('a session in a pod', () => {
     expect(owner.toString().trim()).toBe(`${uid}:${gid}`);
   });
 
-  it('leaves nothing on the cluster when its connection is over, and no token that is any good', async () => {
+  it('leaves nothing on the cluster when its connection has ended, and no valid token', async () => {
     expect((await ssh('true')).exitCode).toBe(0);
     await waitFor({ what: 'the pod to go', timeoutMs: 20_000 }, async () =>
       (await podNames()) === '' ? true : undefined,

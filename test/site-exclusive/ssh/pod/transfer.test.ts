@@ -56,7 +56,7 @@ describe('an image that has no sftp-server and no scp', () => {
     expect((await sftp('none')).exitCode).not.toBe(0);
   });
 
-  it('gets those of the login node, for two clients at once, and sftp works both ways', async () => {
+  it("gets the login node's programs, for two clients at once, and sftp works in both directions", async () => {
     await execa(join(installed, 'berth'), ['images', 'files', '--to', files]);
     for (const { exitCode, stderr } of await Promise.all([sftp('one'), sftp('two')]))
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });

@@ -31,7 +31,7 @@ describe('a login on a node with pods of two clusters', () => {
     await site.kubectl(['delete', 'namespace', 'u-two-ada', 'u-lab-two-ada', '--wait=false']);
   });
 
-  it('has the way to both, kept by root and handed over to the user, each with its owner', async () => {
+  it('has a grant for both, stored by root and handed over to the user, with the right owners', async () => {
     const { uid } = host.account('two-ada');
     const [kept, given] = [`/run/berth/pods/${uid}`, `/run/user/${uid}/berth-pods`];
     // What a user keeps there makes the steps that are done as the user longer.

@@ -63,8 +63,8 @@ const worksAgain = (): Promise<unknown> =>
 const giveUpPods = (of: string) =>
   site.kubectl(['-n', `u-${of}`, 'delete', 'pods', '--all', '--wait=false']);
 
-describe('an API server that is away', () => {
-  it('ends sessions with 255 and a reason, and tells who logs in; what was left is reaped', async () => {
+describe('an unreachable API server', () => {
+  it('ends sessions with 255 and a reason, and new logins get a reason; leftovers are reaped', async () => {
     const session = await live('sleep 300');
     await withoutApiServer(site, async () => {
       expect(await session.ended()).toBe(255);
@@ -84,7 +84,7 @@ describe('an API server that is away', () => {
 });
 
 describe('a kubelet that is stopped', () => {
-  it('ends sessions with 255, lets nobody wait for longer than the profile says, and all is well after it', async () => {
+  it('ends sessions with 255, logins wait no longer than the deadline, and everything works afterwards', async () => {
     const session = await live('sleep 300');
     await node.stop('kubelet');
     try {
@@ -128,7 +128,7 @@ describe('a node that is dead', () => {
   });
 });
 
-describe('a node that nobody reaches any more', () => {
+describe('an unreachable node', () => {
   it('takes its sessions along when the cluster gives it up: who types is told', async () => {
     const session = await LiveSession.ready(pods.host, 'pf-warm', 'cat');
     await node.cutOff(async () => {
@@ -146,7 +146,7 @@ describe('a node that nobody reaches any more', () => {
 });
 
 describe('a registry that is stopped', () => {
-  it('is told from one that refuses, and asked again by the next login', async () => {
+  it('is reported differently from one that refuses, and the next login tries again', async () => {
     const says = async (): Promise<string> => (await refusal(pods.host, 'pf-pull')).code;
     expect(await says()).toBe('pod-image-denied');
     await node.stop('docker-registry');

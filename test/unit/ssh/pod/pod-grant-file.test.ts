@@ -39,13 +39,13 @@ describe.runIf(process.getuid?.() === 0)('the way to the pods, as root keeps it'
     JSON.stringify({ ...access, server: { url: access.server.url } }),
     JSON.stringify({ ...access, namespace: ['u-ada'] }),
     JSON.stringify({ ...access, expiry: 'never' }),
-  ])('is none where half of it is there: %j', async (text) => {
+  ])('is ignored if it is incomplete: %j', async (text) => {
     await writeFile(file, text, { mode: 0o600 });
     expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
     expect(heldPodAccesses({ run }, 1000)).toEqual([]);
   });
 
-  it('is none where the file is the user’s, as it was in former versions, and larger than root’s memory', async () => {
+  it('is ignored in a file of the user, as former versions wrote it, even if it is larger than root’s memory', async () => {
     await writeFile(file, JSON.stringify(access), { mode: 0o600 });
     await chown(file, 1000, 1000);
     expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();

@@ -21,7 +21,7 @@ describe('a command in a pod', () => {
     expect((await box.run(sh(`exit ${code}`))).exitCode).toBe(code);
   });
 
-  it('has standard error apart, and the words that it was given', async () => {
+  it('has a separate standard error, and its arguments', async () => {
     const words = ['a b', '', '*', '"', 'é\n', '&x=%41+'];
     const { exitCode, stdout, stderr } = await box.run([
       ...sh('printf "<%s>" "$@"; echo wrong >&2'),
@@ -32,7 +32,7 @@ describe('a command in a pod', () => {
     expect([exitCode, stderr]).toEqual([0, 'wrong\n']);
   });
 
-  it('hears the end of standard input, and gives back every byte', async () => {
+  it('receives the end of standard input, and returns every byte', async () => {
     const input = Buffer.concat([Buffer.from([0, 255, 3, 10, 13]), randomBytes(3_000_000)]);
     const { exitCode, stdout } = await box.run(['cat'], { input });
     expect(exitCode).toBe(0);
@@ -66,7 +66,7 @@ describe('a command in a pod', () => {
     expect(relay.stdout).toBe('done\n');
   });
 
-  it('ends while somebody goes on writing to it', async () => {
+  it('ends although input is still being written', async () => {
     // More than some 200 KB that nobody reads is Kubernetes' own: kubectl exec hangs with it as well.
     for (let turn = 0; turn < 5; turn += 1) {
       const { exitCode, stdout, stderr } = await box.run(['head', '-n', '1'], {
@@ -101,7 +101,7 @@ describe('where only v4 is spoken', () => {
     expect(stderr).toContain('err\n');
   });
 
-  it('it is said that the end of standard input can not be', async () => {
+  it('a warning says that the end of standard input cannot be sent', async () => {
     const { exitCode, stdout, stderr } = await box.run(['head', '-n', '1'], {
       protocols,
       input: 'line\nmore',
@@ -124,7 +124,7 @@ describe('who may not', () => {
     );
   });
 
-  it('asks for a pod that is gone, or a container that never was', async () => {
+  it('for a pod or container that does not exist', async () => {
     expect(await refused({ pod: 'gone' })).toMatch(/^relay: exec-no-pod: .*"gone" not found/);
     expect(await refused({ container: 'other' })).toMatch(
       /^relay: exec-refused: .*container other is not valid/,

@@ -24,7 +24,7 @@ const most = 96;
 /** How long each attack goes on at least, in milliseconds. */
 const attackMs = 2000;
 
-describe("what the user's pod says to the bridge on the login node", { timeout: 60_000 }, () => {
+describe("a helper in the user's pod that violates the protocol", { timeout: 60_000 }, () => {
   let program: CompiledRelay;
   let pod: HostilePod;
   let folder: string;
@@ -121,7 +121,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     return { socket, port };
   };
 
-  it('a window of 4 GiB, and nothing read: it is the end of the bridge and not of the session', async () => {
+  it('a window of 4 GiB without reading ends forwarding, but not the session', async () => {
     const { socket } = await portOfThePod();
     stream.stopReading();
     await comes(kinds.window, 2, number32(0xffff_ffff));
@@ -159,7 +159,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     expect(relay.stderr).not.toContain('forwarding-protocol');
   });
 
-  it('connections without end reach the agent so often and no oftener', async () => {
+  it('any number of connections reach the agent only up to the limit', async () => {
     // One alone: the flood may end the bridge before any of its own gets there.
     await stream.say(bridgeFrame(kinds.open, 1, Buffer.from('agent')));
     await waitFor({ what: 'the first to reach it', timeoutMs: 10_000 }, () =>
@@ -174,7 +174,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     expect(await peak()).toBeLessThan(most);
   });
 
-  it('connections to what is not there, and no answer read, are the end of the bridge', async () => {
+  it('connections to nothing, without reading the answers, end forwarding', async () => {
     const { port } = await portOfThePod();
     stream.stopReading();
     // What the network takes without an answer is full then.
@@ -191,7 +191,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     );
   });
 
-  it('bytes one by one, for an agent that does not read', async () => {
+  it('single bytes for an agent that does not read', async () => {
     const single = Buffer.concat(
       Array.from({ length: 16_000 }, () => bridgeFrame(kinds.data, 1, Buffer.from('x'))),
     );
@@ -204,7 +204,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
     expect(await peak()).toBeLessThan(most);
   });
 
-  it('all that a window takes, of as many connections as there may be', async () => {
+  it('full windows of the maximum number of connections', async () => {
     await flood((turn) => {
       const frames = [bridgeFrame(kinds.open, 2 * turn + 1, Buffer.from('agent'))];
       // More than the first window of a connection, and not more than the largest.
@@ -250,7 +250,7 @@ describe("what the user's pod says to the bridge on the login node", { timeout: 
   it.each([
     ['a list a million deep', `${'['.repeat(500_000)}${']'.repeat(500_000)}`],
     ['a word of 10 MB', JSON.stringify({ listening: ['x'.repeat(10_000_000)] })],
-  ])('%s is the end of the bridge', async (_what, text) => {
+  ])('%s ends forwarding', async (_what, text) => {
     await comes(kinds.word, 0, Buffer.from(text));
     await endedBy(/code=forwarding-protocol/);
     expect(await peak()).toBeLessThan(most);

@@ -69,7 +69,7 @@ describe('what an API server says to the relay', { timeout: 60_000 }, () => {
     }
   };
 
-  it('a frame of 2 GB is handed on as it comes', async () => {
+  it('a frame of 2 GB is passed on as it arrives', async () => {
     const piece = Buffer.alloc(1024 * 1024, 'x');
     const peak = await peakDuring(async () => {
       await stream.raw(Buffer.concat([header(2_000_000_000), Buffer.from([stdout])]));
@@ -79,7 +79,7 @@ describe('what an API server says to the relay', { timeout: 60_000 }, () => {
     expect(peak).toBeLessThan(most);
   });
 
-  it('fragments without end, with nothing in them', async () => {
+  it('an endless series of empty fragments', async () => {
     const peak = await peakDuring(async () => {
       await stream.raw(Buffer.concat([header(1, 0x02), Buffer.from([stdout])]));
       await flood(Buffer.concat(Array.from({ length: 10_000 }, () => header(0, 0x00))));
@@ -88,7 +88,7 @@ describe('what an API server says to the relay', { timeout: 60_000 }, () => {
     expect(relay.child.exitCode).toBe(null);
   });
 
-  it('an error channel without end is the end of the session', async () => {
+  it('an endless error channel ends the session', async () => {
     const one = Buffer.concat([header(1001), Buffer.from([errors]), Buffer.alloc(1000, ' ')]);
     const all = Buffer.concat(Array.from({ length: 1000 }, () => one));
     const peak = await peakDuring(() => flood(all));

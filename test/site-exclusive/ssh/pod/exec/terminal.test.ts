@@ -38,7 +38,7 @@ describe('the terminal of a session', () => {
     await screen.shows(/relay ended: 130/);
   });
 
-  it('hands on every key: ctrl-C ends what runs inside and not the session', async () => {
+  it('forwards every key: Ctrl-C ends the command in the pod, not the session', async () => {
     const screen = opened(['sh']);
     await screen.shows(/# /);
     screen.type("sh -c 'echo $((6 * 7)) waits; exec sleep 100'\r");
@@ -60,7 +60,7 @@ describe('the terminal of a session', () => {
   it.each([
     ['the command ends', 'exit 5', /relay ended: 5/],
     ['the command dies', 'kill -9 $$', /relay ended: 137/],
-  ])('is as it was when %s', async (_what, script, end) => {
+  ])('is restored when %s', async (_what, script, end) => {
     const screen = opened(['sh', '-c', `sleep 0.2; ${script}`]);
     await screen.shows(end);
     const [modes = ''] = await screen.shows(/[^]*over/);
@@ -68,7 +68,7 @@ describe('the terminal of a session', () => {
       expect(modes.split(/[\s;]+/)).toContain(mode);
   });
 
-  it('is as it was when the session is ended from outside', async () => {
+  it('is restored when the session is ended from outside', async () => {
     const screen = opened(['sh', '-c', 'echo pid; sleep 100']);
     await screen.shows(/pid/);
     const pids = await box.running();
@@ -80,7 +80,7 @@ describe('the terminal of a session', () => {
     for (const mode of ['opost', 'icanon', 'echo']) expect(modes.split(/[\s;]+/)).toContain(mode);
   });
 
-  it('is as it was when nothing ran at all', async () => {
+  it('is restored when nothing ran', async () => {
     const words = box.words(['true'], { tty: true, pod: 'gone' });
     const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
     terminal = Terminal.open({ env: { PATH: process.env.PATH ?? '' } }, [

@@ -103,7 +103,7 @@ describe('a session that is cut off', () => {
     expect(relay.stderr).toBe(`relay: session-signalled: the session was ended by ${signal}\n`);
   });
 
-  it('ends with SIGTERM while nobody reads what it says', async () => {
+  it('ends with SIGTERM while its output is not read', async () => {
     const relay = box.begin(sh('cat /dev/zero'));
     await waitFor({ what: 'a full pipe', timeoutMs: 20_000 }, async () => {
       const before = relay.child.stdout.readableLength;
@@ -114,7 +114,7 @@ describe('a session that is cut off', () => {
     expect(await relay.ended).toBe(255);
   });
 
-  it('ends when nobody reads its output any more', async () => {
+  it('ends when its output is no longer read', async () => {
     const relay = box.begin(sh('echo ready; while :; do echo more; sleep 0.1; done'));
     await relay.says('ready');
     relay.child.stdout.destroy();
@@ -136,7 +136,7 @@ describe(`${bytes / 1e6} MB`, () => {
     return most;
   }
 
-  it('come through 64 MB of memory', { timeout: 300_000 }, async () => {
+  it('arrive with 64 MB of memory', { timeout: 300_000 }, async () => {
     const relay = box.begin(sh(`head -c ${bytes} /dev/zero; exit 4`));
     let size = 0;
     relay.child.stdout.on('data', (part: Buffer) => (size += part.length));
@@ -144,7 +144,7 @@ describe(`${bytes / 1e6} MB`, () => {
     expect([await relay.ended, size]).toEqual([4, bytes]);
   });
 
-  it('go through 64 MB of memory', { timeout: 300_000 }, async () => {
+  it('are sent with 64 MB of memory', { timeout: 300_000 }, async () => {
     const relay = box.begin(sh('wc -c; exit 6')).read();
     createReadStream('/dev/zero', { end: bytes - 1 }).pipe(relay.child.stdin);
     expect(await peakToTheEnd(relay)).toBeLessThan(64);
@@ -152,7 +152,7 @@ describe(`${bytes / 1e6} MB`, () => {
   });
 });
 
-describe('a side that is slow', () => {
+describe('a slow side', () => {
   // A busy server may need a second for an answer; what is slow here takes longer than all of them.
   const heartbeat = { every: 500, missed: 6 };
 

@@ -74,8 +74,8 @@ const input = (stream: ExecStream): void => stream.input(messageSlot(64), 64, ()
 const later = (milliseconds: number): Promise<'goes on'> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds, 'goes on'));
 
-describe('a command that has ended, with input that nobody reads any more', () => {
-  it('ends the stream, when the input was there before', async () => {
+describe('a command that has ended and left its input unread', () => {
+  it('ends the stream if the input was sent before', async () => {
     const { server, stream, ended } = begun();
     input(stream);
     server.reads = false;
@@ -95,7 +95,7 @@ describe('a command that has ended, with input that nobody reads any more', () =
     stream.giveUp(new Error('over') as never);
   });
 
-  it('ends nothing as long as the server reads: what the command left running may write', async () => {
+  it('does not end the stream while the server reads, because background processes may write', async () => {
     const { server, stream, ended } = begun();
     input(stream);
     server.ends();

@@ -13,12 +13,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('does not ask of a command that was sent nothing', () => {
+it('does not check a command without input', () => {
   vi.advanceTimersByTime(3600 * second);
   expect(asked).toBe(0);
 });
 
-it('asks after 20 s, and then at most each minute, whatever is sent meanwhile', () => {
+it('checks after 20 s, and then at most once a minute, even if more is sent', () => {
   const times: number[] = [];
   for (let at = 1; at <= 240; at += 1) {
     input.sent();
@@ -28,7 +28,7 @@ it('asks after 20 s, and then at most each minute, whatever is sent meanwhile', 
   expect(times).toEqual([20, 60, 120, 180, 240]);
 });
 
-it('begins anew with the next that is sent after a word', () => {
+it('starts again with the next input after output', () => {
   input.sent();
   vi.advanceTimersByTime(19 * second);
   input.heard();

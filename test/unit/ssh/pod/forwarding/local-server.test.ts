@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenAtPath } from '../../../../../src/ssh/pod/forwarding/local-server.ts';
 
-describe('a socket in a folder of the user’s own', () => {
+describe('a socket in a directory of the user', () => {
   let folder: string;
   let path: string;
   beforeEach(async () => {
@@ -15,7 +15,7 @@ describe('a socket in a folder of the user’s own', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('is the user’s alone, and there once', async () => {
+  it('is accessible only to the user, and exists once', async () => {
     const server = await listenAtPath(path, (socket) => socket.destroy());
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await listenAtPath(path, (socket) => socket.destroy())).toBeUndefined();

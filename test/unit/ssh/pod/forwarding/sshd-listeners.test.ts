@@ -32,7 +32,7 @@ describe('what sshd listens at in the folder for it', () => {
   const sockets = (of = uid): string[] =>
     [...new SshdListeners(of, folder).now().keys()].filter((place) => place.startsWith('unix:'));
 
-  it('leads to the name below /tmp of the pod, as long as somebody listens', async () => {
+  it("connects to the name below the pod's /tmp while a process listens", async () => {
     const server = await listens(join(folder, 'a.sock'), join(folder, 'krb5cc_0'));
     await writeFile(join(folder, 'file'), '');
     await symlink(join(folder, 'a.sock'), join(folder, 'link'));
@@ -43,7 +43,7 @@ describe('what sshd listens at in the folder for it', () => {
     expect(sockets()).toEqual([]);
   });
 
-  it('is not what a path with a line in it says', async () => {
+  it('is not forged by a path that contains a line', async () => {
     await writeFile(join(folder, 'a.sock'), '');
     // An abstract name, for which no folder is needed.
     await listens(`\0\n0: 2 0 00010000 0001 01 4242 ${folder}/a.sock`);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UserSeats } from '../../../../../src/ssh/pod/forwarding/user-quota.ts';
 import { logfmtLogger } from '../../../../../src/log.ts';
 
-describe("what a user's sessions on a host may have together", () => {
+describe('the limit over all sessions of a user on a host', () => {
   let folder: string;
   let lines: string[];
   let made: UserSeats[];
@@ -29,7 +29,7 @@ describe("what a user's sessions on a host may have together", () => {
     return taken.filter(Boolean).length;
   };
 
-  it('is counted over all of them, by blocks, and said once where there is no more', async () => {
+  it('is counted over all sessions, in blocks, and logged once when it is reached', async () => {
     const [first, second] = [session(), session()];
     expect(await take(first, 5)).toBe(5);
     expect(await take(second, 6)).toBe(4);
@@ -39,7 +39,7 @@ describe("what a user's sessions on a host may have together", () => {
     expect(lines[0]).toContain('most=12');
   });
 
-  it('comes free when a session ends, and leaves no file', async () => {
+  it('is released when a session ends, without leaving a file', async () => {
     const [first, second] = [session(), session()];
     expect(await take(first, 20)).toBe(12);
     await first.end();
@@ -48,7 +48,7 @@ describe("what a user's sessions on a host may have together", () => {
     expect(await take(first, 1)).toBe(0);
   });
 
-  it('comes free when a session was killed', async () => {
+  it('is released when a session is killed', async () => {
     const first = session();
     expect(await take(first, 12)).toBe(12);
     const { pid } = spawnSync('true');
@@ -61,7 +61,7 @@ describe("what a user's sessions on a host may have together", () => {
     expect(await take(session(), 12)).toBe(12);
   });
 
-  it('is nothing where it cannot be counted', async () => {
+  it('is zero if it cannot be counted', async () => {
     await rm(folder, { recursive: true });
     await writeFile(folder, 'no folder');
     expect(await take(session(), 3)).toBe(0);

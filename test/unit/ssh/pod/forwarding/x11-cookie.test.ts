@@ -15,7 +15,7 @@ const entry = Buffer.concat([Buffer.from([1, 0]), counted('login1'), counted('10
 
 const uid = process.getuid?.() ?? 0;
 
-describe("xauth's file in a home that the pod has, too", () => {
+describe('the Xauthority file in a home that the pod can write', () => {
   let folder: string;
   let file: string;
   beforeEach(async () => {
@@ -30,11 +30,11 @@ describe("xauth's file in a home that the pod has, too", () => {
     expect(await x11Cookie(file, 11, uid)).toBeUndefined();
   });
 
-  it('has none where it is missing', async () => {
+  it('has none if it is missing', async () => {
     expect(await x11Cookie(file, 10, uid)).toBeUndefined();
   });
 
-  it("is refused where it is another user's", async () => {
+  it('is refused if another user owns it', async () => {
     await writeFile(file, entry);
     await expect(x11Cookie(file, 10, uid + 1)).rejects.toThrow('its owner is');
   });
@@ -58,7 +58,7 @@ describe("xauth's file in a home that the pod has, too", () => {
         await link(join(folder, 'large'), file);
       },
     ],
-  ])('is refused at once where it is %s', async (_what, make) => {
+  ])('is refused at once if it is %s', async (_what, make) => {
     await make();
     await expect(x11Cookie(file, 10, uid)).rejects.toThrow(/cannot be used: /);
   });

@@ -21,19 +21,19 @@ describe('what an exec into a pod runs', () => {
     expect(words).toEqual(['/bin/zsh', '-c', command]);
   });
 
-  it("is the account's own shell where the image has it", () => {
+  it("is the account's shell if the image has it", () => {
     const { words, before } = session(undefined).opening;
     expect(words).toEqual(['/bin/bash', '-l']);
     expect(before).toContain('[ -x "$1" ]');
     expect(session(undefined, { shell: '/bin/zsh' }).opening.before).not.toContain('[ -x "$1" ]');
   });
 
-  it('is on the command line the same words, whoever runs what', () => {
+  it('has the same arguments for every user and command', () => {
     const one = session('id', {}, { TERM: 'xterm' }).argv;
     expect(session('echo \udce9', { shell: '/bin/zsh' }).argv).toEqual(one);
   });
 
-  it('knows nothing of sockets that are on this host', () => {
+  it('has no variables for sockets on this host', () => {
     const given = { SSH_AUTH_SOCK: '/tmp/a', DISPLAY: ':1', TERM: 'xterm', LD_PRELOAD: '/x' };
     const names = Object.keys(session('id', {}, given).opening.env);
     expect(names).toContain('TERM');
@@ -42,7 +42,7 @@ describe('what an exec into a pod runs', () => {
     expect(names).not.toContain('LD_PRELOAD');
   });
 
-  it("knows the session's own sockets in the pod", () => {
+  it("forwards the session's sockets in the pod", () => {
     const { env } = podSession(host, parseProfile({ image: 'a' }, 'p', 'p.yml'), {
       ...{ request: sessionRequest([], 'id', false), nonce: 'N' },
       ...{ env: { SSH_AUTH_SOCK: '/tmp/a' }, forwarded: { SSH_AUTH_SOCK: '/tmp/b' } },
@@ -50,7 +50,7 @@ describe('what an exec into a pod runs', () => {
     expect(env.SSH_AUTH_SOCK).toBe('/tmp/b');
   });
 
-  it("has the terminal's size from its first moment, where that is known", () => {
+  it("sets the terminal's size at the start if it is known", () => {
     const before = (tty: boolean, columns: number): string | undefined => {
       const request = sessionRequest([], 'id', tty);
       const size = { columns, rows: 27 };

@@ -52,7 +52,7 @@ describe('a pod', () => {
     });
   });
 
-  it('is the user, with the groups of the user, and nobody more', () => {
+  it("runs as the user, with the user's groups and no others", () => {
     expect(spec().securityContext).toEqual({
       ...{ runAsUser: 5501, runAsGroup: 5502, fsGroup: 5502, supplementalGroups: [7001] },
       ...{ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -73,7 +73,7 @@ describe('a pod', () => {
     expect(annotations['berth.dev/group']).toMatch(/^ada:x:5502:\nproject:x:7001:\n/);
   });
 
-  it('carries its connection where it ends with that, and only there', () => {
+  it('has its connection as a label only with lifetime: connection', () => {
     expect(pod().metadata.labels).toMatchObject({
       'berth.dev/connection': '12.34',
       'berth.dev/login-host': 'login1',
@@ -81,7 +81,7 @@ describe('a pod', () => {
     expect(pod({ lifetime: 'user' }).metadata.labels).not.toHaveProperty('berth.dev/connection');
   });
 
-  it('lives no longer than its profile says, as the cluster and its reapers read it', () => {
+  it('has its lifetime limited by the profile, in the forms that the cluster and its reapers read', () => {
     const { metadata } = pod({ lifetime: '90m' });
     expect(metadata.annotations['pod.kubernetes.io/lifetime']).toBe('1h30m0s');
     expect(spec({ lifetime: '90m' }).activeDeadlineSeconds).toBe(5400);
@@ -117,7 +117,7 @@ describe('a pod', () => {
     expect(spec({ mounts: [] }).containers[0].workingDir).toBe('/');
   });
 
-  it('asks for what the profile limits, GPUs too, and for something where it says nothing', () => {
+  it('requests the limits of the profile, including GPUs, and defaults otherwise', () => {
     const fields = {
       limits: { cpus: 2, memory: '4G' },
       pod: { extended: { 'nvidia.com/gpu': 1 } },

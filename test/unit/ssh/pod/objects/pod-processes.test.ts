@@ -28,7 +28,7 @@ const strangers = (open: readonly string[]): number[] => {
 };
 
 describe('the sweeps before this one', () => {
-  it('are those that are older and still there', () => {
+  it('are those that started earlier and still run', () => {
     const all = podProcesses([
       '7 0 7 S 100 9000 -',
       '60 0 60 S 5000 300 sweep',
@@ -48,18 +48,18 @@ describe('what of a pod is nobody’s', () => {
     expect(strangers(['12.34', '56.78'])).toEqual([22, 23, 40]);
   });
 
-  it('is all, where nobody is connected, but the first process of the pod and the shell that looks', () => {
+  it("without connections, consists of all processes except the pod's first one and the sweep's shell", () => {
     expect(strangers([])).toEqual([20, 21, 22, 23, 24, 30, 40]);
   });
 
-  it('is not what has just been begun from outside: it wears no mark before its first program runs', () => {
+  it('does not include a process that was just started from outside, which has no mark before its first program runs', () => {
     const all = podProcesses(['7 0 7 S 100 9000 -', '50 0 50 S 9000 5 -', '51 1 51 S 9000 5 -']);
     expect(all.filter((one) => !belongsTo(new Set(), all)(one)).map(({ pid }) => pid)).toEqual([
       7, 51,
     ]);
   });
 
-  it('is not another sweep with what it runs, which a user cannot make up for long', () => {
+  it('does not include another sweep and its children, which a user can imitate only for a limited time', () => {
     const all = podProcesses([
       '7 0 7 S 100 9000 -',
       '60 0 60 S 5000 100 sweep',
@@ -70,7 +70,7 @@ describe('what of a pod is nobody’s', () => {
     expect(sessionProcesses(all, looking).map(({ pid }) => pid)).toEqual([62, 63]);
   });
 
-  it('is found out at once, however long the chain of parents that a pod makes up, or the circle', () => {
+  it('is found quickly for any chain or cycle of parents that a pod makes up', () => {
     const pids = Array.from({ length: 46_000 }, (_, index) => index + 2);
     const chain = podProcesses(pids.map((pid) => `${pid} ${pid - 1} ${pid} S 1 1000 -`).reverse());
     const circle = podProcesses(pids.map((pid) => `${pid} ${pid + 1} ${pid} S 1 1000 -`));
@@ -86,7 +86,7 @@ describe('what of a pod is nobody’s', () => {
     expect(performance.now() - began).toBeLessThan(2_000);
   });
 
-  it('is not made of what the pod says beside its rows', () => {
+  it('is not parsed from other output of the pod', () => {
     expect(podProcesses(['swept 0 0 0', '1 0 1 S 5', '-1 0 1 S 5 -', ''])).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ const waiting = (reason: string, message?: string) => ({
   },
 });
 
-describe('how far a pod is', () => {
+describe('the state of a pod', () => {
   it('runs when its container does, and not before', () => {
     const running = {
       status: { phase: 'Running', containerStatuses: [{ state: { running: {} } }] },
@@ -21,7 +21,7 @@ describe('how far a pod is', () => {
     expect(podState({}).kind).toBe('waiting');
   });
 
-  it('ends where somebody deletes it, whatever its phase says', () => {
+  it('is ending if it was deleted, in any phase', () => {
     const metadata = { deletionTimestamp: '2026-11-21T00:00:00Z' };
     expect(podState({ metadata, status: { phase: 'Running' } })).toEqual({
       kind: 'ending',
@@ -45,7 +45,7 @@ describe('how far a pod is', () => {
     ['InvalidImageName', 'pod-image'],
     ['CreateContainerConfigError', 'pod-configuration'],
     ['RunContainerError', 'pod-configuration'],
-  ])('has failed for good with %s', (reason, code) => {
+  ])('has permanently failed with %s', (reason, code) => {
     const detail = `${reason}: why`;
     expect(podState(waiting(reason, 'why'))).toEqual({ kind: 'failed', code, detail });
   });
@@ -62,7 +62,7 @@ describe('how far a pod is', () => {
     'pull access denied, repository does not exist or may require authorization',
     'unexpected status from HEAD request to https://r/v2/x: 403 Forbidden',
     'r:1/x:1: not found',
-  ])('does not wait for the second try of a pull that fails again: %s', (why) => {
+  ])('does not wait for a second pull that would fail too: %s', (why) => {
     const now = podState(waiting('ErrImagePull', `${from}${why}`));
     expect(now).toMatchObject({ kind: 'failed', code: 'pod-image' });
   });

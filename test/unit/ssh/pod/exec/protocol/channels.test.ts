@@ -25,7 +25,7 @@ describe('ChannelReader', () => {
     ]);
   });
 
-  it('knows the rest of a message from the next one', () => {
+  it('tells the rest of a message from the next one', () => {
     expect(
       read([
         ['\u0001a', true],
@@ -39,7 +39,7 @@ describe('ChannelReader', () => {
     ]);
   });
 
-  it('finds the channel where the first fragment is empty', () => {
+  it('finds the channel if the first fragment is empty', () => {
     expect(
       read([
         ['', true],

@@ -70,7 +70,7 @@ describe('execOutcome', () => {
   });
 
   it.each(['{"message":', '{"details":{"causes":', '{"status":'])(
-    'is 255 where %s is nested',
+    'is 255 if %s is nested',
     (start) => {
       const depth = 100_000;
       const text = `${start}${'['.repeat(depth)}${']'.repeat(depth)}${'}'.repeat(start.split('{').length - 1)}`;

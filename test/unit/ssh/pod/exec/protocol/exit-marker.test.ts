@@ -49,7 +49,7 @@ describe('what may be the beginning of a mark', () => {
     return text;
   };
 
-  it('is handed on where nothing more comes: the other end of a protocol waits for it', () => {
+  it('is passed on if nothing more arrives, because a protocol may wait for it', () => {
     const marks = new EndMarks(nonce, { tty: false });
     expect([told(marks, 'ab\u001e'), marks.holds]).toEqual(['ab', true]);
     expect([released(marks), marks.holds, released(marks)]).toEqual(['\u001e', false, '']);
@@ -59,7 +59,7 @@ describe('what may be the beginning of a mark', () => {
     expect(marks.holds).toBe(false);
   });
 
-  it('is a mark though it was handed on, and none of it comes twice', () => {
+  it('is recognized although its beginning was passed on, and nothing is passed on twice', () => {
     for (let cut = 1; cut < mark.length; cut += 1) {
       const marks = new EndMarks(nonce, { tty: true });
       expect(told(marks, `a${mark.slice(0, cut)}`)).toBe('a');
@@ -83,7 +83,7 @@ describe('the mark of a command’s end', () => {
     ['alone', mark, ''],
     ['after output', `a\u001e\u001eberth f00${mark}`, 'a\u001e\u001eberth f00'],
     ['before what was left running writes', `a${mark}b\u001e`, 'ab\u001e'],
-  ])('is found and taken out %s, however it is cut', (_, text, own) => {
+  ])('is found and removed %s, wherever it is split', (_, text, own) => {
     const bytes = Buffer.from(text, 'latin1');
     for (let cut = 0; cut <= bytes.length; cut += 1)
       expect(passed([bytes.subarray(0, cut), bytes.subarray(cut)])).toEqual({
@@ -105,21 +105,21 @@ describe('the mark on a terminal', () => {
     expect(passed([Buffer.from(mark.replace('007', code))]).exitCode).toBe(255);
   });
 
-  it('ends what is shown: the terminal shows the answer to it too', () => {
+  it('ends the output, because the terminal echoes the answer', () => {
     expect(passed([Buffer.from(`a${mark}\r`), Buffer.from('\n')], true)).toEqual({
       ...{ text: 'a', exitCode: 7, known: 1 },
     });
   });
 });
 
-describe('a command with an end mark', () => {
+describe('a command with an exit marker', () => {
   it('reads, writes and ends as without', () => {
     expect(run(['sh', '-c', 'cat; echo err >&2; exit 42'])).toEqual({
       ...{ stdout: 'typed', stderr: 'err\n', status: 42, exitCode: 42 },
     });
   });
 
-  it('keeps its words, whatever is in them', () => {
+  it('keeps its arguments, whatever they contain', () => {
     const word = `$(id) "a'\n\\ *`;
     expect(run(['printf', '%s|', word, '']).stdout).toBe(`${word}||`);
   });

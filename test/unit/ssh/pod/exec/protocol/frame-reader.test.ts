@@ -72,7 +72,7 @@ describe('FrameReader', () => {
     },
   );
 
-  it('hands a long message on as it comes, and keeps nothing of it', () => {
+  it('passes a long message on as it arrives, without keeping it', () => {
     const { read, frames } = reader();
     const bytes = served(final | binary, Buffer.from(long));
     frames.push(bytes.subarray(0, 40_000));

@@ -37,7 +37,7 @@ describe("a client's frame", () => {
     );
   });
 
-  it('is final and masked, whatever it is', () => {
+  it('is always final and masked', () => {
     for (const opcode of [opcodes.binary, opcodes.ping, opcodes.close])
       expect([...frame(opcode, Buffer.alloc(2), key).subarray(0, 2)]).toEqual([
         0x80 | opcode,
@@ -87,7 +87,7 @@ describe.each([
   });
 });
 
-it('is masked where WebAssembly has no room, too: under a limit of the address space', () => {
+it('is also masked if a limit of the address space prevents WebAssembly', () => {
   const contents = `
     import { messageBody, messageInSlot, messageSlot } from './frame.ts';
     const slot = messageSlot(100);

@@ -29,7 +29,7 @@ const rawBytes = Buffer.concat([Buffer.from('raw \xe9\xff', 'latin1'), Buffer.al
 describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix']]])(
   'an opening in %j',
   (shell) => {
-    it('gives words and values as they are, and leaves what follows', () => {
+    it('passes arguments and values unchanged, and leaves the rest of the input', () => {
       const env = { TEXT: text, EMPTY: '', BYTES: bytes };
       const script = 'printf "%s|" "$@" "$TEXT" "$EMPTY" "$BYTES"; cat';
       const lines = openingLines({ words: ['sh', '-c', script, 'sh', text, '', bytes], env });
@@ -56,7 +56,7 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
       expect(run(shell, lines).stdout.toString()).toBe('ran\n');
     });
 
-    it('leaves nothing of its own to the command, nor says what the shell thinks of a locale', () => {
+    it("leaves no variables to the command, and hides the shell's warnings about locales", () => {
       const env = { LC_ALL: 'xx_YY.UTF-8', BERTH_CONNECTION: '1.2' };
       const { stdout, stderr } = run(shell, openingLines({ words: ['env'], env }));
       const names = stdout.toString().match(/^\w+(?==)/gm) ?? [];
@@ -82,12 +82,12 @@ describe('an opening that names groups', () => {
     return { said, status, begun: begin.begun, declined: begin.declined };
   };
 
-  it('is declined, and nothing run, where the pod was made with others', () => {
+  it('is refused, and nothing runs, in a pod with other groups', () => {
     for (const groups of ['1000 5', '5 1000 20', '1000 5 20 30', ''])
       expect(madeWith(groups)).toEqual({ said: '', status: 0, begun: false, declined: groups });
   });
 
-  it('begins where it was made with the same, or does not say', () => {
+  it('starts in a pod with the same groups, or in one that does not report them', () => {
     for (const groups of ['1000 5 20', undefined]) {
       const { said, begun, declined } = madeWith(groups);
       expect([begun, declined]).toEqual([true, undefined]);
@@ -98,7 +98,7 @@ describe('an opening that names groups', () => {
 });
 
 describe('the lines of an opening', () => {
-  it('fit a terminal, whatever is in them, and steer none', () => {
+  it("fit into a terminal's line and contain no control characters", () => {
     const worst = ['\n', "'", '\u0007', '\u0085', '\u{1f600}', '\udc80', '\ud800', '\\'];
     for (const one of worst) {
       const lines = openingLines({ words: [one.repeat(2000)], env: { A: one.repeat(2000) } });
@@ -111,7 +111,7 @@ describe('the lines of an opening', () => {
 });
 
 describe('the mark of a command’s beginning', () => {
-  it('ends what is nobody’s to see, however it is cut', () => {
+  it('ends the part that is not shown, wherever it is split', () => {
     const all = Buffer.from(`A='secret'\r\n\u001eberth begins f00${mark}own \u001e ${mark}`);
     for (let cut = 0; cut <= all.length; cut += 1) {
       const begin = new BeginMark(nonce);
@@ -120,7 +120,7 @@ describe('the mark of a command’s beginning', () => {
     }
   });
 
-  it('holds no more than itself of what comes before', () => {
+  it('holds back no more bytes than its own length', () => {
     const begin = new BeginMark(nonce);
     for (let turn = 0; turn < 100; turn += 1)
       expect(begin.pass(Buffer.alloc(100_000, '\u001e')).length).toBe(0);
@@ -128,7 +128,7 @@ describe('the mark of a command’s beginning', () => {
     expect(begin.pass(Buffer.from(`${mark}own`)).toString()).toBe('own');
   });
 
-  it('is not held back as what could be the mark of an end', () => {
+  it('is not held back as a possible exit marker', () => {
     let passed = 0;
     new EndMarks(nonce, { tty: true }).pass('stdout', Buffer.from(mark), (bytes) => {
       passed += bytes.length;

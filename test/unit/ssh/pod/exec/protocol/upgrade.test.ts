@@ -27,7 +27,7 @@ describe('execPath', () => {
     expect(query.has('tty')).toBe(false);
   });
 
-  it('asks for no standard error beside a terminal: the API server refuses both', () => {
+  it('does not request standard error with a terminal, because the API server refuses both', () => {
     const query = new URL(execPath(url, { ...target, tty: true }), url).searchParams;
     expect([query.get('tty'), query.has('stderr')]).toEqual(['true', false]);
   });
@@ -75,7 +75,7 @@ describe('agreedProtocol', () => {
 });
 
 describe('the head of an answer', () => {
-  it('is not there before its empty line', () => {
+  it('is incomplete before its empty line', () => {
     expect(parseHead(Buffer.from('HTTP/1.1 101 Switching\r\nA: b\r\n'))).toBe(undefined);
   });
 

@@ -29,14 +29,14 @@ const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when
 const sockets = tcpSockets(text);
 
 describe('sockets in /proc/net/tcp', () => {
-  it('are read from both files, and what is cut off is none', () => {
+  it('are read from both files, without incomplete lines', () => {
     expect(sockets.map(({ inode }) => inode)).toEqual(
       '6634173 11 12 13 14 15 0 16 17 18'.split(' '),
     );
     expect(sockets[0]).toMatchObject({ local: { port: 28080 }, state: 10, uid: 1009 });
   });
 
-  it("of a user's that listen on loopback are what may be sshd's: no display, nobody else's", () => {
+  it("of the user on loopback may be sshd's, except displays", () => {
     expect(ownListeners(sockets, 1009).map(({ local }) => local.port)).toEqual([28080, 28081]);
   });
 
@@ -48,7 +48,7 @@ describe('sockets in /proc/net/tcp', () => {
     expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.1', 0xd557))).toBe(1012);
   });
 
-  it('are nobody who gets through where the other end has gone, or never was', () => {
+  it('are unknown, and not let through, if the other end does not exist', () => {
     expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.1', 0xd555))).toBe(0);
     expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.2', 0xd554))).toBeUndefined();
     expect(uidAtOtherEnd(sockets, end('127.0.0.1', 28081), end('127.0.0.1', 0xd554))).toBe(
@@ -65,7 +65,7 @@ describe('ports that are bridged', () => {
     expect([1024, 6000, 6009, 6100, 65_535].every(isBridged)).toBe(true);
   });
 
-  it('are what the helper says, as far as it says places, and not without end', () => {
+  it('are the valid endpoints that the helper sends, up to the limit', () => {
     const said = ['tcp:8888', 'tcp:8888', 'tcp:80', 9, null, 'unix:/tmp/a.sock', 'unix:/etc/a'];
     expect(saidPlaces([...said, 'unix:/tmp/../etc/a', 'unix:/tmp/a/b', 'tcp:1e4'])).toEqual([
       'tcp:8888',
@@ -98,14 +98,14 @@ describe('ports that are bridged', () => {
     expect(saidPlaces(said)).toEqual([]);
   });
 
-  it('are not those that the site keeps for its services', () => {
+  it('do not include those that the site reserves for its services', () => {
     const reserved = portRanges('8080,9000-9010\n');
     const said = [8079, 8080, 8081, 8999, 9000, 9005, 9010, 9011].map((port) => `tcp:${port}`);
     expect(saidPlaces(said, reserved)).toEqual(['tcp:8079', 'tcp:8081', 'tcp:8999', 'tcp:9011']);
     expect(portRanges('')).toEqual([]);
   });
 
-  it('have names of sockets that lead nowhere else', () => {
+  it('have names of sockets without a path', () => {
     expect(nameOf('unix:/tmp/jupyter-1.sock')).toBe('jupyter-1.sock');
     expect(nameOf('unix:/tmp/..')).toBeUndefined();
   });

@@ -21,7 +21,7 @@ function readIn(bytes: Buffer, pieceSize: number): string[] {
   return read;
 }
 
-describe("the bridge's frames", () => {
+describe('frames of the multiplexer', () => {
   const stream = Buffer.concat([
     bridgeFrame(kinds.open, 2, Buffer.from('tcp:80')),
     bridgeFrame(kinds.end, 0xffff_fffe),
@@ -29,16 +29,19 @@ describe("the bridge's frames", () => {
   ]);
   const frames = ['0 2 tcp:80', '2 4294967294 ', `1 3 ${'x'.repeat(40)}`];
 
-  it.each([1, 2, 8, 9, 10, 17, 1000])('come whole from pieces of %i bytes', (pieceSize) => {
-    expect(readIn(stream, pieceSize)).toEqual(frames);
-  });
+  it.each([1, 2, 8, 9, 10, 17, 1000])(
+    'are complete if they arrive in pieces of %i bytes',
+    (pieceSize) => {
+      expect(readIn(stream, pieceSize)).toEqual(frames);
+    },
+  );
 
   it('waits for the rest of one that is cut', () => {
     const cut = stream.subarray(0, 12);
     expect(readIn(cut, 1000)).toEqual([]);
   });
 
-  it('hands on data before all of it is there', () => {
+  it('passes data on before it is complete', () => {
     expect(readIn(stream.subarray(0, -30), 1000).at(-1)).toBe(`1 3 ${'x'.repeat(10)}`);
   });
 

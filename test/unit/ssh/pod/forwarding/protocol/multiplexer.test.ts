@@ -19,7 +19,7 @@ import {
 
 const refused = expect.objectContaining({ code: 'forwarding-protocol' }) as Error;
 
-describe('connections of the bridge', () => {
+describe('forwarded connections', () => {
   let said: string[];
   let heard: string[];
   let helpers: Connection[];
@@ -66,7 +66,7 @@ describe('connections of the bridge', () => {
     });
   });
 
-  it('carries both directions, each to its end', () => {
+  it('carries both directions until each has ended', () => {
     const ours = opened();
     ours.send(Buffer.from('hello'));
     comes(kinds.data, 2, Buffer.from('hi'));
@@ -100,7 +100,7 @@ describe('connections of the bridge', () => {
     expect(heard.slice(2)).toEqual(['ours room', 'agent room']);
   });
 
-  it('gives room to the other half for what was taken, in pieces worth a frame, and not beyond its end', () => {
+  it('acknowledges what was taken in larger steps, and not after the end', () => {
     const ours = opened();
     comes(kinds.data, 2, Buffer.alloc(windowSize / 2));
     ours.taken(windowSize / 4 - 1);
@@ -112,7 +112,7 @@ describe('connections of the bridge', () => {
     expect(said).toHaveLength(2);
   });
 
-  it('gives all connections a little room, and the first ones much, until they are over', () => {
+  it('gives each connection a small window, and the first ones a large one until they end', () => {
     const many = Array.from({ length: mostConnections }, () => opened());
     const wide = Math.floor(sharedWindow / (windowSize - firstWindow));
     const takes = (id: number, size: number) => comes(kinds.data, id, Buffer.alloc(size));
@@ -127,7 +127,7 @@ describe('connections of the bridge', () => {
     expect(() => takes(2 * wide + 2, 1)).toThrow(refused);
   });
 
-  it("opens what the helper may have, by the helper's numbers, and closes anything else", () => {
+  it('opens connections for the helper with its own numbers, and refuses other targets', () => {
     comes(kinds.open, 1, Buffer.from('agent'));
     comes(kinds.open, 3, Buffer.from('tcp:22'));
     comes(kinds.data, 1, Buffer.from('a'));
@@ -137,7 +137,7 @@ describe('connections of the bridge', () => {
     expect(heard).toEqual(['agent data a']);
   });
 
-  it('closes all when the stream is gone, each once', () => {
+  it('closes each connection once when the stream has ended', () => {
     const ours = opened();
     opened().close();
     comes(kinds.open, 1, Buffer.from('agent'));
@@ -147,7 +147,7 @@ describe('connections of the bridge', () => {
     expect(heard).toEqual(['agent closed', 'ours closed']);
   });
 
-  it('hands on words', () => {
+  it('passes control messages on', () => {
     bridge.say({ flush: true });
     comes(kinds.word, 0, Buffer.from('{"flushed":true}'));
     expect(said).toEqual(['word 0 {"flush":true}']);
@@ -196,7 +196,7 @@ describe('connections of the bridge', () => {
       ['a list', word('[]')],
       ['lists in lists', word(deep(30_000))],
       ['a million lists', word(`{"a":${deep(500_000)}}`)],
-    ])('%s ends the bridge', (_what, ...all) => {
+    ])('%s ends forwarding', (_what, ...all) => {
       opened().send(Buffer.alloc(9));
       const last = all.pop();
       for (const each of all) says(each);

@@ -25,7 +25,7 @@ describe("xauth's file", () => {
     expect(cookieOf(file, 12)).toBeUndefined();
   });
 
-  it('is read as far as it is whole', () => {
+  it('is read without an incomplete end', () => {
     expect(cookieOf(file.subarray(0, -1), 10)?.data).toEqual(old);
     expect(cookieOf(Buffer.alloc(0), 10)).toBeUndefined();
     expect(cookieOf(Buffer.from('no such file at all'), 10)).toBeUndefined();
@@ -44,7 +44,7 @@ describe('DISPLAY', () => {
   });
 
   it.each([undefined, '', ':0', 'unix:/tmp/x', 'localhost:', 'localhost:10.0;x', '/tmp/x:1'])(
-    'is none of ours as %s',
+    'is ignored as %s',
     (display) => expect(forwardedDisplay(display)).toBeUndefined(),
   );
 });
