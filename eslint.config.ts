@@ -22,6 +22,7 @@ const shared = [
 
 /** Directories that compute data only: no process, no file, no socket, no clock. */
 const pure = [
+  'error-catalogue',
   'admission',
   'desired',
   'config',

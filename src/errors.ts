@@ -4,18 +4,19 @@ import { exitCodes, type ExitClass } from './exit-codes.ts';
 export type { ErrorCode, ExitClass };
 
 export interface ErrorDetails {
+  /** A code of `src/error-catalogue`: one without an entry there does not compile. */
   readonly code: ErrorCode;
   readonly exit: ExitClass;
-  /** One line for the admin: what to do next. */
+  /** One line: what to do next. */
   readonly hint: string;
-  /** True where the hint is for the user who meets the error in a session, too. */
+  /** True if the hint is also for the user of the session. */
   readonly forUser?: boolean;
-  /** Facts for the log (`cluster`, `file`, `line`); never a secret. */
+  /** Fields for the log (`cluster`, `file`, `line`); never a secret. */
   readonly fields?: Readonly<Record<string, string | number>>;
   readonly cause?: unknown;
 }
 
-/** One line of what was attempted and what came back, with a code and the next step. */
+/** An error with a code and a next step. The message is one line: what was attempted, and what came back. */
 export class BerthError extends Error {
   override readonly name = 'BerthError';
   readonly code: ErrorCode;
@@ -40,8 +41,8 @@ export class BerthError extends Error {
 }
 
 /**
- * Anything thrown, as a BerthError: what is not one already is a defect of ours or of the machine,
- * and is reported as such with the original kept as its cause.
+ * Any thrown value as a BerthError. One that is not a BerthError becomes `system-error` if it comes from
+ * a system call, otherwise `internal-error`, with the original as its cause.
  */
 export function asBerthError(thrown: unknown, attempted: string): BerthError {
   if (thrown instanceof BerthError) return thrown;
@@ -51,7 +52,7 @@ export function asBerthError(thrown: unknown, attempted: string): BerthError {
     code: errno ? 'system-error' : 'internal-error',
     exit: errno ? 'io' : 'software',
     hint: errno
-      ? 'Look at the file or service that is named; run `berth doctor` for the whole picture.'
+      ? 'Look at the named file or service, and run `berth doctor`.'
       : 'This is a defect of Berth: report it with this line.',
     cause: thrown,
   });

@@ -2,18 +2,18 @@ import { asBerthError, type BerthError } from './errors.ts';
 
 export type CheckStatus = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What one check found. `id` and `status` are stable: monitoring alerts on them. */
+/** The result of a check. Monitoring may rely on `id` and `status`. */
 export interface CheckResult {
   readonly id: string;
-  /** OnDemand's name of the cluster, for a check of one. */
+  /** Name of the cluster in OnDemand, for a check of a cluster. */
   readonly cluster?: string;
   readonly status: CheckStatus;
   readonly message: string;
-  /** What to do; with every warning and failure. */
+  /** What to do; present with each warning and failure. */
   readonly next?: string;
 }
 
-/** A check's own part of its result. */
+/** What a check returns: its result without `id` and `cluster`. */
 export type Finding =
   | { readonly status: 'ok' | 'skipped'; readonly message: string }
   | { readonly status: 'warning' | 'failed'; readonly message: string; readonly next: string };
@@ -31,7 +31,7 @@ export const failed = (message: string, next: string): Finding => ({
   next,
 });
 
-/** An error as a finding, with its own next step. */
+/** An error as a failed finding, with the hint as next step. */
 export function failedBy({ message, hint }: Pick<BerthError, 'message' | 'hint'>): Finding {
   return failed(message, hint);
 }
@@ -43,8 +43,8 @@ export interface Check {
 }
 
 /**
- * Runs one check with a deadline of its own, in milliseconds. It always has a result: an error is a
- * failure of this check and of no other, and one that hangs is left behind.
+ * Runs one check with its own time limit, in milliseconds. Never rejects: an error is a failure of this
+ * check only, and a check that hangs is abandoned.
  */
 export async function runCheck(check: Check, timeoutMs: number): Promise<CheckResult> {
   const place = {
@@ -58,10 +58,10 @@ export async function runCheck(check: Check, timeoutMs: number): Promise<CheckRe
       resolve(
         failed(
           `no answer within ${timeoutMs / 1000} s`,
-          'See whether the service or file system behind it hangs.',
+          'Check whether the service or file system behind it hangs.',
         ),
       );
-    // A check that sees the same signal gets its turn first: its own error says more.
+    // Later than the check itself, which may react to the same signal with a more precise error.
     signal.addEventListener('abort', () => setTimeout(() => tooLate?.(), 50), { once: true });
   });
   try {

@@ -5,7 +5,7 @@ export interface LogFields extends Readonly<Record<string, string | number | boo
   readonly code?: ErrorCode;
 }
 
-/** Where lines go. The entry point decides: standard error for a hook, a terminal for `berth`. */
+/** Writes a line. The entry point chooses: standard error for a hook, syslog for a session. */
 export type LogSink = (line: string) => void;
 
 export interface Logger {
@@ -18,8 +18,8 @@ export interface Logger {
 }
 
 /**
- * Lines for syslog: logfmt (`level=error msg="…" code=…`), one line an event, control characters
- * escaped, so that what a server answered can never forge a line or steer a terminal.
+ * Lines for syslog in logfmt (`level=error msg="…" code=…`), one for each event. Control characters are
+ * escaped, so that text of a server cannot forge a line or control a terminal.
  */
 export function logfmtLogger(sink: LogSink, fixed: LogFields = {}): Logger {
   const emit = (level: LogLevel, msg: string, fields: LogFields): void =>
@@ -39,7 +39,7 @@ export function logfmtLogger(sink: LogSink, fixed: LogFields = {}): Logger {
   };
 }
 
-/** `key=value` pairs; a value is quoted where it holds anything but plain printable ASCII. */
+/** `key=value` pairs; a value is quoted unless it is plain printable ASCII. */
 function logfmt(fields: LogFields): string {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
@@ -53,8 +53,8 @@ function quote(value: string): string {
 }
 
 /**
- * Text of a server, a child or a user, made harmless for a terminal and for one-line logs: C0 and
- * C1 controls, DEL, line separators and bidirectional overrides become `\n`, `\t` or `\u{…}`.
+ * Escapes untrusted text for a terminal and for one-line logs: C0 and C1 controls, DEL, line separators,
+ * bidirectional overrides and backslashes become `\n`, `\t`, `\u{…}` or `\\`.
  */
 export function escapeControl(text: string): string {
   return text.replace(

@@ -148,7 +148,7 @@ async function commandFinding(settings: SiteSettings, uid: number): Promise<Find
   return ok(`${path} belongs to root and users can run it`);
 }
 
-const unitFolders = [
+const unitDirectories = [
   '/etc/systemd/system',
   '/run/systemd/system',
   '/usr/local/lib/systemd/system',
@@ -159,7 +159,9 @@ const units = ['berth-broker@.socket', 'berth-broker@.service', 'berth-broker.sl
 
 async function brokerFinding(): Promise<Finding> {
   for (const unit of units) {
-    const found = await Promise.all(unitFolders.map((folder) => there(stat(`${folder}/${unit}`))));
+    const found = await Promise.all(
+      unitDirectories.map((directory) => there(stat(`${directory}/${unit}`))),
+    );
     if (found.every((status) => status === undefined))
       return failed(
         `${unit} is not installed: tokens of users are not renewed between logins`,

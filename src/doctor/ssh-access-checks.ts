@@ -70,10 +70,10 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
 
 /** Whether the transfer tools for images without sftp-server or scp are installed. */
 export async function transferFilesFinding(): Promise<Finding> {
-  const folder = installedPath('files');
-  return (await there(stat(folder))) === undefined
+  const directory = installedPath('files');
+  return (await there(stat(directory))) === undefined
     ? warning(
-        `${folder} does not exist: scp and sftp fail in images without an sftp-server`,
+        `${directory} does not exist: scp and sftp fail in images without an sftp-server`,
         'Run `berth images files`.',
       )
     : ok('scp and sftp work in images without an sftp-server');

@@ -162,7 +162,7 @@ function userChecks(
     run('user-subids', async () => userSubidFinding(await subids, user)),
     run('user-storage', () => userFolderFinding(settings.storage, user)),
     run('user-runtime-directory', async () =>
-      runFolderFinding(user, settings, await pamMakesFolders()),
+      runFolderFinding(user, settings, await pamCreatesDirectories()),
     ),
   ];
 }
@@ -188,17 +188,19 @@ function configFinding({ profiles }: SshSettings): Finding {
 async function pamFinding(): Promise<Finding> {
   const found = await pamFileFindings('sshd');
   // Missing lines of Berth come first: without them a login may have no runtime directory.
-  const [first, ...more] = [...found].sort((one, other) => lacksOurs(other) - lacksOurs(one));
+  const [first, ...more] = [...found].sort(
+    (one, other) => lacksBerthLines(other) - lacksBerthLines(one),
+  );
   if (first === undefined) return ok('the PAM session stack of sshd runs pam-session');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
 
-const lacksOurs = ({ code }: { readonly code: string }): number =>
+const lacksBerthLines = ({ code }: { readonly code: string }): number =>
   Number(['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'].includes(code));
 
-async function pamMakesFolders(): Promise<boolean> {
-  return (await pamFileFindings('sshd')).every((finding) => lacksOurs(finding) === 0);
+async function pamCreatesDirectories(): Promise<boolean> {
+  return (await pamFileFindings('sshd')).every((finding) => lacksBerthLines(finding) === 0);
 }
 
 function imageChecks(settings: SshSettings): CheckResult[] {

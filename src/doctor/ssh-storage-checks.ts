@@ -48,10 +48,10 @@ export async function storageFinding(storage: string): Promise<Finding> {
 
 /** The file system of the directory, or of its nearest existing parent. */
 export async function fileSystemFinding(storage: string): Promise<Finding> {
-  let folder = storage;
-  while (folder !== dirname(folder) && (await there(stat(folder))) === undefined)
-    folder = dirname(folder);
-  return fileSystemOf(storage, await statfs(folder));
+  let directory = storage;
+  while (directory !== dirname(directory) && (await there(stat(directory))) === undefined)
+    directory = dirname(directory);
+  return fileSystemOf(storage, await statfs(directory));
 }
 
 /** The finding for a type of file system; exported for types that a test cannot mount. */

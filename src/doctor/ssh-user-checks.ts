@@ -83,10 +83,10 @@ export function runFolderFinding(
       `lingering is off for ${user.name}: systemd ends containers at the last logout, though profiles let them stay`,
       `Run loginctl enable-linger ${user.name}`,
     );
-  return ok(whichRunFolder(user, found));
+  return ok(whichRuntimeDir(user, found));
 }
 
-function whichRunFolder(user: User, found: string | undefined): string {
+function whichRuntimeDir(user: User, found: string | undefined): string {
   const [ofSystemd, mounted] = runFoldersOf(user);
   const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
   if (found === undefined)

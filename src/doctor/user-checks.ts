@@ -37,44 +37,44 @@ export async function checkHome(
 
 /** Creates and removes a file: access(2) would check the real user, who is root. */
 function homeFinding(user: User): Promise<Finding> {
-  return asUser(user, () => folderFinding(user, resolve(user.home, '.kube')));
+  return asUser(user, () => directoryFinding(user, resolve(user.home, '.kube')));
 }
 
 /** Whether the user can create a file in a directory of the home, or in its nearest existing parent. */
-async function folderFinding(user: User, wanted: string): Promise<Finding> {
-  let folder = wanted;
+async function directoryFinding(user: User, wanted: string): Promise<Finding> {
+  let directory = wanted;
   try {
-    while (!(await isThere(folder))) {
-      if (folder === resolve(user.home))
+    while (!(await isThere(directory))) {
+      if (directory === resolve(user.home))
         return failed(
           `the home of ${user.name} does not exist: ${user.home}`,
           'Mount the file system on this host, or create the home (pam_mkhomedir).',
         );
-      folder = dirname(folder);
+      directory = dirname(directory);
     }
-    const trial = join(folder, `.berth-doctor-${randomBytes(8).toString('hex')}`);
+    const trial = join(directory, `.berth-doctor-${randomBytes(8).toString('hex')}`);
     await (await open(trial, 'wx', 0o600)).close();
     await unlink(trial);
   } catch (error) {
     if (!isErrno(error)) throw error;
     return failed(
-      `${user.name} cannot write into ${folder}: ${error.code ?? ''}`,
+      `${user.name} cannot write into ${directory}: ${error.code ?? ''}`,
       error.code === 'EACCES'
-        ? `Check owners and modes as that user: namei -l ${folder}`
+        ? `Check owners and modes as that user: namei -l ${directory}`
         : 'Check `df`, `df -i` and `quota` for that file system.',
     );
   }
-  return ok(`${user.name} can write into ${folder}`);
+  return ok(`${user.name} can write into ${directory}`);
 }
 
 async function kubeconfigFinding(user: User, file: string): Promise<Finding> {
   const { path, text, mode } = await planKubeconfig(user, [], file);
   // The check of the home has tried `~/.kube`.
-  const folder =
+  const directory =
     file === defaultKubeconfig
       ? undefined
-      : await asUser(user, () => folderFinding(user, dirname(path)));
-  if (folder?.status === 'failed') return folder;
+      : await asUser(user, () => directoryFinding(user, dirname(path)));
+  if (directory?.status === 'failed') return directory;
   if (text === '') return ok(`${path} does not exist yet: the next login creates it`);
   return (mode & 0o077) === 0
     ? ok(`${path} can be read and changed`)
