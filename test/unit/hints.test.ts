@@ -63,8 +63,8 @@ const others = [
 const files =
   /^(?:berth|ssh|admission|ood_portal|nginx_stage)\.yml$|^hook\.env$|^clusters\.d$|^(?:auth|config)\.json$|^(?:nsswitch|slurm)\.conf$|^pam_systemd\.so$|^site\.tar$/;
 
-describe('what people are told to do', () => {
-  it('is found in the sources', () => {
+describe('the next steps of errors and findings', () => {
+  it('are found in the sources', () => {
     expect(hints.length).toBeGreaterThan(250);
     expect(installed.length).toBeGreaterThan(30);
     expect(isKey('credentials.ca_file')).toBe(true);
@@ -72,7 +72,7 @@ describe('what people are told to do', () => {
     expect(isKey('oidc.caFile')).toBe(false);
   });
 
-  it('names files of an installation by where they are, and only such that are there', () => {
+  it('name existing files of an installation by their path', () => {
     const relative = /(?<![\w/.$}-])(?:etc|docs|hooks|shell|dist|share)\/[\w.@*/-]+/;
     expect(hints.filter(({ text }) => relative.test(text)).map(said)).toEqual([]);
 
@@ -85,7 +85,7 @@ describe('what people are told to do', () => {
     expect(missing.map(said)).toEqual([]);
   });
 
-  it('names keys that some file of ours has', () => {
+  it('name existing keys of the configuration', () => {
     const dotted = /(?<![\w/.@:<-])(?:[a-z]\w*(?:\.[A-Za-z]\w*)+|[a-z]+_[a-z_]*[a-z])(?![\w/-])/g;
     const unknown = hints.flatMap(({ at, text }) =>
       [...text.matchAll(dotted)]

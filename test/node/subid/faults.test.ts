@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => etc.remove());
 
 describe('the lock', () => {
-  it('of a living tool is waited for, and its owner named', async () => {
+  it('of a running tool is waited for, and its owner is named', async () => {
     await etc.write('subgid.lock', `${process.pid}\0`);
     const { exitCode, stderr } = await etc.subid('apply', '--lock-timeout', '1s');
     expect(exitCode).toBe(75);
@@ -32,7 +32,7 @@ describe('the lock', () => {
     expect(await etc.leftovers()).toEqual(['subgid.lock']);
   });
 
-  it('of a dead one is taken over; what holds no process id is not', async () => {
+  it('of a dead process is taken over, but not one without a process ID', async () => {
     const dead = spawn('true');
     await once(dead, 'exit');
     await etc.write('subuid.lock', `${dead.pid ?? 0}\0`);
@@ -78,11 +78,11 @@ describe('the lock', () => {
   );
 });
 
-describe('a run that is cut short', () => {
+describe('a run that is killed', () => {
   const people = Array.from({ length: 20_000 }, (_, nth) => ({ name: `u${nth}`, uid: 1000 + nth }));
   const lineCount = (text: string): number => text.split('\n').length - 1;
 
-  it('by kill -9 at any moment leaves each file whole, and the next run ends the work', async () => {
+  it('by kill -9 at any moment leaves complete files, and the next run finishes the work', async () => {
     await etc.people(people);
     const left: number[] = [];
     for (let round = 0; round < times(6, 48); round += 1) {

@@ -24,7 +24,7 @@ describe('berth subid plan', () => {
     ['an empty file', ''],
     ['other lines', '# by hand\neve:100000:65536\n'],
     ['a last line without its newline', '# by hand\neve:100000:65536'],
-  ])('with %s is a patch of what apply writes, and writes nothing', async (_what, before) => {
+  ])('with %s prints a patch of what apply writes, and writes nothing', async (_what, before) => {
     if (before !== undefined) await etc.write('subuid', before);
     if (before !== undefined) await etc.write('subgid', before);
     const plan = await etc.subid('plan', '--groups');
@@ -47,7 +47,7 @@ describe('berth subid plan', () => {
     expect(await etc.leftovers()).toEqual([]);
   });
 
-  it('has everything in its JSON', async () => {
+  it('prints everything as JSON', async () => {
     await etc.write('subuid', 'eve:655430000:10\neve:655430005:10\nnonsense\n');
     const { exitCode, stdout, stderr } = await etc.subid('plan', '-o', 'json', '--directories');
     expect({ exitCode, stderr }).toEqual({ exitCode: 78, stderr: '' });
@@ -70,7 +70,7 @@ describe('berth subid plan', () => {
     });
   });
 
-  it('takes names, files of names and lines of passwd(5), and says who is not there', async () => {
+  it('accepts names, files of names and lines of passwd(5), and names unknown users', async () => {
     const list = etc.path('list');
     await writeFile(list, '# people\n\nbob\ncarol:x:1002:1002::/:/bin/sh\n');
     const owners = async (...args: string[]): Promise<string[]> => {
@@ -109,7 +109,7 @@ describe('berth subid plan', () => {
     expect(stderr).toContain(`[${code}]\nnext: `);
   });
 
-  it('says that /etc/subuid is not read where nsswitch.conf says so', async () => {
+  it('warns if nsswitch.conf does not read /etc/subuid', async () => {
     await writeFile(etc.path('etc/nsswitch.conf'), 'passwd: files\nsubid: sss\n');
     expect((await etc.subid('plan')).stderr).toContain('`subid: sss`');
   });
@@ -150,7 +150,7 @@ describe('berth subid apply', () => {
     expect({ mode, uid, gid }).toEqual({ mode: before.mode, uid: before.uid, gid: before.gid });
   });
 
-  it('touches nothing where nothing is missing', async () => {
+  it('changes nothing if nothing is missing', async () => {
     await etc.subid('apply');
     const before = await stat(etc.path('etc/subuid'));
     expect((await etc.subid('apply')).stdout).toMatch(
@@ -159,7 +159,7 @@ describe('berth subid apply', () => {
     expect((await stat(etc.path('etc/subuid'))).ino).toBe(before.ino);
   });
 
-  it('writes for nobody where one has no room, and for the others with --keep-going', async () => {
+  it('writes nothing if one user has no range, and the other ranges with --keep-going', async () => {
     await etc.write('subuid', 'eve:655430000:10\n');
     const refused = await etc.subid('apply');
     expect(refused).toMatchObject({ exitCode: 78, stdout: '' });

@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => portal.remove());
 
-describe('berth doctor on a site that is well', () => {
-  it('has nothing to say, changes nothing in the cluster, and exits 0', async ({ skip }) => {
+describe('berth doctor on a correct site', () => {
+  it('reports no failure, changes nothing in the cluster, and exits 0', async ({ skip }) => {
     const mark = site.skipped('audit') === undefined ? await site.audit.mark() : undefined;
     const report = await doctor(portal, '--user', 'alice');
     expect(complaints(report)).toEqual([]);
@@ -46,7 +46,7 @@ describe('berth doctor on a site that is well', () => {
     expect(changes).toEqual([]);
   });
 
-  it('shows a person what it saw, cluster by cluster, without colours in a pipe', async () => {
+  it('prints text by cluster, without colours in a pipe', async () => {
     const { stdout, exitCode } = await portal.berth('doctor');
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^this host\n {2}✓ node/);
@@ -56,7 +56,7 @@ describe('berth doctor on a site that is well', () => {
   });
 });
 
-describe('berth doctor, one thing taken away at a time', () => {
+describe('berth doctor with one fault at a time', () => {
   afterEach(async () => {
     await writeFile(portal.files.kubeconfig, await hookKubeconfig(site), { mode: 0o600 });
     await chmod(portal.files.kubeconfig, 0o600);
@@ -77,7 +77,7 @@ describe('berth doctor, one thing taken away at a time', () => {
   };
   type Entry = { name: string } & Record<string, unknown>;
 
-  it('a kubeconfig that everybody can read', async () => {
+  it('fails for a world-readable admin kubeconfig', async () => {
     await chmod(portal.files.kubeconfig, 0o644);
     const report = await doctor(portal);
     expect(complaints(report)).toEqual(['admin-kubeconfig-mode failed']);
@@ -87,14 +87,14 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(report.exitCode).toBe(1);
   });
 
-  it('registry credentials that everybody can read', async () => {
+  it('fails for world-readable registry credentials', async () => {
     await chmod(portal.files.dockerConfig, 0o644);
     const report = await doctor(portal);
     await chmod(portal.files.dockerConfig, 0o600);
     expect(complaints(report)).toEqual(['docker-config-mode failed']);
   });
 
-  it('the kubeconfig itself: what depends on it is skipped', async () => {
+  it('fails without the admin kubeconfig, and skips the checks that need it', async () => {
     await rm(portal.files.kubeconfig);
     const report = await doctor(portal);
     expect(complaints(report)).toEqual([
@@ -105,7 +105,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'issuer').status).toBe('ok');
   });
 
-  it('the CA of the API server', async () => {
+  it('fails for a wrong CA of the API server', async () => {
     const other = await execa('openssl', [
       ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other'.split(
         ' ',
@@ -122,7 +122,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'api').message).toContain('certificate is not accepted');
   });
 
-  it('a token that is not over', async () => {
+  it('fails for an expired token of the hook', async () => {
     const part = (value: object): string =>
       Buffer.from(JSON.stringify(value)).toString('base64url');
     const sub = 'system:serviceaccount:ondemand:berth-hook';
@@ -134,7 +134,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'admin-token').next).toContain('berth-token-rotate.timer');
   });
 
-  it('the right to the pull secret, when the site names it otherwise', async () => {
+  it('fails without the right to a pull secret of another name', async () => {
     await portal.writeHookEnv({ IMAGE_PULL_SECRET: 'regcred' });
     const report = await doctor(portal);
     expect(complaints(report)).toEqual(['rights failed']);
@@ -145,7 +145,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(next).toContain('Name the pull secret regcred in the resourceNames');
   });
 
-  it('every right', async () => {
+  it('fails without any rights', async () => {
     await site.kubectl('-n ondemand create serviceaccount powerless'.split(' '));
     const { stdout } = await site.kubectl('-n ondemand create token powerless'.split(' '));
     await kubeconfig(
@@ -157,7 +157,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'rights').next).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes/);
   });
 
-  it("modesty: an admin's certificate, which may do everything", async () => {
+  it("warns about an admin's certificate with all rights", async () => {
     const { cert, key } = await site.certificates.client('someone', ['system:masters']);
     const user = { 'client-certificate': cert, 'client-key': key };
     await kubeconfig((file) => (file.users = [{ name: 'berth-hook', user }]));
@@ -172,7 +172,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'cluster-roles').message).toContain('job-pod-reaper');
   });
 
-  it("modesty: OSC's role is still bound", async () => {
+  it("warns if the role of OSC's hooks is still bound", async () => {
     await site.kubectl([
       ...'create clusterrole ondemand --verb=get,list --resource=secrets,pods'.split(' '),
     ]);
@@ -194,7 +194,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(next).toContain('kubectl delete clusterrolebinding ondemand');
   });
 
-  it('the guard', async () => {
+  it('fails without the guard', async () => {
     const guard = 'validatingadmissionpolicybinding/berth-hook-guard';
     const { stdout } = await site.kubectl(['get', guard, '-o', 'yaml']);
     await site.kubectl(['delete', guard]);
@@ -222,7 +222,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     }
   });
 
-  it('an API server that answers: the other cluster is checked all the same, and in time', async () => {
+  it('fails for a dead API server, and checks the other cluster in time', async () => {
     const silent: Server = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const address = silent.address();
@@ -250,7 +250,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(took).toBeLessThan(6_000);
   });
 
-  it('a file of clusters.d: its cluster has a fault, the other is checked', async () => {
+  it('fails for a broken file of clusters.d, and checks the other cluster', async () => {
     const file = join(portal.files.clustersDir, 'broken.yml');
     await writeFile(file, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
     const report = await doctor(portal);
@@ -259,7 +259,7 @@ describe('berth doctor, one thing taken away at a time', () => {
     expect(check(report, 'cluster-config')).toMatchObject({ cluster: 'broken' });
   });
 
-  it('the configuration as a whole', async () => {
+  it('fails without a readable configuration', async () => {
     await rm(portal.files.hookEnv);
     const report = await doctor(portal, '--user', 'alice');
     expect(complaints(report)).toEqual(['config failed']);

@@ -86,7 +86,7 @@ describe('the command line', () => {
     expect(stdout).toContain('What to do:');
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     expect((await run('--version')).stdout).toMatch(/^\d+\.\d+\.\d+$/);
   });
 });
@@ -98,19 +98,22 @@ describe('on a terminal', () => {
     expect(await onTerminal(args(), {})).toContain('\u001b[32m✓');
   });
 
-  it.each([[{ NO_COLOR: '1' }], [{ TERM: 'dumb' }]])('but none with %j', async (env) => {
-    const shown = await onTerminal(args(), env);
-    expect(shown).toContain('✓ node');
-    expect(shown).not.toMatch(/\u001b\[\d+m/);
-  });
+  it.each([[{ NO_COLOR: '1' }], [{ TERM: 'dumb' }]])(
+    'doctor has no colours with %j',
+    async (env) => {
+      const shown = await onTerminal(args(), env);
+      expect(shown).toContain('✓ node');
+      expect(shown).not.toMatch(/\u001b\[\d+m/);
+    },
+  );
 
-  it('is plain ASCII where the locale is', async () => {
+  it('doctor prints plain ASCII in a locale without UTF-8', async () => {
     const shown = await onTerminal(args(), { LC_ALL: 'C', NO_COLOR: '1' });
     expect(shown).toContain('ok   node');
     expect(shown).not.toMatch(/[^\u0000-\u007f]/);
   });
 
-  it('says after a second what it waits for, and takes it away again', async () => {
+  it('shows after a second what it waits for, and removes the line at the end', async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const address = silent.address();

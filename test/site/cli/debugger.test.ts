@@ -14,7 +14,7 @@ const script = `
   }, 500);
 `;
 
-describe('a client that sends SIGUSR1 to a login that just starts', () => {
+describe('a client that sends SIGUSR1 to a login that is starting', () => {
   it('opens no debugger on the host', async () => {
     for (const name of await readdir(join(installed, 'shell'))) {
       const [line = ''] = (await readFile(join(installed, 'shell', name), 'utf8')).split('\n');
@@ -26,7 +26,7 @@ describe('a client that sends SIGUSR1 to a login that just starts', () => {
     }
   });
 
-  it('would, without that option', async () => {
+  it('opens a debugger without that option of Node', async () => {
     const { stdout } = await execa(process.execPath, ['-e', script]);
     expect(stdout).toContain('127.0.0.1:9229');
   });

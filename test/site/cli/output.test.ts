@@ -87,14 +87,14 @@ const alike = (text: string): string => text.replaceAll(/[\da-f]+/g, '0');
 describe.each(commands)('berth %s', (command) => {
   const words = command.split(' ');
 
-  it('loses nothing to a reader that is slow', async () => {
+  it('writes all output to a slow reader', async () => {
     const [expected, read] = [await runWith(whole, words), await runWith(slow, words)];
     expect(expected.stdout).not.toBe('');
     expect(alike(read.stdout)).toBe(alike(expected.stdout));
     expect(read.code).toBe(expected.code);
   });
 
-  it('says by its exit code that the reader went away, and nothing else', async () => {
+  it('exits with 141 and prints nothing else if the reader closes the pipe', async () => {
     const { code, stderr } = await runWith(gone, words);
     expect({ code, isSilent: !/EPIPE|^ +at /m.test(stderr) }).toEqual({
       code: 141,
@@ -102,7 +102,7 @@ describe.each(commands)('berth %s', (command) => {
     });
   });
 
-  it('says that the disk is full', async () => {
+  it('reports a full disk', async () => {
     const { code, stderr } = await runWith(full, words);
     expect(code).toBeGreaterThanOrEqual(74);
     expect(stderr).toMatch(

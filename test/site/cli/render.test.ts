@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 describe('the parameters of the policies', () => {
-  it('are refused at their line and column, in a file of one document', async () => {
+  it('are refused with line and column, and as several documents', async () => {
     const file = join(portal.folder, 'admission.yml');
     for (const [text, message] of [
       ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
@@ -65,7 +65,7 @@ const documents = (text: string): Rendered[] =>
   parseAllDocuments(text).map((one) => one.toJS() as Rendered);
 
 describe('berth render', () => {
-  it.each([['yaml'], ['json']])('prints %s that the API server takes', async (format) => {
+  it.each([['yaml'], ['json']])('prints %s that the API server accepts', async (format) => {
     const { stdout, exitCode } = await portal.berth('render', ...unknownUser, '-o', format);
     expect(exitCode).toBe(0);
     const tried = await site.kubectl(['apply', '--dry-run=server', '-f', '-'], { input: stdout });
@@ -76,7 +76,7 @@ describe('berth render', () => {
     );
   });
 
-  it('has the identity of a user whom this host does not know from the command line', async () => {
+  it('takes the identity of an unknown user from the command line', async () => {
     const { stdout } = await portal.berth('render', ...unknownUser);
     expect(documents(stdout)[0]?.metadata.annotations).toMatchObject({
       'openondemand.org/uid': '5001',
@@ -85,7 +85,7 @@ describe('berth render', () => {
     });
   });
 
-  it('has the identity of an account from this host', async () => {
+  it('takes the identity of a known user from this host', async () => {
     const { stdout } = await portal.berth('render', '--user', 'alice');
     const { stdout: uid } = await execa('id', ['-u', 'alice']);
     expect(documents(stdout)[0]?.metadata.annotations).toMatchObject({
@@ -93,7 +93,7 @@ describe('berth render', () => {
     });
   });
 
-  it('asks no cluster: one that is dead does not matter', async () => {
+  it('works with an unreachable cluster', async () => {
     const dead = await Portal.make(site, {
       clusters: { dead: { server: { endpoint: 'https://127.0.0.1:1' } } },
     });
@@ -101,14 +101,14 @@ describe('berth render', () => {
     await dead.remove();
   });
 
-  it('leaves the Secret out, so that what is applied never overwrites the real one', async () => {
+  it('leaves the Secret out, so that applying the output does not overwrite it', async () => {
     const { stdout } = await portal.berth('render', ...unknownUser);
     expect(documents(stdout).some(({ kind }) => kind === 'Secret')).toBe(false);
     expect(stdout).toContain(`# Secret ${namespace}/${pullSecretName} is left out`);
     expect(stdout).not.toContain('dXNlcjpwYXNz');
   });
 
-  it('prints it into a pipe where that is asked for', async () => {
+  it('prints the Secret into a pipe with --show-secrets', async () => {
     const { stdout } = await portal.berth('render', ...unknownUser, '--show-secrets');
     const secret = documents(stdout).find(({ kind }) => kind === 'Secret');
     const config = Buffer.from(secret?.data?.['.dockerconfigjson'] ?? '', 'base64').toString();
@@ -118,7 +118,7 @@ describe('berth render', () => {
   it.each([
     ['022', 64],
     ['077', 0],
-  ])('into a file made with umask %s: exit %i', async (umask, exitCode) => {
+  ])('into a file created with umask %s: exit %i', async (umask, exitCode) => {
     const file = join(portal.folder, `out-${umask}`);
     const command = [
       join(installed, 'berth'),
@@ -134,7 +134,7 @@ describe('berth render', () => {
     if (exitCode !== 0) expect(result.stderr).toContain('umask 077');
   });
 
-  it('wants to know which cluster is meant where there are several', async () => {
+  it('asks for the cluster if there are several', async () => {
     await portal.writeCluster('other');
     const { exitCode, stderr } = await portal.berth('render', ...unknownUser);
     await rm(join(portal.files.clustersDir, 'other.yml'));
@@ -144,7 +144,7 @@ describe('berth render', () => {
     );
   });
 
-  it('leaves what fills in out of the policies for a cluster that cannot, and says what that means', async () => {
+  it('leaves the defaults out for an old cluster, and prints what that means', async () => {
     const file = join(portal.folder, 'admission.yml');
     const policies = async (text: string, ...args: string[]) => {
       await writeFile(file, text);
@@ -185,7 +185,7 @@ describe('berth render', () => {
     expect(result.stderr).toMatch(/\nnext: \S/);
   });
 
-  it('shows what a file says without its power over the terminal', async () => {
+  it('escapes control characters of a file', async () => {
     const file = join(portal.folder, 'berth-bad.yml');
     await writeFile(file, '"\\e[31mred": 1\n', { mode: 0o644 });
     const { exitCode, stderr } = await portal.run('berth', [

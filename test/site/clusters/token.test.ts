@@ -64,7 +64,7 @@ describe('berth token rotate', () => {
     await writeFile(portal.files.kubeconfig, await commented(), { mode: 0o600 });
   });
 
-  it('puts a new token that works in the place of the old one, and changes no other byte', async () => {
+  it('replaces the token by a new one that works, and changes no other byte', async () => {
     const before = await read();
     const { exitCode, stdout, stderr } = await portal.berth('token', 'rotate');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -82,7 +82,7 @@ describe('berth token rotate', () => {
       expect(stdout + stderr).not.toContain(secret.slice(0, 40));
   });
 
-  it('tells scripts when the old and the new token end', async () => {
+  it('prints the expiry of the old and the new token as JSON', async () => {
     const { stdout } = await portal.berth('token', 'rotate', '-o', 'json', '--lifetime', '2h');
     const report = JSON.parse(stdout) as {
       clusters: { status: string; oldExpires: string; expires: string }[];
@@ -95,7 +95,7 @@ describe('berth token rotate', () => {
     expect(minutesLeft(one?.expires)).toBe(120);
   });
 
-  it('renews a file by its name alone, without any configuration of the site', async () => {
+  it('renews a file with --kubeconfig, without the configuration of the site', async () => {
     const args = ['token', 'rotate', '--kubeconfig', portal.files.kubeconfig, '--context', 'c'];
     expect(await portal.run('berth', args)).toMatchObject({ exitCode: 0 });
     expect(await nameOf(tokenOf(await read(), 'hook'))).toBe(hook);
@@ -107,7 +107,7 @@ describe('berth token rotate', () => {
     expect(await nameOf(tokenOf(await read(), 'hook'))).toBe(hook);
   });
 
-  it('leaves a whole file with a token that works, whenever it is killed', async () => {
+  it('leaves a complete file with a valid token, whenever it is killed', async () => {
     const before = await read();
     const random = seeded(116);
     const started = performance.now();
@@ -134,7 +134,7 @@ describe('berth token rotate', () => {
     expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
   });
 
-  it('writes nothing where the account may not make tokens, and says which right is missing', async () => {
+  it('writes nothing if the account may not create tokens, and names the missing right', async () => {
     await site.kubectl('-n ondemand create serviceaccount powerless'.split(' '));
     try {
       const { stdout } = await site.kubectl('-n ondemand create token powerless'.split(' '));
@@ -150,7 +150,7 @@ describe('berth token rotate', () => {
     }
   });
 
-  it("renews with another account's credential where it is told whose token is wanted", async () => {
+  it("renews with another account's credential with --service-account", async () => {
     await site.kubectl('-n ondemand create serviceaccount rotator'.split(' '));
     await site.kubectl(
       '-n ondemand create rolebinding rotator --role=berth-token-rotate --serviceaccount=ondemand:rotator'.split(
@@ -176,7 +176,7 @@ describe('berth token rotate', () => {
     }
   });
 
-  it('says that a token which is over cannot renew itself, and how to make a new one', async () => {
+  it('reports that an expired token cannot renew itself, and how to create a new one', async () => {
     const part = (value: object): string =>
       Buffer.from(JSON.stringify(value)).toString('base64url');
     const dead = `${part({ alg: 'RS256' })}.${part({ sub: hook, exp: 1_700_000_000 })}.c2ln`;
@@ -214,7 +214,7 @@ describe('berth token rotate', () => {
     expect(stderr).toMatch(/\nnext: .*(token setup|--service-account)/);
   });
 
-  it('renews for the others where one cluster is dead', async () => {
+  it('renews the other tokens if one cluster is unreachable', async () => {
     const endpoint = 'https://127.0.0.1:1';
     await portal.writeCluster('dead', { server: { endpoint } });
     const file = parse(await read()) as Record<string, unknown[]>;
@@ -234,7 +234,7 @@ describe('berth token rotate', () => {
 });
 
 describe('berth token setup', () => {
-  it("makes root's kubeconfig for the hook from nothing, with an admin's credentials", async () => {
+  it("creates root's kubeconfig for the hook with an admin's credentials", async () => {
     await execa('rm', ['-f', portal.files.kubeconfig]);
     const { exitCode, stdout, stderr } = await portal.berth(
       ...['token', 'setup', '--cluster', 'prod', '--from', site.adminKubeconfig],
@@ -249,7 +249,7 @@ describe('berth token setup', () => {
     expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
   });
 
-  it('takes the token that kubectl made, where only kubectl can use the credentials', async () => {
+  it('accepts a token that kubectl created', async () => {
     await execa('rm', ['-f', portal.files.kubeconfig]);
     const { stdout: token } = await site.kubectl('-n ondemand create token berth-hook'.split(' '));
     const result = await execa(
@@ -275,7 +275,7 @@ describe('berth token setup', () => {
     await expect(read()).rejects.toThrow('ENOENT');
   });
 
-  it('writes nothing where the hook would go on using another context, and says what to write', async () => {
+  it('writes nothing if the hook would use another context, and prints what to configure', async () => {
     const before = await hookKubeconfig(site);
     await writeFile(portal.files.kubeconfig, before, { mode: 0o600 });
     const { exitCode, stderr } = await portal.berth(

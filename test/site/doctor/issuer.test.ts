@@ -18,7 +18,7 @@ afterEach(async () => {
 afterAll(() => portal.remove());
 
 describe('berth doctor and the issuer', () => {
-  it('an issuer that is spelt otherwise', async () => {
+  it('fails for an issuer with another spelling', async () => {
     await portal.writeHookEnv({ IDP_ISSUER_URL: `${site.keycloak.issuer}x` });
     const report = await doctor(portal);
     expect(complaints(report)).toEqual(['issuer failed']);
@@ -26,7 +26,7 @@ describe('berth doctor and the issuer', () => {
     expect(check(report, 'rights').status).toBe('ok');
   });
 
-  it("the issuer's CA", async () => {
+  it('fails for an issuer with an unknown CA', async () => {
     await portal.writeBerth({
       defaults: { credentials: { audience: 'kubernetes', exchange: false, token: 'id' } },
     });
@@ -48,7 +48,7 @@ describe('berth doctor and the issuer', () => {
     expect(complaints(await doctor(portal))).toEqual([]);
   });
 
-  it("the client's secret", async () => {
+  it('fails for a wrong client secret', async () => {
     const { id } = site.keycloak.client('ondemand');
     await portal.writeHookEnv({ CLIENT_ID: id, CLIENT_SECRET: 'not-the-secret' });
     const report = await doctor(portal);

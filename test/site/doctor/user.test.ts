@@ -19,13 +19,13 @@ beforeAll(async () => {
 afterAll(() => portal.remove());
 
 describe('berth doctor --user', () => {
-  it('a user whom NSS does not know', async () => {
+  it('fails for a user unknown to NSS', async () => {
     const report = await doctor(portal, '--user', 'nobody-of-that-name');
     expect(complaints(report)).toEqual(['user failed']);
     expect(check(report, 'user').next).toContain('getent passwd');
   });
 
-  it("a user's home that the user cannot write into", async () => {
+  it('fails for a home that the user cannot write to', async () => {
     await execa('chown', ['root', homeOf('alice')]);
     const report = await doctor(portal, '--user', 'alice');
     await execa('chown', ['alice', homeOf('alice')]);
@@ -33,7 +33,7 @@ describe('berth doctor --user', () => {
     expect(check(report, 'user-home').next).toContain('namei -l');
   });
 
-  it('a kubeconfig of a user that is no YAML', async () => {
+  it('fails for a kubeconfig of the user that is not YAML', async () => {
     const folder = join(homeOf('alice'), '.kube');
     const file = join(folder, 'config');
     const before = await readFile(file).catch(() => undefined);
@@ -46,7 +46,7 @@ describe('berth doctor --user', () => {
     expect(complaints(report)).toEqual(['user-kubeconfig failed']);
   });
 
-  describe('the token that the API server sees', () => {
+  describe('the check of the token with the API server', () => {
     const cache = (): string => join(homeOf('alice'), credentialCachePath(site.server));
     beforeAll(async () => {
       await rm(cache(), { force: true });
@@ -56,12 +56,12 @@ describe('berth doctor --user', () => {
       await rm(cache(), { force: true });
     });
 
-    it('is not there before a login', async () => {
+    it('is skipped before a login', async () => {
       const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
       expect([status, message]).toEqual(['skipped', expect.stringContaining('no token yet')]);
     });
 
-    it('is taken for who the RoleBindings are for, and renewed by nobody', async () => {
+    it('succeeds if the API server reads the user of the RoleBindings, and renews nothing', async () => {
       const { exitCode, stderr } = await portal.prePun('alice', await portal.login('alice'));
       expect(exitCode, stderr).toBe(0);
       const before = await readFile(cache(), 'utf8');
@@ -71,7 +71,7 @@ describe('berth doctor --user', () => {
       expect(await readFile(cache(), 'utf8')).toBe(before);
     });
 
-    it('is taken for another name: the prefix is missing here', async () => {
+    it('fails if the configured prefix is missing', async () => {
       await portal.writeBerth({ defaults: { subject_prefix: '' } });
       const report = await doctor(portal, '--user', 'alice');
       expect(complaints(report)).toContain('user-token failed');
@@ -81,7 +81,7 @@ describe('berth doctor --user', () => {
       await portal.writeBerth();
     });
 
-    it('is not accepted', async () => {
+    it('fails if the API server does not accept the token', async () => {
       const text = await readFile(cache(), 'utf8');
       const { token } = JSON.parse(text) as { token: string };
       await writeFile(cache(), text.replace(token, `${token.slice(0, -8)}AAAAAAAA`));
@@ -93,7 +93,7 @@ describe('berth doctor --user', () => {
       expect(next).toContain('--oidc-client-id');
     });
 
-    it('is not asked about where it is another one, which the user put there', async () => {
+    it('is skipped for a foreign token that the user put there', async () => {
       const text = await readFile(cache(), 'utf8');
       const { token } = JSON.parse(text) as { token: string };
       const { stdout } = await site.kubectl('create token default -n default'.split(' '));
@@ -104,7 +104,7 @@ describe('berth doctor --user', () => {
       await writeFile(cache(), text);
     });
 
-    it('has ended', async () => {
+    it('is skipped for an expired token', async () => {
       const text = await readFile(cache(), 'utf8');
       await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));
       const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
@@ -112,7 +112,7 @@ describe('berth doctor --user', () => {
     });
   });
 
-  it("a namespace: it is somebody else's", async () => {
+  it('fails for a namespace of another user', async () => {
     await portal.writeCluster('prod', { namespace_prefix: 'doctor-' });
     await portal.writeHookEnv({ NAMESPACE_PREFIX: 'doctor-' });
     await site.kubectl('create namespace doctor-alice'.split(' '));

@@ -32,7 +32,7 @@ describe("doctor's report", () => {
     );
   });
 
-  it('lets no server steer the terminal, with colours of its own', () => {
+  it('escapes control characters of a server, and has its own colours', () => {
     const text = doctorText(results, { colour: true, unicode: true });
     expect(text).toContain('\u001b[31m✗\u001b[0m admin-token');
     expect(text).not.toContain('\u001b[31mred');
@@ -47,7 +47,7 @@ describe("doctor's report", () => {
     });
   });
 
-  it('steers no terminal as JSON either, and says the same to a parser', () => {
+  it('escapes invisible characters in JSON, with the same value for a parser', () => {
     const evil = '\u001b[2J\u009b1m\u007f\u202e\u2028\nok';
     const text = doctorJson([{ id: 'guard', status: 'failed', message: evil, next: evil }]);
     expect(text).not.toMatch(/[^\P{C}\n]/u);

@@ -23,7 +23,7 @@ describe('times on the command line', () => {
     ['999999999d', undefined],
     ['9m', { least: '10m', most: '1h' }],
     ['61m', { least: '10m', most: '1h' }],
-  ])('%j is refused within its bounds, which are named', (text, bounds) => {
+  ])('%j is refused, and the bounds are named', (text, bounds) => {
     expect(() => seconds(text, 'timeout', bounds)).toThrow(/a time from \w+ to \w+ is wanted/);
     expect(seconds('1h', 'timeout', bounds)).toBe(3600);
   });
@@ -34,11 +34,11 @@ describe('times on the command line', () => {
     [28_740, '7 h 59 min'],
     [86_400, '24 h'],
     [30 * 86_400, '30 days'],
-  ])('%i seconds are told as %s', (count, text) => {
+  ])('%i seconds are printed as %s', (count, text) => {
     expect(spoken(count)).toBe(text);
   });
 
-  it('are told in UTC', () => {
+  it('are printed in UTC', () => {
     expect(timestamp(1_800_000_000)).toBe('2027-01-15T08:00:00Z');
   });
 });

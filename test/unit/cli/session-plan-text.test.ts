@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sessionPlanText } from '../../../src/cli/session-plan-text.ts';
 
 describe('a session that is refused, in the plan', () => {
-  it('says why, and every mistake of the profile, harmless for a terminal', () => {
+  it('prints why, and each mistake of the profile, escaped for a terminal', () => {
     const text = sessionPlanText({
       ...{ user: 'ada', outcome: 'refused', reason: 'profile gpu has mistakes' },
       obstacles: [],
