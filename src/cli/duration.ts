@@ -27,7 +27,7 @@ function secondsOf(text: string): number | undefined {
 }
 
 function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
-  const message = `--${option} ${text}: ${wanted} is wanted`;
+  const message = `--${option} ${text}: must be ${wanted}`;
   return new BerthError(message, { code: 'usage', exit: 'usage', hint });
 }
 

@@ -56,10 +56,10 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
         .example('berth ldap-sync --dry-run', 'Print what the next run would write')
         .example(
           'berth ldap-sync --in-cluster',
-          `As a CronJob: ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,
+          `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,
         )
         .epilogue(
-          'Exit status: 0 every cluster is as the directory says; 69, 75, 77, 78 (sysexits(3)) something is not, and stderr says what. A half answer of the directory changes nothing.',
+          'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) not all are, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',
         ),
     handler: (args) => ldapSync(args, terminal),
   };

@@ -84,7 +84,7 @@ function checkEndpoints(args: Record<string, unknown>): true {
   for (const port of (args.port ?? []) as readonly number[]) checkPort(port);
   for (const address of (args.address ?? []) as readonly string[])
     if (!/^[0-9A-Fa-f:.]+$/.test(address))
-      throw usage(`--address ${address}: an IP address is wanted`);
+      throw usage(`--address ${address}: must be an IP address`);
   return true;
 }
 

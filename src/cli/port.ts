@@ -4,7 +4,7 @@ import { BerthError } from '../errors.ts';
 export function checkPort(port: unknown): number {
   if (typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535)
     return port;
-  throw new BerthError(`--port ${String(port)}: a port from 1 to 65535 is wanted`, {
+  throw new BerthError(`--port ${String(port)}: must be a port from 1 to 65535`, {
     code: 'usage',
     exit: 'usage',
     hint: 'See `Port` in sshd_config.',

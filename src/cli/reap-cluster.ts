@@ -91,7 +91,7 @@ function prometheusOf({
 }: ReapClusterArguments): Pick<NonNullable<ReapClusterOptions['unused']>, 'prometheus'> {
   if (url === undefined) return {};
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw usage(`--prometheus ${url}: an http or https address is wanted`);
+    throw usage(`--prometheus ${url}: must be an http or https address`);
   return { prometheus: { url, matchers, timeoutMs: 30_000 } };
 }
 
@@ -100,7 +100,7 @@ const unusedFor = { least: '1h', most: '3650d' };
 
 function limit(count: number, option: string): number {
   if (Number.isInteger(count) && count >= 0) return count;
-  throw usage(`--${option}: a number from 0 (no limit) is wanted`);
+  throw usage(`--${option}: must be a number from 0 (no limit)`);
 }
 
 function usage(message: string): BerthError {

@@ -209,7 +209,7 @@ function idOf(
   const text = args[option];
   const id = Number(text);
   if (/^\d{1,10}$/.test(text) && id >= lowest && id <= 4_294_967_294) return id;
-  throw usage(`--${option} ${text}: a number from ${lowest} to 4294967294 is wanted`);
+  throw usage(`--${option} ${text}: must be a number from ${lowest} to 4294967294`);
 }
 
 function usage(message: string): BerthError {

@@ -263,7 +263,7 @@ const lifetimes = { least: '10m', most: '365d' };
 function serviceAccount(text: string): ServiceAccountName {
   const [, namespace, name] = /^([a-z0-9-]+)\/([a-z0-9.-]+)$/.exec(text) ?? [];
   if (namespace !== undefined && name !== undefined) return { namespace, name };
-  throw new BerthError(`--service-account ${text}: NAMESPACE/NAME is wanted`, {
+  throw new BerthError(`--service-account ${text}: must be NAMESPACE/NAME`, {
     code: 'usage',
     exit: 'usage',
     hint: `${installedPath('share/etc/kubernetes')} creates ondemand/berth-hook.`,

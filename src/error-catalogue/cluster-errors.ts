@@ -114,7 +114,7 @@ export const clusterErrors = {
     exit: 'permission',
     what: 'The namespace of this user already belongs to another user. Nothing in it was changed.',
     why: 'Two account names give the same namespace, for example `a.b` and `a-b`; or an account was renamed.',
-    next: 'Give one of them another account name. After a renaming: `kubectl annotate --overwrite namespace NAME` with the annotation of the hint of `namespace-owner-unknown`.',
+    next: 'Give one of them another account name. After a renaming: `kubectl annotate --overwrite namespace NAMESPACE openondemand.org/owner=NEW-NAME`.',
   },
   'namespace-owner-unknown': {
     exit: 'permission',

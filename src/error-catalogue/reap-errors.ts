@@ -41,7 +41,7 @@ export const reapErrors = {
   'prometheus-unreachable': {
     exit: 'temporary',
     what: 'Prometheus did not answer, so no namespace was deleted.',
-    why: 'It is down, or the address of `--prometheus-url` is wrong.',
+    why: 'It is down, or the address of `--prometheus` is wrong.',
     next: 'Try `curl URL/-/ready`. The next run asks again.',
   },
   'prometheus-refused': {

@@ -96,6 +96,6 @@ export const sessionErrors = {
     exit: 'unavailable',
     what: '`sshd -T` printed no options, so the configuration could not be checked.',
     why: 'The version of OpenSSH is older than 7.4, or the program of `--sshd` is not sshd.',
-    next: 'Check `sshd -V`.',
+    next: 'Check `ssh -V`.',
   },
 } as const satisfies CatalogueEntries;

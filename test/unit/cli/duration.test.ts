@@ -24,7 +24,7 @@ describe('times on the command line', () => {
     ['9m', { least: '10m', most: '1h' }],
     ['61m', { least: '10m', most: '1h' }],
   ])('%j is refused, and the bounds are named', (text, bounds) => {
-    expect(() => seconds(text, 'timeout', bounds)).toThrow(/a time from \w+ to \w+ is wanted/);
+    expect(() => seconds(text, 'timeout', bounds)).toThrow(/must be a time from \w+ to \w+/);
     expect(seconds('1h', 'timeout', bounds)).toBe(3600);
   });
 
