@@ -155,7 +155,7 @@ export const podErrors = {
   'transfer-tools-not-copied': {
     exit: 'unavailable',
     what: 'The file transfer program could not be copied into the pod.',
-    why: 'The image lacks one of cat, chmod, head, mkdir, mv and tail, or its /tmp is not writable.',
+    why: 'The image lacks one of cat, chmod, head, mkdir, mv and tail.',
     next: 'Add these programs, or sftp-server and scp, to the image.',
   },
   'exec-unreachable': {
