@@ -15,7 +15,7 @@ describe('berth explain CODE', () => {
   });
 
   it('names the nearest code for a misspelled one, with exit status 64', () => {
-    expect(() => explanations('token-expierd')).toThrowError(
+    expect(() => explanations('token-expierd')).toThrow(
       expect.objectContaining({
         exitCode: 64,
         message: 'there is no error code token-expierd; did you mean token-expired?',
