@@ -7,47 +7,47 @@ import { openSite } from '../../rig/site/site.ts';
 import { codeBlocks, pages, pageText, tableRows } from '../../rig/markdown.ts';
 import { PortalHost } from './portal-host.ts';
 
-interface Way {
+interface CommandCheck {
   readonly command: RegExp;
-  /** Runs the command, or proves in another way that it does what the page says. */
-  readonly prove: (command: string) => Promise<unknown>;
+  /** Runs the command, or checks in another way that it does what the page says. */
+  readonly check: (command: string) => Promise<unknown>;
 }
 
 const portalPage = 'docs/getting-started-portal.md';
 let host: PortalHost;
 const packageJson = new URL('../../../package.json', import.meta.url);
 
-/** How each command of the documentation is tested; one that is not here fails. */
-const ways: readonly Way[] = [
-  // The modules that this test runs on came by it. What can go wrong is a lock file that does not fit.
-  // test/node/docs/readme.test.ts types them on a login node.
+/** How each command in a `sh` block of the documentation is tested. A command that matches none fails. */
+const commandChecks: readonly CommandCheck[] = [
+  // test/node/docs/readme.test.ts runs them on a login node.
   {
     command:
       /^(?:apt-get|ln|printf|cp -pn|sed -i|grep -q|groupadd|usermod|systemctl daemon-reload|berth (?:images|subid|lint|doctor|plan))(?: |$)/,
-    prove: isOfLoginNode,
+    check: isOnLoginNodePage,
   },
   {
     command: /^install -D -m 0644 (?:-t \/etc\/\S+ )?etc\/(?:security|sshd|berth)\/\S+/,
-    prove: isOfLoginNode,
+    check: isOnLoginNodePage,
   },
-  // test/site/portal/cluster-api.test.ts runs them as one script.
-  { command: /^umask 077$|\bresearch(?:-kubeconfig|\.kubeconfig)?\b/, prove: isOfFleet },
-  { command: /^npm ci$/, prove: () => ends(0, 'npm ci --dry-run') },
-  // A test does not run all tests, nor the demo, which fails where a step of it does; .ci/checks does.
+  // test/site/portal/cluster-api.test.ts runs these as one script.
+  { command: /^umask 077$|\bresearch(?:-kubeconfig|\.kubeconfig)?\b/, check: isInClusterApiScript },
+  // The test runs on what `npm ci` installed; the lock file may still be stale.
+  { command: /^npm ci$/, check: () => ends(0, 'npm ci --dry-run') },
+  // .ci/checks runs all tests, and the demo, which fails if one of its steps fails.
   {
     command: /^npm ci && npm (?:test|run demo)$|^npm (?:test|run lint|run test:unit)$/,
-    prove: isRunInCi,
+    check: isRunInCi,
   },
-  { command: /^npm run site:up$/, prove: (command) => ends(0, command) },
-  // They would end the site under the other tests, or take longer than all of them.
-  { command: /^npm run (?:site:down|test:soak)$/, prove: isScript },
-  { command: /^npm run install:site -- --prefix \S+$/, prove: installs },
-  { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, prove: (command) => ends(0, command) },
-  { command: /^kubectl apply -k etc\/kubernetes$/, prove: (command) => ends(0, command) },
-  { command: /^\S+\/berth token setup /, prove: (command) => ends(0, command) },
-  { command: /^\S+\/berth doctor/, prove: (command) => ends(0, command) },
-  { command: /^\S+\/berth plan --user alice$/, prove: plan },
-  { command: /^systemctl enable --now /, prove: unitsAreInstalled },
+  { command: /^npm run site:up$/, check: (command) => ends(0, command) },
+  // These would stop the site that other tests use, or take longer than all of them.
+  { command: /^npm run (?:site:down|test:soak)$/, check: isScript },
+  { command: /^npm run install:site -- --prefix \S+$/, check: installs },
+  { command: /^install -D -m 0644 -t \/etc\/\S+ etc\/\S+$/, check: (command) => ends(0, command) },
+  { command: /^kubectl apply -k etc\/kubernetes$/, check: (command) => ends(0, command) },
+  { command: /^\S+\/berth token setup /, check: (command) => ends(0, command) },
+  { command: /^\S+\/berth doctor/, check: (command) => ends(0, command) },
+  { command: /^\S+\/berth plan --user alice$/, check: plan },
+  { command: /^systemctl enable --now /, check: unitsAreInstalled },
 ];
 
 beforeAll(async () => {
@@ -61,15 +61,15 @@ const withCommands = pages.filter((page) => commandsOf(page).length > 0);
 
 describe.each(withCommands)('the commands in %s', (page) => {
   it.each(commandsOf(page))('%s', { timeout: 300_000 }, async (command) => {
-    const way = ways.find((one) => one.command.test(command));
-    if (way === undefined) throw new Error(`no test knows how to run it: ${command}`);
-    await way.prove(command);
+    const found = commandChecks.find((one) => one.command.test(command));
+    if (found === undefined) throw new Error(`no test runs this command: ${command}`);
+    await found.check(command);
   });
 });
 
 describe('the lines for ood_portal.yml', () => {
-  /** What `berth doctor` says of the portal with these lines, by the check's id. */
-  const judged = async (lines: string): Promise<Record<string, string>> => {
+  /** The results of doctor's checks of the portal with these lines, by the check's id. */
+  const portalChecks = async (lines: string): Promise<Record<string, string>> => {
     const file = host.path('/etc/ood/config/ood_portal.yml');
     const site = 'oidc_uri: /oidc\noidc_client_id: ondemand\nrnode_uri: /rnode\n';
     const hook = host.path('/usr/lib/berth/hooks/pre-pun');
@@ -84,10 +84,10 @@ describe('the lines for ood_portal.yml', () => {
     );
   };
 
-  it('are what doctor wants, and without the last two it fails', async () => {
+  it('pass the checks of doctor, which fail without the last two', async () => {
     const [block] = codeBlocks(portalPage).filter(({ text }) => text.includes('ood_portal.yml'));
     const text = block?.text ?? '';
-    expect(await judged(text)).toEqual({
+    expect(await portalChecks(text)).toEqual({
       'portal-hook': 'ok',
       'portal-tokens': 'ok',
       'portal-session-cookie': 'ok',
@@ -95,14 +95,14 @@ describe('the lines for ood_portal.yml', () => {
       'portal-refresh': 'ok',
     });
     expect(
-      await judged(text.replace(/.*(OIDCPassClaimsAs|OIDCStripCookies).*/g, '')),
+      await portalChecks(text.replace(/.*(OIDCPassClaimsAs|OIDCStripCookies).*/g, '')),
     ).toMatchObject({
       'portal-tokens': 'failed',
       'portal-session-cookie': 'failed',
     });
   });
 
-  it('name a hook that is installed, and does its work with what they hand over', async () => {
+  it('name an installed hook, which succeeds with the variables that they export', async () => {
     const [block] = codeBlocks(portalPage).filter(({ text }) => text.includes('ood_portal.yml'));
     const portalYml = parse(block?.text ?? '') as Record<string, string>;
     const tokens = await host.portal.login('alice');
@@ -118,12 +118,12 @@ describe('the lines for ood_portal.yml', () => {
   });
 });
 
-describe("the programs in the place of OSC's scripts", () => {
+describe("the programs that replace OSC's scripts", () => {
   it.each(tableRows(portalPage, "OSC's"))('%s: %s', async (_script, program = '') => {
     const tokens = host.portal.environment(await host.portal.login('alice'));
 
     await ends(0, `${program} alice /etc/ood/config/hook.env`, tokens);
-    // As OSC's example of a pre-hook calls its scripts.
+    // OSC's example of a pre-hook calls its scripts through bash.
     await ends(0, `/bin/bash ${program} alice /etc/ood/config/hook.env`, tokens);
   });
 });
@@ -156,12 +156,12 @@ async function plan(command: string): Promise<void> {
   expect(stdout).toContain('Namespace u-alice');
 }
 
-function isOfLoginNode(command: string): Promise<void> {
+function isOnLoginNodePage(command: string): Promise<void> {
   expect(pageText('docs/getting-started-login-node.md')).toContain(command);
   return Promise.resolve();
 }
 
-function isOfFleet(command: string): Promise<void> {
+function isInClusterApiScript(command: string): Promise<void> {
   const [script] = codeBlocks('docs/configuration.md').filter(({ text }) => text.includes('umask'));
   expect(script?.text.split('\n')).toContain(command);
   return Promise.resolve();

@@ -8,28 +8,28 @@ import type { Site } from '../../rig/site/site.ts';
 const repository = new URL('../../..', import.meta.url).pathname;
 
 /**
- * A portal host on which nothing of Berth's is installed yet, for commands as the documentation has
- * them: they run in a mount namespace whose /etc is a copy, with OnDemand's files in their places.
- * /usr/lib/berth and /root stand for folders of the test, since those are the machine's own.
+ * A portal host without Berth, for the commands of the documentation. They run in a mount namespace whose /etc is a copy
+ * with OnDemand's files. /usr/lib/berth and /root are replaced by directories of the test, because the machine's own must
+ * not change.
  */
 export class PortalHost {
   readonly site: Site;
   readonly portal: Portal;
-  readonly folder: string;
+  readonly directory: string;
 
-  private constructor(site: Site, portal: Portal, folder: string) {
+  private constructor(site: Site, portal: Portal, directory: string) {
     this.site = site;
     this.portal = portal;
-    this.folder = folder;
+    this.directory = directory;
   }
 
   static async make(site: Site): Promise<PortalHost> {
     const portal = await Portal.make(site);
     const host = new PortalHost(site, portal, await mkdtemp(join(publicFolder, 'host-')));
-    await execa('chmod', ['0755', host.folder]);
+    await execa('chmod', ['0755', host.directory]);
     await cp('/etc', host.path('/etc'), { recursive: true, verbatimSymlinks: true });
-    for (const folder of ['/root', '/etc/berth', '/etc/ood/config/clusters.d'])
-      await mkdir(host.path(folder), { recursive: true });
+    for (const directory of ['/root', '/etc/berth', '/etc/ood/config/clusters.d'])
+      await mkdir(host.path(directory), { recursive: true });
     await cp(portal.files.hookEnv, host.path('/etc/ood/config/hook.env'));
     await cp(portal.files.clustersDir, host.path('/etc/ood/config/clusters.d'), {
       recursive: true,
@@ -45,12 +45,12 @@ export class PortalHost {
     return host;
   }
 
-  /** Where a path of the host really is. */
+  /** The real path of a path of the host. */
   path(path: string): string {
-    return this.folder + path;
+    return this.directory + path;
   }
 
-  /** Runs a command line of the documentation, in the checkout. */
+  /** Runs a command line of the documentation in the checkout. */
   async run(command: string, env: Readonly<Record<string, string>> = {}): Promise<HookResult> {
     const enter = 'mount --bind "$1" /etc && exec bash -euo pipefail -c "$2"';
     const adapted = command
@@ -74,6 +74,6 @@ export class PortalHost {
 
   async remove(): Promise<void> {
     await this.portal.remove();
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
