@@ -17,7 +17,7 @@ export function pageText(page: string): string {
   return readFileSync(root + page, 'utf8');
 }
 
-/** A fenced block of a page. */
+/** A fenced block of a page, also of a list's item; without the indentation. */
 export interface CodeBlock {
   readonly page: string;
   readonly language: string;
@@ -25,8 +25,12 @@ export interface CodeBlock {
 }
 
 export function codeBlocks(page: string): CodeBlock[] {
-  return [...pageText(page).matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(
-    ([, language = '', text = '']) => ({ page, language, text }),
+  return [...pageText(page).matchAll(/^( *)```(\w+)\n([\s\S]*?)^ *```$/gm)].map(
+    ([, indent = '', language = '', text = '']) => ({
+      page,
+      language,
+      text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    }),
   );
 }
 

@@ -7,9 +7,12 @@ import { run } from '../../rig/node/client.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
-const commands = codeBlocks('docs/getting-started-login-node.md')
-  .filter(({ language }) => language === 'sh')
-  .flatMap(({ text }) => text.trim().split('\n'));
+const commandsOf = (page: string): string[] =>
+  codeBlocks(page)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ text }) => text.trim().split('\n'));
+const commands = commandsOf('docs/getting-started-login-node.md');
+const removal = commandsOf('docs/upgrade.md');
 
 /** What the test machine has already, or what only a booted systemd and a registry can do. */
 const elsewhere: readonly RegExp[] = [
@@ -78,6 +81,24 @@ describe('the commands for a login node', () => {
 
     expect(await pam()).toBe(before);
     expect(before.match(/hooks\/pam-session open/g)).toHaveLength(1);
+  });
+
+  it('can be undone: the host has no trace in PAM, and alice her shell', async () => {
+    const here = removal.filter((line) => !elsewhere.some((pattern) => pattern.test(line)));
+    expect(here.length).toBeGreaterThan(4);
+    for (const line of here) {
+      const { exitCode, stderr } = await typed(line);
+      expect(exitCode, `${line}\n${stderr}`).toBe(0);
+    }
+    const { stdout } = await host.inside(['grep', '-rl', 'berth', '/etc/pam.d', '/etc/security']);
+    expect(stdout.toString()).toBe('');
+
+    const session = await host.ssh('alice', [
+      'id -un; echo $0; test -e /run/.containerenv || echo host',
+    ]);
+    expect(session.stdout.toString(), session.stderr + (await host.log())).toBe(
+      'alice\nbash\nhost\n',
+    );
   });
 
   async function useTestImage(): Promise<void> {

@@ -19,10 +19,10 @@ const packageJson = new URL('../../../package.json', import.meta.url);
 
 /** How each command in a `sh` block of the documentation is tested. A command that matches none fails. */
 const commandChecks: readonly CommandCheck[] = [
-  // test/node/docs/readme.test.ts runs them on a login node.
+  // test/node/docs/readme.test.ts runs these on a login node.
   {
     command:
-      /^(?:apt-get|ln|printf|cp -pn|sed -i|grep -q|groupadd|usermod|systemctl daemon-reload|berth (?:images|subid|lint|doctor|plan))(?: |$)/,
+      /^(?:apt-get|ln|printf|cp -pn?|rm -r|rm \/etc\/\S+|sed -i|grep -q|getent|groupadd|usermod|systemctl (?:daemon-reload|disable)|berth (?:images|subid|lint|doctor|plan))(?: |$)/,
     check: isOnLoginNodePage,
   },
   {
@@ -157,7 +157,8 @@ async function plan(command: string): Promise<void> {
 }
 
 function isOnLoginNodePage(command: string): Promise<void> {
-  expect(pageText('docs/getting-started-login-node.md')).toContain(command);
+  const run = ['docs/getting-started-login-node.md', 'docs/upgrade.md'].map(pageText);
+  expect(run.join('\n')).toContain(command);
   return Promise.resolve();
 }
 
