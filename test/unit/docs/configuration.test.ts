@@ -4,7 +4,7 @@ import { parseBerthYml } from '../../../src/config/berth-yml.ts';
 import { codeBlocks, pages } from '../../rig/markdown.ts';
 
 describe.each(pages)('the berth.yml in %s', (name) => {
-  it('is one that Berth accepts', () => {
+  it('is valid', () => {
     const examples = codeBlocks(name).filter(({ text }) =>
       text.startsWith('# /etc/berth/berth.yml'),
     );

@@ -21,7 +21,7 @@ describe('the links of the documentation', () => {
   });
 });
 
-/** As GitHub makes anchors of headings. */
+/** The anchors that GitHub makes of headings. */
 function headingsOf(page: string): string[] {
   return [...pageText(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title

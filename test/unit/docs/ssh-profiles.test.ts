@@ -12,7 +12,7 @@ const described = rows.map(([key = '']) => key);
 const builtInOf = (key: string): string => rows.find(([name]) => name === key)?.[1] ?? 'not there';
 
 describe('docs/ssh-profiles.md', () => {
-  it('describes every key of ssh.yml and of a profile, and no other', () => {
+  it('describes exactly the keys of ssh.yml and of a profile', () => {
     const keys = [...keysOf(sshSchema), ...keysOf(profileSchema)];
     // Both the mapping and what is in it mean something.
     const whole = described.filter((key) => ['mounts', 'slurm'].includes(key));
@@ -20,7 +20,7 @@ describe('docs/ssh-profiles.md', () => {
     expect(described.filter((key) => !whole.includes(key)).sort()).toEqual(keys.sort());
   });
 
-  it('says what is built in', () => {
+  it('has the real defaults', () => {
     const { podman, ...ssh } = parseSshSettings({}, page);
     expect({
       otherwise: builtInOf('otherwise'),
@@ -66,7 +66,7 @@ describe('docs/ssh-profiles.md', () => {
 describe.each(pages)('in %s', (name) => {
   const yaml = (path: string) => codeBlocks(name).filter(({ text }) => text.startsWith(path));
 
-  it('each ssh.yml and each profile is one that Berth accepts', () => {
+  it('each ssh.yml and each profile is valid', () => {
     for (const { text } of yaml('# /etc/berth/ssh.yml')) {
       expect(() => parseSshSettings(parse(text), name)).not.toThrow();
     }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { tableRows } from '../../rig/markdown.ts';
 
-it('the page on sshd names every code of the linter, and no other', () => {
+it('docs/ssh-sshd.md names exactly the codes of the linter', () => {
   const source = readFileSync(
     new URL('../../../src/sshd-lint/rules/finding.ts', import.meta.url),
     'utf8',
