@@ -27,7 +27,7 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: 'an answer is there at once, whatever byte it ends with: protocols wait for it',
+    name: 'output arrives at once, whatever its last byte is',
     run: async (client) => {
       const session = Background.ssh(client, ['cat']);
       try {
@@ -49,7 +49,7 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: '20 MB on stderr and stdout at once arrive whole',
+    name: '20 MB on stderr and stdout at once arrive complete',
     run: async (client) => {
       const { stdout, stderr } = await client.ssh([
         'head -c 10000000 /dev/zero | tr "\\0" o & head -c 10000000 /dev/zero | tr "\\0" e >&2; wait',
@@ -58,14 +58,14 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: 'half-close: the command sees the end of stdin and goes on to write',
+    name: 'half-close: the command sees the end of stdin and can still write',
     run: async (client) => {
       const { stdout } = await client.ssh(['cat; sleep 0.3; echo after the end'], { input: 'x\n' });
       same('stdout', stdout.toString(), 'x\nafter the end\n');
     },
   },
   {
-    name: 'half-close: the command closes stdout and goes on to read',
+    name: 'half-close: the command closes stdout and can still read',
     run: async (client) => {
       const file = `${client.remote}/half-close`;
       const input = randomBytes(2_000_000);
@@ -109,7 +109,7 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: 'bytes that are no UTF-8 reach the command as they are',
+    name: 'bytes that are not UTF-8 reach the command unchanged',
     run: async (client) => {
       const script = await client.keep(
         'latin1.sh',
@@ -120,7 +120,7 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: 'a command of 100 KB arrives whole',
+    name: 'a command of 100 KB arrives complete',
     run: async (client) => {
       const { stdout, stderr } = await client.ssh([`x='${'y'.repeat(100_000)}'; echo "\${#x}"`]);
       same('output', stdout.toString() + stderr, '100000\n');

@@ -8,7 +8,7 @@ import { waitFor } from '../rig/site/wait.ts';
 /** The user's agent, display and editor at the other end. */
 export const desktop: readonly Case[] = [
   {
-    name: 'agent forwarding: the keys of the agent here are seen there',
+    name: 'agent forwarding: the session sees the keys of the local agent',
     run: async (client) => {
       await client.needsRemote('ssh-add');
       await withAgent(client, async (agent) => {
@@ -23,7 +23,7 @@ export const desktop: readonly Case[] = [
     },
   },
   {
-    name: 'agent forwarding: none without -A',
+    name: 'agent forwarding: not available without -A',
     run: async (client) => {
       await withAgent(client, async (agent) => {
         const { stdout } = await client.ssh(['-a', 'echo "<$SSH_AUTH_SOCK>"'], {
@@ -34,7 +34,7 @@ export const desktop: readonly Case[] = [
     },
   },
   {
-    name: 'agent forwarding: from there on with ssh, which signs with the key here',
+    name: 'agent forwarding: ssh from the session authenticates with the local key',
     run: async (client) => {
       await client.needsRemote('ssh');
       await withAgent(client, async (agent) => {
@@ -80,7 +80,7 @@ export const desktop: readonly Case[] = [
 /** Of the suite, and of tests of their own. */
 export function x11Case(option: '-X' | '-Y'): Case {
   return {
-    name: `X11 with ${option}: xdpyinfo there speaks to the display here`,
+    name: `X11 with ${option}: xdpyinfo in the session reaches the local display`,
     packages: ['xvfb', 'xauth', 'x11-utils'],
     run: async (client) => {
       await client.needsRemote('xdpyinfo', 'xauth');

@@ -24,7 +24,7 @@ export const forwards: readonly Case[] = [
     },
   },
   {
-    name: '-L: from a Unix socket here to one in the home there',
+    name: '-L: from a local Unix socket to one in the remote home',
     packages: nc,
     run: async (client) => {
       await client.needsRemote('nc');
@@ -38,7 +38,7 @@ export const forwards: readonly Case[] = [
     },
   },
   {
-    name: '-L: to a Unix socket in /tmp there',
+    name: '-L: to a remote Unix socket in /tmp',
     packages: nc,
     run: async (client) => {
       await client.needsRemote('nc');
@@ -48,7 +48,7 @@ export const forwards: readonly Case[] = [
     },
   },
   {
-    name: '-R: a program of the session reaches a port here',
+    name: '-R: a program of the session reaches a local port',
     packages: nc,
     run: (client) =>
       serving(async (port) => {
@@ -60,7 +60,7 @@ export const forwards: readonly Case[] = [
       }),
   },
   {
-    name: '-R: a Unix socket in the home there leads here',
+    name: '-R: a Unix socket in the remote home leads to a local one',
     packages: nc,
     run: (client) =>
       serving(async (port) => {
@@ -76,7 +76,7 @@ export const forwards: readonly Case[] = [
       }),
   },
   {
-    name: '-R: a Unix socket in /tmp there leads here',
+    name: '-R: a remote Unix socket in /tmp leads to a local one',
     packages: nc,
     run: (client) =>
       serving(async (port) => {

@@ -33,7 +33,7 @@ export const interactive: readonly Case[] = [
       }),
   },
   {
-    name: 'the size of the window, also after it was resized',
+    name: 'the size of the window, before and after a resize',
     run: (client) =>
       atPrompt(
         client,
@@ -58,7 +58,7 @@ export const interactive: readonly Case[] = [
       ),
   },
   {
-    name: 'TERM is the one of the client',
+    name: 'TERM is that of the client',
     run: (client) =>
       atPrompt(client, async (terminal) => {
         terminal.type('echo "<$TERM>"; tty\r');
@@ -103,7 +103,7 @@ export const interactive: readonly Case[] = [
       }),
   },
   {
-    name: 'UTF-8 that is typed comes back',
+    name: 'UTF-8 that is typed is echoed',
     run: (client) =>
       atPrompt(client, async (terminal) => {
         terminal.type("printf '<%s>\\n' 'é語'\r");
@@ -111,7 +111,7 @@ export const interactive: readonly Case[] = [
       }),
   },
   {
-    name: '100,000 lines on the terminal arrive whole',
+    name: '100,000 lines on the terminal arrive complete',
     run: async (client) => {
       const { stdout, exitCode } = await client.ssh(['-tt', 'seq 1 100000']);
       const lines = stdout.toString().split('\r\n');

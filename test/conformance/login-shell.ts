@@ -39,7 +39,7 @@ export const loginShell: readonly Case[] = [
       }),
   },
   {
-    name: 'a shell on pipes ends with its input, and hands the rest of it to a command that reads',
+    name: 'a shell on pipes ends with its input, and a command that it runs can read the rest',
     run: async (client) => {
       const { stdout } = await client.ssh(['-T'], { input: 'cat\nfirst\nsecond\n' });
       same('stdout', stdout.toString().split('\n').slice(-3), ['first', 'second', '']);

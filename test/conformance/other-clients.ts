@@ -23,7 +23,7 @@ export const otherClients: readonly Case[] = [
     },
   },
   {
-    name: 'PuTTY: plink has a shell on a terminal',
+    name: 'PuTTY: plink gets a shell on a terminal',
     packages: putty,
     run: async (client) => {
       const words = [...(await puttyWords(client)), '-batch', '-t', client.destination];

@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 /** Programs that use ssh as their transport. */
 export const programs: readonly Case[] = [
   {
-    name: 'rsync: there and back, changes only, --delete',
+    name: 'rsync: both ways, changes only, --delete',
     packages: ['rsync'],
     run: async (client) => {
       await client.needsRemote('rsync');
@@ -78,7 +78,7 @@ export const programs: readonly Case[] = [
     },
   },
   {
-    name: 'tar pipes, there and back',
+    name: 'tar through pipes, both ways',
     run: async (client) => {
       const folder = client.path('tar');
       await mkdir(folder);
@@ -96,7 +96,7 @@ export const programs: readonly Case[] = [
     },
   },
   {
-    name: 'ssh-copy-id: a new key lets its owner in',
+    name: 'ssh-copy-id: a login with the new key succeeds',
     run: async (client) => {
       await client.local('ssh-keygen', [
         '-q',
@@ -150,7 +150,7 @@ export const programs: readonly Case[] = [
     run: (client) => ansible(client, 'True'),
   },
   {
-    name: 'Ansible without pipelining: modules come by sftp',
+    name: 'Ansible without pipelining: modules are copied with sftp',
     timeoutMs: 180_000,
     packages: ['ansible-core'],
     run: (client) => ansible(client, 'False'),

@@ -10,8 +10,8 @@ const ownTmp = "sshd opens the socket in the host's /tmp, and the session has a 
 const explained = {
   'a shell that dies of a signal: the client ends with 255': runtimeSays,
   'the name of that signal arrives (AsyncSSH)': runtimeSays,
-  '-L: to a Unix socket in /tmp there': ownTmp,
-  '-R: a Unix socket in /tmp there leads here': ownTmp,
+  '-L: to a remote Unix socket in /tmp': ownTmp,
+  '-R: a remote Unix socket in /tmp leads to a local one': ownTmp,
 };
 
 const explainedWhenForced = {

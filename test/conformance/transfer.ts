@@ -25,7 +25,7 @@ export const transfer: readonly Case[] = [
     },
   },
   {
-    name: 'sftp: folders with -r, and an awkward name',
+    name: 'sftp: directories with -r, and an awkward name',
     run: async (client) => {
       await mkdir(client.path('tree/sub'), { recursive: true });
       await client.keep(`tree/sub/${awkward}`, 'x');
@@ -37,7 +37,7 @@ export const transfer: readonly Case[] = [
     },
   },
   {
-    name: 'sftp: a transfer that broke off is resumed, both ways',
+    name: 'sftp: an interrupted transfer is resumed, both ways',
     run: async (client) => {
       const content = randomBytes(2_000_000);
       const file = await client.keep('resume', content);
@@ -51,7 +51,7 @@ export const transfer: readonly Case[] = [
     },
   },
   {
-    name: 'sftp begins in the home, and sees the paths that a shell sees',
+    name: 'sftp starts in the home, and has the same paths as a shell',
     run: async (client) => {
       await client.ssh([`echo seen >${client.remote}/seen; echo seen >/tmp/${client.remote}`]);
       const home = (await client.output('pwd -P')).trim();
@@ -66,7 +66,7 @@ export const transfer: readonly Case[] = [
   scpCase('scp -O (the old protocol)', '-O'),
   scpCase('scp -s (over sftp)', '-s'),
   {
-    name: 'scp -3 from there to there, and -O of a pattern',
+    name: 'scp -3 between two remote files, and -O with a pattern',
     run: async (client) => {
       const there = `${client.destination}:${client.remote}`;
       await client.output(`cd ${client.remote} && echo 1 >g1.txt && echo 2 >g2.txt`);
@@ -78,7 +78,7 @@ export const transfer: readonly Case[] = [
     },
   },
   {
-    name: 'scp says what is not there, and fails',
+    name: 'scp reports a missing file, and fails',
     run: async (client) => {
       for (const protocol of ['-O', '-s']) {
         const from = `${client.destination}:${client.remote}/no-such-file`;
@@ -94,7 +94,7 @@ export const transfer: readonly Case[] = [
 
 function scpCase(title: string, protocol: string): Case {
   return {
-    name: `${title}: files and folders both ways, with modes and times`,
+    name: `${title}: files and directories both ways, with modes and times`,
     run: async (client) => {
       const content = randomBytes(3_000_000);
       const folder = `scp${protocol}`;

@@ -61,7 +61,7 @@ const moded = (path: string, bad: string, good: string): [string, string] => [
 ];
 
 describe('berth doctor on a login node', () => {
-  it('has nothing to complain of where all is well, and asks for no Open OnDemand', async () => {
+  it('reports no failure on a complete host, and needs no Open OnDemand', async () => {
     expect(await complaints()).toEqual([]);
     expect((await checks()).find(({ id }) => id === 'config')).toMatchObject({ status: 'skipped' });
   });
@@ -73,12 +73,12 @@ describe('berth doctor on a login node', () => {
       ['podman failed'],
     ],
     [
-      'the runtime is another',
+      'the runtime is another one',
       edit('/etc/berth/ssh.yml', 's,/usr/bin/crun,/usr/bin/crum,'),
       ['podman-runtime failed'],
     ],
     [
-      'the runtime is no runtime',
+      'the runtime is not an OCI runtime',
       edit('/etc/berth/ssh.yml', 's,/usr/bin/crun,/usr/bin/env,'),
       ['podman-runtime failed'],
     ],
@@ -88,7 +88,7 @@ describe('berth doctor on a login node', () => {
       ['ssh-rules failed', 'user-profile failed'],
     ],
     [
-      'an sshd of Berth’s lets the user not in',
+      'the user is not admitted by an sshd of Berth',
       [
         `mkdir -p /etc/ssh/berth; echo AllowGroups nobodys >/etc/ssh/berth/login.conf`,
         'rm -r /etc/ssh/berth',
@@ -96,29 +96,29 @@ describe('berth doctor on a login node', () => {
       ['user-access failed'],
     ],
     [
-      'a profile is for a group that is not there',
+      'a profile is for a group that does not exist',
       edit('/etc/berth/profiles/base.yml', '$a groups: [nobodys]'),
       ['ssh-rules failed', 'user-profile failed'],
     ],
     [
-      'a profile mounts what is not there',
+      'a profile mounts a path that does not exist',
       edit('/etc/berth/profiles/base.yml', 's,^mounts:,&\\n  - source: /nowhere/scratch,'),
       ['ssh-mounts failed'],
     ],
     [
-      'the init program is not there',
+      'the init program is missing',
       edit('/etc/berth/ssh.yml', '$a \\  init: /usr/bin/no-catatonit'),
       ['podman-runtime failed'],
     ],
     [
-      'others can write the runtime',
+      'users can write to the runtime',
       bound('/usr/bin/crun', 'chmod 777 %'),
       ['podman-runtime failed'],
     ],
     ['newuidmap lost its bit', bound('/usr/bin/newuidmap', 'chmod 755 %'), ['newuidmap failed']],
     ['the user has no range', edit('/etc/subuid', '/^ada:/d'), ['user-subids failed']],
     [
-      'the ranges do not reach up to the user',
+      'the user has no subordinate IDs',
       edit('/etc/subgid', 's/^\\(ada:[0-9]*\\):.*/\\1:9/'),
       ['user-subids warning'],
     ],
@@ -133,19 +133,19 @@ describe('berth doctor on a login node', () => {
       ['cgroups failed'],
     ],
     [
-      'cgroups are wanted of a systemd that is not there',
+      'cgroup_manager is systemd, which is not running',
       edit('/etc/berth/ssh.yml', 's/cgroupfs/systemd/'),
       ['cgroups warning'],
     ],
     [
-      'limits cannot be kept',
+      'limits cannot be enforced',
       edit('/etc/berth/profiles/base.yml', '$a limits: { memory: 1G }'),
       ['cgroup-delegation warning'],
     ],
     ['users may not open /dev/fuse', moded('/dev/fuse', '600', '666'), ['devices failed']],
     ['the storage is open', moded(storage, '777', '755'), ['storage failed']],
     [
-      'the storage is closed to users',
+      'users have no access to the storage',
       moded(storage, '700', '755'),
       ['storage failed', 'image failed'],
     ],
@@ -162,7 +162,7 @@ describe('berth doctor on a login node', () => {
     ],
     ['PAM ends nothing', edit('/etc/pam.d/sshd', '/pam-session/d'), ['pam-session warning']],
     [
-      'PAM makes no run folder either',
+      'PAM creates no runtime directory either',
       [
         `cp -p /etc/pam.d/sshd /run/before; sed -i /pam-session/d /etc/pam.d/sshd; mv /run/user /run/user.gone`,
         `cat /run/before > /etc/pam.d/sshd; mv /run/user.gone /run/user`,
@@ -176,12 +176,12 @@ describe('berth doctor on a login node', () => {
     ],
     ['ssh.yml is broken', edit('/etc/berth/ssh.yml', '$a rulez: []'), ['ssh-config failed']],
     [
-      'a rule leads nowhere',
+      'a rule names a profile that does not exist',
       edit('/etc/berth/ssh.yml', 's/profile: base/profile: bass/'),
       ['ssh-profile failed', 'user-profile failed'],
     ],
     [
-      'the image is not there',
+      'the image is missing',
       edit('/etc/berth/profiles/base.yml', 's/berth-site/berth-sight/'),
       ['image failed'],
     ],
@@ -194,7 +194,7 @@ describe('berth doctor on a login node', () => {
       ['storage-file-system warning', 'image failed'],
     ],
     [
-      'the storage is of a file server',
+      'the storage is on a file server',
       [
         `mkdir -p /run/lower; fuse-overlayfs -o allow_other,lowerdir=/run/lower,upperdir=/run/lower,workdir=/run/lower ${storage} || fuse-overlayfs -o lowerdir=/run/lower ${storage}`,
         `umount ${storage}`,
@@ -203,7 +203,7 @@ describe('berth doctor on a login node', () => {
     ],
   ];
 
-  it('asks for no hook.env where there is no Open OnDemand, also with a berth.yml', async () => {
+  it('needs no hook.env without Open OnDemand, even if there is a berth.yml', async () => {
     await root(`cp ${repository}etc/berth/berth.yml.example /etc/berth/berth.yml`);
     try {
       expect(await complaints()).toEqual([]);
@@ -212,12 +212,12 @@ describe('berth doctor on a login node', () => {
     }
   });
 
-  it('says what brings scp and sftp to images that lack them', async () => {
+  it('says how images without scp and sftp get them', async () => {
     const found = (await checks()).find(({ id }) => id === 'transfer-files');
     expect(found).toMatchObject({ status: 'warning', next: 'Run `berth images files`.' });
   });
 
-  it('names the missing line of PAM first: without it nobody has a runtime directory', async () => {
+  it('reports the missing line of PAM first: without it users have no runtime directory', async () => {
     const [spoil, mend] = edit(
       '/etc/pam.d/sshd',
       '/pam-session/d; s/user_readenv=0/user_readenv=1/',
@@ -231,7 +231,7 @@ describe('berth doctor on a login node', () => {
     }
   });
 
-  it.each(faults)('%s: exactly that is said', async (_what, [spoil, mend], expected) => {
+  it.each(faults)('%s: only that is reported', async (_what, [spoil, mend], expected) => {
     await root(spoil.replaceAll('FOLDER', folder));
     try {
       expect((await complaints()).sort()).toEqual([...expected].sort());
@@ -255,7 +255,7 @@ describe('the file system of the storage', () => {
     expect(found.message).toContain(`on ${name},`);
   });
 
-  it('is well on a local disk with room, and has a warning on a full one', () => {
+  it('is ok on a local disk with free space, and a warning on a full one', () => {
     expect(fileSystemOf('/s', { type: 0xef53, bavail: 2 ** 30, bsize: 4096 }).status).toBe('ok');
     expect(fileSystemOf('/s', { type: 0xef53, bavail: 9, bsize: 4096 }).status).toBe('warning');
   });

@@ -36,7 +36,7 @@ describe('berth images pull --from-archive', () => {
     return file;
   };
 
-  it.each(['docker-archive', 'oci-archive'])('takes an image from a %s', async (format) => {
+  it.each(['docker-archive', 'oci-archive'])('loads an image from a %s', async (format) => {
     await site.profiles({ base: small.tag });
     const { exitCode, stderr } = await site.berth([
       ...['pull', '--from-archive', await archive(format)],
@@ -45,7 +45,7 @@ describe('berth images pull --from-archive', () => {
     expect((await checks())[0]?.status).toBe('ok');
   });
 
-  it('gives it the name that is asked for, by digest too where the digest is this', async () => {
+  it('gives it the requested name, also with a digest if that matches', async () => {
     const file = await archive('oci-archive');
     expect((await site.berth(['pull', '--from-archive', file, 'local.example/a:1'])).exitCode).toBe(
       0,
@@ -60,7 +60,7 @@ describe('berth images pull --from-archive', () => {
     expect((await checks())[0]?.status).toBe('ok');
   });
 
-  it('publishes nothing where the digest is another, no profile wants it, or it is no archive', async () => {
+  it('changes nothing if the digest differs, no profile names it, or it is not an archive', async () => {
     await site.profiles({ base: large.tag });
     const file = await archive('docker-archive');
     const codes = [];

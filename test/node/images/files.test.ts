@@ -110,7 +110,7 @@ describe('in a session', () => {
     expect(stdout.toString()).toBe(`${uid}\n`);
   });
 
-  it('scp is found by a shell of the image that has it in PATH', async () => {
+  it('scp is found in PATH by a shell of the image', async () => {
     const { home } = host.account('img-ada');
     await host.asUser('img-ada', ['sh', '-c', 'printf text > file; chmod 644 file']);
     const command = `PATH=/run/berth/files:/bin; printf '\\0\\0\\0' | scp -f ${home}/file`;
@@ -121,14 +121,14 @@ describe('in a session', () => {
     expect([stdout.toString(), stderr]).toEqual(['C0644 4 file\ntext\0', '']);
   });
 
-  it('scp runs where there is no shell', async () => {
+  it('scp runs in an image without a shell', async () => {
     const words = podman(scratch, bundledArgv('scp', ['-f', '/busybox']));
     const { stdout, stderr } = await host.asUser('img-ada', words, { input: '\0\0\0' });
     expect([stdout.subarray(0, 6).toString(), stderr]).toEqual(['C0755 ', '']);
     expect(stdout.length).toBeGreaterThan(1_000_000);
   });
 
-  it('nothing of the image is taken, not even a library of the same name', async () => {
+  it('nothing of the image is used, not even a library of the same name', async () => {
     const plant =
       'mkdir /tmp/l; cd /tmp/l; echo no library | tee libc.so.6 ld.so >libnss_files.so.2';
     const command = `${plant}; LD_LIBRARY_PATH=/tmp/l exec "$@"`;
@@ -144,7 +144,7 @@ describe('in a session', () => {
 });
 
 describe('berth images files', () => {
-  it('changes only what differs, and takes away what belongs to no program any more', async () => {
+  it('changes only files that differ, and removes files that no program needs', async () => {
     await writeFile(join(folder, 'lib/libold.so.1'), '');
     await writeFile(join(folder, 'scp'), 'something else');
     const before = await stat(join(folder, 'ld.so'));
@@ -154,20 +154,20 @@ describe('berth images files', () => {
     expect((await install()).stdout).toBe('');
   });
 
-  it('can be read and run by everybody, and written by root alone', async () => {
+  it('makes files that everybody can execute and only root can write', async () => {
     await rm(folder, { recursive: true });
     await execa('sh', ['-c', `umask 077; '${installed}/berth' images files --to '${folder}'`]);
     const { stdout } = await execa('find', [folder, '-printf', '%m %u\n']);
     expect(new Set(stdout.split('\n'))).toEqual(new Set(['755 root']));
   });
 
-  it('refuses a folder that others can write to', async () => {
+  it('refuses a directory that others can write to', async () => {
     await chmod(folder, 0o777);
     const { exitCode, stderr } = await install();
     expect([exitCode, stderr]).toEqual([77, expect.stringContaining('[directory-unsafe]')]);
   });
 
-  it('reads what ldd says on x86 and ARM, with and without a path in front', () => {
+  it('parses the output of ldd on x86 and ARM, with and without a path in front', () => {
     const text = [
       '\tlinux-vdso.so.1 (0x0000ffff9f1d0000)',
       '\tlibcrypto.so.3 => /lib/aarch64-linux-gnu/libcrypto.so.3 (0x0000ffff9ea00000)',

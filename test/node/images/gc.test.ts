@@ -67,7 +67,7 @@ describe('berth images gc', () => {
     expect(JSON.parse(left)).toHaveLength(2);
   });
 
-  it('begins the grace anew for an image that a profile named meanwhile', async () => {
+  it('restarts the grace time of an image that a profile named meanwhile', async () => {
     await site.profiles({ base: kept.digest });
     await verdicts('--grace', '1h');
     await site.profiles({ base: kept.digest, old: other.tag });
@@ -75,7 +75,7 @@ describe('berth images gc', () => {
     expect(await readFile(join(site.store, '.unnamed.json'), 'utf8')).toBe('{}\n');
   });
 
-  it('removes nothing while a profile cannot be read', async () => {
+  it('removes nothing while a profile is invalid', async () => {
     await site.profiles({ base: kept.digest, old: { image: other.tag, lifetme: 'user' } });
     const { exitCode, stderr } = await site.berth(['gc', '--grace', '0s']);
     expect([exitCode, stderr]).toEqual([78, expect.stringContaining('[gc-profile-invalid]')]);
@@ -124,7 +124,7 @@ describe('berth images gc', () => {
     },
   );
 
-  it('is not led astray by what users write into their own stores', async () => {
+  it("is not misled by files in users' own stores", async () => {
     await site.profiles({ base: kept.digest });
     const lists = ['overlay-containers/containers.json', 'overlay-layers/layers.json'];
     const store = join(site.storage, 'users/4242/storage');
@@ -140,7 +140,7 @@ describe('berth images gc', () => {
 });
 
 describe('berth images check', () => {
-  it('says which image a misspelt name may mean', async () => {
+  it('suggests an image for a misspelt name', async () => {
     await site.profiles({ base: other.tag.replace(/.(?=:[^/]*$)/, '') });
     const { stdout } = await site.berth(['check', '-o', 'json']);
     const { checks } = JSON.parse(stdout) as { checks: { next?: string }[] };
@@ -149,7 +149,7 @@ describe('berth images check', () => {
     );
   });
 
-  it('finds what is missing, has another digest, lost files, or is closed to users', async () => {
+  it('reports images that are missing, have another digest, lost files, or are not readable by users', async () => {
     const wrong = `${kept.digest.slice(0, -4)}0000`;
     await site.profiles({
       absent: 'registry.example/none:1',
@@ -184,7 +184,7 @@ describe('berth images check', () => {
     });
   });
 
-  it('says so where the lists are not what podman writes', async () => {
+  it('reports lists that podman did not write', async () => {
     await writeFile(join(site.store, 'overlay-images/images.json'), '[{"id":');
     const { exitCode, stdout } = await site.berth(['check']);
     expect([exitCode, stdout]).toEqual([1, expect.stringContaining('images.json is no JSON')]);

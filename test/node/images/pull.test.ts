@@ -48,7 +48,7 @@ async function leftovers(): Promise<string[]> {
 }
 
 describe('berth images pull', () => {
-  it('fetches each image of the profiles and their fallbacks, and says nothing on a pipe', async () => {
+  it('pulls each image of the profiles and their fallbacks, and prints nothing on a pipe', async () => {
     const failure = { action: 'fallback', image: small.digest };
     await site.profiles({ base: { image: large.tag, on_failure: failure } });
     const { exitCode, stdout, stderr } = await pull();
@@ -60,7 +60,7 @@ describe('berth images pull', () => {
     ]);
   });
 
-  it('says on a terminal what it waits for', async () => {
+  it('prints what it waits for on a terminal', async () => {
     await site.profiles({ base: large.tag });
     const words = [join(installed, 'berth'), ...site.words(['pull'])];
     words.push('--auth-file', await registry.authFile());
@@ -72,7 +72,7 @@ describe('berth images pull', () => {
     expect(stdout).toMatch(/: pulled \([0-9a-f]{12}\)/);
   });
 
-  it('asks nobody for an image that the profile pins and that is there, and mends one that is not whole', async () => {
+  it('asks no registry for a pinned image in the store, and repairs an incomplete one', async () => {
     await site.profiles({ base: small.digest });
     await pull();
     await registry.down();
@@ -91,7 +91,7 @@ describe('berth images pull', () => {
     expect((await checks())[0]?.status).toBe('ok');
   });
 
-  it('gives a wrong password, a registry that is down and an unknown digest each their own code', async () => {
+  it('has separate codes for a wrong password, a registry that is down and an unknown digest', async () => {
     const unknown = `${small.digest.slice(0, -4)}0000`;
     await site.profiles({ base: small.tag });
     const denied = await site.berth(['pull', '--auth-file', await registry.authFile('wrong')], env);
@@ -152,7 +152,7 @@ describe('berth images pull', () => {
     expect(seen.join('\n')).not.toContain(Buffer.from(`puller:${password}`).toString('base64'));
   });
 
-  it('leaves the store as it was when the disk is full', { timeout: 120_000 }, async () => {
+  it('leaves the store unchanged when the disk is full', { timeout: 120_000 }, async () => {
     await mkdir(site.storage);
     await execa('mount', ['-t', 'tmpfs', '-o', 'size=48m,mode=0755', 'tmpfs', site.storage]);
     try {
@@ -169,7 +169,7 @@ describe('berth images pull', () => {
     }
   });
 
-  it('survives kill -9 in the middle: podman ends with it, and the next pull is a clean one', async () => {
+  it('survives kill -9 in the middle: podman ends with it, and the next pull succeeds', async () => {
     await site.profiles({ base: small.tag });
     await pull();
     const words = [...site.words(['pull', large.tag]), '--auth-file', await registry.authFile()];

@@ -49,7 +49,7 @@ describe('users of the store', () => {
       ...[image, 'sh', '-c', command],
     ]);
 
-  it('run its images by digest without fetching or copying anything', async () => {
+  it('run its images by digest without pulling or copying anything', async () => {
     const { uid, home } = host.account('img-ada');
     for (const image of [small.digest, small.digest.replace('@', ':1@')]) {
       const { stdout, stderr } = await run('img-ada', image, 'id -u; stat -c %u:%a /bin/busybox');
@@ -59,7 +59,7 @@ describe('users of the store', () => {
     expect(Number.parseInt(stdout.toString())).toBeLessThan(500);
   });
 
-  it('go on starting sessions while pulls come and go', { timeout: 120_000 }, async () => {
+  it('can start sessions during pulls', { timeout: 120_000 }, async () => {
     let pulling = true;
     const pulls = (async () => {
       for (const image of [large.tag, large.digest, small.tag])

@@ -10,7 +10,7 @@ import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-describe('a program that is another process at each look', () => {
+describe('a program that keeps forking a successor', () => {
   let host: SshHost;
   afterEach(() => host.stop());
 
@@ -48,7 +48,7 @@ describe('a program that is another process at each look', () => {
       return true;
     });
 
-  it('ends with its connection, and what others run in that container is only held for a moment', async () => {
+  it('ends with its connection, while processes of other connections only stop for a moment', async () => {
     await start('');
     const other = LiveSession.begin(host, 'bob', ['-tt']);
     // A job that is stopped already is to stay so; `cat` is in the foreground, and nobody is told.
@@ -72,7 +72,7 @@ describe('a program that is another process at each look', () => {
     await expectNothing();
   });
 
-  it('ends on the host, too, where root’s line says so', async () => {
+  it('ends on the host too with --host-processes', async () => {
     await start(' --host-processes');
     const chain = '~/chain ~/life <&- >&- 2>&- &';
     await host.asUser('bob', ['sh', '-c', 'cat >.bashrc'], { input: chain });

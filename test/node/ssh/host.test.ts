@@ -10,7 +10,7 @@ describe('the login node of the tests', () => {
   });
   afterAll(() => host.stop());
 
-  it('lets its users in over SSH, with their groups, in an empty home of this host', async () => {
+  it('accepts its users over SSH, with their groups and an empty home', async () => {
     const { exitCode, stdout } = await host.ssh('ada', ['id -un; id -Gn; ls; echo x > left']);
     expect({ exitCode, stdout: stdout.toString() }).toEqual({
       ...{ exitCode: 0, stdout: 'ada\nada physics\n' },

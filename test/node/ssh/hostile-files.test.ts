@@ -54,7 +54,7 @@ const longestLogin = 45_000;
  * In forced mode ~/.bashrc runs on the host before the forced command: all of this a user can plant
  * although there is no shell on the host for anybody.
  */
-describe('files that a user has planted where root looks', () => {
+describe('files that a user puts where root reads', () => {
   let host: SshHost;
   /** The one whose turn is first. */
   let mallory: string;
@@ -119,7 +119,7 @@ describe('files that a user has planted where root looks', () => {
     for (const [where, targets] of Object.entries(places).filter(
       (_, place) => soak || index < 2 || place === index % Object.keys(places).length,
     ))
-      it(`keep nobody else's turn away: ${kind} as ${where}`, async () => {
+      it(`do not delay the cleanup for other users: ${kind} as ${where}`, async () => {
         await orphan(next);
         await LiveSession.ready(host, mallory, 'sleep 1000');
         await plant(script, targets);
@@ -138,7 +138,7 @@ describe('files that a user has planted where root looks', () => {
       });
 
   for (const [kind, script] of quickKinds)
-    it(`do not hold up the end of a connection: ${kind}`, async () => {
+    it(`do not delay the close of a connection: ${kind}`, async () => {
       const before = await closes(host, mallory);
       const session = await LiveSession.ready(host, mallory, 'sleep 1000');
       await plant(script, Object.values(places).flat().slice(0, -1));
@@ -155,7 +155,7 @@ describe('files that a user has planted where root looks', () => {
 
   // A folder in the place of a lock is waited for, as a lock is: half a minute.
   for (const [kind, script] of quickKinds.filter(([kind]) => soak || kind !== 'a folder'))
-    it(`do not make the user's own login large: ${kind}`, async () => {
+    it(`do not make the user's own login use much memory: ${kind}`, async () => {
       await plant(script, places['what a login notes']);
       const watch = watchMemory(host, /\/login$|(^|\/)podman$/);
       const began = performance.now();

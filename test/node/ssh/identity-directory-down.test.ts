@@ -13,7 +13,7 @@ const directory = {
 /** Some lookups one after the other, each of which waits for slapd. */
 const boundMs = 15_000 + 4 * nslcdWaits * 1000;
 
-describe('a directory that does not answer', () => {
+describe('given a directory service that does not answer, sessions', () => {
   let host: SshHost;
   let live: LiveSession;
   let master: string;
@@ -41,7 +41,7 @@ describe('a directory that does not answer', () => {
   });
   afterAll(() => host.stop());
 
-  it.each(['KILL', 'STOP'] as const)('after %s of slapd: nothing hangs', async (signal) => {
+  it.each(['KILL', 'STOP'] as const)('still start after %s of slapd', async (signal) => {
     await host.directory.signal(signal, 'slapd');
     try {
       const outcome = async (user: string, ...options: string[]) => {

@@ -60,7 +60,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     return `${stdout.toString()}${stderr}`.replaceAll('\r', '').trim();
   }
 
-  it('is the same for id(1), in names and numbers, where the groups are mapped', async () => {
+  it('is shown by id(1) with the same names and numbers, given mapped groups', async () => {
     expect(await inside('lena', 'id')).toBe(await onHost('id', 'lena'));
     expect(await inside('lena', 'getent group project; chgrp data.read ~ && ls -ldn ~')).toMatch(
       /^project:x:61001:\ndrwx------ .* 60001 61002 /,
@@ -68,7 +68,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     expect(await onHost('stat', '-c', '%u %g', `${homesFolder}/lena`)).toBe('60001 61002');
   });
 
-  it('names the user, home and shell inside, in passwd and environment', async () => {
+  it('has the user, home and shell inside, in passwd and in the environment', async () => {
     for (const user of ['lena', 'karl'] as const) {
       const command = 'whoami; getent passwd $USER; echo ~ $HOME $SHELL $LOGNAME';
       const home = `${homesFolder}/${user}`;
@@ -82,7 +82,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     }
   });
 
-  it('has all groups effective on mounted file systems, without lines for them too', async () => {
+  it('has all groups effective on mounted file systems, even if they are not mapped', async () => {
     const folder = `${projects}/project`;
     expect(await inside('karl', 'id -u; id -g; id -Gn')).toBe('60002\n61000\nsite-staff nogroup');
     await host.asUser('karl', ['touch', `${folder}/from-outside`]);
@@ -104,21 +104,24 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     expect(await inside('many', 'id')).toBe(await onHost('id', 'many'));
   });
 
-  it.each(['Hans.Maier', 'eva@site.test', '70008'] as const)('takes the name %s', async (user) => {
-    const { uid } = directory.users[user];
-    const home = `${homesFolder}/${user}`;
-    // The shell of one of them is not in the image.
-    expect(
-      await inside(user, 'id -un; id -u; getent passwd $(id -u); echo $SHELL; pwd; stat -c %U .'),
-    ).toBe(
-      [
-        ...[user, uid, `${user}:*:${uid}:61000::${home}:/bin/bash`],
-        ...['/bin/bash', home, user],
-      ].join('\n'),
-    );
-  });
+  it.each(['Hans.Maier', 'eva@site.test', '70008'] as const)(
+    'works for the user name %s',
+    async (user) => {
+      const { uid } = directory.users[user];
+      const home = `${homesFolder}/${user}`;
+      // The shell of one of them is not in the image.
+      expect(
+        await inside(user, 'id -un; id -u; getent passwd $(id -u); echo $SHELL; pwd; stat -c %U .'),
+      ).toBe(
+        [
+          ...[user, uid, `${user}:*:${uid}:61000::${home}:/bin/bash`],
+          ...['/bin/bash', home, user],
+        ].join('\n'),
+      );
+    },
+  );
 
-  it("counts the groups of each connection's login, not of the container's start", async () => {
+  it("has the groups of each connection's login, not those of the container's start", async () => {
     const write = `touch ${projects}/wide/mine && echo written`;
     expect(await inside('lena', write)).toBe('written');
     const container = await inside('lena', 'cat /proc/1/stat | cut -d" " -f22');

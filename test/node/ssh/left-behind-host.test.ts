@@ -43,7 +43,7 @@ describe('at the close of a connection', () => {
     expect(processes.filter((line) => line.endsWith(' sleep 8000'))).toHaveLength(left);
   });
 
-  it('the login that comes at this moment gets its session', async () => {
+  it('a new login at the same moment gets its session', async () => {
     const on = await start('');
     const codes: unknown[] = [];
     for (let round = 0; round < 8; round += 1) {

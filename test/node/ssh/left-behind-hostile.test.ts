@@ -53,7 +53,7 @@ describe("what root does at a user's open and close", () => {
     await expect.poll(closes, { timeout: 20_000 }).toBe(before + 1);
   };
 
-  it("is not steered by ~/.pam_environment, which Debian's sshd reads", async () => {
+  it("ignores ~/.pam_environment, which Debian's sshd reads", async () => {
     const { gid } = host.account('ada');
     const evil = `require('fs').writeFileSync('${home}/ran-as-' + process.getuid(), '')`;
     const files: Record<string, string> = {
@@ -79,7 +79,7 @@ describe("what root does at a user's open and close", () => {
     await host.inside(['sh', '-c', `rm -rf ${home}/.pam_environment ${home}/evil.cjs`]);
   });
 
-  it('does its work whatever the loader is told, also with an empty value', async () => {
+  it('works whatever variables of the loader are set, even to an empty value', async () => {
     const opens = async (): Promise<number> =>
       (await host.log()).split('msg="session opened" user=ada').length - 1;
     const { gid } = host.account('ada');
@@ -103,7 +103,7 @@ describe("what root does at a user's open and close", () => {
     await host.inside(['rm', file]);
   });
 
-  it('follows no link in the folders that are the user’s', async () => {
+  it('follows no symbolic link in directories of the user', async () => {
     await host.inside(['install', '-d', '-m', '0700', '/root/treasure']);
     await host.inside(['sh', '-c', 'echo kept >/root/treasure/berth-base.json']);
     await closed(async () => {
@@ -119,7 +119,7 @@ describe("what root does at a user's open and close", () => {
     await as('ada', `rm -r /run/user/${uid}/berth /run/user/${uid}/was`);
   });
 
-  it('signals nobody whom the user names: pause.pid, a mark, or a note', async () => {
+  it('signals no process that the user names in pause.pid, in the environment or in a note', async () => {
     const { stdout } = await host.inside(['sh', '-c', 'setsid sleep 7000 >&- 2>&- <&- & echo $!']);
     const victim = stdout.toString().trim();
     await closed(async () => {
@@ -133,7 +133,7 @@ describe("what root does at a user's open and close", () => {
     await host.inside(['kill', victim]);
   });
 
-  it('makes no folder of another’s, nor in a place that others can change', async () => {
+  it('takes over no directory of another user, and creates none where others can write', async () => {
     const storage = `/var/lib/berth-ssh/users/${uid}`;
     await host.inside([
       'sh',
@@ -147,7 +147,7 @@ describe("what root does at a user's open and close", () => {
     await host.inside(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
   });
 
-  it('is nothing for whoever runs the hook by hand', async () => {
+  it('refuses users who run the hook themselves', async () => {
     const environment = ['PAM_TYPE=open_session', 'PAM_USER=ada', 'PAM_SERVICE=sshd'];
     const hook = `${installed}/hooks/pam-session`;
     const { exitCode } = await host.asUser('ada', ['env', ...environment, hook]);

@@ -56,7 +56,7 @@ describe('what a connection started', () => {
   const monitors = async (user: string): Promise<string[]> =>
     (await records(user)).map((name) => name.replace(/\..*/, ''));
 
-  it('is seen by these tests where it is there, each part of it', async () => {
+  it('is found by these tests while the connection is open', async () => {
     const session = await LiveSession.ready(host, 'ada', 'cat');
     const storage = `/var/lib/berth-ssh/users/${host.account('ada').uid}/storage`;
     const planted = `${storage}/volumes/planted`;
@@ -69,7 +69,7 @@ describe('what a connection started', () => {
     await expectNothing('ada');
   });
 
-  it('is gone when the client is killed, and the session is in syslog from open to close', async () => {
+  it('is gone when the client is killed, and syslog has open and close of the session', async () => {
     const session = await LiveSession.ready(host, 'ada', 'sleep 1000 & setsid sleep 1000 & cat');
     const [id = ''] = await records('ada');
     await session.cut();
@@ -83,14 +83,14 @@ describe('what a connection started', () => {
     );
   });
 
-  it('is gone when the network vanished', async () => {
+  it('is gone when the network fails', async () => {
     const session = await LiveSession.ready(host, 'ada', 'sleep 1000');
     session.vanish();
     await expectNothing('ada');
     await session.cut();
   });
 
-  it('is gone though it ignores every signal that can be ignored', async () => {
+  it('is gone even if it ignores every signal that can be ignored', async () => {
     const session = await LiveSession.ready(
       ...([host, 'ada', `trap '' HUP INT TERM; while :; do sleep 1; done`] as const),
     );
@@ -121,7 +121,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
   });
 
-  it('goes on where the profile lets it linger and it ignores the hangup, and only there', async () => {
+  it('keeps running only with linger: true and if it ignores SIGHUP', async () => {
     const work = `nohup sleep 3000 >&- 2>&- & sleep 4000 & cat`;
     const lingering = await LiveSession.ready(host, 'cleo', work);
     const shared = await LiveSession.ready(host, 'bob', work);
@@ -142,7 +142,7 @@ describe('what a connection started', () => {
     await expectNothing('cleo');
   });
 
-  it('ends at its time where the profile has one, though a client is there', async () => {
+  it("ends after the profile's duration, even if a client is connected", async () => {
     const session = await LiveSession.ready(host, 'dan', 'cat');
     await reap();
     session.client.stdin?.write('not yet\n');
@@ -158,7 +158,7 @@ describe('what a connection started', () => {
     await expectNothing('dan');
   });
 
-  it('is found by the reaper when sshd itself was killed', async () => {
+  it('is ended by the reaper when sshd was killed', async () => {
     await LiveSession.ready(host, 'ada', 'sleep 1000');
     await LiveSession.ready(host, 'bob', 'sleep 1000');
     const pids = [...(await monitors('ada')), ...(await monitors('bob'))];
@@ -173,7 +173,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
   });
 
-  it('is found by the reaper after a boot, by the store alone', async () => {
+  it('is removed by the reaper after a reboot, with only the store to go by', async () => {
     const session = await LiveSession.ready(host, 'bob', 'sleep 1000');
     const { uid } = host.account('bob');
     const [monitor = ''] = await monitors('bob');
@@ -191,7 +191,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
   });
 
-  it('runs no more though the disk is full, and is removed when there is room again', async () => {
+  it('is killed even if the disk is full, and removed when there is space again', async () => {
     const { uid, gid } = host.account('ada');
     const storage = `/var/lib/berth-ssh/users/${uid}`;
     const options = `size=64m,mode=0700,uid=${uid},gid=${gid}`;
@@ -211,7 +211,7 @@ describe('what a connection started', () => {
     await host.inside(['umount', storage]);
   });
 
-  it('is all that is ended: not what others run, nor what the user runs otherwise', async () => {
+  it("is all that is ended: other users' processes and the user's other processes keep running", async () => {
     await host.asUser('ada', ['sh', '-c', 'setsid sleep 5000 >&- 2>&- <&- &']);
     const [other = ''] = (await host.inside(['pgrep', '-f', '^sleep 5000'])).stdout
       .toString()
@@ -249,7 +249,7 @@ describe('what a connection started', () => {
     await expectNothing('bob');
   });
 
-  it(`leaves nothing of ${times(12, 100)} connections that are cut at random moments`, async () => {
+  it(`is gone after ${times(12, 100)} connections that are cut at random moments`, async () => {
     const commands = [
       ['sleep 1000'],
       ['-tt'],

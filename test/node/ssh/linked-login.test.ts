@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-it("ForceCommand names a link to the login: sessions have the installation's files", async () => {
+it('given a ForceCommand that names a link to the login, sessions have the installed transfer programs', async () => {
   const { stdout, stderr } = await host.ssh('ada', [`id -un; ls ${filesInside}`]);
   expect(stdout.toString(), stderr).toContain('ada\n');
   expect(stdout.toString(), stderr).toContain('here');

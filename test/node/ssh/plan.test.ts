@@ -26,8 +26,8 @@ async function plan(user: string): Promise<{ exitCode: number | undefined; plan:
   return { exitCode, plan: JSON.parse(stdout.toString()) as SessionPlan };
 }
 
-describe('plan --ssh promises what the login then does', () => {
-  it('a session, where nothing is in its way', async () => {
+describe('plan --ssh predicts what the login does', () => {
+  it('given a complete host: a session', async () => {
     const { exitCode, plan: planned } = await plan('ada');
 
     expect(planned.obstacles).toEqual([]);
@@ -35,7 +35,7 @@ describe('plan --ssh promises what the login then does', () => {
     expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
   });
 
-  it('none for whom no rule is', async () => {
+  it('given a user without a rule: no session', async () => {
     const { exitCode, plan: planned } = await plan('eve');
 
     expect(planned).toMatchObject({ outcome: 'refused', obstacles: [] });
@@ -56,12 +56,12 @@ describe('plan --ssh promises what the login then does', () => {
       'podman-runtime',
     ],
     [
-      'a runtime that is none',
+      'a runtime that is not an OCI runtime',
       edit('/etc/berth/ssh.yml', 's,/usr/bin/crun,/usr/bin/env,'),
       'podman-runtime',
     ],
     [
-      'newuidmap without its rights',
+      'newuidmap without its capabilities',
       [
         'cp -p /usr/bin/newuidmap /run/changed; chmod 755 /run/changed; mount --bind /run/changed /usr/bin/newuidmap',
         'umount /usr/bin/newuidmap',
@@ -88,7 +88,7 @@ describe('plan --ssh promises what the login then does', () => {
     }
   });
 
-  it('a mount that is not there ends both, with its name', async () => {
+  it('given a missing mount: both fail and name it', async () => {
     const [spoil, mend] = edit(
       '/etc/berth/profiles/base.yml',
       's,^mounts:,&\\n  - source: /nowhere/scratch,',

@@ -9,7 +9,7 @@ import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 /** Without pam_systemd nobody makes /run/user/UID. */
-describe('the run folder on a host without pam_systemd', () => {
+describe('the runtime directory on a host without pam_systemd', () => {
   let host: SshHost;
   let folder: string;
   beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('the run folder on a host without pam_systemd', () => {
     );
   });
 
-  it("is systemd's where that has made one", async () => {
+  it('is that of systemd if there is one', async () => {
     const session = await LiveSession.ready(host, 'bob', 'cat');
     expect(await mounts()).toEqual([]);
     expect(await runFolderOfDoctor('bob')).toBe(
@@ -86,7 +86,7 @@ describe('the run folder on a host without pam_systemd', () => {
     await session.cut();
   });
 
-  it('is mounted once by ten first connections at once', async () => {
+  it('is mounted once, given ten first connections at once', async () => {
     const all = Array.from({ length: 10 }, () => host.ssh('ada', ['echo in; sleep 1']));
     const results = await Promise.all(all);
     expect(results.map(({ stdout }) => stdout.toString())).toEqual(Array(10).fill('in\n'));
@@ -95,7 +95,7 @@ describe('the run folder on a host without pam_systemd', () => {
     expect((await reap()).exitCode).toBe(0);
   });
 
-  it('stays while something is open there, and is gone with the next turn of the reaper', async () => {
+  it('stays while a file is open there, and is removed by the next run of the reaper', async () => {
     const session = await LiveSession.ready(host, 'ada', 'cat');
     const own = await host.asUser('ada', [
       'sh',
@@ -116,7 +116,7 @@ describe('the run folder on a host without pam_systemd', () => {
     });
   });
 
-  it('is unmounted on the host by a reaper in a mount namespace of its own', async () => {
+  it('is unmounted on the host by a reaper in its own mount namespace', async () => {
     const session = await LiveSession.ready(host, 'ada', 'cat');
     const records = `/run/berth/connections/${host.account('ada').uid}`;
     await root(host, `cd ${records}; kill -9 $(ls | sed -n 's/^\\([0-9]*\\)\\.[0-9]*$/\\1/p')`);
@@ -126,7 +126,7 @@ describe('the run folder on a host without pam_systemd', () => {
     await gone();
   });
 
-  it('is refused where it cannot be mounted, and the user is told what is missing', async () => {
+  it('given a failing mount: the session is refused, and the user reads what is missing', async () => {
     await root(host, `printf '#!/bin/sh\\nexit 1\\n' >/run/nsenter; chmod 755 /run/nsenter`);
     await root(host, `sed -i 's,^podman:,podman:\\n  nsenter: /run/nsenter,' /etc/berth/ssh.yml`);
     expect((await refusal(host, 'ada')).code).toBe('runtime-directory-missing');

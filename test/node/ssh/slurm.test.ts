@@ -39,20 +39,20 @@ describe('Slurm from inside a session', () => {
     expect(await inside('sinfo --noheader --format="%P %N %T"')).toBe('short* node1 idle');
   });
 
-  it('runs a command on the node, as the user, in the same folder', async () => {
+  it('runs a command on the node, as the user, in the same directory', async () => {
     expect(await inside('hostname; srun hostname')).toBe('session\nlogin1');
     const { home, uid } = host.account(user);
     expect(await inside('srun sh -c "id -u; pwd"')).toBe(`${uid}\n${home}`);
   });
 
-  it('hands on input, output, errors and exit code of what runs on the node', async () => {
+  it('passes input, output, errors and exit code of a command on the node', async () => {
     const command = 'srun --quiet sh -c "cat; echo wrong >&2; exit 7"';
     const { exitCode, stdout, stderr } = await host.ssh(user, [command], { input: 'given\n' });
     expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 7, stdout: 'given\n' });
     expect(stderr).toContain('wrong\n');
   });
 
-  it('takes a batch job, which goes on without the session', async () => {
+  it('submits a batch job, which continues after the session', async () => {
     const script = '#!/bin/sh\nuntil [ -e go ]; do sleep 0.1; done\nhostname\n';
     const { exitCode, stdout } = await host.ssh(user, ['sbatch --parsable --output=out'], {
       input: script,
@@ -66,7 +66,7 @@ describe('Slurm from inside a session', () => {
     expect(await inside('cat out')).toBe('login1');
   });
 
-  it('works where slurm.conf and the socket are elsewhere on the host', async () => {
+  it('works with other paths of slurm.conf and the socket on the host', async () => {
     const { uid } = host.account(other);
     expect(await inside('srun sh -c "hostname; id -u"', other)).toBe(`login1\n${uid}`);
   });

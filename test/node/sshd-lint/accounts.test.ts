@@ -47,27 +47,27 @@ describe('accounts', () => {
     expect((await running.ssh('svc', ['true'])).stdout).toContain('INSIDE');
   });
 
-  it('those of the system whom nothing names are not looked at', async () => {
+  it('system accounts that nothing names are not linted', async () => {
     for (const line of ['', 'AllowUsers *']) {
       const answer = await host.lint((await example()).replace('AllowGroups berth', line));
       expect(users(answer)).not.toContain('svc');
     }
   });
 
-  it('one whom a Match lets in and another one not', async () => {
+  it('two that a Match admits and refuses are linted separately', async () => {
     const block = 'Match Address 10.0.0.0/8\n  AllowUsers bob\n  ForceCommand none\n';
     const answer = await host.lint(`${await example()}${block}`);
     expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
   });
 
-  it('a name of AllowUsers that nobody has is of no consequence', async () => {
+  it('a name in AllowUsers without an account is ignored', async () => {
     const config = (await example()).replace('AllowGroups berth', 'AllowUsers ann nobody-has-it');
     expect((await host.lint(config)).severities).toEqual({});
   });
 });
 
 describe('endpoints', () => {
-  it('a port on which nobody listens is of no consequence; where somebody does, it is looked at', async () => {
+  it('a port is linted only if a program listens on it', async () => {
     const { port } = await freePorts(['port']);
     const text = await example();
     const config = `${text}Match LocalPort ${port}\n  ForceCommand none\n`;
@@ -89,7 +89,7 @@ describe('endpoints', () => {
     }
   });
 
-  it('addresses that no block tells apart for an account are tried once', async () => {
+  it('addresses with the same Match blocks are tried once per account', async () => {
     const blocks = Array.from(
       { length: 300 },
       (_, index) =>
@@ -101,8 +101,8 @@ describe('endpoints', () => {
   });
 });
 
-describe('the files that are named', () => {
-  it('are looked for in the current folder', async () => {
+describe('relative paths of files', () => {
+  it('are relative to the current directory', async () => {
     const config = await host.write('sshd_config.relative', await example());
     await host.write('etc/pam.d/sshd', host.pam('', ''));
     await host.write('pam-copy', host.pam(''));
@@ -118,7 +118,7 @@ describe('the files that are named', () => {
   });
 });
 
-it('the profile of a group in forced-command.conf can be taken as it is written there', async () => {
+it('the commented Match block of forced-command.conf works', async () => {
   const text = await readFile(
     join(import.meta.dirname, '../../../etc/sshd/forced-command.conf'),
     'utf8',

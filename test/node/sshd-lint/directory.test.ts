@@ -50,7 +50,7 @@ async function findingsOf(user: string, lines: string): Promise<readonly SshdFin
 }
 
 it.each(['AllowUsers lena', 'AllowUsers lena@192.0.2.*', 'AllowGroups project'])(
-  '%s: whom getent does not list is looked at, with her shell',
+  '%s: an account that getent does not enumerate is linted, with its shell',
   async (line) => {
     expect((await host.inside(['getent', 'passwd'])).stdout.toString()).not.toContain('lena');
     const found = await findingsOf('lena', line);
@@ -58,7 +58,7 @@ it.each(['AllowUsers lena', 'AllowUsers lena@192.0.2.*', 'AllowGroups project'])
   },
 );
 
-it('and with her groups', async () => {
+it('an account that getent does not enumerate is linted with its groups', async () => {
   const blocks = 'Match Group *ject\n  ForceCommand none\nMatch all';
   const found = await findingsOf('lena', `AllowUsers lena\n${blocks}`);
   expect(found.map(({ code }) => code)).toContain('no-forced-command');

@@ -57,7 +57,7 @@ const shellExample = () => shell.example('login-shell');
 const unforced = (text: string) => text.replace(/^ForceCommand .*$/m, '');
 
 describe('a plain shell', () => {
-  it('opens without ForceCommand, and is closed by it', async () => {
+  it('runs on the host without ForceCommand, and not with it', async () => {
     await forced.allowKey('ann');
     const open = await serve(forced, unforced(await example()), 'no-forced-command');
     expect((await open.ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
@@ -68,7 +68,7 @@ describe('a plain shell', () => {
     });
   });
 
-  it("bash reads the user's ~/.bashrc before the forced command; the login as shell does not", async () => {
+  it("bash reads the user's ~/.bashrc before the forced command; the login program as shell does not", async () => {
     const rc = 'echo ran > ~/proof\n';
     await forced.allowKey('basil');
     await forced.writeInHome('basil', '.bashrc', rc);
@@ -91,7 +91,7 @@ describe('a plain shell', () => {
     expect((await open.ssh('ann', ['true'])).stdout).toBe('HOST');
   });
 
-  it("$SSH_ORIGINAL_COMMAND in ForceCommand makes the user's words root's", async () => {
+  it('$SSH_ORIGINAL_COMMAND in ForceCommand lets users pass options to the login program', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand ${forced.path('login')} $SSH_ORIGINAL_COMMAND\n${await example()}`;
     const open = await serve(forced, config, 'forced-command-user-text');
@@ -100,14 +100,14 @@ describe('a plain shell', () => {
     );
   });
 
-  it('what ForceCommand says after the login runs on the host', async () => {
+  it('a second command in ForceCommand runs on the host', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand ${forced.path('login')} || echo HOST\n${await example()}`;
     const open = await serve(forced, config, 'forced-command-metacharacters');
     expect((await open.ssh('ann', ['true'])).stdout).toContain('\nHOST');
   });
 
-  it('~/.ssh/rc runs on the host where no command is forced, and inside for a login shell', async () => {
+  it('~/.ssh/rc runs on the host without ForceCommand, and inside with the login program as shell', async () => {
     const rc = 'echo ran > ~/proof\n';
     await forced.allowKey('ann');
     await forced.writeInHome('ann', '.ssh/rc', rc);
@@ -134,7 +134,7 @@ describe('a plain shell', () => {
 describe('sftp of sshd itself', () => {
   const listing = 'ls -1 /etc/passwd\n';
 
-  it('serves the host where no command is forced, with a login shell, too', async () => {
+  it('serves files of the host without ForceCommand, even with the login program as shell', async () => {
     await shell.allowKey('ann');
     const internal = (text: string) =>
       text.replace(/^Subsystem .*$/m, 'Subsystem sftp internal-sftp');
@@ -144,7 +144,7 @@ describe('sftp of sshd itself', () => {
     expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
   });
 
-  it('serves the host for command="internal-sftp" in the user\'s own authorized_keys', async () => {
+  it('serves files of the host for command="internal-sftp" in the user\'s own authorized_keys', async () => {
     await shell.allowKey('ann', 'command="internal-sftp"');
     const open = await serve(shell, unforced(await shellExample()), 'sftp-by-key-option');
     const seen = await open.sftp('ann', listing);
@@ -154,7 +154,7 @@ describe('sftp of sshd itself', () => {
     expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
   });
 
-  it('serves the host as forced command', async () => {
+  it('serves files of the host as forced command', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand internal-sftp\n${await example()}`;
     const open = await serve(forced, config, 'forced-command-internal-sftp');
@@ -205,7 +205,7 @@ describe('without any session', () => {
     expect(await seen(await serve(forced, await example(), undefined))).toBeUndefined();
   });
 
-  it("-W reaches the host's loopback with AllowTcpForwarding, which is the session's own network", async () => {
+  it("-W reaches the host's loopback with AllowTcpForwarding, as sessions do", async () => {
     const { port } = await freePorts(['port']);
     await listen({ host: '127.0.0.1', port });
     await forced.allowKey('ann');
@@ -218,8 +218,8 @@ describe('without any session', () => {
   });
 });
 
-describe('who comes in', () => {
-  it('others who write in a home add a key to it without StrictModes', async () => {
+describe('who can log in', () => {
+  it('without StrictModes, users who can write in a home can add a key', async () => {
     await forced.allowKey('ann');
     await chmod(forced.homeOf('ann'), 0o777);
     try {

@@ -46,7 +46,7 @@ describe("the environment of the host's programs", () => {
     return running;
   };
 
-  it('comes from the client by AcceptEnv', async () => {
+  it('can be set by the client with AcceptEnv', async () => {
     await forced.allowKey('ann');
     const env = { NODE_OPTIONS: await evil() };
     const login = (sshd: LintSshd) =>
@@ -58,7 +58,7 @@ describe("the environment of the host's programs", () => {
     expect(await forced.proof('ann')).toBeUndefined();
   });
 
-  it('comes from ~/.ssh/environment and from environment= of a key', async () => {
+  it('can be set in ~/.ssh/environment and environment= of a key', async () => {
     const option = await evil();
     const permitted = await withNode('PermitUserEnvironment yes\n');
     await forced.allowKey('ann');
@@ -76,14 +76,14 @@ describe("the environment of the host's programs", () => {
     expect(await forced.proof('ann')).toBeUndefined();
   });
 
-  it("comes from SetEnv, where it leads to a user's file", async () => {
+  it("loads a user's file, given a SetEnv that names it", async () => {
     await forced.allowKey('ann');
     const open = await start(await withNode(`SetEnv NODE_OPTIONS=${await evil()}\n`), 'set-env');
     expect(await open.ssh('ann', ['true'])).toMatchObject({ stdout: 'INSIDE' });
     expect(await forced.proof('ann')).toBe('ran');
   });
 
-  it("comes from ~/.pam_environment by the line of Debian's /etc/pam.d/sshd", async () => {
+  it("can be set in ~/.pam_environment, given the line of Debian's /etc/pam.d/sshd", async () => {
     await forced.allowKey('ann');
     await forced.writeInHome('ann', '.pam_environment', `NODE_OPTIONS DEFAULT=${await evil()}\n`);
     const line = 'session required pam_env.so user_readenv=1 envfile=/etc/default/locale';

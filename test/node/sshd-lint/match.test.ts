@@ -60,7 +60,7 @@ const conditions = [
 ];
 
 describe('Match', () => {
-  it.each(conditions)('%s: as sshd takes it', async (condition) => {
+  it.each(conditions)('%s: matches as in sshd', async (condition) => {
     const config = `HostKey ${host.path('host_key')}\nMatch ${condition}\n  ForceCommand taken\n`;
     const file = await host.write('sshd_config', config);
     const [line] = parseSshdConfigLines(`Match ${condition}`);

@@ -44,7 +44,7 @@ describe('the examples of etc/sshd', () => {
   });
 });
 
-describe('one mistake in forced-command.conf is found by its code', () => {
+describe('one mistake in forced-command.conf is reported', () => {
   it.each([...mistakes, ...accessMistakes])(
     '$what: $code',
     async ({ seed, code, severity = 'door', args, also = [] }) => {
@@ -77,7 +77,7 @@ describe('one mistake in login-shell.conf', () => {
     }
   });
 
-  it('internal-sftp asks no login shell', async () => {
+  it('internal-sftp starts no login shell', async () => {
     const text = withoutForce(await shell.example('login-shell'));
     const answer = await shell.lint(
       text.replace(/^Subsystem sftp .*$/m, 'Subsystem sftp internal-sftp'),
@@ -99,7 +99,7 @@ describe('one mistake in login-shell.conf', () => {
     expect((await shell.lint(text)).codes).toEqual(['forced-command-arguments']);
   });
 
-  it('who has another shell is found', async () => {
+  it('an account with another shell is reported', async () => {
     const text = withoutForce(await shell.example('login-shell')).replace('AllowGroups', '#');
     const answer = await shell.lint(text, '--user', 'out');
     expect(answer.severities['no-forced-command']).toBe('door');
@@ -112,7 +112,7 @@ describe('one mistake on the host', () => {
     example = await forced.example('forced-command');
   });
 
-  it('others can write the login, or its folder', async () => {
+  it('users can write to the login program, or to its directory', async () => {
     const folder = await forced.write('open/login', '#!/bin/sh\n', 0o755);
     const text = example.replaceAll(forced.path('login'), folder);
     const codes = async () => (await forced.lint(text, '--login', folder)).severities;
@@ -130,14 +130,14 @@ describe('one mistake on the host', () => {
     expect(await codes()).toEqual({ 'login-not-executable': 'weakness' });
   });
 
-  it('others can write what runs the login', async () => {
+  it('users can write to the interpreter of the login program', async () => {
     const program = await forced.write('runs/node', '#!/bin/sh\n', 0o777);
     const login = await forced.write('runs/login', `#!/usr/bin/env -S ${program} --x\n`, 0o755);
     const text = example.replaceAll(forced.path('login'), login);
     expect((await forced.lint(text, '--login', login)).codes).toEqual(['login-writable']);
   });
 
-  it('there is no login', async () => {
+  it('the login program is missing', async () => {
     const login = forced.path('nowhere/login');
     const answer = await forced.lint(
       example.replaceAll(forced.path('login'), login),
@@ -146,7 +146,7 @@ describe('one mistake on the host', () => {
     expect(answer.codes).toEqual(['login-missing']);
   });
 
-  it('others can write a profile', async () => {
+  it('users can write to a profile', async () => {
     const path = forced.path('profiles/normal.yml');
     await chmod(path, 0o666);
     const answer = await forced.lint(example);
@@ -154,7 +154,7 @@ describe('one mistake on the host', () => {
     expect(answer.severities['settings-writable']).toBe('door');
   });
 
-  it('a profile has a network of its own: forwards lead past it', async () => {
+  it('a profile has its own network: forwards bypass it', async () => {
     const profile = 'image: registry.invalid/site:1\nnetwork: private\n';
     await forced.write('profiles/apart.yml', profile);
     const open = await forced.lint(example);
@@ -165,7 +165,7 @@ describe('one mistake on the host', () => {
     expect([...closed.codes, ...listed.codes]).toEqual([]);
   });
 
-  it('a profile whose sessions are pods says what only Podman hears', async () => {
+  it('a profile for pods has keys for Podman', async () => {
     const profile = 'image: registry.invalid/site:1\nbackend: pod\nlimits: {pids: 99}\n';
     const path = await forced.write('profiles/cloud.yml', profile);
     const answer = await forced.lint(`AllowTcpForwarding no\n${example}`);
@@ -174,7 +174,7 @@ describe('one mistake on the host', () => {
     expect(answer.stdout).toContain('profile cloud: its sessions are pods, and limits.pids is');
   });
 
-  it('a profile whose sessions are pods has none of the networks of this host, whatever it says', async () => {
+  it("a profile for pods never uses the host's network", async () => {
     const profile = 'image: registry.invalid/site:1\nnetwork: host\n';
     const path = await forced.write('profiles/cloud.yml', `${profile}backend: pod\n`);
     const answer = await forced.lint(example);
@@ -182,20 +182,20 @@ describe('one mistake on the host', () => {
     expect(answer.severities).toEqual({ 'tcp-forwarding': 'weakness' });
   });
 
-  it('others can write sshd_config, or what it includes', async () => {
+  it('users can write to sshd_config, or to a file that it includes', async () => {
     const included = await forced.write('more.d/10-x11.conf', 'X11Forwarding no\n', 0o666);
     const answer = await forced.lint(`Include ${forced.path('more.d')}/*.conf\n${example}`);
     await chmod(included, 0o644);
     expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
   });
 
-  it('an included file takes the forced command away', async () => {
+  it('an included file removes the forced command', async () => {
     await forced.write('inc.d/50.conf', 'Match User ann\n  ForceCommand none\n');
     const answer = await forced.lint(`Include ${forced.path('inc.d')}/*.conf\n${example}`);
     expect(answer.severities).toEqual({ 'no-forced-command': 'door' });
   });
 
-  it('the line in PAM is missing, or lets users set their environment', async () => {
+  it('the line in PAM is missing, or lets users set the environment', async () => {
     const codes = async (text: string) => {
       await forced.write('etc/pam.d/sshd', text);
       return (await forced.lint(example)).severities;

@@ -171,7 +171,7 @@ describe('pam-session in the stack of sshd', () => {
     expect(await host.hookRuns()).toEqual(runs);
   });
 
-  it('a finding says the line, and what leads past it', async () => {
+  it('a finding names the line, and the line that skips it', async () => {
     const lines = `session sufficient pam_permit.so\n${host.sessionLine}`;
     await host.write('etc/pam.d/sshd', host.pam('', lines));
     const { report } = await lint();
@@ -181,14 +181,14 @@ describe('pam-session in the stack of sshd', () => {
   });
 });
 
-describe('what root runs for PAM', () => {
+describe('programs and files that PAM uses as root', () => {
   const codes = async (more: string) => {
     await host.write('etc/pam.d/sshd', host.pam(more));
     return (await lint()).severities;
   };
   const writable = { 'program-writable': 'door' };
 
-  it('others can write a module', async () => {
+  it('users can write to a module', async () => {
     const module = host.path('etc/security/pam_own.so');
     await copyFile('/etc/hostname', module);
     expect(await codes('session optional /etc/security/pam_own.so')).toEqual({});
@@ -196,7 +196,7 @@ describe('what root runs for PAM', () => {
     expect(await codes('session optional /etc/security/pam_own.so')).toEqual(writable);
   });
 
-  it('others can write a program of pam_exec, or its folder', async () => {
+  it('users can write to a program of pam_exec, or to its directory', async () => {
     const program = await host.write('etc/security/site/notify', '#!/bin/sh\n', 0o755);
     const line = 'auth optional pam_exec.so seteuid quiet log=/dev/null /etc/security/site/notify';
     expect(await codes(line)).toEqual({});
@@ -207,7 +207,7 @@ describe('what root runs for PAM', () => {
     expect(await codes(line)).toEqual(writable);
   });
 
-  it('others can write what is included, or what pam_env reads', async () => {
+  it('users can write to an included file, or to a file of pam_env', async () => {
     const file = await host.write('etc/pam.d/early', 'session required pam_permit.so\n', 0o666);
     expect(await codes('@include early')).toEqual(writable);
     await chmod(file, 0o644);
@@ -221,7 +221,7 @@ describe('what root runs for PAM', () => {
 });
 
 describe('--pam', () => {
-  it("a copy anywhere, of anybody: what it includes is the host's, and its owner is of no consequence", async () => {
+  it("a copy anywhere: its includes are the host's, and its owner is not checked", async () => {
     await host.write('etc/pam.d/hook', `${host.sessionLine}\n`);
     await host.write('etc/pam.d/sshd', host.pam('', ''));
     const copy = await host.writeInHome('ann', 'sshd', host.pam('', '@include hook'), 0o666);
@@ -231,7 +231,7 @@ describe('--pam', () => {
     expect((await host.lint(text, '--pam', copy)).codes).toEqual(['pam-session-missing']);
   });
 
-  it("the host's own file, by its name: its owner counts", async () => {
+  it("the host's own file: its owner is checked", async () => {
     const file = await host.write('etc/pam.d/sshd', host.pam(''));
     await chmod(file, 0o666);
     const answer = await host.lint(

@@ -79,12 +79,12 @@ describe('AuthorizedKeysCommand', () => {
     await host.write('etc/ssh/keys/command', script, 0o755);
   });
 
-  it("is root's: nothing is open", async () => {
+  it('that only root can write is not reported', async () => {
     expect((await host.lint(await config())).severities).toEqual({});
     expect(await (await serve(await config())).ssh('ann', ['true'])).toMatchObject(inside);
   });
 
-  it('others can write it: sshd does not run it, so that is no door', async () => {
+  it('that users can write is not run by sshd, so it is no door', async () => {
     await chmod(host.path('etc/ssh/keys/command'), 0o777);
     const answer = await host.lint(await config());
     const { exitCode } = await (await serve(await config())).ssh('ann', ['true']);
@@ -95,7 +95,7 @@ describe('AuthorizedKeysCommand', () => {
     expect(exitCode).toBe(255);
   });
 
-  it('others can put a link to a program of root in its place: that is a door', async () => {
+  it('that users can replace by a link to a program of root is a door', async () => {
     await mkdir(host.path('etc/ssh/shared'));
     await chmod(host.path('etc/ssh/shared'), 0o777);
     await host.write('etc/ssh/shared/command', '#!/bin/sh\n', 0o777);
@@ -111,7 +111,7 @@ describe('AuthorizedKeysCommand', () => {
     expect(login).toMatchObject(inside);
   });
 
-  it('others can replace a link to it: sshd runs what it leads to', async () => {
+  it('that users can redirect with a link is a door: sshd runs the target', async () => {
     await mkdir(host.path('etc/ssh/open'));
     await symlink(program, host.path('etc/ssh/open/command'));
     await chmod(host.path('etc/ssh/open'), 0o777);
@@ -122,7 +122,7 @@ describe('AuthorizedKeysCommand', () => {
 });
 
 describe('AuthorizedKeysFile', () => {
-  it('the same for all: a key in it is for every account', async () => {
+  it('that is the same for all accounts is reported', async () => {
     await copyFile(host.path('keys/ann.pub'), host.path('etc/ssh/shared'));
     const config = await withLines('AuthorizedKeysFile /etc/ssh/shared');
     expect((await host.lint(config)).severities).toEqual({ 'authorized-keys-shared': 'weakness' });
@@ -130,7 +130,7 @@ describe('AuthorizedKeysFile', () => {
     expect(await (await serve(config)).ssh('bob', asAnn)).toMatchObject(inside);
   });
 
-  it("of each account's own, or of one account: nothing is open", async () => {
+  it('of each account, or of one account, is not reported', async () => {
     const own = await withLines(
       'AuthorizedKeysFile /etc/ssh/authorized_keys/%u .ssh/keys %h/.keys',
     );
@@ -143,7 +143,7 @@ describe('AuthorizedKeysFile', () => {
 });
 
 describe('Include', () => {
-  it("of a user's folder, before anything is there", async () => {
+  it("of a user's directory is reported, even if it is empty", async () => {
     await host.allowKey('ann');
     const config = await withLines(`Include ${host.path('home')}/*/sshd.d/*.conf`);
     const answer = await host.lint(config);
@@ -154,15 +154,15 @@ describe('Include', () => {
     expect((await (await serve(config)).ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
   });
 
-  it("of root's folders: nothing is open, whatever is there", async () => {
+  it("of root's directories is not reported", async () => {
     await host.write('etc/ssh/sshd_config.d/10.conf', 'X11Forwarding no\n');
     const config = await withLines('Include sshd_config.d/*.conf "/etc/ssh/more.d/*.conf"');
     expect((await host.lint(config)).severities).toEqual({});
   });
 });
 
-describe('the shell of passwd', () => {
-  it("is the user's own file, by whatever name: it runs in the place of the forced command", async () => {
+describe('the shell in passwd', () => {
+  it('that the user can replace, by any path, runs instead of the forced command', async () => {
     await host.allowKey('own');
     const config = (await withLines('')).replace('AllowGroups berth', 'AllowGroups late');
     // Not there yet, it is as open.
@@ -173,8 +173,8 @@ describe('the shell of passwd', () => {
   });
 });
 
-describe('the login by another name', () => {
-  it("a link of root's is the login", async () => {
+describe('the login program by another path', () => {
+  it('a link that only root can change is accepted', async () => {
     await mkdir(host.path('bin'), { recursive: true });
     await symlink('../login', host.path('bin/berth'));
     await host.allowKey('ann');
@@ -190,7 +190,7 @@ describe('the login by another name', () => {
     expect((await host.lint(config)).severities).toEqual({ 'login-writable': 'door' });
   });
 
-  it('in quotes is the login', async () => {
+  it('in quotes is accepted', async () => {
     await host.allowKey('ann');
     const login = host.path('login');
     const text = await withLines('');
@@ -202,7 +202,7 @@ describe('the login by another name', () => {
     }
   });
 
-  it('in a folder whose name has a blank is the login', async () => {
+  it('in a directory whose name contains a blank is accepted', async () => {
     const login = await host.write('my berth/login', '#!/bin/sh\necho INSIDE\n', 0o755);
     const config = (await withLines('')).replace(host.path('login'), `"${login}"`);
     expect((await host.lint(config, '--login', login)).severities).toEqual({});

@@ -3,25 +3,25 @@ import { SshHost } from '../../../rig/node/ssh-host.ts';
 import { refusal, root } from '../../../rig/node/refusal.ts';
 
 /** PAM's hook makes both folders at each login. */
-describe('a session on a host whose PAM does not run the hook', () => {
+describe('given a host whose PAM stack does not run the hook, a session', () => {
   let host: SshHost;
   beforeAll(async () => {
     host = await SshHost.start({ mode: 'login-shell', users: { ada: [], bob: [] }, pam: '' });
   });
   afterAll(() => host.stop());
 
-  it('has no folder for containers', async () => {
+  it('fails without a storage directory', async () => {
     const { code, line } = await refusal(host, 'ada');
     expect(code).toBe('session-directory-missing');
     expect(line).toContain('/var/lib/berth-ssh/users/');
   });
 
-  it('has no run folder', async () => {
+  it('fails without a runtime directory', async () => {
     await root(host, `rmdir /run/user/${host.account('bob').uid}`);
     expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');
   });
 
-  it('takes no run folder that others can open', async () => {
+  it('fails if others have access to the runtime directory', async () => {
     const { uid } = host.account('bob');
     await root(host, `install -d -m 755 -o bob /run/user/${uid}`);
     expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');

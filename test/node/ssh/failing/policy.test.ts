@@ -6,7 +6,7 @@ import { put, refusal } from '../../../rig/node/refusal.ts';
 const broken = { image: 'localhost/nowhere:1', lifetime: 'connection', agent: false };
 
 describe.each<LoginMode>(['forced', 'login-shell'])(
-  'what a profile wants where it fails: %s',
+  'given a container that does not start, on_failure: %s',
   (mode) => {
     let host: SshHost;
     const profile = (on_failure: object) =>
@@ -17,11 +17,11 @@ describe.each<LoginMode>(['forced', 'login-shell'])(
     beforeEach(() => profile({ action: 'refuse' }));
     afterAll(() => host.stop());
 
-    it('to refuse', async () => {
+    it('refuses the session', async () => {
       expect((await refusal(host, 'bob')).code).toBe('image-missing');
     });
 
-    it('another image, which the user is not told of and the admin is', async () => {
+    it('starts the fallback image, and tells only the admin', async () => {
       await profile({ action: 'fallback', image: 'localhost/berth-busybox:1' });
       const { exitCode, stdout, stderr } = await host.ssh('ada', ['readlink /bin/ls']);
       expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
@@ -32,14 +32,14 @@ describe.each<LoginMode>(['forced', 'login-shell'])(
         .toMatch(/level=error .*user=ada code=image-missing .*instead=localhost\/berth-busybox:1/);
     });
 
-    it('another image, which is not there either', async () => {
+    it('refuses the session if the fallback image is missing too', async () => {
       await profile({ action: 'fallback', image: 'localhost/nowhere:2' });
       const { code, story } = await refusal(host, 'ada');
       expect(code).toBe('image-missing');
       expect(story).toContain('nowhere');
     });
 
-    it('the host for who may mend it, and for nobody else', async () => {
+    it('gives a shell on the host to members of the groups only', async () => {
       await profile({ action: 'host-shell', groups: ['wheel'] });
       expect((await refusal(host, 'ada')).code).toBe('image-missing');
       const { exitCode, stdout, stderr } = await host.ssh('bob', ['ls -d /etc/berth; exit 5']);

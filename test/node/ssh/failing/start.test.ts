@@ -11,7 +11,7 @@ const podman = {
 const rules = [{ profile: 'base' }];
 const base = { image: 'localhost/berth-site:1', lifetime: 'connection', agent: false };
 
-describe('a session that cannot start', () => {
+describe('a session fails with a message for the user and one for the admin, given', () => {
   let host: SshHost;
   const settings = (more: object) => put(host, '/etc/berth/ssh.yml', { rules, podman, ...more });
   const profile = (more: object) => put(host, '/etc/berth/profiles/base.yml', { ...base, ...more });
@@ -26,38 +26,38 @@ describe('a session that cannot start', () => {
   });
   afterAll(() => host.stop());
 
-  it('podman missing', async () => {
+  it('no podman', async () => {
     await settings({ podman: { ...podman, podman: '/usr/bin/no-podman' } });
     expect((await refusal(host, 'ada')).code).toBe('podman-missing');
   });
 
-  it('the OCI runtime missing', async () => {
+  it('no OCI runtime', async () => {
     await settings({ podman: { ...podman, runtime: '/usr/bin/no-crun' } });
     const { code, story } = await refusal(host, 'ada');
     expect(code).toBe('oci-runtime-missing');
     expect(story).toContain('no-crun');
   });
 
-  it('nsenter missing', async () => {
+  it('no nsenter', async () => {
     await settings({ podman: { ...podman, nsenter: '/usr/bin/no-nsenter' } });
     expect((await refusal(host, 'ada')).line).toContain('/usr/bin/no-nsenter');
   });
 
-  it('the init program of containers missing', async () => {
+  it('no init program for containers', async () => {
     await settings({ podman: { ...podman, init: '/usr/bin/no-catatonit' } });
     const { code, story } = await refusal(host, 'ada');
     expect(story).toContain('no-catatonit');
     expect(code).toBe('container-init-missing');
   });
 
-  it('fuse-overlayfs missing', async () => {
+  it('no fuse-overlayfs', async () => {
     await settings({ podman: { ...podman, mount_program: '/usr/bin/no-fuse' } });
     const { code, story } = await refusal(host, 'dan');
     expect(story).toContain('no-fuse');
     expect(code).toBe('mount-program-missing');
   });
 
-  it('the image missing', async () => {
+  it('no image in the store', async () => {
     await profile({ image: 'localhost/nowhere:1' });
     const { code, story } = await refusal(host, 'ada');
     expect(code).toBe('image-missing');
@@ -88,7 +88,7 @@ describe('a session that cannot start', () => {
     }
   });
 
-  it('the registry down', async () => {
+  it('a registry that does not answer', async () => {
     await profile({ image: '127.0.0.1:9/none/none:1', pull: 'missing' });
     expect((await refusal(host, 'ada')).code).toBe('registry-unreachable');
   });
@@ -107,7 +107,7 @@ describe('a session that cannot start', () => {
     }
   });
 
-  it('no space left in the run folder', async () => {
+  it('no space left in the runtime directory', async () => {
     const { uid, gid } = host.account('eve');
     const folder = `/run/user/${uid}`;
     await root(
@@ -129,7 +129,7 @@ describe('a session that cannot start', () => {
     expect(code, story).toBe('cgroup-not-delegated');
   });
 
-  it('a mount that is not there', async () => {
+  it('a mount whose source is missing', async () => {
     await profile({ mounts: [{ source: '$HOME' }, { source: '/project/none' }] });
     const { code, line } = await refusal(host, 'ada');
     expect(code).toBe('session-mount-missing');
@@ -140,7 +140,7 @@ describe('a session that cannot start', () => {
     expect(stderr).toContain('No such file');
   });
 
-  it('a home that is not there', async () => {
+  it('a missing home', async () => {
     const { home } = host.account('ada');
     await root(host, `mv ${home} ${home}.away`);
     try {
@@ -152,21 +152,21 @@ describe('a session that cannot start', () => {
     }
   });
 
-  it('settings that are no YAML', async () => {
+  it('an ssh.yml that is not YAML', async () => {
     await put(host, '/etc/berth/ssh.yml', 'rules: [}\n');
     const { code, story } = await refusal(host, 'ada');
     expect(code).toBe('config-yaml-invalid');
     expect(story).toContain('/etc/berth/ssh.yml');
   });
 
-  it('a profile that is broken', async () => {
+  it('an invalid profile', async () => {
     await profile({ imagge: 'x' });
     const { code, story } = await refusal(host, 'ada');
     expect(code).toBe('session-refused');
     expect(story).toContain('imagge');
   });
 
-  it('a lock whose owner is dead costs nothing, a live one at most the deadline', async () => {
+  it('a lock: of a dead process it is ignored, of a live one it is waited for until the deadline', async () => {
     await profile({ lifetime: 'user', deadline: '3s' });
     const { uid } = host.account('fay');
     const world = `${(await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()} ${await readlink(`/proc/${host.init}/ns/pid`)}`;
@@ -186,7 +186,7 @@ describe('a session that cannot start', () => {
     expect((await host.ssh('fay', ['echo in'])).stdout.toString()).toBe('in\n');
   });
 
-  it.each(['create', 'start'])('a runtime that hangs at %s costs the deadline', async (step) => {
+  it.each(['create', 'start'])('a runtime that hangs at %s, after the deadline', async (step) => {
     const script = `#!/bin/bash\nfor word; do [ "$word" = ${step} ] && sleep 40; done\nexec /usr/bin/crun "$@"\n`;
     await put(host, '/etc/berth/slow-crun', script, 0o755);
     await root(host, 'chmod 755 /etc/berth/slow-crun');

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost, standardProfile } from '../../../rig/node/ssh-host.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 
-describe('a value of the environment', () => {
+describe('the value of a variable', () => {
   let host: SshHost;
   const value = 'for-nobody-else-5b1f';
 

@@ -72,7 +72,7 @@ interface End {
   readonly stderr: string;
 }
 
-describe('a command arrives as plain sshd would hand it over', () => {
+describe('a command arrives as with plain sshd', () => {
   const hosts = new Map<LoginMode, SshHost>();
   const canaries = new Map<LoginMode, Canary>();
   beforeAll(async () => {

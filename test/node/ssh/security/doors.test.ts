@@ -14,79 +14,82 @@ async function poison(canary: Canary): Promise<void> {
     await canary.file(name, `${canary.line(name.replaceAll('/', '_'))}\n`);
 }
 
-describe.each(['forced', 'login-shell'] as const)("shells' files in the home: %s", (mode) => {
-  let host: SshHost;
-  let canary: Canary;
-  beforeAll(async () => {
-    host = await SshHost.start({ mode, sshd: 'PermitUserRC no', profiles: { base } });
-    canary = await Canary.of(host, 'ada');
-    await poison(canary);
-  });
-  afterAll(() => host.stop());
+describe.each(['forced', 'login-shell'] as const)(
+  'startup files in the home do not run on the host, %s: ',
+  (mode) => {
+    let host: SshHost;
+    let canary: Canary;
+    beforeAll(async () => {
+      host = await SshHost.start({ mode, sshd: 'PermitUserRC no', profiles: { base } });
+      canary = await Canary.of(host, 'ada');
+      await poison(canary);
+    });
+    afterAll(() => host.stop());
 
-  // bash reads ~/.bashrc where sshd starts it, before any forced command (contracts; the linter says so).
-  const open = mode === 'forced' ? ['.bashrc'] : [];
+    // bash reads ~/.bashrc where sshd starts it, before any forced command (contracts; the linter says so).
+    const open = mode === 'forced' ? ['.bashrc'] : [];
 
-  it('a command', async () => {
-    expect((await host.ssh('ada', ['hostname'])).stdout.toString()).toBe('login1\n');
-    expect(await canary.heard()).toEqual(open);
-  });
+    it('a command', async () => {
+      expect((await host.ssh('ada', ['hostname'])).stdout.toString()).toBe('login1\n');
+      expect(await canary.heard()).toEqual(open);
+    });
 
-  it('an interactive login', async () => {
-    const { stdout } = await host.ssh('ada', ['-tt'], { input: 'echo "in$((1+1))side"\nexit\n' });
-    expect(stdout.toString()).toContain('in2side');
-    expect(await canary.heard()).toEqual(open);
-  });
+    it('an interactive login', async () => {
+      const { stdout } = await host.ssh('ada', ['-tt'], { input: 'echo "in$((1+1))side"\nexit\n' });
+      expect(stdout.toString()).toContain('in2side');
+      expect(await canary.heard()).toEqual(open);
+    });
 
-  it('no command and no terminal', async () => {
-    await host.ssh('ada', ['-T'], { input: 'exit\n' });
-    expect(await canary.heard()).toEqual(open);
-  });
+    it('no command and no terminal', async () => {
+      await host.ssh('ada', ['-T'], { input: 'exit\n' });
+      expect(await canary.heard()).toEqual(open);
+    });
 
-  it('sftp', async () => {
-    await sftp(host, 'pwd\n');
-    expect(await canary.heard()).toEqual(open);
-  });
+    it('sftp', async () => {
+      await sftp(host, 'pwd\n');
+      expect(await canary.heard()).toEqual(open);
+    });
 
-  it('a forced command of a key of the user’s own', async () => {
-    const { stdout } = await run('ssh-keygen', ['-y', '-f', host.key('bob')]);
-    const key = stdout.toString().trim();
-    await canary.file('.ssh/authorized_keys', `command="${canary.line('key')}" ${key}\n`, 0o600);
-    const options = [
-      ...host.clientOptions('bob'),
-      '-p',
-      String(host.port),
-      'ada@127.0.0.1',
-      'true',
-    ];
-    const { exitCode } = await run('ssh', options);
-    // The forced command of sshd_config comes first; without one, it is the command, and runs inside.
-    expect(exitCode).toBe(mode === 'forced' ? 0 : 1);
-    expect(await canary.heard()).toEqual(open);
-  });
+    it("a command= of the user's own key", async () => {
+      const { stdout } = await run('ssh-keygen', ['-y', '-f', host.key('bob')]);
+      const key = stdout.toString().trim();
+      await canary.file('.ssh/authorized_keys', `command="${canary.line('key')}" ${key}\n`, 0o600);
+      const options = [
+        ...host.clientOptions('bob'),
+        '-p',
+        String(host.port),
+        'ada@127.0.0.1',
+        'true',
+      ];
+      const { exitCode } = await run('ssh', options);
+      // The forced command of sshd_config comes first; without one, it is the command, and runs inside.
+      expect(exitCode).toBe(mode === 'forced' ? 0 : 1);
+      expect(await canary.heard()).toEqual(open);
+    });
 
-  it('files named absolutely are those inside', async () => {
-    const mine = join(host.folder, 'mine');
-    await writeFile(mine, 'x');
-    const { stdout, stderr } = await sftp(
-      host,
-      `put ${mine} /tmp/berth-landed\nls -l /tmp/berth-landed\n`,
-    );
-    expect(stdout.toString(), stderr).toMatch(/^-rw.* \/tmp\/berth-landed$/m);
-    const scp = ['-P', String(host.port), ...host.clientOptions('ada')];
-    for (const protocol of ['-O', '-s']) {
-      const to = `ada@127.0.0.1:/tmp/berth-copied${protocol}`;
-      const { exitCode, stderr: said } = await run('scp', [...scp, protocol, mine, to]);
-      expect({ exitCode, said }).toEqual({ exitCode: 0, said: '' });
-    }
-    const { stdout: inside } = await host.ssh('ada', ['ls /tmp']);
-    expect(inside.toString()).toBe('berth-copied-O\nberth-copied-s\nberth-landed\n');
-    for (const name of ['berth-landed', 'berth-copied-O', 'berth-copied-s'])
-      await expect(access(join('/tmp', name))).rejects.toThrow('ENOENT');
-    const secret = await sftp(host, 'get /etc/ssh/sshd_config /dev/null\n');
-    expect(secret.stderr).toContain('not found');
-  });
-});
+    it('absolute paths are those inside', async () => {
+      const mine = join(host.folder, 'mine');
+      await writeFile(mine, 'x');
+      const { stdout, stderr } = await sftp(
+        host,
+        `put ${mine} /tmp/berth-landed\nls -l /tmp/berth-landed\n`,
+      );
+      expect(stdout.toString(), stderr).toMatch(/^-rw.* \/tmp\/berth-landed$/m);
+      const scp = ['-P', String(host.port), ...host.clientOptions('ada')];
+      for (const protocol of ['-O', '-s']) {
+        const to = `ada@127.0.0.1:/tmp/berth-copied${protocol}`;
+        const { exitCode, stderr: said } = await run('scp', [...scp, protocol, mine, to]);
+        expect({ exitCode, said }).toEqual({ exitCode: 0, said: '' });
+      }
+      const { stdout: inside } = await host.ssh('ada', ['ls /tmp']);
+      expect(inside.toString()).toBe('berth-copied-O\nberth-copied-s\nberth-landed\n');
+      for (const name of ['berth-landed', 'berth-copied-O', 'berth-copied-s'])
+        await expect(access(join('/tmp', name))).rejects.toThrow('ENOENT');
+      const secret = await sftp(host, 'get /etc/ssh/sshd_config /dev/null\n');
+      expect(secret.stderr).toContain('not found');
+    });
+  },
+);
 
 /** ~/.ssh/rc is run by the shell of passwd: the session has it, and the host has not. */
 describe('the login shell with PermitUserRC yes', () => {
@@ -106,7 +109,7 @@ describe('the login shell with PermitUserRC yes', () => {
 
 /** The two in one sshd_config, as etc/sshd/login-shell.conf has it. */
 describe('the login shell as forced command', () => {
-  it('takes the command of the client, and no options of it', async () => {
+  it("runs the client's command, and takes no options from it", async () => {
     const host = await SshHost.start({
       mode: 'login-shell',
       users: { ada: [] },

@@ -93,7 +93,7 @@ describe.each(modes)('variables of the client: %s', (mode) => {
     await mistaken.stop();
   });
 
-  it('do not arrive with an sshd_config as in etc/sshd', async () => {
+  it('do not arrive with the sshd_config of etc/sshd', async () => {
     const canary = await Canary.of(host, 'ada');
     const variables = { ...(await steering(canary)), ...(await hijacking(canary)) };
     const { byClient, byFile } = await given(host, canary, variables, 'env');
@@ -104,7 +104,7 @@ describe.each(modes)('variables of the client: %s', (mode) => {
     expect(await canary.heard()).toEqual([]);
   });
 
-  it('change nothing on the host that an sshd_config with AcceptEnv * lets in', async () => {
+  it('change nothing on the host, given AcceptEnv *', async () => {
     const canary = await Canary.of(mistaken, 'ada');
     const variables = await steering(canary);
     const { byClient, byFile } = await given(mistaken, canary, variables, 'hostname; env');
@@ -116,7 +116,7 @@ describe.each(modes)('variables of the client: %s', (mode) => {
     expect(await canary.heard()).toEqual([]);
   });
 
-  it('that any program obeys run the user’s code with such a mistake, which the linter reports', async () => {
+  it("run the user's code, given AcceptEnv * and a variable of the loader, which the linter reports", async () => {
     const canary = await Canary.of(mistaken, 'bob');
     const variables = await hijacking(canary);
     const { byClient, byFile } = await given(mistaken, canary, variables, 'true');

@@ -19,7 +19,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     return stdout.toString() + stderr;
   }
 
-  it('neither run folders nor storage, settings or sockets', async () => {
+  it('no runtime directories, storage, settings or sockets', async () => {
     const canary = await Canary.of(host, 'ada');
     await canary.file('.keep', '');
     const places = [
@@ -43,7 +43,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     expect(await inside('ada', `${sockets} 2>/dev/null`)).toBe('');
   });
 
-  it('no process of it, and none can be reached', async () => {
+  it('no processes of the host, and none can be reached', async () => {
     await host.asUser('ada', ['sh', '-c', 'setsid sleep 4343 >&- 2>&- & echo $! >~/pid']);
     expect(await inside('ada', 'ps -e -o comm= | sort | uniq | tr "\\n" " "')).toMatch(
       /^(?:bash )?(?:catatonit |podman-init )(?:ps )?(?:sort )?(?:tr )?(?:uniq )?$/,
@@ -52,7 +52,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     expect((await host.inside(['pgrep', '-f', 'sleep 4343'])).exitCode).toBe(0);
   });
 
-  it('no root: a file that is root’s and setuid makes nobody root', async () => {
+  it("no root: a setuid file of root gives nobody root's rights", async () => {
     const { home } = host.account('ada');
     await host.inside(['sh', '-c', `cp /usr/bin/id ${home}/setuid; chmod 4755 ${home}/setuid`]);
     expect((await host.asUser('ada', [`${home}/setuid`])).stdout.toString()).toContain('euid=0');
@@ -67,7 +67,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     expect(await inside('ada', 'mount -t tmpfs none /mnt 2>/dev/null || echo no')).toBe('no\n');
   });
 
-  it('not what the user puts into the run folder’s name from inside', async () => {
+  it('nothing that the user creates inside at the path of the runtime directory', async () => {
     const { uid } = host.account('ada');
     await inside(
       'ada',
@@ -85,7 +85,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
     expect(await readdir(host.path(home))).toContain('here');
   });
 
-  it('a home that is a symlink of the admin’s', async () => {
+  it('a home that is a symbolic link of the admin', async () => {
     const { home } = host.account(dotted);
     await host.inside(['sh', '-c', `mv ${home} ${home}.real; ln -s ${home}.real ${home}`]);
     await host.inside(['sh', '-c', `rm -f /run/user/${host.account(dotted).uid}/berth/*.json`]);
@@ -102,8 +102,8 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
   });
 });
 
-describe('a mount that the user may replace', () => {
-  it('shows no storage and no run folder', async () => {
+describe('a mount whose source the user can replace', () => {
+  it('shows neither the storage nor the runtime directory', async () => {
     const mounts = [{ source: '$HOME' }, { source: '$HOME/data', target: '/data' }];
     const host = await SshHost.start({
       ...{ mode: 'login-shell', users: { ada: [] } },

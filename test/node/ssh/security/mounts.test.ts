@@ -11,7 +11,7 @@ case " $* " in *' run '*) if [ -e "/home-of-test/swap" ]; then sh /home-of-test/
 exec /usr/bin/podman "$@"
 `;
 
-describe('a folder that a profile mounts and its user can replace', () => {
+describe('a directory that a profile mounts and the user can replace', () => {
   let host: SshHost;
 
   beforeAll(async () => {
@@ -44,13 +44,13 @@ describe('a folder that a profile mounts and its user can replace', () => {
       input: `ln -sfn ${to} ${host.account('ada').home}/shared\n`,
     });
 
-  it('is mounted as it is', async () => {
+  it('is mounted', async () => {
     const { stdout, stderr } = await host.ssh('ada', ['cat /shared/file']);
     expect(stdout.toString(), stderr).toBe('mine\n');
   });
 
   it.each(['/run/user/$(id -u)', '/var/lib/berth-ssh/users/$(id -u)', '/etc'])(
-    'gives nobody a session with %s, though it leads there only when podman mounts it',
+    'gives no session with %s, even if it leads there only when podman mounts it',
     async (to) => {
       await swap(to);
       const { stdout, stderr, exitCode } = await host.ssh('ada', [

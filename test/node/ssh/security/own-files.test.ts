@@ -75,7 +75,7 @@ async function poison(canary: Canary): Promise<string> {
 }
 
 describe("podman's files in the home", () => {
-  it('would be read by podman itself, so that these tests mean something', async () => {
+  it('are read by podman without Berth, so these tests are meaningful', async () => {
     const host = await SshHost.start({ mode: 'plain', users: { ada: [] } });
     try {
       const canary = await Canary.of(host, 'ada');
@@ -108,7 +108,7 @@ describe.each(['forced', 'login-shell'] as const)("podman's files in the home: %
   });
   afterAll(() => host.stop());
 
-  it('change nothing of a session and run nothing on the host', async () => {
+  it('change no session and run nothing on the host', async () => {
     const canary = await Canary.of(host, 'ada');
     const database = await poison(canary);
     const script =
@@ -121,7 +121,7 @@ describe.each(['forced', 'login-shell'] as const)("podman's files in the home: %
     expect(stdout.toString()).toBe('poisoned');
   });
 
-  it('answer no question for credentials', async () => {
+  it('are not asked for credentials', async () => {
     const canary = await Canary.of(host, 'bob');
     await poison(canary);
     const { exitCode, stderr } = await host.ssh('bob', ['true']);

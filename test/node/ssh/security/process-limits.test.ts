@@ -39,7 +39,7 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
   });
   afterAll(() => host.stop());
 
-  it('is held to what `podman exec` would hold it to', async () => {
+  it('has the same limits as with `podman exec`', async () => {
     const ours = await host.ssh('ada', [look]);
     expect(ours.stderr).toBe('');
     const user = { ...host.account('ada'), groups: [], shell: '/bin/bash' };

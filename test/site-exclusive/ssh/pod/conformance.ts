@@ -11,11 +11,11 @@ const ownFolder =
 
 /** What a session in a pod cannot do as long as the sshd in front of it is a plain one. */
 const explained = {
-  '-L: to a Unix socket in /tmp there': ownFolder,
-  '-R: a Unix socket in /tmp there leads here': ownFolder,
+  '-L: to a remote Unix socket in /tmp': ownFolder,
+  '-R: a remote Unix socket in /tmp leads to a local one': ownFolder,
   'a shell that dies of a signal: the client ends with 255': shellSays,
   'the name of that signal arrives (AsyncSSH)': shellSays,
-  'agent forwarding: from there on with ssh, which signs with the key here':
+  'agent forwarding: ssh from the session authenticates with the local key':
     "the suite's sshd listens on the login node's loopback alone, and root's ports do not lead into a pod",
 };
 

@@ -16,7 +16,7 @@ const ofPods = {
 const of = (document: object, rules: readonly ProfileRule[] = []) =>
   unheardKeys(parseProfile({ image, ...document }, 'gpu', 'gpu.yml'), rules);
 
-describe('keys of a profile that nobody hears', () => {
+describe('keys of a profile without effect', () => {
   it('are those for Podman where its sessions are pods', () => {
     expect(of({ backend: 'pod', ...ofPodman })?.keys).toEqual([
       ...['network', 'limits.pids', 'on_failure', 'podman.devices', 'podman.capabilities.add'],
@@ -27,7 +27,7 @@ describe('keys of a profile that nobody hears', () => {
     expect(of({ backend: 'pod' })).toBeUndefined();
   });
 
-  it('are those for pods where none of them is one', () => {
+  it('are those for pods, if no session is a pod', () => {
     const found = of(ofPods);
 
     expect(found && unheardText(found)).toBe(
