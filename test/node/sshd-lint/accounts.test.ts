@@ -4,11 +4,10 @@ import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../rig/site/ports.ts';
 import { LintHost } from './lint-host.ts';
-import { LintSshd } from './lint-sshd.ts';
+import { serve, stopServing } from './lint-sshd.ts';
 
-/* Whom the linter looks at, and from where. */
+/* Which accounts the linter evaluates, and with which addresses and ports. */
 let host: LintHost;
-let running: LintSshd | undefined;
 
 beforeAll(async () => {
   host = await LintHost.make([
@@ -19,8 +18,7 @@ beforeAll(async () => {
   ]);
 });
 afterEach(async () => {
-  await running?.stop();
-  running = undefined;
+  await stopServing();
   await host.cleanHomes();
 });
 afterAll(() => host.remove());
@@ -43,8 +41,8 @@ describe('accounts', () => {
     expect(users(answer)).toContain('svc');
     expect(users(answer)).not.toContain('other');
     await host.allowKey('svc');
-    running = await LintSshd.start(host, config.replace('@192.0.2.*', '@127.0.0.1'));
-    expect((await running.ssh('svc', ['true'])).stdout).toContain('INSIDE');
+    const sshd = await serve(host, config.replace('@192.0.2.*', '@127.0.0.1'));
+    expect((await sshd.ssh('svc', ['true'])).stdout).toContain('INSIDE');
   });
 
   it('system accounts that nothing names are not linted', async () => {

@@ -7,7 +7,7 @@ import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { LintHost } from './lint-host.ts';
-import { greeting, LintSshd } from './lint-sshd.ts';
+import { greeting, type LintSshd, serve, stopServing } from './lint-sshd.ts';
 
 /*
  * Each door that the linter names is tried against a real sshd: it opens with the mistake, and the
@@ -16,7 +16,6 @@ import { greeting, LintSshd } from './lint-sshd.ts';
  */
 let forced: LintHost;
 let shell: LintHost;
-let running: LintSshd | undefined;
 
 beforeAll(async () => {
   forced = await LintHost.make([
@@ -26,8 +25,7 @@ beforeAll(async () => {
   shell = await LintHost.make([{ name: 'ann', shell: 'LOGIN', groups: ['berth'] }]);
 });
 afterEach(async () => {
-  await running?.stop();
-  running = undefined;
+  await stopServing();
   for (const host of [forced, shell]) {
     await host.cleanHomes();
   }
@@ -37,8 +35,8 @@ afterAll(async () => {
   await shell.remove();
 });
 
-/** sshd with this configuration, after the linter named the code, or found nothing where there is none. */
-async function serve(
+/** Starts sshd with this configuration, after the linter has reported the code; undefined: nothing. */
+async function serveLinted(
   host: LintHost,
   config: string,
   code: SshdFindingCode | undefined,
@@ -47,9 +45,7 @@ async function serve(
   const answer = await host.lint(config, '--user', user);
   if (code === undefined) expect(answer.codes).toEqual([]);
   else expect(answer.codes).toContain(code);
-  await running?.stop();
-  running = await LintSshd.start(host, config);
-  return running;
+  return serve(host, config);
 }
 
 const example = () => forced.example('forced-command');
@@ -59,9 +55,9 @@ const unforced = (text: string) => text.replace(/^ForceCommand .*$/m, '');
 describe('a plain shell', () => {
   it('runs on the host without ForceCommand, and not with it', async () => {
     await forced.allowKey('ann');
-    const open = await serve(forced, unforced(await example()), 'no-forced-command');
+    const open = await serveLinted(forced, unforced(await example()), 'no-forced-command');
     expect((await open.ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
-    const closed = await serve(forced, await example(), undefined);
+    const closed = await serveLinted(forced, await example(), undefined);
     expect(await closed.ssh('ann', ['echo HOST'])).toMatchObject({
       stdout: 'INSIDE args= original=echo HOST',
       exitCode: 3,
@@ -72,13 +68,13 @@ describe('a plain shell', () => {
     const rc = 'echo ran > ~/proof\n';
     await forced.allowKey('basil');
     await forced.writeInHome('basil', '.bashrc', rc);
-    const open = await serve(forced, await example(), 'shell-reads-home', 'basil');
+    const open = await serveLinted(forced, await example(), 'shell-reads-home', 'basil');
     expect((await open.ssh('basil', ['true'])).stdout).toContain('INSIDE');
     expect(await forced.proof('basil')).toBe('ran\n');
 
     await shell.allowKey('ann');
     await shell.writeInHome('ann', '.bashrc', rc);
-    const closed = await serve(shell, await shellExample(), undefined);
+    const closed = await serveLinted(shell, await shellExample(), undefined);
     expect((await closed.ssh('ann', ['true'])).stdout).toContain('INSIDE');
     expect(await shell.proof('ann')).toBeUndefined();
   });
@@ -87,14 +83,14 @@ describe('a plain shell', () => {
     await forced.allowKey('ann');
     await forced.writeInHome('ann', 'bin/login', '#!/bin/sh\necho HOST\n', 0o700);
     const config = `ForceCommand bin/login\n${await example()}`;
-    const open = await serve(forced, config, 'forced-command-relative');
+    const open = await serveLinted(forced, config, 'forced-command-relative');
     expect((await open.ssh('ann', ['true'])).stdout).toBe('HOST');
   });
 
   it('$SSH_ORIGINAL_COMMAND in ForceCommand lets users pass options to the login program', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand ${forced.path('login')} $SSH_ORIGINAL_COMMAND\n${await example()}`;
-    const open = await serve(forced, config, 'forced-command-user-text');
+    const open = await serveLinted(forced, config, 'forced-command-user-text');
     expect((await open.ssh('ann', ['--config mine.yml'])).stdout).toContain(
       'args=--config mine.yml',
     );
@@ -103,7 +99,7 @@ describe('a plain shell', () => {
   it('a second command in ForceCommand runs on the host', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand ${forced.path('login')} || echo HOST\n${await example()}`;
-    const open = await serve(forced, config, 'forced-command-metacharacters');
+    const open = await serveLinted(forced, config, 'forced-command-metacharacters');
     expect((await open.ssh('ann', ['true'])).stdout).toContain('\nHOST');
   });
 
@@ -111,16 +107,20 @@ describe('a plain shell', () => {
     const rc = 'echo ran > ~/proof\n';
     await forced.allowKey('ann');
     await forced.writeInHome('ann', '.ssh/rc', rc);
-    const open = await serve(forced, `PermitUserRC yes\n${unforced(await example())}`, 'user-rc');
+    const open = await serveLinted(
+      forced,
+      `PermitUserRC yes\n${unforced(await example())}`,
+      'user-rc',
+    );
     await open.ssh('ann', ['true']);
     expect(await forced.proof('ann')).toBe('ran\n');
-    const closed = await serve(forced, `PermitUserRC yes\n${await example()}`, undefined);
+    const closed = await serveLinted(forced, `PermitUserRC yes\n${await example()}`, undefined);
     await closed.ssh('ann', ['true']);
     expect(await forced.proof('ann')).toBeUndefined();
 
     await shell.allowKey('ann');
     await shell.writeInHome('ann', '.ssh/rc', rc);
-    const twice = await serve(
+    const twice = await serveLinted(
       shell,
       `PermitUserRC yes\n${unforced(await shellExample())}`,
       'user-rc',
@@ -138,26 +138,26 @@ describe('sftp of sshd itself', () => {
     await shell.allowKey('ann');
     const internal = (text: string) =>
       text.replace(/^Subsystem .*$/m, 'Subsystem sftp internal-sftp');
-    const open = await serve(shell, internal(unforced(await shellExample())), 'sftp-on-host');
+    const open = await serveLinted(shell, internal(unforced(await shellExample())), 'sftp-on-host');
     expect(await open.sftp('ann', listing)).toMatchObject({ exitCode: 0 });
-    const closed = await serve(shell, internal(await shellExample()), undefined);
+    const closed = await serveLinted(shell, internal(await shellExample()), undefined);
     expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
   });
 
   it('serves files of the host for command="internal-sftp" in the user\'s own authorized_keys', async () => {
     await shell.allowKey('ann', 'command="internal-sftp"');
-    const open = await serve(shell, unforced(await shellExample()), 'sftp-by-key-option');
+    const open = await serveLinted(shell, unforced(await shellExample()), 'sftp-by-key-option');
     const seen = await open.sftp('ann', listing);
     expect(seen).toMatchObject({ exitCode: 0 });
     expect(seen.stdout).toContain('/etc/passwd');
-    const closed = await serve(shell, await shellExample(), undefined);
+    const closed = await serveLinted(shell, await shellExample(), undefined);
     expect((await closed.sftp('ann', listing)).exitCode).not.toBe(0);
   });
 
   it('serves files of the host as forced command', async () => {
     await forced.allowKey('ann');
     const config = `ForceCommand internal-sftp\n${await example()}`;
-    const open = await serve(forced, config, 'forced-command-internal-sftp');
+    const open = await serveLinted(forced, config, 'forced-command-internal-sftp');
     expect(await open.sftp('ann', listing)).toMatchObject({ exitCode: 0 });
   });
 });
@@ -201,8 +201,10 @@ describe('without any session', () => {
       }
     };
     const open = `AllowStreamLocalForwarding local\n${await example()}`;
-    expect(await seen(await serve(forced, open, 'stream-local-forwarding'))).toContain('hello');
-    expect(await seen(await serve(forced, await example(), undefined))).toBeUndefined();
+    expect(await seen(await serveLinted(forced, open, 'stream-local-forwarding'))).toContain(
+      'hello',
+    );
+    expect(await seen(await serveLinted(forced, await example(), undefined))).toBeUndefined();
   });
 
   it("-W reaches the host's loopback with AllowTcpForwarding, as sessions do", async () => {
@@ -210,7 +212,7 @@ describe('without any session', () => {
     await listen({ host: '127.0.0.1', port });
     await forced.allowKey('ann');
     const through = async (config: string) => {
-      const sshd = await serve(forced, config, undefined);
+      const sshd = await serveLinted(forced, config, undefined);
       return (await sshd.ssh('ann', ['-W', `127.0.0.1:${port}`, '--'])).stdout;
     };
     expect(await through(await example())).toContain('hello');
@@ -223,9 +225,13 @@ describe('who can log in', () => {
     await forced.allowKey('ann');
     await chmod(forced.homeOf('ann'), 0o777);
     try {
-      const open = await serve(forced, `StrictModes no\n${await example()}`, 'strict-modes-off');
+      const open = await serveLinted(
+        forced,
+        `StrictModes no\n${await example()}`,
+        'strict-modes-off',
+      );
       expect((await open.ssh('ann', ['true'])).stdout).toContain('INSIDE');
-      const closed = await serve(forced, await example(), undefined);
+      const closed = await serveLinted(forced, await example(), undefined);
       expect((await closed.ssh('ann', ['true'])).exitCode).toBe(255);
     } finally {
       await chmod(forced.homeOf('ann'), 0o700);

@@ -4,17 +4,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
 import { installed } from '../../rig/site/portal.ts';
 import { LintHost } from './lint-host.ts';
-import { LintSshd } from './lint-sshd.ts';
+import { type LintSshd, serve, stopServing } from './lint-sshd.ts';
 
 let forced: LintHost;
-let running: LintSshd | undefined;
 
 beforeAll(async () => {
   forced = await LintHost.make([{ name: 'ann', shell: '/bin/sh', groups: ['berth'] }]);
 });
 afterEach(async () => {
-  await running?.stop();
-  running = undefined;
+  await stopServing();
   await forced.cleanHomes();
   await forced.write('etc/pam.d/sshd', forced.pam(''));
 });
@@ -41,9 +39,7 @@ describe("the environment of the host's programs", () => {
   const start = async (config: string, code?: SshdFindingCode) => {
     const { codes } = await forced.lint(config, ...lintArgs());
     expect(codes).toEqual(code === undefined ? [] : [code]);
-    await running?.stop();
-    running = await LintSshd.start(forced, config);
-    return running;
+    return serve(forced, config);
   };
 
   it('can be set by the client with AcceptEnv', async () => {

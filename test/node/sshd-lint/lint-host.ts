@@ -1,4 +1,15 @@
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
@@ -6,23 +17,23 @@ import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { installed } from '../../rig/site/portal.ts';
 
-/** An account of the host, of nobody else on this machine. */
+/** An account of the test host; the machine does not have it. */
 export interface LintUser {
   readonly name: string;
   readonly uid: number;
-  /** `LOGIN` stands for the login, `HOME` for the home. */
+  /** `LOGIN` stands for the login program, `HOME` for the home. */
   readonly shell: string;
   readonly groups?: readonly string[];
 }
 
-/** A user without a UID gets one of a person's. */
+/** Without a UID, one of a regular user is chosen. */
 type NewUser = Omit<LintUser, 'uid'> & { readonly uid?: number };
 
 export interface LintAnswer {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
-  /** Every code that was reported, each once, ascending. */
+  /** All codes that were reported, sorted. */
   readonly codes: readonly SshdFindingCode[];
   readonly severities: Readonly<Partial<Record<SshdFindingCode, SshdSeverity>>>;
   readonly report: Report | undefined;
@@ -48,40 +59,42 @@ interface Reported {
 }
 
 /**
- * A login node as far as sshd can tell: passwd, group, PAM and sshd's folders of its own, in a mount
- * namespace. Its login is a stand-in, which says that it was reached and with what.
+ * A login node for sshd: its own passwd, group, PAM and sshd directories, in a mount namespace. Its login program is a
+ * stand-in, which prints that it was reached and with what.
  */
 export class LintHost {
-  readonly folder: string;
+  readonly directory: string;
   readonly users: readonly LintUser[];
 
-  private constructor(folder: string, users: readonly LintUser[]) {
-    this.folder = folder;
+  private constructor(directory: string, users: readonly LintUser[]) {
+    this.directory = directory;
     this.users = users;
   }
 
   static async make(users: readonly NewUser[]): Promise<LintHost> {
     await ensurePackages(['openssh-server', 'openssh-client', 'openssh-sftp-server', 'xauth']);
-    const folder = await mkdtemp(join(tmpdir(), 'berth-lint-'));
-    await chmod(folder, 0o755);
-    const login = join(folder, 'login');
+    const directory = await mkdtemp(join(tmpdir(), 'berth-lint-'));
+    await chmod(directory, 0o755);
+    const login = join(directory, 'login');
     const host = new LintHost(
-      folder,
+      directory,
       users.map((user, index) => ({
         uid: 47_001 + index,
         ...user,
-        shell: user.shell.replace('LOGIN', login).replace('HOME', join(folder, 'home', user.name)),
+        shell: user.shell
+          .replace('LOGIN', login)
+          .replace('HOME', join(directory, 'home', user.name)),
       })),
     );
     await host.writeEtc();
     await host.write('login', standIn, 0o755);
-    await host.write('ssh.yml', `profiles_dir: ${join(folder, 'profiles')}\n`);
+    await host.write('ssh.yml', `profiles_dir: ${join(directory, 'profiles')}\n`);
     await host.write('profiles/normal.yml', 'image: registry.invalid/site:1\nnetwork: host\n');
-    await host.write('hooks/pam-session', hookStandIn(folder), 0o755);
+    await host.write('hooks/pam-session', hookStandIn(directory), 0o755);
     await host.write('etc/pam.d/sshd', host.pam(''));
-    await mkdir(join(folder, 'keys'));
+    await mkdir(join(directory, 'keys'));
     for (const key of ['host_key', ...users.map(({ name }) => `keys/${name}`)])
-      await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, key)]);
+      await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, key)]);
     return host;
   }
 
@@ -90,7 +103,7 @@ export class LintHost {
     return `session optional pam_exec.so quiet ${this.path('hooks/pam-session')}`;
   }
 
-  /** A PAM stack as Berth wants it; `more` comes last. */
+  /** A correct PAM stack, followed by `more`. */
   pam(more: string, session = this.sessionLine): string {
     return [
       'auth required pam_permit.so',
@@ -102,7 +115,7 @@ export class LintHost {
     ].join('\n');
   }
 
-  /** When pam-session ran since the last time: `open_session`, `close_session`. */
+  /** The runs of pam-session since the last call: `open_session`, `close_session`. */
   async hookRuns(): Promise<string[]> {
     const path = this.path('hook.log');
     const text = await readFile(path, 'utf8').catch(() => '');
@@ -111,7 +124,7 @@ export class LintHost {
   }
 
   path(name: string): string {
-    return join(this.folder, name);
+    return join(this.directory, name);
   }
 
   homeOf(user: string): string {
@@ -126,7 +139,7 @@ export class LintHost {
     return path;
   }
 
-  /** A file of the user's own, in the home. */
+  /** Writes a file of the user in the home. */
   async writeInHome(user: string, name: string, text: string, mode = 0o600): Promise<string> {
     const path = join(this.homeOf(user), name);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -138,13 +151,13 @@ export class LintHost {
     return path;
   }
 
-  /** Lets the user in, with options of authorized_keys(5) that the user wrote. */
+  /** Authorizes the user's key, with options of authorized_keys(5). */
   async allowKey(user: string, options = ''): Promise<void> {
     const key = (await readFile(this.path(`keys/${user}.pub`), 'utf8')).trim();
     await this.writeInHome(user, '.ssh/authorized_keys', `${options} ${key}\n`.trimStart());
   }
 
-  /** What code of the user's left in `~/proof`, if it ran on this host; it is taken away. */
+  /** What the user's code wrote into `~/proof` if it ran on this host. Removes the file. */
   async proof(user: string): Promise<string | undefined> {
     const path = join(this.homeOf(user), 'proof');
     const text = await readFile(path, 'utf8').catch(() => undefined);
@@ -164,7 +177,7 @@ export class LintHost {
     return user;
   }
 
-  /** One of the examples of etc/sshd, with the login of this host. */
+  /** One of the examples in etc/sshd, with the login program of this host. */
   async example(name: 'forced-command' | 'login-shell'): Promise<string> {
     const text = await readFile(new URL(`../../../etc/sshd/${name}.conf`, import.meta.url), 'utf8');
     return `HostKey ${this.path('host_key')}\n${this.withLogin(text)}`;
@@ -174,13 +187,13 @@ export class LintHost {
     return text.replaceAll('/usr/lib/berth/shell/login', this.path('login'));
   }
 
-  /** `berth lint sshd` of this configuration, by root of this host. */
+  /** Runs `berth lint sshd` for this configuration, as root of this host. */
   async lint(config: string, ...args: string[]): Promise<LintAnswer> {
     const file = await this.write('sshd_config', config);
     const given = ['--config', file, '--login', this.path('login')];
     given.push('--settings', this.path('ssh.yml'), '-o', 'json');
     const answer = await this.berth('lint', 'sshd', ...given, ...args);
-    // A linter that could not look found nothing, either.
+    // A linter that failed has reported nothing either.
     if (answer.report === undefined) throw new Error(`berth lint sshd: ${answer.stderr}`);
     return answer;
   }
@@ -190,8 +203,8 @@ export class LintHost {
     const { exitCode, stdout, stderr } = await execa(command, words, {
       reject: false,
       input: '',
-      cwd: this.folder,
-      // What an admin may have: none of it may reach sshd or change what is found.
+      cwd: this.directory,
+      // From the admin's environment; it must not reach sshd or change the findings.
       env: { BASH_ENV: '/nonexistent', LC_ALL: 'C.UTF-8' },
     });
     const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined;
@@ -207,10 +220,10 @@ export class LintHost {
     };
   }
 
-  /** A command line that runs it on this host. */
+  /** A command line that runs a program on this host. */
   inside(argv: readonly string[]): { readonly command: string; readonly words: string[] } {
     const script = [
-      // The whole folder: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
+      // The whole directory: a mount on /etc/passwd alone ends when useradd replaces the machine's file.
       'mount --bind "$0/etc" /etc',
       'mount -t tmpfs -o mode=0755 tmpfs /run',
       'mkdir -m 0755 /run/sshd',
@@ -218,19 +231,18 @@ export class LintHost {
     ].join(' && ');
     return {
       command: 'unshare',
-      words: ['--mount', '--propagation', 'private', 'sh', '-c', script, this.folder, ...argv],
+      words: ['--mount', '--propagation', 'private', 'sh', '-c', script, this.directory, ...argv],
     };
   }
 
   async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   private async writeEtc(): Promise<void> {
-    await execa('cp', ['-a', '/etc', this.path('etc')]);
-    await rm(this.path('etc/pam.d'), { recursive: true });
-    for (const key of await readdir(this.path('etc/ssh')))
-      if (key.startsWith('ssh_host_')) await rm(this.path(`etc/ssh/${key}`));
+    for (const name of fromHost.filter((one) => existsSync(`/etc/${one}`)))
+      await cp(`/etc/${name}`, this.path(`etc/${name}`), { recursive: true, dereference: true });
+    await mkdir(this.path('etc/ssh'));
     const lines = this.users.map(
       ({ name, uid, shell }) => `${name}:x:${uid}:${uid}::${this.homeOf(name)}:${shell}`,
     );
@@ -257,7 +269,7 @@ export class LintHost {
         '',
       ].join('\n'),
     );
-    // `*` is no password and no lock.
+    // `*`: no valid password, but not locked.
     const shadow = ['root', ...this.users.map(({ name }) => name)].map(
       (n) => `${n}:*:20000:::::::\n`,
     );
@@ -270,11 +282,20 @@ export class LintHost {
   }
 }
 
-/** Says that the login was reached, how, and with which environment. */
+/**
+ * What programs of the machine read below /etc. Only these are copied: other tests create and remove files in /etc at
+ * the same time, such as the lock files of useradd.
+ */
+const fromHost = [
+  ...['bash.bashrc', 'csh.cshrc', 'csh.login', 'environment', 'hostname', 'hosts', 'ld.so.cache'],
+  ...['localtime', 'login.defs', 'nsswitch.conf', 'profile', 'security', 'shells', 'zsh'],
+];
+
+/** Prints that the login program was reached, and with what. */
 const standIn = `#!/bin/sh
 printf 'INSIDE args=%s original=%s\\n' "$*" "$SSH_ORIGINAL_COMMAND"
 exit 3
 `;
 
-/** Says when PAM ran it. */
-const hookStandIn = (folder: string) => `#!/bin/sh\necho "$PAM_TYPE" >> ${folder}/hook.log\n`;
+/** Records when PAM ran it. */
+const hookStandIn = (directory: string) => `#!/bin/sh\necho "$PAM_TYPE" >> ${directory}/hook.log\n`;

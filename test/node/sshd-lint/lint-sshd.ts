@@ -12,7 +12,7 @@ export interface SshResult {
   readonly stderr: string;
 }
 
-/** A real sshd of a `LintHost` on a loopback port, and the client's side of it. */
+/** A real sshd of a `LintHost` on a loopback port, with its clients. */
 export class LintSshd {
   readonly port: number;
   private readonly process: ChildProcess;
@@ -32,7 +32,7 @@ export class LintSshd {
     const { command, words } = host.inside([
       ...['/usr/sbin/sshd', '-D', '-f', file, '-E', host.path('sshd.log')],
     ]);
-    // No fork on the way: the child's PID is sshd's.
+    // Nothing forks before sshd, so this is the PID of sshd.
     const process = spawn(command, words, { stdio: 'ignore', env: { PATH: '/usr/sbin:/usr/bin' } });
     const sshd = new LintSshd(host, port, process);
     await waitFor(
@@ -50,12 +50,12 @@ export class LintSshd {
     return sshd;
   }
 
-  /** Runs ssh(1) as this user; never asks. */
+  /** Runs ssh(1) as this user, without prompts. */
   ssh(user: string, args: readonly string[], options: Options = {}): Promise<SshResult> {
     return this.client('ssh', ['-p', `${this.port}`], user, args, options);
   }
 
-  /** `sftp -b -`: these commands, and what came back. */
+  /** Runs `sftp -b -` with these commands. */
   sftp(user: string, commands: string): Promise<SshResult> {
     return this.client('sftp', ['-b', '-', '-P', `${this.port}`], user, [], { input: commands });
   }
@@ -80,7 +80,7 @@ export class LintSshd {
     return { exitCode, stdout: String(stdout), stderr: String(stderr) };
   }
 
-  /** Once every connection is over: PAM closes a session after its client is gone. */
+  /** Waits until every connection has closed: PAM closes a session after its client has ended. */
   async idle(): Promise<void> {
     const file = `/proc/${this.process.pid}/task/${this.process.pid}/children`;
     await waitFor(
@@ -97,7 +97,22 @@ export class LintSshd {
   }
 }
 
-/** ssh takes options up to `--`, then the user's command; without `--` all is the command. */
+let running: LintSshd | undefined;
+
+/** Starts sshd with this configuration, after it has stopped the one before. */
+export async function serve(host: LintHost, config: string): Promise<LintSshd> {
+  await stopServing();
+  running = await LintSshd.start(host, config);
+  return running;
+}
+
+/** Stops what `serve` started. */
+export async function stopServing(): Promise<void> {
+  await running?.stop();
+  running = undefined;
+}
+
+/** Options of ssh end at `--`, after which the command follows; without `--` there are no options. */
 function destination(command: string, user: string, args: readonly string[]): string[] {
   const there = `${user}@127.0.0.1`;
   if (command !== 'ssh') return [there];
@@ -105,7 +120,7 @@ function destination(command: string, user: string, args: readonly string[]): st
   return [...args.slice(0, Math.max(at, 0)), there, '--', ...args.slice(at + 1)];
 }
 
-/** The first bytes that a loopback port says; nothing where it closes without any. */
+/** The first bytes that a server on a loopback port sends; undefined if it sends none. */
 export function greeting(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

@@ -2,11 +2,10 @@ import { chmod, chown, copyFile, mkdir, rm, symlink } from 'node:fs/promises';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LintHost } from './lint-host.ts';
-import { LintSshd } from './lint-sshd.ts';
+import { serve, stopServing } from './lint-sshd.ts';
 
-/* Files that sshd trusts: where a user can write one, a real sshd shows what that opens. */
+/* Files that sshd trusts: if a user can write one, a real sshd shows what the user gains. */
 let host: LintHost;
-let running: LintSshd | undefined;
 
 beforeAll(async () => {
   host = await LintHost.make([
@@ -16,17 +15,10 @@ beforeAll(async () => {
   ]);
 });
 afterEach(async () => {
-  await running?.stop();
-  running = undefined;
+  await stopServing();
   await host.cleanHomes();
 });
 afterAll(() => host.remove());
-
-async function serve(config: string): Promise<LintSshd> {
-  await running?.stop();
-  running = await LintSshd.start(host, config);
-  return running;
-}
 
 const withLines = async (lines: string) => `${lines}\n${await host.example('forced-command')}`;
 const inside = { exitCode: 3, stdout: 'INSIDE args= original=true' };
@@ -62,7 +54,7 @@ describe('TrustedUserCAKeys', () => {
       `ssh-keygen -q -t ed25519 -N '' -f ${home}/ca; cat ${home}/ca.pub > /etc/ssh/ca.pub;` +
         `ssh-keygen -q -s ${home}/ca -I ann -n bob ${home}/id.pub`,
     );
-    const sshd = await serve(config);
+    const sshd = await serve(host, config);
     const identity = ['-i', host.path('keys/ann'), '-o', `CertificateFile=${home}/id-cert.pub`];
     expect(await sshd.ssh('bob', [...identity, '--', 'true'])).toMatchObject(inside);
     await chown(trusted, 0, 0);
@@ -81,13 +73,13 @@ describe('AuthorizedKeysCommand', () => {
 
   it('that only root can write is not reported', async () => {
     expect((await host.lint(await config())).severities).toEqual({});
-    expect(await (await serve(await config())).ssh('ann', ['true'])).toMatchObject(inside);
+    expect(await (await serve(host, await config())).ssh('ann', ['true'])).toMatchObject(inside);
   });
 
   it('that users can write is not run by sshd, so it is no door', async () => {
     await chmod(host.path('etc/ssh/keys/command'), 0o777);
     const answer = await host.lint(await config());
-    const { exitCode } = await (await serve(await config())).ssh('ann', ['true']);
+    const { exitCode } = await (await serve(host, await config())).ssh('ann', ['true']);
     await chmod(host.path('etc/ssh/keys/command'), 0o755);
     expect(answer.severities).toEqual({ 'keys-command-refused': 'advice' });
     const [finding] = answer.report?.samples.flatMap(({ findings }) => findings) ?? [];
@@ -104,7 +96,7 @@ describe('AuthorizedKeysCommand', () => {
     const echo =
       'AuthorizedKeysCommand /etc/ssh/shared/link %t %k\nAuthorizedKeysCommandUser nobody';
     await symlink('/usr/bin/echo', host.path('etc/ssh/shared/link'));
-    const login = await (await serve(await withLines(echo))).ssh('ann', ['true']);
+    const login = await (await serve(host, await withLines(echo))).ssh('ann', ['true']);
     await rm(host.path('etc/ssh/shared'), { recursive: true });
 
     expect(refused.severities).toEqual({ 'program-writable': 'door' });
@@ -117,7 +109,7 @@ describe('AuthorizedKeysCommand', () => {
     await chmod(host.path('etc/ssh/open'), 0o777);
     const linked = await config('/etc/ssh/open/command');
     expect((await host.lint(linked)).severities).toEqual({ 'program-writable': 'door' });
-    expect(await (await serve(linked)).ssh('ann', ['true'])).toMatchObject(inside);
+    expect(await (await serve(host, linked)).ssh('ann', ['true'])).toMatchObject(inside);
   });
 });
 
@@ -127,7 +119,7 @@ describe('AuthorizedKeysFile', () => {
     const config = await withLines('AuthorizedKeysFile /etc/ssh/shared');
     expect((await host.lint(config)).severities).toEqual({ 'authorized-keys-shared': 'weakness' });
     const asAnn = ['-i', host.path('keys/ann'), '--', 'true'];
-    expect(await (await serve(config)).ssh('bob', asAnn)).toMatchObject(inside);
+    expect(await (await serve(host, config)).ssh('bob', asAnn)).toMatchObject(inside);
   });
 
   it('of each account, or of one account, is not reported', async () => {
@@ -151,7 +143,7 @@ describe('Include', () => {
     const folder = `${host.homeOf('ann')}/sshd.d`;
     const lines = 'Match User ann\\n  ForceCommand none\\n';
     await as('ann', `mkdir ${folder}; printf '${lines}' > ${folder}/mine.conf`);
-    expect((await (await serve(config)).ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
+    expect((await (await serve(host, config)).ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
   });
 
   it("of root's directories is not reported", async () => {
@@ -169,7 +161,7 @@ describe('the shell in passwd', () => {
     expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
     await host.writeInHome('own', 'bin/sh', '#!/bin/sh\necho HOST\n', 0o755);
     expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
-    expect((await (await serve(config)).ssh('own', ['true'])).stdout).toBe('HOST');
+    expect((await (await serve(host, config)).ssh('own', ['true'])).stdout).toBe('HOST');
   });
 });
 
@@ -180,7 +172,7 @@ describe('the login program by another path', () => {
     await host.allowKey('ann');
     const config = (await withLines('')).replaceAll(host.path('login'), host.path('bin/berth'));
     expect((await host.lint(config)).severities).toEqual({});
-    expect(await (await serve(config)).ssh('ann', ['true'])).toMatchObject(inside);
+    expect(await (await serve(host, config)).ssh('ann', ['true'])).toMatchObject(inside);
   });
 
   it('a link that a user can replace is a door', async () => {
@@ -197,7 +189,7 @@ describe('the login program by another path', () => {
     for (const quoted of [`"${login}"`, `'${login}'`, `"${login}" --profile "normal"`]) {
       const config = text.replace(`ForceCommand ${login}`, `ForceCommand ${quoted}`);
       expect((await host.lint(config)).severities).toEqual({});
-      const { stdout } = await (await serve(config)).ssh('ann', ['true']);
+      const { stdout } = await (await serve(host, config)).ssh('ann', ['true']);
       expect(stdout).toMatch(/^INSIDE /);
     }
   });
