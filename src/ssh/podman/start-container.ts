@@ -1,23 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/profile/profile.ts';
 import { isWithin } from '../../config/profile/protected-folders.ts';
-import { BerthError, isErrno } from '../../errors.ts';
-import { containerRun, passwdEntry, pidFile } from './argv/podman-run.ts';
-import {
-  inFilesOf,
-  inUserNamespace,
-  processLimits,
-  runtimeExec,
-  type ProcessLimits,
-  type WarmContainer,
-} from './argv/runtime-exec.ts';
+import { BerthError } from '../../errors.ts';
+import { containerRun, pidFile } from './argv/podman-run.ts';
 import { podmanCall } from './argv/podman-argv.ts';
 import { userFolder, type SessionHost } from '../request/session-host.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { filesInside } from '../../transfer-tools.ts';
-import { isLoginShell } from '../request/login-shell.ts';
 import { terminalBy } from './argv/podman-exec.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { groupLines } from '../../system/group-names.ts';
@@ -31,6 +21,13 @@ import { assertLimits } from './verify-cgroup-limits.ts';
 import { clearedPausePid, pausePid } from '../connections/pause-file.ts';
 import { readyMounts } from './resolve-mounts.ts';
 import { startError } from './podman-errors.ts';
+import {
+  homeInside,
+  imageEnvironment,
+  limitsOf,
+  prepareInside,
+  type Run,
+} from './prepare-container.ts';
 import { noteFile, noteFolder, warmContainer, type ContainerNote } from './running-container.ts';
 import { installedPath } from '../../installed-path.ts';
 
@@ -83,7 +80,7 @@ export async function startContainer(
 
 async function start(input: StartInput, deadline: number): Promise<void> {
   const { host, profile, name, image, filesFolder } = input;
-  const run = (call: ProgramCall): Promise<string> => runWithin(call, deadline, profile);
+  const run: Run = (call) => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
   assertOwnFolder(host);
   await clearedPausePid(host);
@@ -134,20 +131,6 @@ async function start(input: StartInput, deadline: number): Promise<void> {
   });
 }
 
-/** The home if the image has it, else /, as sshd does for a missing home. */
-async function homeInside(
-  { host }: StartInput,
-  container: WarmContainer & Pick<ContainerNote, 'shell'>,
-  run: (call: ProgramCall) => Promise<string>,
-): Promise<string> {
-  const { home } = host.user;
-  const tried = { words: [container.shell, '-c', ':'], cwd: home };
-  return run(runtimeExec(host, container, tried)).then(
-    () => home,
-    () => '/',
-  );
-}
-
 function versionCall(runtime: string): ProgramCall {
   return { file: runtime, args: [runtime, '--version'], env: {} };
 }
@@ -170,88 +153,6 @@ async function containerPid(host: SessionHost, name: string): Promise<number> {
   const text = await readUserFile(pidFile(host, name), demands);
   return Number.parseInt(text?.toString('latin1') ?? '', 10);
 }
-
-/** Read in the user's namespace: the file belongs to the container's root, which is a subordinate ID. */
-async function limitsOf(
-  host: SessionHost,
-  { id, pausePid }: WarmContainer,
-  run: (call: ProgramCall) => Promise<string>,
-): Promise<ProcessLimits> {
-  const path = `${userFolder(host)}/storage/overlay-containers/${id}/userdata/config.json`;
-  return processLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
-}
-
-/** How long a process on a busy host may take from its start by the runtime to exec. Milliseconds. */
-const execMs = 5_000;
-
-/**
- * The image's `ENV`, read from the container's first process. For a moment after podman returns, that process is
- * still the runtime, whose environment is not readable (PR_SET_DUMPABLE, proc(5)).
- */
-async function imageEnvironment(pid: number): Promise<string[]> {
-  const end = performance.now() + execMs;
-  for (;;) {
-    try {
-      const text = await readFile(`/proc/${pid}/environ`, 'utf8');
-      return text.split('\0').filter((pair) => pair !== '');
-    } catch (error) {
-      if (!isErrno(error, 'EACCES') || performance.now() > end) throw error;
-    }
-    await sleep(5);
-  }
-}
-
-/**
- * Writes the user's and the groups' names into passwd and group inside, and finds a shell that the image has, in
- * one call. An image without /bin/sh keeps what podman wrote.
- *
- * @returns The profile's shell, else the user's own if the image has it.
- */
-async function prepareInside(
-  { host, profile }: StartInput,
-  container: WarmContainer & { readonly pid: number; readonly groups: readonly string[] },
-  run: (call: ProgramCall) => Promise<string>,
-): Promise<string> {
-  const { user } = host;
-  const { groups } = container;
-  const shells = [user.shell, '/bin/bash'].filter((shell) => !isLoginShell(shell));
-  const call = inFilesOf(host, container.pid, [
-    ...['/bin/sh', '-c', preparation, 'sh'],
-    ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
-    ...(profile.shell === undefined ? shells : [profile.shell]),
-  ]);
-  const found = await run(call).catch(async (error: unknown) => {
-    const ownShell = profile.shell;
-    const late = error instanceof BerthError && error.code === 'container-start-deadline';
-    if (ownShell === undefined || late) throw error;
-    // No /bin/sh in the image. The profile's shell is enough.
-    const tried = { words: [ownShell, '-c', ':'], cwd: '/' };
-    return run(runtimeExec(host, container, tried));
-  });
-  return profile.shell ?? (found.trim() === '' ? '/bin/sh' : found.trim());
-}
-
-/**
- * Uses only builtins of a POSIX shell. Of two lines with the same number or name the first one counts, so the
- * site's lines come first: they match the owners of files on the mounted file systems.
- */
-const preparation = [
-  'entry=$1 n=$2 groups=; shift 2',
-  'while [ "$n" -gt 0 ]; do groups="$groups$1\n"; n=$((n-1)); shift; done',
-  'for s; do if [ -x "$s" ]; then break; fi; s=/bin/sh; done',
-  'put() {',
-  '  old=',
-  '  if [ -r "$1" ]; then',
-  '    while IFS= read -r line || [ "$line" ]; do',
-  '      case $line in "$2":*) ;; *) old="$old$line\n" ;; esac',
-  '    done <"$1"',
-  '  fi',
-  '  printf "%s" "$3$old" >"$1"',
-  '}',
-  'put /etc/passwd "${entry%%:*}" "$entry$s\n"',
-  'put /etc/group "" "$groups"',
-  'printf "%s\\n" "$s"',
-].join('\n');
 
 /** @param deadline Of the whole start, by performance.now(). */
 async function runWithin(
