@@ -6,7 +6,7 @@ import { ratio, say } from './report.ts';
 
 const rounds = 200;
 
-/** What the policies cost one pod: the same user, two namespaces, in turn, on one connection each. */
+/** What the policies cost per pod: one user, two namespaces, interleaved, one connection each. */
 export const admissionCost: Part = {
   title: `Admission policies: ${rounds} pods with and without`,
   users: [],

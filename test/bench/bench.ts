@@ -1,6 +1,6 @@
 /**
- * `npm run bench [PART …]`: what a login costs, beside OSC's scripts with a real kubectl on the same
- * API server, in the same run, in turn. Parts: later first many credential clusters namespaces
+ * `npm run bench [PART …]` measures a login next to OSC's scripts with a real kubectl, on the same API server, in the
+ * same run, interleaved. Parts: later first many credential clusters namespaces
  * admission.
  */
 import '../../scripts/check-node.ts';
@@ -17,7 +17,7 @@ import { heading, say } from './report.ts';
 const inside = 'BERTH_BENCH_INSIDE';
 
 if (process.env[inside] === undefined) {
-  // A mount namespace of its own: kubectl is put where OSC's scripts look first.
+  // In its own mount namespace, where kubectl is mounted at the path that OSC's scripts use first.
   const words = ['--mount', '--', process.execPath, ...process.execArgv, ...process.argv.slice(1)];
   const { exitCode } = await execa('unshare', words, {
     stdio: 'inherit',

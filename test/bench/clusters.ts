@@ -11,7 +11,7 @@ import { spawnSync } from 'node:child_process';
 const counts = [1, 10, 100];
 const runs = 11;
 
-/** Nothing listens there: the first dynamic port is never given to a server of the tests. */
+/** No program listens there: the tests never give the first dynamic port to a server. */
 const nowhere = 'https://127.0.0.1:1';
 
 export const clusterScale: Part = {
@@ -41,10 +41,10 @@ export const clusterScale: Part = {
   },
 };
 
-/** What the hook knows of clusters that did not answer; without it, all are asked. */
+/** The hook's record of clusters that did not answer; without it, the hook contacts all of them. */
 const known = 'silent-clusters.json';
 
-/** Milliseconds of a later login, the median. */
+/** Median of later logins. Milliseconds. */
 async function wall(
   bench: Bench,
   before = (): Promise<void> => Promise.resolve(),
@@ -60,7 +60,7 @@ async function wall(
   return median(samples);
 }
 
-/** Root's kubeconfig gets a context that leads to where no cluster is. */
+/** Adds a context to root's kubeconfig whose cluster does not exist. */
 async function addContext({ portal }: Bench): Promise<void> {
   const file = portal.files.kubeconfig;
   const config = parse(await readFile(file, 'utf8')) as Record<'clusters' | 'contexts', object[]>;

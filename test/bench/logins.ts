@@ -6,7 +6,7 @@ import type { Part } from './parts.ts';
 import type { Bench } from './portal-of-bench.ts';
 import { ratio, say, table } from './report.ts';
 
-/** A configuration file that is younger may not be kept parsed yet, in milliseconds. */
+/** A configuration file must be older than this before its parsed form is cached. Milliseconds. */
 const settled = 2_500;
 
 const numbered = (prefix: string, count: number): string[] =>
@@ -116,7 +116,7 @@ function oscOf(bench: Bench, osc: Osc, user: string): () => Promise<Command> {
   return async () => osc.command(bench.portal, user, await bench.tokens(user));
 }
 
-/** The state that a portal is in all day: configuration parsed, signing keys known. */
+/** The usual state of a portal: configuration cached, signing keys known. */
 export async function warmUp(bench: Bench, osc: Osc | undefined): Promise<void> {
   await sleep(settled);
   for (let run = 0; run < 2; run += 1) {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process that is measured: what nginx_stage would start. */
+/** A process to measure, as nginx_stage would start it. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
@@ -11,21 +11,21 @@ export interface Command {
 }
 
 export interface Sample {
-  /** Milliseconds from the start to the end. */
+  /** From start to end. Milliseconds. */
   readonly wall: number;
-  /** Milliseconds of user and system time, children included. */
+  /** User and system time, including children. Milliseconds. */
   readonly cpu: number;
-  /** The largest resident set of one process, KiB. */
+  /** The largest resident set of any one process. KiB. */
   readonly rss: number;
 }
 
-/** GNU time's own words: user and system seconds, and KiB. */
+/** Output of GNU time: user and system seconds, and KiB. */
 const format = '\nmeasured %U %S %M';
 
 /**
- * Runs the command to its end under GNU time and takes its figures.
+ * Runs the command under GNU time and returns its figures.
  *
- * @throws Error when it fails: a failed login has no speed.
+ * @throws {Error} if it fails
  */
 export async function measure({ file, args, env }: Command): Promise<Sample> {
   const started = performance.now();
@@ -52,10 +52,10 @@ export type Commands<Name extends string> = Readonly<
 >;
 
 /**
- * Runs several commands in turn, A B C A B C …, so that a machine's moods fall on all alike.
+ * Runs several commands interleaved, A B C A B C …, so that changes of the machine's load affect all of them.
  *
- * @param pauseMs Before each run: what the former one left to be done must not be the next one's cost.
- * @returns The samples of each; none for a command that was not given.
+ * @param pauseMs Before each run, so that work left over from the previous run is not measured.
+ * @returns The samples of each command.
  */
 export async function inTurn<Name extends string>(
   runs: number,
@@ -72,7 +72,7 @@ export async function inTurn<Name extends string>(
   return samples;
 }
 
-/** Runs every command, so many at once. @returns The samples in the order of their ends. */
+/** Runs the commands, with a limit on how many at once. @returns The samples in the order in which they ended. */
 export async function atOnce(
   commands: readonly Command[],
   width: number,
@@ -94,7 +94,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** The medians of samples, figure by figure. */
+/** The median of each figure. */
 export function medians(samples: readonly Sample[] = []): Sample {
   return {
     wall: median(samples.map(({ wall }) => wall)),

@@ -10,13 +10,13 @@ import type { Command } from './measure.ts';
 
 const scripts = new URL('../../../shared/peers/osc-hooks/', import.meta.url).pathname;
 
-/** Why OSC's scripts cannot be measured here, or undefined when they can. */
+/** Why OSC's scripts cannot be measured here; undefined if they can. */
 export function oscMissing(): string | undefined {
   if (existsSync(scripts)) return undefined;
   return 'OSC’s hook scripts are not at hand (../shared/peers/osc-hooks)';
 }
 
-/** OSC's bash hooks, set up as their README tells, on the portal's cluster. */
+/** OSC's bash hooks on the portal's cluster, set up as in their README. */
 export class Osc {
   readonly #home: string;
   readonly #hook: string;
@@ -27,8 +27,8 @@ export class Osc {
   }
 
   /**
-   * Installs OSC's ServiceAccount, a kubeconfig with its token for root, `hook.env`, and the pre-PUN
-   * hook that runs both scripts one after the other.
+   * Installs OSC's ServiceAccount, a kubeconfig with its token for root, `hook.env`, and a pre-PUN hook that runs
+   * both scripts in turn.
    */
   static async setUp(portal: Portal): Promise<Osc> {
     await ensureCommand('envsubst', 'gettext-base');
@@ -75,14 +75,14 @@ export class Osc {
 }
 
 /**
- * The scripts put /usr/local/bin first into PATH. The real kubectl is mounted there, in the mount
- * namespace of its own that the benchmark runs in.
+ * The scripts put /usr/local/bin first into PATH, so the real kubectl is mounted there, in the benchmark's own mount
+ * namespace.
  */
 async function putKubectlFirst(kubectl: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'bin-'));
-  await copyFile(kubectl, join(folder, 'kubectl'));
-  await execa('chmod', ['755', folder, join(folder, 'kubectl')]);
-  await execa('mount', ['--bind', folder, '/usr/local/bin']);
+  const directory = await mkdtemp(join(tmpdir(), 'bin-'));
+  await copyFile(kubectl, join(directory, 'kubectl'));
+  await execa('chmod', ['755', directory, join(directory, 'kubectl')]);
+  await execa('mount', ['--bind', directory, '/usr/local/bin']);
 }
 
 async function must(

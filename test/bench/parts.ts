@@ -8,7 +8,7 @@ import type { Bench } from './portal-of-bench.ts';
 
 export interface Part {
   readonly title: string;
-  /** Accounts that it needs. */
+  /** How many accounts it needs. */
   readonly users: readonly string[];
   run(bench: Bench, osc: Osc | undefined): Promise<void>;
 }

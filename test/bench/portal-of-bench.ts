@@ -5,22 +5,22 @@ import { TestProvider } from '../rig/site/provider.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import type { Command } from './measure.ts';
 
-/** The client of the benchmark's tokens: a public one, whose ID tokens the cluster takes. */
+/** A public OIDC client, whose ID tokens the cluster accepts. */
 const audience = 'kubernetes';
 
 export interface Bench {
   readonly site: Site;
   readonly portal: Portal;
   readonly provider: TestProvider;
-  /** A fresh login of this user: tokens that no hook has seen. */
+  /** Logs this user in again, so that no hook has seen the tokens. */
   tokens(user: string): Promise<PortalTokens>;
-  /** Our hook for this user, as nginx_stage starts it. */
+  /** Berth's hook for this user, started as by nginx_stage. */
   hook(user: string, tokens: PortalTokens): Command;
-  /** The Node of the outputs, doing nothing. */
+  /** The outputs' Node with an empty program. */
   bareNode(): Command;
 }
 
-/** A portal with one cluster, and accounts for whoever logs in. */
+/** A portal with one cluster and some accounts. */
 export async function openBench(users: readonly string[]): Promise<Bench> {
   const site = await openSite();
   await installBerth();

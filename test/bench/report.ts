@@ -1,6 +1,6 @@
 import { medians, type Sample } from './measure.ts';
 
-/** Prints lines to standard output: the benchmark's result is its text. */
+/** Prints lines to standard output. */
 export function say(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
@@ -11,7 +11,7 @@ export function heading(text: string): void {
   say('-'.repeat(text.length));
 }
 
-/** One row a command: medians of wall, CPU and memory. */
+/** A table with one row per command: medians of wall time, CPU time and memory. */
 export function table(rows: Readonly<Record<string, readonly Sample[] | undefined>>): void {
   const width = Math.max(...Object.keys(rows).map((name) => name.length));
   say(`${' '.repeat(width)}   wall ms    cpu ms   peak MiB`);
@@ -23,7 +23,7 @@ export function table(rows: Readonly<Record<string, readonly Sample[] | undefine
   }
 }
 
-/** `x of y: 12.3 (wanted at least 10)`, and whether it is so. */
+/** Prints `x of y: 12.3 (wanted at least 10)`. @returns Whether the condition holds. */
 export function ratio(
   what: string,
   value: number,

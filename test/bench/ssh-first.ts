@@ -1,6 +1,6 @@
 /**
- * `tsx test/bench/ssh-first.ts [RUNS]`, as root: what a user's first container from an image costs beside
- * the later ones, and whether that grows with the image. First means: a user's store with nothing in it.
+ * `tsx test/bench/ssh-first.ts [RUNS]`, as root, measures the first container of a user from an image, and later ones,
+ * with images of different sizes. For the first one, the user's store is empty.
  */
 import '../../scripts/check-node.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -42,11 +42,14 @@ async function bench(): Promise<void> {
   }));
   for (let run = 0; run <= runs; run += 1)
     for (const row of rows) {
-      const folder = `/run/user/${host.account('bench-first').uid}/${run}`;
-      const [one, other] = [await podmanRun(folder, row.image), await podmanRun(folder, row.image)];
-      row.size = await usedKiB(folder);
-      await removed(folder);
-      // The first turn only warms the page cache: it is the disk's and not ours.
+      const directory = `/run/user/${host.account('bench-first').uid}/${run}`;
+      const [one, other] = [
+        await podmanRun(directory, row.image),
+        await podmanRun(directory, row.image),
+      ];
+      row.size = await usedKiB(directory);
+      await removed(directory);
+      // Not measured: the first run warms the page cache.
       if (run === 0) continue;
       row.first.push(one.ms);
       row.later.push(other.ms);
@@ -68,22 +71,22 @@ async function bench(): Promise<void> {
   ratio('first with twice the image', twice.first / one.first, { atMost: 1.15 });
 
   heading('the same with the kernel’s own overlay: podman copies the layers and chowns them');
-  const folder = '/var/lib/berth-ssh/users/bench';
+  const directory = '/var/lib/berth-ssh/users/bench';
   const { uid } = host.account('bench-first');
-  await host.inside(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', folder]);
+  await host.inside(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', directory]);
   for (const turn of ['first', 'later'])
     try {
-      say(`${small.padEnd(24)} ${turn} ${(await podmanRun(folder, small, [])).ms} ms`);
+      say(`${small.padEnd(24)} ${turn} ${(await podmanRun(directory, small, [])).ms} ms`);
     } catch (error) {
       say(`${small.padEnd(24)} ${turn}: ${String(error).trim()}`);
     }
-  say(`the user's store has ${await usedKiB(folder)} KiB`);
-  await removed(folder);
+  say(`the user's store has ${await usedKiB(directory)} KiB`);
+  await removed(directory);
 }
 
-/** @returns Milliseconds, and the type of the file system that is the container's root */
+/** @returns Milliseconds, and the type of the container's root file system. */
 async function podmanRun(
-  folder: string,
+  directory: string,
   image: Image,
   mounted: readonly string[] = ['--storage-opt', 'overlay.mount_program=/usr/bin/fuse-overlayfs'],
 ): Promise<{ readonly ms: number; readonly root: string }> {
@@ -91,8 +94,8 @@ async function podmanRun(
   const { exitCode, stdout, stderr } = await host.asUser(
     'bench-first',
     [
-      ...['podman', '--root', `${folder}/storage`, '--runroot', `${folder}/run`],
-      ...['--tmpdir', `${folder}/tmp`, '--runtime', 'crun', '--cgroup-manager', 'cgroupfs'],
+      ...['podman', '--root', `${directory}/storage`, '--runroot', `${directory}/run`],
+      ...['--tmpdir', `${directory}/tmp`, '--runtime', 'crun', '--cgroup-manager', 'cgroupfs'],
       ...['--events-backend', 'none', '--log-level', 'error', '--storage-driver', 'overlay'],
       ...mounted,
       ...['--storage-opt', 'additionalimagestore=/var/lib/berth-ssh/images'],
@@ -105,13 +108,13 @@ async function podmanRun(
   return { ms: Math.round(performance.now() - started), root: stdout.toString().trim() };
 }
 
-async function usedKiB(folder: string): Promise<string> {
-  const { stdout } = await host.inside(['du', '-sk', folder]);
+async function usedKiB(directory: string): Promise<string> {
+  const { stdout } = await host.inside(['du', '-sk', directory]);
   return stdout.toString().split('\t')[0] ?? '';
 }
 
-async function removed(folder: string): Promise<void> {
-  await host.inside(['rm', '-rf', folder]);
+async function removed(directory: string): Promise<void> {
+  await host.inside(['rm', '-rf', directory]);
 }
 
 function median(values: readonly number[]): number {
@@ -119,19 +122,19 @@ function median(values: readonly number[]): number {
 }
 
 async function makeStore(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-first-'));
+  const directory = await mkdtemp(join(tmpdir(), 'bench-first-'));
   try {
     const archives: Record<string, string> = {};
     for (const [image, megabytes] of Object.entries(images)) {
-      const tar = join(folder, `${megabytes}.tar`);
+      const tar = join(directory, `${megabytes}.tar`);
       await execa('cp', ['--reflink=auto', await siteArchive(), tar]);
-      const bytes = join(folder, 'bytes');
+      const bytes = join(directory, 'bytes');
       await execa('dd', ['if=/dev/urandom', `of=${bytes}`, 'bs=1M', `count=${megabytes}`]);
-      await execa('tar', ['-rf', tar, '-C', folder, './bytes']);
+      await execa('tar', ['-rf', tar, '-C', directory, './bytes']);
       archives[image] = tar;
     }
     await step('making the images', () => buildStore(store, archives));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { waitFor } from '../rig/site/wait.ts';
 import type { Client } from './client.ts';
 
-/** A client that stays connected while others work, e.g. because it forwards. */
+/** A client that stays connected in the background, for example for a forward. */
 export class Background {
   readonly #child: ChildProcessWithoutNullStreams;
   #stdout = '';
@@ -16,7 +16,7 @@ export class Background {
     child.stdin.on('error', () => undefined);
   }
 
-  /** ssh with these options and command; its stdin stays open. */
+  /** Starts ssh with these options and command; its stdin stays open. */
   static ssh(client: Client, args: readonly string[], env = {}): Background {
     return Background.start(client, [...client.sshWords, ...args], env);
   }
@@ -34,7 +34,7 @@ export class Background {
     this.#child.stdin.end();
   }
 
-  /** @throws Error with all that came when stdout does not get to match */
+  /** @throws {Error} with all output, if stdout does not match in time */
   async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(pattern.exec(this.#stdout) ?? undefined),
@@ -44,7 +44,7 @@ export class Background {
     });
   }
 
-  /** Ends it as a client that goes away (SIGTERM). */
+  /** Ends the client with SIGTERM. */
   async end(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, 'exit');

@@ -1,35 +1,35 @@
 import type { ClientResult } from '../rig/node/client.ts';
 import type { Client } from './client.ts';
 
-/** Something that users do with SSH today. */
+/** One use of SSH. */
 export interface Case {
   readonly name: string;
-  /** Debian packages of the machine that the clients run on. */
+  /** Debian packages that the clients need. */
   readonly packages?: readonly string[];
-  /** What a plain sshd does otherwise, and why that is right there. */
+  /** What plain sshd does differently, and why that is correct there. */
   readonly differs?: string;
-  /** Milliseconds that the whole case may take; 90 s where not said. */
+  /** Time limit for the case; 90 s by default. Milliseconds. */
   readonly timeoutMs?: number;
-  /** @throws Error that says what was wanted and what came, or `Skip` */
+  /** @throws {Error} with expected and actual values; {Skip} if it cannot be tried */
   readonly run: (client: Client) => Promise<void>;
 }
 
-/** Thrown by a case that says nothing about this host, e.g. because a program is not there. */
+/** Thrown if a case cannot be tried on this host, for example because a program is missing. */
 export class Skip extends Error {}
 
-/** @throws Error with both values, shortened, when they differ */
+/** @throws {Error} with both values, shortened, if they differ */
 export function same(what: string, got: unknown, wanted: unknown): void {
   if (JSON.stringify(got) === JSON.stringify(wanted)) return;
   throw new Error(`${what}: wanted ${shown(wanted)}, got ${shown(got)}`);
 }
 
-/** @throws Error with the text, shortened, when it does not match */
+/** @throws {Error} with the text, shortened, if it does not match */
 export function matches(what: string, text: string, pattern: RegExp): void {
   if (!pattern.test(text))
     throw new Error(`${what}: wanted ${String(pattern)}, got ${shown(text)}`);
 }
 
-/** @throws Error with what the program said when it did not end with 0 */
+/** @throws {Error} with the program's output if its exit code is not 0 */
 export function succeeded(what: string, result: ClientResult): ClientResult {
   if (result.exitCode === 0) return result;
   const end = result.exitCode ?? result.signal ?? 'nothing';

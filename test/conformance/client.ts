@@ -5,28 +5,28 @@ import { join } from 'node:path';
 import { run, type ClientOptions, type ClientResult } from '../rig/node/client.ts';
 import { Skip, succeeded } from './case.ts';
 
-/** Where the suite logs in. What runs behind it is none of its business. */
+/** Where the suite logs in. It makes no assumption about what serves the sessions. */
 export interface Target {
   readonly host: string;
   readonly port: number;
   readonly user: string;
-  /** A private key in OpenSSH's format, without a passphrase. */
+  /** Path of a private key in OpenSSH's format, without a passphrase. */
   readonly key: string;
-  /** A line of the message of the day; the first of /etc/motd behind the host where not said. */
+  /** A line of the message of the day; by default the first line of /etc/motd in a session. */
   readonly motd?: string;
 }
 
-/** A user at a machine of their own, with a folder there and one in the home that they log in to. */
+/** A user on their own machine, with a directory there and one in the remote home. */
 export class Client {
   readonly target: Target;
-  /** On the machine of the clients. */
+  /** Directory on the machine of the clients. */
   readonly folder: string;
-  /** In the home behind the host; a name relative to it. */
+  /** Directory in the remote home, relative to it. */
   readonly remote: string;
-  /** Of every client: nothing of the caller's agent, display or configuration. */
+  /** Environment of every client: no agent, display or configuration of the caller. */
   readonly env: Readonly<Record<string, string>>;
 
-  /** Whether the session has them, as far as it was asked. */
+  /** Which programs the session has, as far as that was checked. */
   readonly #programs = new Map<string, boolean>();
 
   private constructor(target: Target, folder: string) {
@@ -37,7 +37,7 @@ export class Client {
     this.env = { PATH, HOME: folder, LANG: 'C.UTF-8', TERM: 'xterm-256color' };
   }
 
-  /** Learns the host's keys and makes both folders. */
+  /** Reads the host's keys and creates both directories. */
   static async at(target: Target): Promise<Client> {
     const folder = await mkdtemp(join(tmpdir(), 'berth-conformance-'));
     const client = new Client(target, folder);
@@ -56,7 +56,7 @@ export class Client {
     return client;
   }
 
-  /** Path in our own folder. */
+  /** Path in the local directory. */
   path(name: string): string {
     return join(this.folder, name);
   }
@@ -65,7 +65,7 @@ export class Client {
     return `${this.target.user}@${this.target.host}`;
   }
 
-  /** `-o` and other options that all of OpenSSH's clients understand; the port is none of them. */
+  /** `-o` and other options that all clients of OpenSSH accept; the option for the port differs. */
   get options(): string[] {
     return [
       ...['-F', '/dev/null', '-o', `IdentityFile=${this.path('key')}`, '-o', 'IdentitiesOnly=yes'],
@@ -73,23 +73,23 @@ export class Client {
     ];
   }
 
-  /** The words of ssh up to its own options and the command. */
+  /** The arguments of ssh before further options and the command. */
   get sshWords(): string[] {
     return ['ssh', ...this.options, '-p', String(this.target.port), this.destination];
   }
 
-  /** OpenSSH's client; options may come before the command in `args`. */
+  /** Runs OpenSSH's client; `args` may have options before the command. */
   ssh(args: readonly string[], options: ClientOptions = {}): Promise<ClientResult> {
     const [command = 'ssh', ...words] = this.sshWords;
     return this.run(command, [...words, ...args], options);
   }
 
-  /** A command's output behind the host. @throws Error when it fails */
+  /** Output of a remote command. @throws {Error} if it fails */
   async output(command: string): Promise<string> {
     return succeeded(command, await this.ssh([command])).stdout.toString();
   }
 
-  /** Any program on our own machine. */
+  /** Runs a local program. */
   run(
     command: string,
     args: readonly string[],
@@ -102,18 +102,18 @@ export class Client {
     });
   }
 
-  /** A program's output on our own machine. @throws Error when it fails */
+  /** Output of a local program. @throws {Error} if it fails */
   async local(command: string, args: readonly string[]): Promise<string> {
     return succeeded(command, await this.run(command, args)).stdout.toString();
   }
 
-  /** Writes a file of our own. @returns its path */
+  /** Writes a local file. @returns Its path. */
   async keep(name: string, content: string | Buffer): Promise<string> {
     await writeFile(this.path(name), content, { mode: 0o600 });
     return this.path(name);
   }
 
-  /** @throws Skip when the session has no such program; Error when the session does not say */
+  /** @throws {Skip} if the session does not have this program; {Error} if that could not be checked */
   async needsRemote(...programs: string[]): Promise<void> {
     const unknown = programs.filter((program) => !this.#programs.has(program));
     if (unknown.length > 0) {

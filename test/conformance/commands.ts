@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Background } from './background.ts';
 import { matches, same, succeeded, type Case } from './case.ts';
 
-/** `ssh host COMMAND`: bytes in, bytes out, in the order and form of a plain sshd. */
+/** `ssh host COMMAND`: input and output have the same bytes, in the same order, as with plain sshd. */
 export const commands: readonly Case[] = [
   {
     name: 'stdout and stderr have exactly the bytes of the command',
@@ -76,7 +76,7 @@ export const commands: readonly Case[] = [
   {
     name: 'a command that does not read its stdin ends at once',
     run: async (client) => {
-      // Who waits for its stdin to be read waits for ever: the client is killed then.
+      // A client that waits for its stdin to be read would hang, and is killed.
       const input = Buffer.alloc(5_000_000, 'a');
       const { stdout } = succeeded('head', await client.ssh(['head -c 3'], { input }));
       same('stdout', stdout.toString(), 'aaa');
@@ -103,7 +103,7 @@ export const commands: readonly Case[] = [
         'a="1  2"\nprintf "%s|" "$a" \'$HOME\' `echo b` "x\ty"\necho; -nothing 2>/dev/null; echo $?',
       ]);
       same('stdout', stdout.toString(), '1  2|$HOME|b|x\ty|\n127\n');
-      // A plain sshd gives it to the user's shell as its option; it must be no option of anybody else.
+      // Plain sshd passes it to the user's shell as an option. No other program may take it as one.
       const dash = await client.ssh(['--', '-e']);
       same('-e', [dash.exitCode === 0, dash.stdout.toString()], [false, '']);
     },

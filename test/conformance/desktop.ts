@@ -5,7 +5,7 @@ import type { Client } from './client.ts';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';
 
-/** The user's agent, display and editor at the other end. */
+/** The user's agent, display and editor in a session. */
 export const desktop: readonly Case[] = [
   {
     name: 'agent forwarding: the session sees the keys of the local agent',
@@ -55,7 +55,7 @@ export const desktop: readonly Case[] = [
     run: async (client) => {
       await client.needsRemote('python3', 'bash', 'nohup');
       const { socks } = await freePorts(['socks']);
-      // As the extension calls it; its script ends, the session stays as long as stdin is open.
+      // Called as by the extension: the script ends, and the session stays open as long as stdin.
       const words = ['-T', '-D', String(socks), '-o', 'ConnectTimeout=15', 'bash'];
       const session = Background.ssh(client, words);
       try {
@@ -77,14 +77,14 @@ export const desktop: readonly Case[] = [
   },
 ];
 
-/** Of the suite, and of tests of their own. */
+/** Part of the suite, and used by other tests. */
 export function x11Case(option: '-X' | '-Y'): Case {
   return {
     name: `X11 with ${option}: xdpyinfo in the session reaches the local display`,
     packages: ['xvfb', 'xauth', 'x11-utils'],
     run: async (client) => {
       await client.needsRemote('xdpyinfo', 'xauth');
-      // Xvfb picks the display's number; the entry that it reads itself may be of any.
+      // Xvfb chooses the number of the display; its own cookie entry may be for any number.
       const cookie = randomBytes(16).toString('hex');
       const [own, authority] = [client.path('Xvfb.auth'), client.path('Xauthority')];
       await client.local('xauth', ['-q', '-f', own, 'add', ':0', '.', cookie]);
@@ -125,14 +125,14 @@ async function withAgent(client: Client, work: (socket: string) => Promise<void>
 }
 
 /**
- * What VS Code's extension pipes into the shell, in short: a lock by link(2), a server that is told to
- * pick a port on loopback and is left behind by nohup, its log polled for the port, marked lines on
- * stdout. The server itself is a stand-in: Microsoft's is no free software.
+ * A short form of what VS Code's extension pipes into the shell: a lock by link(2), a server that chooses a port on
+ * loopback and is left running with nohup, its log polled for the port, and marked lines on stdout. The server is a
+ * stand-in, because Microsoft's is not free software.
  */
 function bootstrap({ remote }: Client): string {
-  const folder = `~/${remote}`;
+  const directory = `~/${remote}`;
   return `echo f00d: running
-cd ${folder} || exit 1
+cd ${directory} || exit 1
 umask 077
 echo $$ >lock.$$ && \\ln lock.$$ lock && echo locked
 cat >server.py <<'EOS'

@@ -3,7 +3,7 @@ import { same, succeeded, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { throughOneConnection } from './multiplexing.ts';
 
-/** Codes that shells, sysexits(3), podman, timeout(1) or ssh itself also use for what is theirs to say. */
+/** Exit codes that shells, sysexits(3), podman, timeout(1) or ssh itself also use. */
 const ownMeaning = [...[0, 1, 2, 64, 69, 75, 77, 78, 124, 125, 126, 127, 128, 130, 137, 255]];
 
 /** How a command ended. */
@@ -39,7 +39,7 @@ export const exits: readonly Case[] = [
     name: 'the shell sees which signal killed its child',
     run: async (client) => {
       const { exitCode, stderr } = await client.ssh(["sh -c 'kill -TERM $$'; exit $?"]);
-      // What the shell itself says of it is its own matter.
+      // What the shell prints about it may differ.
       same(`exit code (${stderr.trim()})`, exitCode, 143);
     },
   },
@@ -80,7 +80,7 @@ export const exits: readonly Case[] = [
   },
 ];
 
-/** Lines of Python with an open connection of AsyncSSH. @returns what they print */
+/** Runs lines of Python with an open AsyncSSH connection. @returns Their output. */
 async function asyncSsh(client: Client, lines: readonly string[]): Promise<string> {
   const { host, port, user } = client.target;
   const words = [host, port, user, client.path('key'), client.path('.ssh/known_hosts')];

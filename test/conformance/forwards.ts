@@ -10,7 +10,7 @@ import type { Client } from './client.ts';
 
 const nc = ['netcat-openbsd'];
 
-/** Tunnels: their far end is where the user's programs run. */
+/** Forwards: their remote end is where the user's programs run. */
 export const forwards: readonly Case[] = [
   {
     name: '-L: to a port that a program of the session listens on',
@@ -122,17 +122,17 @@ export const forwards: readonly Case[] = [
 
 const strict = ['-o', 'ExitOnForwardFailure=yes'];
 
-/** A port there that nobody has; on a collision the case fails and says so. */
+/** A remote port that is probably free; on a collision the case fails and reports it. */
 function remotePort(): number {
   return randomInt(20_000, 32_000);
 }
 
-/** A command that listens once with nc, says `hello there`, and prints what it gets. */
+/** A command that listens once with nc, sends `hello there`, and prints what it receives. */
 function listener(where: string): string {
   return `echo ready; printf 'hello there' | nc -l -N ${where}`;
 }
 
-/** Holds a session with a forward, talks through the forward with nc, and looks at both ends. */
+/** Opens a session with a forward, sends text through it with nc, and checks both ends. */
 async function answered(
   client: Client,
   words: readonly string[],
@@ -141,7 +141,7 @@ async function answered(
   const session = Background.ssh(client, [...strict, ...words]);
   try {
     await session.shows(/ready/);
-    // nc may not listen yet when it has said so.
+    // nc may print this before it listens.
     const said = await waitFor({ what: 'an answer', timeoutMs: 10_000 }, async () => {
       const { stdout } = await client.run('nc', nc, { input: 'hello from here', timeout: 5000 });
       return stdout.length === 0 ? undefined : stdout.toString();
@@ -153,7 +153,7 @@ async function answered(
   }
 }
 
-/** A server here that greets whoever connects. */
+/** A local server that sends a greeting to each client. */
 async function serving(work: (port: number) => Promise<void>): Promise<void> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => undefined);

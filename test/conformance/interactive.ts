@@ -2,7 +2,7 @@ import { matches, same, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { Terminal } from './terminal.ts';
 
-/** Works with an interactive shell at a prompt of our own. */
+/** Runs work in an interactive shell with a known prompt. */
 export async function atPrompt(
   client: Client,
   work: (terminal: Terminal) => Promise<void>,
@@ -11,7 +11,7 @@ export async function atPrompt(
   const terminal = Terminal.open(client, client.sshWords, size);
   try {
     await terminal.shows(/[$#%>] $/);
-    // In two parts, so that the echo of what is typed does not look like the prompt.
+    // In two parts, so that the echo of the input does not look like the prompt.
     terminal.type("PS1='rea''dy> '\r");
     await terminal.shows(/\nready> /);
     await work(terminal);
@@ -40,7 +40,7 @@ export const interactive: readonly Case[] = [
         async (terminal) => {
           terminal.type('stty size\r');
           await terminal.shows(/\n33 101\r/);
-          // A program that runs at that time is told by SIGWINCH.
+          // A running program gets SIGWINCH.
           terminal.type(
             `sh -c 'trap "stty size; exit" WINCH; echo wait''ing; while :; do sleep 0.1; done'\r`,
           );
@@ -48,7 +48,7 @@ export const interactive: readonly Case[] = [
           await terminal.resize(44, 132);
           await terminal.shows(/\n44 132\r/);
           await terminal.resize(20, 70);
-          // With pods the size and what is typed are two streams: the one may pass the other.
+          // With pods, size and input are separate streams, so one may overtake the other.
           terminal.type(
             `\rfor i in 1 2 3 4 5 6 7 8 9; do case $(stty size) in 44*) sleep 0.1;; esac; done; stty size\r`,
           );
@@ -151,7 +151,7 @@ export const interactive: readonly Case[] = [
   },
 ];
 
-/** A key may come before the program that it is for has the terminal: it is typed again. */
+/** Repeats a key: it may arrive before the program controls the terminal. */
 async function typedUntil(terminal: Terminal, key: string, pattern: RegExp): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     terminal.type(key);

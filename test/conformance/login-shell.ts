@@ -2,14 +2,14 @@ import { same, succeeded, Skip, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { atPrompt } from './interactive.ts';
 
-/** What a shell reads and says at its start. */
+/** What a shell reads and prints at its start. */
 export const loginShell: readonly Case[] = [
   {
     name: 'an interactive shell is a login shell and reads the profile',
     run: (client) =>
       withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
         atPrompt(client, async (terminal) => {
-          // How the shell was told differs: `-bash` as its name, or -l.
+          // A login shell is started as `-bash` or with -l.
           terminal.type('echo "<$FROM_PROFILE>"; shopt login_shell\r');
           await terminal.shows(/\n<yes>\r\nlogin_shell\s+on\r/);
         }),
@@ -80,7 +80,7 @@ async function lineOfMotd(client: Client): Promise<string> {
   return line.trim();
 }
 
-/** Does the work while a file of the home begins with another line. */
+/** Runs work while a file in the home starts with an additional line. */
 async function withFirstLine(
   client: Client,
   file: string,

@@ -4,13 +4,13 @@ import type { Client } from './client.ts';
 
 type Ssh = (args: readonly string[], options?: ClientOptions) => Promise<ClientResult>;
 
-/** Does the work over one connection, with a session for each command (ControlMaster). */
+/** Runs work over one connection, with a session for each command (ControlMaster). */
 export async function throughOneConnection(
   client: Client,
   work: (ssh: Ssh, control: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const control = ['-o', `ControlPath=${client.path('mux')}`];
-  // ControlPersist makes the master leave our pipes; 60 s is its bound should we be killed.
+  // With ControlPersist the master closes our pipes; after 60 s it ends even if the test is killed.
   const persist = ['-o', 'ControlMaster=yes', '-o', 'ControlPersist=60', 'true'];
   succeeded('the master', await client.ssh([...control, ...persist]));
   try {
@@ -20,7 +20,7 @@ export async function throughOneConnection(
   }
 }
 
-/** Several sessions in one connection, and connections through the host to others. */
+/** Several sessions in one connection, and connections through the host to another one. */
 export const multiplexing: readonly Case[] = [
   {
     name: 'ten sessions at once in one connection, each with its own bytes and exit code',
@@ -54,7 +54,7 @@ export const multiplexing: readonly Case[] = [
     name: 'ssh -J through it',
     run: async (client) => {
       const { host, port } = client.target;
-      // The jump is a connection of its own, which knows nothing of our options.
+      // The jump is a connection of its own, which does not get these options.
       const jump = `ssh ${client.options.join(' ')} -p ${port} -W ${host}:${port} ${client.destination}`;
       const { stdout } = succeeded(
         'ssh',

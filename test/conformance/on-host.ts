@@ -7,7 +7,7 @@ import type { Case } from './case.ts';
 import { Client } from './client.ts';
 import { runCase, suite } from './suite.ts';
 
-/** A login node, and what else has to end with it. */
+/** A login node, with a function that ends it and what it needs. */
 export interface StartedHost {
   readonly host: SshHost;
   stop(): Promise<void>;
@@ -20,17 +20,17 @@ export async function startHost(options: SshHostOptions): Promise<StartedHost> {
 
 export interface ConformanceOptions {
   readonly start: () => Promise<StartedHost>;
-  /** Who logs in, and what is different about their sessions; they work side by side. */
+  /** The users, and how their sessions differ; they run side by side. */
   readonly users: Readonly<Record<string, string>>;
-  /** Which of the users gets the first case: suites differ in it, so that each case meets each kind of session. */
+  /** Which user gets the first case. It differs by suite, so that each case runs with each kind of session. */
   readonly first?: number;
-  /** Names of cases that must fail there, each with the reason: what is not Berth's to change. */
+  /** Names of cases that must fail there, with the reason why Berth cannot change that. */
   readonly explained?: Readonly<Record<string, string>>;
 }
 
 /**
- * The suite against a login node of its own: each case once, in turn as one of the users. With
- * `npm run test:soak` each user does each case.
+ * Runs the suite against a login node: each case once, as one of the users in turn. With `npm run test:soak` each user
+ * runs each case.
  */
 export function conformance(
   title: string,
@@ -49,7 +49,7 @@ export function conformance(
 
     const names = Object.keys(users);
     for (const [index, user] of names.entries()) {
-      // Side by side with the other users; a user's own cases share a home, and so take turns.
+      // Side by side with the other users. The cases of one user share a home, so they run in turn.
       describe.concurrent(`${user}, ${users[user] ?? ''}`, () => {
         let client: Client;
         beforeAll(async () => {
@@ -77,7 +77,7 @@ function test(each: Case, reason: string | undefined, client: () => Client): voi
   const name = reason === undefined ? each.name : `not: ${each.name} (${reason})`;
   it(name, { concurrent: false, timeout: 300_000 }, async () => {
     const { result, detail } = await runCase(client(), each);
-    // Our hosts have all that the cases need: who skips one here has not looked.
+    // These hosts have everything that the cases need, so a skipped case is a failure.
     if (reason === undefined) expect([result, detail]).toEqual(['pass', '']);
     else expect([result, detail]).toEqual(['fail', expect.not.stringMatching(/^not done within/)]);
   });

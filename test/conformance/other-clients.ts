@@ -7,7 +7,7 @@ import { Terminal } from './terminal.ts';
 const putty = ['putty-tools'];
 const dropbear = ['dropbear-bin'];
 
-/** Clients that are not OpenSSH's. */
+/** Clients other than OpenSSH's. */
 export const otherClients: readonly Case[] = [
   {
     name: 'PuTTY: plink runs a command, with bytes and exit code',
@@ -91,7 +91,7 @@ export const otherClients: readonly Case[] = [
   },
 ];
 
-/** Port, key and host key for PuTTY's tools, which ask for them in their own forms. */
+/** Port, key and host key in the formats of PuTTY's tools. */
 async function puttyWords(client: Client): Promise<string[]> {
   const key = client.path('key.ppk');
   await client.local('puttygen', [client.path('key'), '-O', 'private', '-o', key]);

@@ -10,16 +10,16 @@ export const programs: readonly Case[] = [
     packages: ['rsync'],
     run: async (client) => {
       await client.needsRemote('rsync');
-      const folder = client.path('rsync');
-      await mkdir(`${folder}/sub`, { recursive: true });
+      const directory = client.path('rsync');
+      await mkdir(`${directory}/sub`, { recursive: true });
       const content = randomBytes(2_000_000);
-      await writeFile(`${folder}/sub/a b`, content);
-      await writeFile(`${folder}/old`, 'x');
+      await writeFile(`${directory}/sub/a b`, content);
+      await writeFile(`${directory}/old`, 'x');
       const there = `${client.destination}:${client.remote}/rsync/`;
-      await rsync(client, [`${folder}/`, there]);
-      await client.run('rm', [`${folder}/old`]);
-      await writeFile(`${folder}/sub/new`, 'y');
-      const said = await rsync(client, ['--delete', '--itemize-changes', `${folder}/`, there]);
+      await rsync(client, [`${directory}/`, there]);
+      await client.run('rm', [`${directory}/old`]);
+      await writeFile(`${directory}/sub/new`, 'y');
+      const said = await rsync(client, ['--delete', '--itemize-changes', `${directory}/`, there]);
       same(
         'changes',
         said
@@ -80,19 +80,19 @@ export const programs: readonly Case[] = [
   {
     name: 'tar through pipes, both ways',
     run: async (client) => {
-      const folder = client.path('tar');
-      await mkdir(folder);
+      const directory = client.path('tar');
+      await mkdir(directory);
       const content = randomBytes(4_000_000);
-      await writeFile(`${folder}/content`, content);
+      await writeFile(`${directory}/content`, content);
       const ssh = client.sshWords.map((word) => `'${word}'`).join(' ');
       const script = [
         'set -e -o pipefail',
-        `tar -C ${folder} -cz . | ${ssh} 'mkdir -p ${client.remote}/tar && tar -C ${client.remote}/tar -xz'`,
-        `mkdir ${folder}-back`,
-        `${ssh} 'tar -C ${client.remote}/tar -c .' | tar -C ${folder}-back -x`,
+        `tar -C ${directory} -cz . | ${ssh} 'mkdir -p ${client.remote}/tar && tar -C ${client.remote}/tar -xz'`,
+        `mkdir ${directory}-back`,
+        `${ssh} 'tar -C ${client.remote}/tar -c .' | tar -C ${directory}-back -x`,
       ];
       succeeded('tar', await client.run('bash', ['-c', script.join('\n')]));
-      same('bytes', (await readFile(`${folder}-back/content`)).equals(content), true);
+      same('bytes', (await readFile(`${directory}-back/content`)).equals(content), true);
     },
   },
   {
@@ -166,7 +166,7 @@ async function rsync(client: Client, args: readonly string[]): Promise<string> {
   ).stdout.toString();
 }
 
-/** Clones, and gives git in the clone. */
+/** Clones a repository. @returns A function that runs git in the clone. */
 async function cloned(client: Client, url: string, name: string) {
   const env = {
     GIT_SSH_COMMAND: ['ssh', ...client.options].join(' '),
@@ -205,7 +205,7 @@ async function ansible(client: Client, pipelining: 'True' | 'False'): Promise<vo
   const control = ['-o', 'ControlMaster=auto', '-o', `ControlPath=${client.path('ansible.mux')}`];
   const env = {
     ANSIBLE_PIPELINING: pipelining,
-    // Its own default, so that a task is no connection of its own.
+    // Ansible's own default: without it each task would be a connection of its own.
     ANSIBLE_SSH_ARGS: [...client.options, ...control, '-o', 'ControlPersist=60s'].join(' '),
     ANSIBLE_HOST_KEY_CHECKING: 'True',
     ANSIBLE_LOCAL_TEMP: client.path('ansible'),

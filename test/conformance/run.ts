@@ -1,6 +1,6 @@
 /**
- * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` says case by
- * case what real clients can do there. Exit code 1 when a case fails.
+ * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` prints for each
+ * case whether real clients can do it there. The exit code is 1 if a case fails.
  */
 import '../../scripts/check-node.ts';
 import { parseArgs } from 'node:util';

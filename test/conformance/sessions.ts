@@ -6,7 +6,7 @@ const runtimeSays =
   'an OCI runtime ends with 128 + N, whether the command died of signal N or said so';
 const ownTmp = "sshd opens the socket in the host's /tmp, and the session has a /tmp of its own";
 
-/** What a session in a container cannot do as long as the sshd in front of it is a plain one. */
+/** What a session in a container cannot do behind an unmodified sshd. */
 const explained = {
   'a shell that dies of a signal: the client ends with 255': runtimeSays,
   'the name of that signal arrives (AsyncSSH)': runtimeSays,
@@ -21,16 +21,16 @@ const explainedWhenForced = {
 
 const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
 
-/** Users of one login node, each with another lifetime of their containers or pods. */
+/** Users of one login node, each with another lifetime of containers or pods. */
 export const usersByLifetime = {
   users: { ada: [], bob: [], cleo: [] },
   sshYml: { rules: Object.keys(lifetimes).map((user) => ({ users: [user], profile: user })) },
 };
 
-/** What is said of them in the names of the tests. */
+/** Descriptions of the users, for the names of the tests. */
 export const saidOfUsers = each((lifetime) => `lifetime ${lifetime}`);
 
-/** Their profiles, over `base`. */
+/** The users' profiles, which extend `base`. */
 export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
   return each((lifetime) => ({ ...base, lifetime }));
 }
@@ -41,7 +41,7 @@ function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
   );
 }
 
-/** The suite against Berth in one of its modes. */
+/** Runs the suite against Berth in one of its modes. */
 export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, first: number): void {
   const profiles = profilesByLifetime(standardProfile);
   conformance(`Berth as ${mode}`, {

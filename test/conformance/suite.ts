@@ -13,7 +13,7 @@ import { interactive } from './interactive.ts';
 import { loginShell } from './login-shell.ts';
 import { multiplexing } from './multiplexing.ts';
 
-/** Every case, by theme. */
+/** All cases, by topic. */
 export const suite: Readonly<Record<string, readonly Case[]>> = {
   'single commands': commands,
   'exit codes and signals': exits,
@@ -29,12 +29,12 @@ export const suite: Readonly<Record<string, readonly Case[]>> = {
 
 export interface Outcome {
   readonly result: 'pass' | 'fail' | 'skip';
-  /** Empty for a pass. */
+  /** Empty if the case passed. */
   readonly detail: string;
   readonly ms: number;
 }
 
-/** Runs one case, within its time. */
+/** Runs one case within its time limit. */
 export async function runCase(
   client: Client,
   { run, packages = [], timeoutMs = 90_000 }: Case,

@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 
 const bracketedPaste = /\x1b\[\?2004[hl]\r?/g;
 
-/** A terminal with a client in it: script(1) makes the pty, so resizes and keys are real. */
+/** A client in a terminal. script(1) creates the pty, so resizes and keys are real. */
 export class Terminal {
   readonly #script: ChildProcessWithoutNullStreams;
   readonly #client: string;
@@ -22,7 +22,7 @@ export class Terminal {
     script.once('exit', (code) => (this.#exitCode = code ?? 255));
   }
 
-  /** @param words a command line on our own machine, e.g. of ssh */
+  /** @param words A local command line, for example of ssh. */
   static open(
     { env }: Pick<Client, 'env'>,
     words: readonly string[],
@@ -36,7 +36,7 @@ export class Terminal {
     return new Terminal(script, words[0] ?? '');
   }
 
-  /** All that the terminal has shown, without readline's switches of bracketed paste. */
+  /** All output so far, without readline's codes for bracketed paste. */
   get text(): string {
     return this.#raw.replaceAll(bracketedPaste, '');
   }
@@ -47,9 +47,9 @@ export class Terminal {
   }
 
   /**
-   * Waits for text that was not looked at before.
+   * Waits for text in output that has not been matched before.
    *
-   * @throws Error with what the terminal has shown instead
+   * @throws {Error} with the output instead
    */
   async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () => {
@@ -63,13 +63,13 @@ export class Terminal {
     });
   }
 
-  /** Changes the window's size; the kernel tells the client by SIGWINCH. */
+  /** Changes the size of the window; the kernel sends SIGWINCH to the client. */
   async resize(rows: number, columns: number): Promise<void> {
     const terminal = await this.#device();
     await execa('stty', ['-F', terminal, 'rows', String(rows), 'columns', String(columns)]);
   }
 
-  /** @returns the client's exit code */
+  /** @returns The client's exit code. */
   async ended(timeoutMs = 45_000): Promise<number> {
     return await waitFor({ what: 'the client to end', timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(this.#exitCode),
@@ -77,11 +77,11 @@ export class Terminal {
   }
 
   close(): void {
-    // SIGTERM lets script(1) end its child.
+    // After SIGTERM script(1) ends its child.
     if (this.#exitCode === undefined) this.#script.kill('SIGTERM');
   }
 
-  /** The pty that the client sits on. */
+  /** The pty of the client. */
   async #device(): Promise<string> {
     for (const name of await readdir('/proc')) {
       if (!/^\d+$/.test(name)) continue;

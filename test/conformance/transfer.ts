@@ -5,7 +5,7 @@ import type { Client } from './client.ts';
 
 const awkward = `a b'c"$d;é`;
 
-/** Files there and back: sftp and scp, each of which wants its own program at the other end. */
+/** Files both ways with sftp and scp, which need different programs at the other end. */
 export const transfer: readonly Case[] = [
   {
     name: 'sftp: put, get, ls, mkdir, rename, chmod, symlink, rm',
@@ -97,15 +97,20 @@ function scpCase(title: string, protocol: string): Case {
     name: `${title}: files and directories both ways, with modes and times`,
     run: async (client) => {
       const content = randomBytes(3_000_000);
-      const folder = `scp${protocol}`;
-      await mkdir(client.path(`${folder}/sub`), { recursive: true });
-      const file = await client.keep(`${folder}/sub/${awkward}`, content);
+      const directory = `scp${protocol}`;
+      await mkdir(client.path(`${directory}/sub`), { recursive: true });
+      const file = await client.keep(`${directory}/sub/${awkward}`, content);
       await chmod(file, 0o750);
       await utimes(file, 1_000_000_000, 1_000_000_000);
       const there = `${client.destination}:${client.remote}`;
-      await scp(client, [protocol, '-rp', client.path(folder), `${there}/`]);
-      await scp(client, [protocol, '-rp', `${there}/${folder}`, client.path(`${folder}-back`)]);
-      const back = client.path(`${folder}-back/sub/${awkward}`);
+      await scp(client, [protocol, '-rp', client.path(directory), `${there}/`]);
+      await scp(client, [
+        protocol,
+        '-rp',
+        `${there}/${directory}`,
+        client.path(`${directory}-back`),
+      ]);
+      const back = client.path(`${directory}-back/sub/${awkward}`);
       const { mode, mtime } = await stat(back);
       same('bytes', (await readFile(back)).equals(content), true);
       same('mode and time', [mode & 0o777, mtime.getTime()], [0o750, 1_000_000_000_000]);
@@ -121,7 +126,7 @@ async function scp(client: Client, args: readonly string[]): Promise<void> {
   succeeded('scp', await client.run('scp', scpWords(client, args)));
 }
 
-/** Runs a batch. @returns what sftp says */
+/** Runs a batch. @returns sftp's output. */
 async function sftp(client: Client, lines: readonly string[]): Promise<string> {
   const batch = await client.keep('batch', `${lines.join('\n')}\n`);
   const words = ['-P', String(client.target.port), '-b', batch, client.destination];

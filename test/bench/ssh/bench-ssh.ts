@@ -1,7 +1,7 @@
 /**
- * `npm run bench:ssh [PART …]`: what a session costs, beside plain sshd, beside a forced `podman run`
- * and beside a forced `kubectl exec`, in the same run, in turn. Parts: warm fresh share bulk idle, and
- * for sessions in pods pod-warm pod-fresh pod-stream pod-idle.
+ * `npm run bench:ssh [PART …]` measures sessions next to plain sshd, a forced `podman run` and a forced `kubectl exec`,
+ * in the same run, interleaved. Parts: warm fresh share bulk idle; for sessions in pods pod-warm pod-fresh pod-stream
+ * pod-idle.
  */
 import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';

@@ -9,7 +9,7 @@ import { sshCommand, user, type Nodes } from './nodes.ts';
 const runs = 5;
 const megabytes = 1024;
 
-/** Transfers of a gigabyte and a long listing, through a warm session and through plain sshd. */
+/** Measures transfers of a gigabyte and a long listing, in a running session and with plain sshd. */
 export async function bulk({ plain, warm }: Nodes): Promise<void> {
   for (const node of [plain, warm]) await measure(sshCommand(node, prepare));
   const target = join(publicFolder, 'bench-ssh.out');
@@ -32,7 +32,7 @@ export async function bulk({ plain, warm }: Nodes): Promise<void> {
     table(samples);
     const [ours, theirs] = [medians(samples.berth).wall, medians(samples.plain).wall];
     ratio(`${kind}, of plain sshd's throughput`, theirs / ours, { atLeast: 0.95 });
-    // What a session costs before its first byte has its own figure.
+    // The start of a session is measured elsewhere.
     const flow = (theirs - begin.plain) / (ours - begin.berth);
     say(`     without the start of the session: ${flow.toFixed(2)}`);
   }
@@ -40,7 +40,7 @@ export async function bulk({ plain, warm }: Nodes): Promise<void> {
   await measure(sshCommand(plain, 'rm -rf big many'));
 }
 
-/** A million names of one link each: find prints them without a disk full of files. */
+/** A million hard links to one file, so that find prints a million names without filling the disk. */
 const prepare = [
   `[ -s big ] || head -c ${megabytes}M /dev/zero > big`,
   '[ -d many ] || { mkdir many && cd many && seq 1000 | xargs mkdir',

@@ -6,7 +6,7 @@ import { sshCommand, type Nodes } from './nodes.ts';
 
 const sessions = 200;
 
-/** Opens 200 sessions that wait, and adds up what runs on the host for them. */
+/** Opens 200 idle sessions, and adds up the memory of their processes on the host. */
 export async function idle({ warm, plain }: Nodes): Promise<void> {
   for (const [name, node] of Object.entries({ 'plain sshd': plain, berth: warm })) {
     const before = await memory(node);
@@ -21,7 +21,7 @@ export async function idle({ warm, plain }: Nodes): Promise<void> {
   }
 }
 
-/** Sessions that said something are open. */
+/** Resolves when all sessions have printed something. */
 async function open(node: SshHost): Promise<ChildProcess[]> {
   const clients: ChildProcess[] = [];
   for (let batch = 0; batch < sessions / 20; batch += 1) {
@@ -35,7 +35,7 @@ async function open(node: SshHost): Promise<ChildProcess[]> {
   return clients;
 }
 
-/** Proportional set sizes of all processes of the user, and of sshd for them (smaps_rollup). */
+/** Proportional set sizes of all processes of the user, including sshd's (smaps_rollup). */
 async function memory(node: SshHost): Promise<{ kib: number; count: number; node: number }> {
   const script = `for p in /proc/[0-9]*; do
     c=$(tr '\\0' ' ' <$p/cmdline 2>/dev/null) || continue

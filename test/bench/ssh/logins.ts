@@ -8,10 +8,10 @@ import { sshCommand, user, type Nodes } from './nodes.ts';
 
 const runs = 15;
 
-/** PAM's close, and podman's removal of a container, go on when the client has gone. Milliseconds. */
+/** How long to wait after a client has ended, for PAM's close and podman's removal of the container. Milliseconds. */
 const pauseMs = 1_000;
 
-/** `ssh host true` into the user's warm container, beside plain sshd. */
+/** `ssh host true` into a running container, next to plain sshd. */
 export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
   await measure(sshCommand(berth, 'true'));
   const commands = {
@@ -25,7 +25,7 @@ export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
   });
 }
 
-/** `ssh host true` with a container of its own, beside a forced `podman run --rm`. */
+/** `ssh host true` with a new container, next to a forced `podman run --rm`. */
 export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
   for (const node of [podmanRun, berth]) await measure(sshCommand(node, 'true'));
   const commands = {
@@ -41,10 +41,10 @@ export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
   );
 }
 
-/** The login up to the moment when it becomes another program: here `true` in nsenter's place. */
+/** The login program until it is replaced: by `true` instead of nsenter. */
 export async function share({ share: berth }: Nodes): Promise<void> {
   const { uid, gid } = berth.account(user);
-  // Starts the container, and has PAM's hook compile what sessions read: once no file of it is new.
+  // Starts the container, and lets the PAM hook compile the settings, once no file is too new for that.
   const compiled = `/proc/${berth.init}/root/var/cache/berth/ssh.json`;
   await waitFor({ what: 'the compiled settings', timeoutMs: 20_000 }, async () => {
     await measure(sshCommand(berth, 'true'));

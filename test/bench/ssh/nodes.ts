@@ -11,12 +11,12 @@ import type { Command } from '../measure.ts';
 export const user = 'bench-ssh';
 const image = 'localhost/berth-site:1';
 
-/** Login nodes side by side: sshd alone, Berth in two lifetimes, and the line that Berth replaces. */
+/** Login nodes side by side: plain sshd, Berth with two lifetimes, and a forced `podman run`. */
 export interface Nodes {
   readonly plain: SshHost;
   readonly warm: SshHost;
   readonly fresh: SshHost;
-  /** Becomes /bin/true where it would become the session. */
+  /** Its nsenter is /bin/true, so that the login program starts no session. */
   readonly share: SshHost;
   /** `ForceCommand podman run --rm …` with the options of `fresh`. */
   readonly podmanRun: SshHost;
@@ -58,7 +58,7 @@ export async function openNodes(): Promise<Nodes> {
   };
 }
 
-/** The options are Berth's own, from the same code; only what keeps the container waiting is left out. */
+/** The options come from Berth's own code, without those that keep the container waiting. */
 async function makePeer(node: SshHost, path: string): Promise<void> {
   const account = node.account(user);
   const folder = `/var/lib/berth-ssh/users/${account.uid}`;
@@ -124,7 +124,7 @@ const plainProfile: Profile = {
   },
 };
 
-/** OpenSSH's client, as a measured process. */
+/** OpenSSH's client, as a process to measure. */
 export function sshCommand(node: SshHost, ...words: string[]): Command {
   const destination = ['-p', String(node.port), `${user}@127.0.0.1`];
   return {

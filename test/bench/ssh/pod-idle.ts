@@ -7,7 +7,7 @@ import { processesOf, proportionalSize } from './processes-of.ts';
 
 const sessions = 100;
 
-/** Sessions that wait: what each costs the login node, beside a forced `kubectl exec`. */
+/** Measures what an idle session costs the login node, next to a forced `kubectl exec`. */
 export async function podIdle(pods: PodNodes): Promise<void> {
   for (const [name, way] of [
     ['berth', pods.berth],
@@ -28,14 +28,14 @@ function each(before: number, after: number): string {
   return `${((after - before) / sessions / 1024).toFixed(1)} MiB`;
 }
 
-/** KiB (Pss) of all relays, and of sshd for the user. */
+/** Memory (Pss) of all relays, and of sshd for the user. KiB. */
 function memory(uid: number): { readonly relays: number; readonly sshd: number } {
   const sum = (pids: readonly number[]): number =>
     pids.reduce((total, pid) => total + proportionalSize(pid), 0);
   return { relays: sum(processesOf(uid)), sshd: sum(processesOf(uid, /^sshd:/)) };
 }
 
-/** Sessions that said something are open. */
+/** Resolves when all sessions have printed something. */
 async function open(command: () => Command): Promise<ChildProcess[]> {
   const clients: ChildProcess[] = [];
   for (let batch = 0; batch < sessions / 10; batch += 1) {

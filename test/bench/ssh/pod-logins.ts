@@ -6,10 +6,10 @@ import type { PodNodes } from './pods.ts';
 
 const runs = 25;
 
-/** PAM's close goes on when the client has gone. Milliseconds. */
+/** How long to wait after a client has ended, for PAM's close. Milliseconds. */
 const pauseMs = 500;
 
-/** `ssh host true` into a pod that runs, beside a forced `kubectl exec` into the same pod. */
+/** `ssh host true` into a running pod, next to a forced `kubectl exec` into the same pod. */
 export async function podWarm(pods: PodNodes): Promise<void> {
   const commands = {
     berth: () => Promise.resolve(pods.berth('true')),
@@ -32,8 +32,8 @@ export async function podWarm(pods: PodNodes): Promise<void> {
 }
 
 /**
- * A pod per connection, beside what is asked of kubectl to have one that is Ready. What is no part of a pod,
- * SSH itself and the exec, is in a login to a warm one as well, of a user who is as connected.
+ * A pod per connection, next to kubectl commands that create a pod and wait until it is Ready. A login to a running
+ * pod shows the cost of SSH and exec, which both have in common.
  */
 export async function podFresh(pods: PodNodes): Promise<void> {
   const { site, image, freshNamespace: namespace } = pods;
@@ -83,7 +83,7 @@ function shell(script: string): Command {
   };
 }
 
-/** Meanwhile the user has another connection: what the last one takes away stays. */
+/** Keeps another connection of the user open, so that closing one does not clean up what they share. */
 export async function whileConnected(
   { file, args, env }: Command,
   work: () => Promise<void>,

@@ -10,7 +10,7 @@ const runs = 5;
 type Way = 'berth' | 'kubectl';
 const ways = ['berth', 'kubectl'] as const;
 
-/** A stream in each direction, beside `kubectl exec`, and what the relay holds in memory for it. */
+/** Measures a stream in each direction, next to `kubectl exec`, and the relay's memory. */
 export async function podStream(pods: PodNodes): Promise<void> {
   const kinds: Readonly<Record<string, (way: Way) => Command>> = {
     out: (way) => piped(pods[way](`head -c ${megabytes}M /dev/zero`), '', '> /dev/null'),
@@ -34,7 +34,7 @@ export async function podStream(pods: PodNodes): Promise<void> {
       const rate = (way: Way): number =>
         megabytes / ((medians(samples[way]).wall - medians(begin[way]).wall) / 1000);
       say(`${kind}: ${rate('berth').toFixed(0)} MB/s, kubectl exec ${rate('kubectl').toFixed(0)}`);
-      // With the start of the session, as a user sees it: without it, the figure above.
+      // Includes the start of the session, as a user sees it; the figure above does not.
       ratio(
         `${kind}: throughput, of kubectl exec`,
         medians(samples.kubectl).wall / medians(samples.berth).wall,

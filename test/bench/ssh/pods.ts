@@ -13,21 +13,21 @@ const user = 'bench-pod';
 const namespace = `u-${user}`;
 const freshUser = 'bench-fresh-pod';
 
-/** The same pod by three ways, and a host whose sessions are pods of their own. */
+/** The same pod through three ways, and a host with a pod per connection. */
 export interface PodNodes {
   readonly site: Site;
   readonly host: SshHost;
-  /** One pod for all of the user's connections, through Berth. */
+  /** Berth with one pod for all of the user's connections. */
   readonly berth: (...words: string[]) => Command;
-  /** Through a forced `kubectl exec`, on the same host: PAM's hook runs there, too. */
+  /** A forced `kubectl exec`, on the same host, where the PAM hook runs too. */
   readonly kubectl: (...words: string[]) => Command;
-  /** The same on a host that has nothing of Berth. */
+  /** A forced `kubectl exec` on a host without Berth. */
   readonly kubectlAlone: (...words: string[]) => Command;
-  /** A pod per connection. */
+  /** Berth with a pod per connection. */
   readonly fresh: (...words: string[]) => Command;
   readonly freshNamespace: string;
   readonly image: string;
-  /** Of the user of all of them but `fresh`. */
+  /** The user of all hosts but `fresh`. */
   readonly uid: number;
   stop(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export async function openPods(): Promise<PodNodes> {
   await installBerth();
   const site = await openSite();
   const image = await (await ensureNode(site)).image('site');
-  // One of a former run has that run's home.
+  // A pod of an earlier run has the home of that run.
   const removePods = (): Promise<unknown> =>
     Promise.all(
       [user, freshUser].map((name) =>
@@ -75,7 +75,7 @@ export async function openPods(): Promise<PodNodes> {
   };
 }
 
-/** OpenSSH's client, as a measured process. */
+/** OpenSSH's client, as a process to measure. */
 function command(host: SshHost, name: string, port: number, words: readonly string[]): Command {
   const known = ['-o', `HostKeyAlias=[127.0.0.1]:${host.port}`];
   return {
@@ -92,7 +92,7 @@ function command(host: SshHost, name: string, port: number, words: readonly stri
   };
 }
 
-/** What a site without Berth would force; the credential has not to be asked for. */
+/** The forced command of a site without Berth, with a credential that is already there. */
 async function makePeer(site: Site, host: SshHost, path: string): Promise<void> {
   const { home, uid, gid } = host.account(user);
   const said = async (...args: string[]): Promise<string> => {

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Local ends of a remote command: our login, or kubectl. */
+/** Programs at the local end of a remote command: Berth's login program, or kubectl. */
 const relay = /shell\/login|kubectl\0/;
 
-/** Processes of this user whose command line looks so. */
+/** Processes of this user with such a command line. */
 export function processesOf(uid: number, command = relay): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -17,9 +17,9 @@ export function processesOf(uid: number, command = relay): number[] {
 }
 
 /**
- * Watches the relay that starts from now on.
+ * Watches the next relay that starts.
  *
- * @returns When that has ended: its largest resident set, KiB (VmHWM, which only grows: the last one seen).
+ * @returns When it has ended: its largest resident set (the last VmHWM that was read). KiB.
  */
 export function relayPeak(uid: number): () => number {
   const before = new Set(processesOf(uid));
@@ -34,7 +34,7 @@ export function relayPeak(uid: number): () => number {
   };
 }
 
-/** Proportional set size, KiB: what is shared counts by its share. */
+/** Proportional set size, which counts shared memory in parts. KiB. */
 export function proportionalSize(pid: number): number {
   return kib(read(pid, 'smaps_rollup'), 'Pss');
 }
@@ -43,7 +43,7 @@ function kib(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0);
 }
 
-/** Nothing of one that has ended. */
+/** undefined if the process has ended. */
 function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

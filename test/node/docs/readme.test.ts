@@ -14,14 +14,14 @@ const commandsOf = (page: string): string[] =>
 const commands = commandsOf('docs/getting-started-login-node.md');
 const removal = commandsOf('docs/upgrade.md');
 
-/** What the test machine has already, or what only a booted systemd and a registry can do. */
+/** Commands for what the test machine has already, or what needs a booted systemd or a registry. */
 const elsewhere: readonly RegExp[] = [
   /^apt-get /,
   /^ln -sf /,
   /^npm /,
-  // test/images pulls from a real registry; here the shared store is there.
+  // test/images pulls from a real registry; here the shared store exists.
   /^berth images (?:pull|files)$/,
-  // test/site/cli/units.test.ts has systemd look at them.
+  // In test/site/cli/units.test.ts systemd verifies them.
   /^systemctl /,
   /etc\/systemd\//,
 ];
@@ -33,12 +33,12 @@ describe('the commands of the README', () => {
   beforeAll(async () => {
     host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
     await host.inside(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
-    // Debian's default, which the linter has a door for: here the page has to get it right.
+    // Debian's default, which the linter reports: the README must remove it.
     await host.inside(['usermod', '--shell', '/bin/bash', 'alice']);
   });
   afterAll(() => host.stop());
 
-  /** A line of the page, in the checkout; Berth is installed where the tests have it. */
+  /** Runs a line of the README in the checkout; Berth is installed where the tests have it. */
   const typed = (line: string) => {
     const there = line
       .replaceAll('/usr/lib/berth', installed)
@@ -108,7 +108,7 @@ describe('the commands of the README', () => {
   async function useTestImage(): Promise<void> {
     const profile = '/etc/berth/profiles/minimal.yml';
     await host.inside(['sed', '-i', 's#^image:.*#image: localhost/berth-site:1#', profile]);
-    // As the page says for a machine without systemd.
+    // What the README says for machines without systemd.
     const podman = 'podman: { cgroup_manager: cgroupfs }';
     await host.inside(['sh', '-c', `echo '${podman}' >> /etc/berth/ssh.yml`]);
   }
@@ -118,7 +118,7 @@ describe('the commands of the README', () => {
     await host.inside(['sh', '-c', `sed -i 's#/usr/lib/berth#${installed}#g' ${files}`]);
   }
 
-  /** As the unit does, at a port and with keys of the test's own. */
+  /** Like the unit, with a port and keys of the test. */
   async function startSshd(port: number): Promise<void> {
     const unit = await readFile(`${repository}/etc/systemd/berth-sshd@.service`, 'utf8');
     const [, start = ''] = /^ExecStart=(.*) -D (?=-f)/m.exec(unit) ?? [];

@@ -9,13 +9,13 @@ const repository = new URL('../../..', import.meta.url).pathname;
 const berth = join(installed, 'berth');
 const storage = '/var/lib/berth-ssh';
 let host: SshHost;
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
   host = await SshHost.start({ mode: 'forced', users: { ada: [] } });
-  folder = `${storage}/users/${host.account('ada').uid}`;
-  await root(`install -d -m 0700 -o ada ${folder}`);
-  // Debian's own line, which the linter is right to complain of.
+  directory = `${storage}/users/${host.account('ada').uid}`;
+  await root(`install -d -m 0700 -o ada ${directory}`);
+  // Debian's own line, which the linter reports.
   await root('sed -i s/user_readenv=1/user_readenv=0/ /etc/pam.d/sshd');
 });
 afterAll(() => host.stop());
@@ -35,7 +35,7 @@ async function complaints(): Promise<string[]> {
   return (
     (await checks())
       .filter(({ status }) => status === 'failed' || status === 'warning')
-      // Not installed in the tests; the last test here looks at it.
+      // Not installed in these tests; the last test here checks for it.
       .filter(({ id }) => id !== 'transfer-files')
       .map(({ id, status, next }) => {
         expect(next).toMatch(/\w/);
@@ -44,7 +44,7 @@ async function complaints(): Promise<string[]> {
   );
 }
 
-/** A file of the host that only this host sees changed. */
+/** Replaces a file of the host, visible only to this host. */
 const over = (path: string, change: string): string =>
   `cp -p ${path} /run/changed; ${change.replaceAll('%', '/run/changed')}; mount --bind /run/changed ${path}`;
 const edit = (path: string, change: string): [string, string] => [
@@ -149,14 +149,14 @@ describe('berth doctor on a login node', () => {
       moded(storage, '700', '755'),
       ['storage failed', 'image failed'],
     ],
-    ["the user's folder is open", moded('FOLDER', '755', '700'), ['user-storage failed']],
+    ["the user's directory is open", moded('FOLDER', '755', '700'), ['user-storage failed']],
     [
-      "the user's folder is root's",
+      "the user's directory is root's",
       ['chown root FOLDER', 'chown ada FOLDER'],
       ['user-storage failed'],
     ],
     [
-      "the user's folder is not there",
+      "the user's directory is not there",
       ['mv FOLDER /run/gone', 'mv /run/gone FOLDER'],
       ['user-storage warning'],
     ],
@@ -232,11 +232,11 @@ describe('berth doctor on a login node', () => {
   });
 
   it.each(faults)('%s: only that is reported', async (_what, [spoil, mend], expected) => {
-    await root(spoil.replaceAll('FOLDER', folder));
+    await root(spoil.replaceAll('FOLDER', directory));
     try {
       expect((await complaints()).sort()).toEqual([...expected].sort());
     } finally {
-      await root(mend.replaceAll('FOLDER', folder));
+      await root(mend.replaceAll('FOLDER', directory));
     }
   });
 });

@@ -15,15 +15,15 @@ const busybox = 'localhost/berth-busybox:1';
 const scratch = 'localhost/berth-scratch:1';
 
 let site: ImageSite;
-let folder: string;
+let directory: string;
 
 const install = () =>
-  execa(join(installed, 'berth'), ['images', 'files', '--to', folder], { reject: false });
+  execa(join(installed, 'berth'), ['images', 'files', '--to', directory], { reject: false });
 
 beforeAll(() => ensurePackages(['openssh-sftp-server', 'openssh-client', 'busybox-static']));
 beforeEach(async () => {
   site = await ImageSite.make();
-  folder = join(site.folder, 'files');
+  directory = join(site.folder, 'files');
   const { exitCode, stderr } = await install();
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   return () => site.remove();
@@ -42,7 +42,7 @@ describe('in a session', () => {
     return () => host.stop();
   });
 
-  /** A tar whose one file is a static program. */
+  /** A tar that contains one static program. */
   async function staticOnly(): Promise<string> {
     const file = join(site.folder, 'scratch.tar');
     await execa('tar', ['-cf', file, '-C', '/bin', 'busybox']);
@@ -50,7 +50,7 @@ describe('in a session', () => {
   }
 
   async function load(image: string, root: string): Promise<void> {
-    // Podman wants a short path for its runroot.
+    // Podman needs a short path for its runroot.
     const make = await mkdtemp(join(tmpdir(), 'berth-make-'));
     const store = [`--root=${make}/store`, `--runroot=${make}/run`, '--storage-driver=vfs'];
     const archive = join(make, 'image.tar');
@@ -61,7 +61,7 @@ describe('in a session', () => {
     await rm(make, { recursive: true });
   }
 
-  /** As a session is run: the user's own podman, the folder mounted read-only, the home read-write. */
+  /** Runs it as in a session: the user's own podman, the directory mounted read-only, the home read-write. */
   function podman(image: string, words: readonly string[]): string[] {
     const { home } = host.account('img-ada');
     return [
@@ -72,12 +72,12 @@ describe('in a session', () => {
       ...['run', '--rm', '--interactive', '--userns', 'keep-id', '--network', 'host'],
       ...['--pull', 'never', '--entrypoint', '[]', '--workdir', home],
       ...['--passwd-entry', `img-ada:*:$UID:$GID::${home}:/bin/sh`],
-      ...['--volume', `${folder}:/run/berth/files:ro`, '--volume', `${home}:${home}`],
+      ...['--volume', `${directory}:/run/berth/files:ro`, '--volume', `${home}:${home}`],
       ...[image, ...words],
     ];
   }
 
-  /** In place of OpenSSH's own `ssh`: the client at its other end is the real one. */
+  /** Replaces `ssh` for a real client. */
   async function asSsh(image: string, words: readonly string[]): Promise<string> {
     const { uid } = host.account('img-ada');
     const call = [
@@ -145,24 +145,24 @@ describe('in a session', () => {
 
 describe('berth images files', () => {
   it('changes only files that differ, and removes files that no program needs', async () => {
-    await writeFile(join(folder, 'lib/libold.so.1'), '');
-    await writeFile(join(folder, 'scp'), 'something else');
-    const before = await stat(join(folder, 'ld.so'));
+    await writeFile(join(directory, 'lib/libold.so.1'), '');
+    await writeFile(join(directory, 'scp'), 'something else');
+    const before = await stat(join(directory, 'ld.so'));
     const { stdout } = await install();
-    expect(stdout).toBe(`${folder}: scp, lib/libold.so.1 (removed)`);
-    expect((await stat(join(folder, 'ld.so'))).ino).toBe(before.ino);
+    expect(stdout).toBe(`${directory}: scp, lib/libold.so.1 (removed)`);
+    expect((await stat(join(directory, 'ld.so'))).ino).toBe(before.ino);
     expect((await install()).stdout).toBe('');
   });
 
   it('makes files that everybody can execute and only root can write', async () => {
-    await rm(folder, { recursive: true });
-    await execa('sh', ['-c', `umask 077; '${installed}/berth' images files --to '${folder}'`]);
-    const { stdout } = await execa('find', [folder, '-printf', '%m %u\n']);
+    await rm(directory, { recursive: true });
+    await execa('sh', ['-c', `umask 077; '${installed}/berth' images files --to '${directory}'`]);
+    const { stdout } = await execa('find', [directory, '-printf', '%m %u\n']);
     expect(new Set(stdout.split('\n'))).toEqual(new Set(['755 root']));
   });
 
   it('refuses a directory that others can write to', async () => {
-    await chmod(folder, 0o777);
+    await chmod(directory, 0o777);
     const { exitCode, stderr } = await install();
     expect([exitCode, stderr]).toEqual([77, expect.stringContaining('[directory-unsafe]')]);
   });

@@ -42,13 +42,13 @@ const layers = async (): Promise<number> =>
 describe('berth images gc', () => {
   it('keeps what a profile names, the rest for the grace time, and then removes it', async () => {
     await site.profiles({ base: kept.digest });
-    // Both stand on the busybox layer.
+    // Both have the busybox layer.
     expect(await layers()).toBe(3);
     expect(await verdicts('--grace', '1h')).toEqual({
       [kept.digest]: 'named',
       [other.tag]: 'grace',
     });
-    // The clock begins at the first look, and it has not been an hour.
+    // The grace time starts at the first run, which was less than an hour ago.
     expect(await verdicts('--grace', '1h')).toMatchObject({ [other.tag]: 'grace' });
     const notes = join(site.store, '.unnamed.json');
     const text = await readFile(notes, 'utf8');

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { publicFolder } from '../../rig/site/folders.ts';
 import { installed } from '../../rig/site/portal.ts';
 
-/** A site's ssh.yml, profiles and storage, apart from the machine's. */
+/** ssh.yml, profiles and storage of a site, separate from the machine's. */
 export class ImageSite {
   readonly folder: string;
   readonly storage: string;
@@ -20,14 +20,14 @@ export class ImageSite {
   static async make(): Promise<ImageSite> {
     await mkdir(publicFolder, { recursive: true });
     const folder = await mkdtemp(join(publicFolder, 'images-'));
-    // mkdtemp(3) makes it 0700, and users must get through.
+    // mkdtemp(3) creates it with mode 0700, but users need access.
     await execa('chmod', ['0755', folder]);
     const site = new ImageSite(folder, join(folder, 'storage'));
     await site.profiles({});
     return site;
   }
 
-  /** Writes the profiles, and forgets those of before. */
+  /** Replaces the profiles. */
   async profiles(images: Readonly<Record<string, string | object>>): Promise<void> {
     const profiles = join(this.folder, 'profiles');
     await rm(profiles, { recursive: true, force: true });
@@ -44,7 +44,7 @@ export class ImageSite {
     return join(this.folder, 'ssh.yml');
   }
 
-  /** `berth images ARGS --config …`, as a timer runs it: no terminal. */
+  /** Runs `berth images ARGS --config …` without a terminal, as from a timer. */
   berth(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     return execa(join(installed, 'berth'), this.words(args), {
       ...({ reject: false, stdin: 'ignore' } as const),

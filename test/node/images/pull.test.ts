@@ -37,7 +37,7 @@ const checks = async (): Promise<readonly { image: string; status: string; messa
   return (JSON.parse(stdout) as { checks: never }).checks;
 };
 
-/** What a killed or failed pull must not leave: layers that nothing describes, and work. */
+/** What a killed or failed pull must not leave: unknown layers, and the working copy. */
 async function leftovers(): Promise<string[]> {
   const layers = await readFile(join(site.store, 'overlay-layers/layers.json'), 'utf8');
   const folders = await readdir(join(site.store, 'overlay'));
@@ -125,7 +125,7 @@ describe('berth images pull', () => {
       const hex = reference.replace(/^.*sha256:/, '');
       return `${registry.folder}/data/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
     };
-    // A registry that lies: another manifest, as good as any, under the digest of this one.
+    // A registry that returns another valid manifest for this digest.
     await writeFile(blob(victim.digest), await readFile(blob(small.digest)));
     await registry.down();
     await registry.up();
@@ -181,7 +181,7 @@ describe('berth images pull', () => {
       const { stdout } = await execa('du', ['-sm', join(site.store, 'overlay')], { reject: false });
       return Number.parseInt(stdout) > 20 ? true : undefined;
     });
-    // Stopped, it cannot come to its end by itself.
+    // A stopped process cannot end by itself.
     const podman = Number(
       await execa('pgrep', ['--parent', String(child.pid)]).then((done) => done.stdout),
     );

@@ -15,12 +15,12 @@ import {
 } from '../../rig/site/processes.ts';
 import { busyboxArchive } from '../../rig/node/image-archives.ts';
 
-/** Debian's docker-registry on loopback, with TLS of a CA of its own and one account. */
+/** Debian's docker-registry on loopback, with TLS from its own CA and one account. */
 export class Registry {
-  /** `127.0.0.1:PORT`, the first part of its images' names. */
+  /** `127.0.0.1:PORT`, the first part of the names of its images. */
   readonly address: string;
   readonly folder: string;
-  /** PEM; podman takes it from SSL_CERT_FILE. */
+  /** PEM; podman reads it from SSL_CERT_FILE. */
   readonly ca: string;
   #how: Start | undefined;
   #server: StartedProcess | undefined;
@@ -60,7 +60,7 @@ export class Registry {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** An auth.json with this password; the right one where not said. */
+  /** Writes an auth.json with this password; by default the right one. */
   async authFile(secret = password): Promise<string> {
     const file = join(this.folder, `auth-${secret.length}.json`);
     const account = { user, password: secret };
@@ -69,9 +69,9 @@ export class Registry {
   }
 
   /**
-   * Makes a busybox image with a layer of random bytes on top of it and pushes it.
+   * Builds a busybox image with a layer of random bytes and pushes it.
    *
-   * @returns its name, and the same by digest
+   * @returns Its name, with tag and with digest.
    */
   async push(name: string, megabytes: number): Promise<{ tag: string; digest: string }> {
     const tag = `${this.address}/${name}`;
@@ -83,7 +83,7 @@ export class Registry {
     return { tag, digest: `${tag.replace(/:[^:/]*$/, '')}@${digest}` };
   }
 
-  /** Podman with a store that belongs to whoever pushes. */
+  /** Runs podman with a store of its own, as the one who pushes. */
   async podman(args: readonly string[]): Promise<string> {
     const store = [`--root=${this.folder}/store`, `--runroot=${this.folder}/run`];
     const { stdout } = await execa('podman', [...store, '--storage-driver=vfs', ...args], {
@@ -104,6 +104,6 @@ export class Registry {
   }
 }
 
-/** Whoever finds it on a command line or in a log has found a fault. */
+/** Must never appear on a command line or in a log. */
 export const password = 'never-on-argv-1138';
 const user = 'puller';

@@ -1,7 +1,7 @@
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { conformance, startHost } from '../../conformance/on-host.ts';
 
-/** What the image of the other hosts' sessions has, and a session of a plain sshd finds on the machine. */
+/** Packages that the session image has, and that plain sshd needs on the machine. */
 const packages = [
   ...['git', 'tmux', 'rsync', 'python3', 'netcat-openbsd', 'xauth', 'x11-utils'],
   ...['openssh-client', 'openssh-sftp-server'],

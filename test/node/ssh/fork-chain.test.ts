@@ -51,7 +51,7 @@ describe('a program that keeps forking a successor', () => {
   it('ends with its connection, while processes of other connections only stop for a moment', async () => {
     await start('');
     const other = LiveSession.begin(host, 'bob', ['-tt']);
-    // A job that is stopped already is to stay so; `cat` is in the foreground, and nobody is told.
+    // A stopped job must stay stopped; `cat` is in the foreground and must not notice.
     other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
     await other.says('ready');
     const session = await LiveSession.ready(host, 'bob', '~/chain ~/life & cat');

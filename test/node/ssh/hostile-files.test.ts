@@ -9,7 +9,7 @@ import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 
-/** What a user can make in a file's place: `$1` is its path. Each ends with 0. */
+/** What a user can create in the place of a file: `$1` is its path. */
 const plants = {
   'a FIFO': 'mkfifo "$1"',
   'a link to /dev/zero': 'ln -s /dev/zero "$1"',
@@ -17,18 +17,18 @@ const plants = {
   'a folder': 'mkdir "$1"',
   'a socket': `cd "$(dirname "$1")" && perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die' "$(basename "$1")"`,
   'a link to itself': 'ln -s "$1" "$1"',
-  'a folder of 100,000 files': 'mkdir "$1" && cd "$1" && seq 100000 | xargs touch',
+  'a directory of 100,000 files': 'mkdir "$1" && cd "$1" && seq 100000 | xargs touch',
 } as const;
 
 /**
- * `npm test` tries what waits and what never ends at each place and each other kind at one of them;
- * `npm run test:soak` every kind at every place. A hundred thousand files take half a minute to plant.
+ * `npm test` tries blocking and endless files at each place, and other kinds at one place; `npm run test:soak` tries
+ * every kind at every place. Creating a hundred thousand files takes half a minute.
  */
 const quickKinds = Object.entries(plants).filter(
-  ([kind]) => soak || kind !== 'a folder of 100,000 files',
+  ([kind]) => soak || kind !== 'a directory of 100,000 files',
 );
 
-/** The files and folders below a user's own that root reads, or has read. */
+/** Files and directories of a user that root reads, or that podman reads for root. */
 const places = {
   'what a login notes': [
     'run/libpod/tmp/pause.pid',
@@ -37,26 +37,26 @@ const places = {
   ],
   "the store's list of containers": ['store/overlay-containers/containers.json'],
   "the store's layers and volumes": ['store/overlay-layers/layers.json', 'store/volumes'],
-  'the folder of notes': ['run/berth'],
+  'the directory of notes': ['run/berth'],
 } as const;
 
-/** Root's programs are Node; a hundred MiB are its own. Bytes. */
+/** Memory of root's programs; Node itself takes a hundred MiB. Bytes. */
 const mostMemory = 300 * 1024 * 1024;
-/** What podman itself makes of such files, as the user, before it is stopped. */
+/** Memory of podman, as the user, with such files, before it is stopped. Bytes. */
 const mostOfPodman = 700 * 1024 * 1024;
-/** What one user may cost before the next one's turn comes, and sshd in a close. Milliseconds. */
+/** How long one user may delay the cleanup of the next one, and the close of a connection. Milliseconds. */
 const longestTurn = 70_000;
 const longestClose = 45_000;
-/** A lock that nobody holds is waited for. */
+/** How long a lock that nobody holds is waited for. Milliseconds. */
 const longestLogin = 45_000;
 
 /**
- * In forced mode ~/.bashrc runs on the host before the forced command: all of this a user can plant
- * although there is no shell on the host for anybody.
+ * With a forced command, ~/.bashrc runs on the host before it, so users can create all of these files even if they have
+ * no shell on the host.
  */
 describe('files that a user puts where root reads', () => {
   let host: SshHost;
-  /** The one whose turn is first. */
+  /** The user who is handled first. */
   let mallory: string;
   let next: string;
 
@@ -83,7 +83,7 @@ describe('files that a user puts where root reads', () => {
     await host.inside(['rm', '-f', `/dev/shm/libpod_rootless_lock_${uid}`]);
   });
 
-  /** By ~/.bashrc, as the attack would; the connection has no session after it. */
+  /** Runs the script from ~/.bashrc, as an attacker would; the connection gets no session after it. */
   const plant = async (script: string, targets: readonly string[]): Promise<void> => {
     const { uid, home } = host.account(mallory);
     const roots = { run: `/run/user/${uid}`, store: `/var/lib/berth-ssh/users/${uid}/storage` };
@@ -109,7 +109,7 @@ describe('files that a user puts where root reads', () => {
       .filter((name) => /^\d+\.\d+$/.test(name))
       .map((name) => name.replace(/\..*/, ''));
 
-  /** What a killed sshd leaves of a connection. */
+  /** Creates what a killed sshd leaves of a connection. */
   const orphan = async (user: string): Promise<void> => {
     await LiveSession.ready(host, user, 'sleep 1000');
     await host.inside(['kill', '-9', ...(await monitorsOf(user))]);
@@ -153,7 +153,7 @@ describe('files that a user puts where root reads', () => {
       expect(await processesOf(host, mallory)).toEqual([]);
     });
 
-  // A folder in the place of a lock is waited for, as a lock is: half a minute.
+  // A directory in the place of a lock is waited for like a lock, for half a minute.
   for (const [kind, script] of quickKinds.filter(([kind]) => soak || kind !== 'a folder'))
     it(`do not make the user's own login use much memory: ${kind}`, async () => {
       await plant(script, places['what a login notes']);
@@ -165,7 +165,7 @@ describe('files that a user puts where root reads', () => {
     });
 });
 
-/** It was seen, and never was larger. */
+/** It was running, and its memory stayed below the limit. */
 function expectBounded(memory: number): void {
   expect(memory).toBeGreaterThan(0);
   expect(memory).toBeLessThan(mostMemory);
@@ -174,7 +174,7 @@ function expectBounded(memory: number): void {
 const closes = async (host: SshHost, user: string): Promise<number> =>
   (await host.log()).split(`msg="session closed" user=${user}`).length - 1;
 
-/** The most memory that a process of this name had, looked at again and again. */
+/** The largest memory of a process with this name, sampled continuously. */
 function watchMemory(host: SshHost, name: RegExp): { readonly end: () => Promise<number> } {
   let most = 0;
   let over = false;

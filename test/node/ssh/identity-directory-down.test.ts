@@ -10,7 +10,7 @@ const directory = {
   users: { lena: { uid: 60001, groups: ['site-staff', 'project'] as const } },
 } as const;
 
-/** Some lookups one after the other, each of which waits for slapd. */
+/** Time for several lookups in sequence, each of which waits for slapd. */
 const boundMs = 15_000 + 4 * nslcdWaits * 1000;
 
 describe('given a directory service that does not answer, sessions', () => {
@@ -22,7 +22,7 @@ describe('given a directory service that does not answer, sessions', () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { 'directory-local': ['physics'] }, directory },
       profiles: { base: { ...standardProfile, lifetime: 'user', grace: '60s' } },
-      // The choice by groups needs their names.
+      // Rules with groups need their names.
       sshYml: { rules: [{ groups: ['project', 'physics'], profile: 'base' }] },
     });
     const { exitCode, stderr } = await host.inside([
@@ -52,7 +52,7 @@ describe('given a directory service that does not answer, sessions', () => {
         expect(performance.now() - start).toBeLessThan(boundMs);
         return { exitCode, said: `${stdout.toString()}${stderr}` };
       };
-      // sshd itself does not know her.
+      // sshd itself does not find the user.
       expect(await outcome('lena')).toMatchObject({
         exitCode: 255,
         said: expect.stringContaining('Permission denied (publickey)') as string,
@@ -60,7 +60,7 @@ describe('given a directory service that does not answer, sessions', () => {
       expect(await outcome('directory-local')).toEqual({
         ...{ exitCode: 0, said: 'directory-local\n' },
       });
-      // A further session of a connection: sshd lets it through, and we say what is wrong.
+      // Another session of an open connection: sshd accepts it, and Berth reports the error.
       expect(await outcome('lena', '-S', master)).toMatchObject({
         exitCode: 255,
         said: expect.stringMatching(

@@ -8,7 +8,7 @@ const projects = `${homesFolder}/projects`;
 const teams = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`team${n}`, 62000 + n]));
 const staff = ['site-staff', 'project', 'data.read', 'wide'] as const;
 
-/** `lena`, with her own groups mapped, in a container of all her connections; the others in their own. */
+/** `lena`'s groups are mapped, in a container for all her connections; the others have a container per connection. */
 const directory = {
   groups: { 'site-staff': 61000, project: 61001, 'data.read': 61002, wide: 61003, ...teams },
   users: {
@@ -37,11 +37,11 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     await onHost('ln', '-s', '/bin/bash', '/etc/shell-of-site');
     for (const group of ['project', 'wide'])
       await onHost('install', '-d', '-m', '2770', '-g', group, `${projects}/${group}`);
-    // Above the built-in base there is no room for UIDs as high as theirs.
+    // Above the default base there is no room for UIDs as high as these.
     const apply = [`${installed}/berth`, 'subid', 'apply', '--base', '524288'];
     await onHost(...apply, '--groups', 'lena', 'many');
     await onHost(...apply, 'karl');
-    // By number: as a site with tens of thousands of users may have them.
+    // By number, as on a site with tens of thousands of users.
     for (const file of ['subuid', 'subgid'])
       for (const uid of [60004, 60005, 60006])
         await onHost('sh', '-c', `echo ${uid}:$((${uid} * 65536)):65536 >>/etc/${file}`);
@@ -54,7 +54,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     return stdout.toString().trim();
   }
 
-  /** What a command says, inside, with its errors. */
+  /** Output of a command inside, with its errors. */
   async function inside(user: string, command: string, ...options: string[]): Promise<string> {
     const { stdout, stderr } = await host.ssh(user, [...options, command]);
     return `${stdout.toString()}${stderr}`.replaceAll('\r', '').trim();
@@ -83,21 +83,21 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
   });
 
   it('has all groups effective on mounted file systems, even if they are not mapped', async () => {
-    const folder = `${projects}/project`;
+    const directory = `${projects}/project`;
     expect(await inside('karl', 'id -u; id -g; id -Gn')).toBe('60002\n61000\nsite-staff nogroup');
-    await host.asUser('karl', ['touch', `${folder}/from-outside`]);
+    await host.asUser('karl', ['touch', `${directory}/from-outside`]);
     for (const user of ['karl', 'lena', 'Hans.Maier'])
-      expect(await inside(user, `touch ${folder}/of-${user}`)).toBe('');
-    expect(await onHost('sh', '-c', `cd ${folder}; stat -c '%n %u %g %a' *`)).toBe(
+      expect(await inside(user, `touch ${directory}/of-${user}`)).toBe('');
+    expect(await onHost('sh', '-c', `cd ${directory}; stat -c '%n %u %g %a' *`)).toBe(
       [
         'from-outside 60002 61001 644',
         ...['of-Hans.Maier 60004', 'of-karl 60002', 'of-lena 60001'].map((e) => `${e} 61001 644`),
       ].join('\n'),
     );
-    expect(await inside('karl', `cd ${folder}; stat -c '%n %U %u' from-outside of-karl`)).toBe(
+    expect(await inside('karl', `cd ${directory}; stat -c '%n %U %u' from-outside of-karl`)).toBe(
       'from-outside karl 60002\nof-karl karl 60002',
     );
-    expect(await inside('many', `ls ${folder}`)).toContain('Permission denied');
+    expect(await inside('many', `ls ${directory}`)).toContain('Permission denied');
   });
 
   it('is the same for a user in 40 groups', async () => {
@@ -109,7 +109,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     async (user) => {
       const { uid } = directory.users[user];
       const home = `${homesFolder}/${user}`;
-      // The shell of one of them is not in the image.
+      // The image does not have the shell of one of them.
       expect(
         await inside(user, 'id -un; id -u; getent passwd $(id -u); echo $SHELL; pwd; stat -c %U .'),
       ).toBe(

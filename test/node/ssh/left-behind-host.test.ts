@@ -51,7 +51,7 @@ describe('at the close of a connection', () => {
       codes.push(exitCode === 0 ? 0 : stderr);
     }
     expect(codes).toEqual(codes.map(() => 0));
-    // Not all containers were new: or this would be no test of the moment.
+    // At least one login found a running container; otherwise this would not test that moment.
     expect((await on.log()).match(/msg="session closed".* containers=1/g)?.length).toBeGreaterThan(
       1,
     );

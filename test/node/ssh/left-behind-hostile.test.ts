@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const root = new URL('../../../', import.meta.url).pathname;
 
-/** As etc/pam.d has it, with the hook of the test's own Berth. */
+/** The lines of etc/pam.d with the hook of the tests. */
 async function pamLines(): Promise<string> {
   const text = await readFile(`${root}etc/pam.d/berth-session`, 'utf8');
   return text.replaceAll('/usr/lib/berth', installed);
@@ -71,7 +71,7 @@ describe("what root does at a user's open and close", () => {
     await closed(async () => {
       expect((await host.ssh('ada', ['true'])).exitCode).toBe(0);
     });
-    // It was read: this is no test of a door that is shut anyway.
+    // It was read, so the test is meaningful.
     expect(await host.log()).toContain('reading of user environment enabled');
     const { stdout } = await host.inside(['find', home, '-user', 'root']);
     expect(stdout.toString()).toBe('');
@@ -109,7 +109,7 @@ describe("what root does at a user's open and close", () => {
     await closed(async () => {
       const session = await LiveSession.ready(host, 'ada', 'cat');
       const run = `/run/user/${uid}`;
-      // In one step: somebody may be writing there.
+      // Atomically, because another process may be writing there.
       await as('ada', `mv ${run}/berth ${run}/was; ln -s /root/treasure ${run}/berth`);
       await as('ada', `ln -sf /root/treasure/berth-base.json ${run}/libpod/tmp/pause.pid`);
       await session.cut();

@@ -23,7 +23,7 @@ describe('what a connection started', () => {
   beforeAll(async () => {
     host = await SshHost.start({
       ...{ mode: 'forced', users },
-      // A client that vanished is given up after two seconds.
+      // sshd gives up on a client that does not answer after two seconds.
       sshd: 'ClientAliveInterval 1\nClientAliveCountMax 2',
       sshYml: {
         rules: [
@@ -134,7 +134,7 @@ describe('what a connection started', () => {
       );
     await expect.poll(sleeps, { timeout: 10_000 }).toEqual(['sleep 3000']);
     await expect.poll(() => records('cleo'), { timeout: 10_000 }).toEqual([]);
-    // The reaper lets it be as long as it works, and ends the container after that.
+    // The reaper leaves it while it works, and ends the container after that.
     await reap();
     expect(await sleeps()).toEqual(['sleep 3000']);
     await host.inside(['pkill', '-f', '^sleep 3000']);
@@ -177,14 +177,14 @@ describe('what a connection started', () => {
     const session = await LiveSession.ready(host, 'bob', 'sleep 1000');
     const { uid } = host.account('bob');
     const [monitor = ''] = await monitors('bob');
-    // What a boot leaves of it: no process, nothing in /run and /dev/shm, and the disk as it was.
+    // As after a reboot: no processes, nothing in /run and /dev/shm, and the disk unchanged.
     await host.inside(['kill', '-9', monitor]);
     await host.inside(['pkill', '-9', '-u', 'bob']);
     await session.cut();
     const gone = [`/run/berth/*`, `/run/user/${uid}/*`, `/dev/shm/libpod_rootless_lock_${uid}`];
     await host.inside(['sh', '-c', `rm -rf ${gone.join(' ')}`]);
     expect((await leftOver(host, 'bob')).containers).toEqual(['berth-shared']);
-    // Podman lists a container a moment before it runs; the reaper gives it a minute.
+    // Podman lists a container before it runs, so the reaper waits for a minute.
     const stored = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers/containers.json`;
     await host.inside(['sed', '-i', 's/"created":"20../"created":"2001/', stored]);
     expect((await reap()).stdout.toString()).toBe('ended container berth-shared of bob\n');
@@ -222,7 +222,7 @@ describe('what a connection started', () => {
       ...([host, 'ada', `BERTH_CONNECTION=${bobs} setsid sleep 6000 & cat`] as const),
     );
     const { processes } = await leftOver(host, 'ada');
-    // Bob's close does not touch what ada marked as his.
+    // Closing bob's connection does not affect a process of ada that has his connection in its environment.
     await bob.cut();
     await expectNothing('bob');
     expect((await leftOver(host, 'ada')).processes).toEqual(processes);
@@ -260,7 +260,7 @@ describe('what a connection started', () => {
     ];
     const random = seeded(20261122);
     const moments = Array.from({ length: times(12, 100) }, () => random() * 3_000);
-    // The connection of the user's that is met may be another one.
+    // Another connection of the same user may be hit.
     const monitor = (user: string): Promise<string> =>
       waitFor({ what: 'a connection', timeoutMs: 30_000 }, async () => (await monitors(user))[0]);
     const cut = async (number: number): Promise<void> => {
@@ -287,7 +287,7 @@ describe('what a connection started', () => {
       while (next < moments.length) await cut(next++);
     };
     await Promise.all(Array.from({ length: 6 }, worker));
-    // Those whose sshd was killed are the reaper's; the others end by themselves meanwhile.
+    // The reaper handles connections whose sshd was killed; the others close by themselves meanwhile.
     await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
       await reap();
       for (const user of ['ada', 'bob']) expect(await leftOver(host, user)).toEqual(nothingLeft);

@@ -8,17 +8,17 @@ import { SshHost } from '../../rig/node/ssh-host.ts';
 import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
-/** Without pam_systemd nobody makes /run/user/UID. */
+/** Without pam_systemd nothing creates /run/user/UID. */
 describe('the runtime directory on a host without pam_systemd', () => {
   let host: SshHost;
-  let folder: string;
+  let directory: string;
   beforeAll(async () => {
     host = await SshHost.start({
       mode: 'forced',
       users: { ada: [], bob: [] },
     });
     await root(host, `rmdir /run/user/${host.account('ada').uid}`);
-    folder = `/run/berth/users/${host.account('ada').uid}`;
+    directory = `/run/berth/users/${host.account('ada').uid}`;
   });
   afterAll(() => host.stop());
 
@@ -40,7 +40,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
   };
   const reap = () => host.inside([`${installed}/berth`, 'reap']);
   const gone = (): Promise<true> =>
-    waitFor({ what: 'the run folder to be gone', timeoutMs: 20_000 }, async () =>
+    waitFor({ what: 'the runtime directory to be gone', timeoutMs: 20_000 }, async () =>
       (await mounts()).length === 0 ? true : undefined,
     );
 
@@ -49,31 +49,31 @@ describe('the runtime directory on a host without pam_systemd', () => {
     const { uid, gid } = host.account('ada');
     const [line = '', ...more] = await mounts();
     expect(more).toEqual([]);
-    expect(line).toMatch(new RegExp(` ${folder} rw,nosuid,nodev,`));
+    expect(line).toMatch(new RegExp(` ${directory} rw,nosuid,nodev,`));
     expect(line).toMatch(new RegExp(`size=65536k,nr_inodes=16384,mode=700,uid=${uid},gid=${gid}`));
     const { stderr } = await host.asUser('ada', [
       'dd',
       'if=/dev/zero',
-      `of=${folder}/fill`,
+      `of=${directory}/fill`,
       'bs=1M',
       'count=200',
     ]);
     expect(stderr).toContain('No space left on device');
-    await host.asUser('ada', ['rm', `${folder}/fill`]);
-    const many = `cd ${folder}; mkdir many; seq 17000 | sed s,^,many/, | xargs touch`;
+    await host.asUser('ada', ['rm', `${directory}/fill`]);
+    const many = `cd ${directory}; mkdir many; seq 17000 | sed s,^,many/, | xargs touch`;
     expect((await host.asUser('ada', ['sh', '-c', many])).stderr).toContain('No space left');
-    await host.asUser('ada', ['rm', '-r', `${folder}/many`]);
+    await host.asUser('ada', ['rm', '-r', `${directory}/many`]);
     expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
     expect(await mounts()).toHaveLength(1);
     expect(await runFolderOfDoctor('ada')).toBe(
-      `ada uses ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing or accessible to others`,
+      `ada uses ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing, or not the user's alone`,
     );
     await session.cut();
     await gone();
     await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
-    await expect(readFile(host.path(folder))).rejects.toThrow('ENOENT');
+    await expect(readFile(host.path(directory))).rejects.toThrow('ENOENT');
     expect(await runFolderOfDoctor('ada')).toBe(
-      `the next login of ada creates /run/user/${uid} (pam_systemd), or else ${folder} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
+      `the next login of ada makes /run/user/${uid} (pam_systemd), or else ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
     );
   });
 
@@ -91,7 +91,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     const results = await Promise.all(all);
     expect(results.map(({ stdout }) => stdout.toString())).toEqual(Array(10).fill('in\n'));
     await gone();
-    // One close may meet a container that another removes, and leaves the rest to the reaper.
+    // One cleanup may find a container that another one is removing, and leave the rest to the reaper.
     expect((await reap()).exitCode).toBe(0);
   });
 
@@ -100,7 +100,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     const own = await host.asUser('ada', [
       'sh',
       '-c',
-      `(cd ${folder}; exec setsid sleep 1000 >&- 2>&- <&-) & echo $!`,
+      `(cd ${directory}; exec setsid sleep 1000 >&- 2>&- <&-) & echo $!`,
     ]);
     const pid = own.stdout.toString().trim();
     await session.cut();
@@ -131,6 +131,6 @@ describe('the runtime directory on a host without pam_systemd', () => {
     await root(host, `sed -i 's,^podman:,podman:\\n  nsenter: /run/nsenter,' /etc/berth/ssh.yml`);
     expect((await refusal(host, 'ada')).code).toBe('runtime-directory-missing');
     expect(await host.log()).toContain('code=runtime-directory-not-mounted');
-    expect(await root(host, `stat -c '%U %a' ${folder}`)).toBe('root 755\n');
+    expect(await root(host, `stat -c '%U %a' ${directory}`)).toBe('root 755\n');
   });
 });

@@ -15,7 +15,7 @@ describe('Slurm from inside a session', () => {
     const base = {
       ...standardProfile,
       hostname: 'session',
-      // The host's passwd: the image does not know SlurmUser.
+      // The host's passwd, because the image does not have SlurmUser.
       mounts: [{ source: '$HOME' }, { source: '/etc/passwd', read_only: true }, ...slurmClient],
     };
     host = await SshHost.start({
@@ -28,7 +28,7 @@ describe('Slurm from inside a session', () => {
   });
   afterAll(() => host.stop());
 
-  /** What a command says, inside. */
+  /** Output of a command inside. */
   async function inside(command: string, as = user): Promise<string> {
     const { exitCode, stdout, stderr } = await host.ssh(as, [command]);
     if (exitCode !== 0) throw new Error(`${command}: ${exitCode ?? 'killed'} ${stderr}`);

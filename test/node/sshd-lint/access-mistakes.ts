@@ -1,6 +1,6 @@
 import { after, before, type Mistake } from './mistake.ts';
 
-/** One mistake at a time in forced-command.conf: who comes in, by what, and what stays behind. */
+/** One mistake at a time in forced-command.conf, about who can log in, and about what is not cleaned up. */
 export const accessMistakes: readonly Mistake[] = [
   {
     what: 'root with a password',
@@ -11,7 +11,7 @@ export const accessMistakes: readonly Mistake[] = [
     also: ['shell-reads-home'],
   },
   {
-    what: 'homes that others write',
+    what: 'homes that others can write to',
     seed: before('StrictModes no'),
     code: 'strict-modes-off',
     severity: 'weakness',
@@ -38,30 +38,30 @@ export const accessMistakes: readonly Mistake[] = [
     severity: 'weakness',
   },
   {
-    what: 'a TrustedUserCAKeys that anybody can make',
+    what: 'a TrustedUserCAKeys that any user can create',
     seed: before('TrustedUserCAKeys /tmp/berth-lint-nobody-made-it.pub'),
     code: 'ca-keys-writable',
   },
   {
-    what: 'an AuthorizedKeysFile that is the same for all',
+    what: 'an AuthorizedKeysFile that is the same for all accounts',
     seed: before('AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys'),
     code: 'authorized-keys-shared',
     severity: 'weakness',
   },
   {
-    what: 'an AuthorizedKeysFile that is the same for all, of one who is named',
+    what: 'an AuthorizedKeysFile that is the same for all accounts, with --user',
     seed: before('AuthorizedKeysFile /etc/ssh/100%%u'),
     code: 'authorized-keys-shared',
     severity: 'weakness',
     args: ['--user', 'ann'],
   },
   {
-    what: 'xauth in a folder that anybody can write',
+    what: 'xauth in a directory that any user can write to',
     seed: before('XAuthLocation /tmp/berth-lint-nobody-made-it/xauth'),
     code: 'program-writable',
   },
   {
-    what: 'an Include of what anybody can make',
+    what: 'an Include of files that any user can create',
     seed: before('Include /tmp/berth-lint-nobody-made-it*.conf'),
     code: 'sshd-config-writable',
   },
@@ -74,7 +74,7 @@ export const accessMistakes: readonly Mistake[] = [
     severity: 'advice',
   },
   {
-    what: 'more addresses than are tried',
+    what: 'more addresses than the limit',
     seed: after(
       Array.from(
         { length: 300 },
@@ -98,7 +98,7 @@ export const accessMistakes: readonly Mistake[] = [
     severity: 'advice',
   },
   {
-    what: 'vanished clients stay',
+    what: 'connections of clients that disappeared stay',
     seed: before('ClientAliveInterval 0'),
     code: 'client-alive-off',
     severity: 'advice',
@@ -110,7 +110,7 @@ export const accessMistakes: readonly Mistake[] = [
     severity: 'advice',
   },
   {
-    what: 'a Match that nobody enters',
+    what: 'a Match without a matching account',
     seed: after('Match Group no-such-group\n  X11Forwarding no'),
     code: 'match-not-probed',
     severity: 'advice',

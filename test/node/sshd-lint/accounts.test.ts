@@ -71,7 +71,7 @@ describe('endpoints', () => {
     const config = `${text}Match LocalPort ${port}\n  ForceCommand none\n`;
     expect((await host.lint(config)).codes).toEqual([]);
     expect((await host.lint(config, '--port', String(port))).codes).toEqual(['no-forced-command']);
-    // As sshd's command line or a socket unit would have it.
+    // sshd's command line or a socket unit may add such a port.
     const { command, words } = host.inside([
       ...['/usr/sbin/sshd', '-D', '-f', await host.write('sshd_config.port', text)],
       ...['-o', `Port=${port}`, '-o', 'ListenAddress=127.0.0.1', '-o', 'PidFile=none'],
@@ -123,6 +123,6 @@ it('the commented Match block of forced-command.conf works', async () => {
   );
   const taken = `HostKey ${host.path('host_key')}\n${host.withLogin(text.replaceAll(/^# (Match Group|    Force)/gm, '$1'))}`;
   expect(taken).toMatch(/^Match Group berth-gpu\n {4}ForceCommand \S+ --profile gpu$/m);
-  // Nobody is in that group here.
+  // No account is in that group here.
   expect((await host.lint(taken)).codes).toEqual(['match-not-probed']);
 });

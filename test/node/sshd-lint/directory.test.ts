@@ -5,7 +5,7 @@ import { installed } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
-/* A real directory that is not enumerated, as most are not. */
+/* A real directory service that does not enumerate, like most. */
 const directory = {
   groups: { 'site-staff': 61000, project: 61001 },
   users: { lena: { uid: 60001, groups: ['site-staff', 'project'] as const } },
@@ -29,7 +29,7 @@ async function root(script: string): Promise<void> {
   if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
 }
 
-/** What is open for her, by the example with these lines in the place of AllowGroups. */
+/** Findings for `lena`, with the example and these lines instead of AllowGroups. */
 async function findingsOf(user: string, lines: string): Promise<readonly SshdFinding[]> {
   const example = new URL('../../../etc/sshd/forced-command.conf', import.meta.url);
   const login = `${installed}/shell/login`;

@@ -10,9 +10,8 @@ import { LintHost } from './lint-host.ts';
 import { greeting, type LintSshd, serve, stopServing } from './lint-sshd.ts';
 
 /*
- * Each door that the linter names is tried against a real sshd: it opens with the mistake, and the
- * example closes it. The login is a stand-in that starts nothing, so whatever else is seen ran on the
- * host.
+ * Each door that the linter reports is tried with a real sshd: it is open with the mistake, and closed with the example.
+ * The login program is a stand-in that starts nothing, so everything else that is seen ran on the host.
  */
 let forced: LintHost;
 let shell: LintHost;
@@ -191,7 +190,7 @@ describe('without any session', () => {
         stdio: 'ignore',
       });
       try {
-        // What is forwarded is refused by closing: the port must be there before it counts.
+        // sshd refuses a forward by closing it, so wait until the port is open.
         const ready = () =>
           execa('ss', ['-Hltn', `sport = :${local}`]).then(({ stdout }) => stdout || undefined);
         await waitFor({ what: 'the forward', timeoutMs: 10_000, everyMs: 20 }, ready);

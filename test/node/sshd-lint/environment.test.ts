@@ -21,7 +21,7 @@ afterAll(() => forced.remove());
 describe("the environment of the host's programs", () => {
   let nodeLogin: string;
 
-  /** A login in Node, as ours is, with the same interpreter. */
+  /** A login program in Node, like Berth's, with the same interpreter. */
   beforeAll(async () => {
     const real = await readFile(join(installed, 'shell/login'), 'latin1');
     const node = /^#!\/usr\/bin\/env -S (\S+)/.exec(real)?.[1] ?? '';
@@ -31,7 +31,7 @@ describe("the environment of the host's programs", () => {
   const withNode = async (seed = '') =>
     seed + (await forced.example('forced-command')).replaceAll(forced.path('login'), nodeLogin);
   const lintArgs = () => ['--login', nodeLogin, '--user', 'ann'];
-  /** The user's code, and the variable that loads it. */
+  /** Writes the user's code. @returns The value of the variable that loads it. */
   const evil = async () => {
     const code = "require('fs').writeFileSync(process.env.HOME + '/proof', 'ran');\n";
     return `--require=${await forced.writeInHome('ann', 'evil.cjs', code)}`;

@@ -31,7 +31,7 @@ const connections: SshdConnection[] = [
   { ...base, user: 'nobody-there', groups: [], address: '2001:db8::5', host: 'n1.cluster' },
 ];
 
-/** Conditions as sites write them; sshd itself is asked what they mean. */
+/** Conditions as sites write them, compared with sshd. */
 const conditions = [
   'User ann',
   'User a*',
@@ -66,7 +66,7 @@ describe('Match', () => {
     const [line] = parseSshdConfigLines(`Match ${condition}`);
     const criteria = matchCriteria({ words: line?.words ?? [] });
     const block = { file, line: 2, text: condition, criteria };
-    // What is to enter a block does so, for whoever fits.
+    // A connection that is meant to match a block does, for every matching account.
     const there = { ...base, ...endpointInto(block, base) };
     for (const connection of [...connections, { ...connections[0], ...there } as SshdConnection]) {
       const { user, host: name, address, localAddress, localPort } = connection;

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
 
-/** Puts a line before the example's own: of a keyword the first value counts. */
+/** Inserts a line before those of the example: sshd uses the first value of a keyword. */
 export const before = (line: string) => (text: string) => `${line}\n${text}`;
 export const instead = (old: string, fresh: string) => (text: string) => {
   expect(text).toContain(old);
   return text.replace(old, fresh);
 };
-/** Into the section of a Match, at the end. */
+/** Appends to the last Match section. */
 export const after = (lines: string) => (text: string) => `${text}\n${lines}\n`;
 
 export interface Mistake {
@@ -16,6 +16,6 @@ export interface Mistake {
   readonly code: SshdFindingCode;
   readonly severity?: 'door' | 'weakness' | 'advice';
   readonly args?: readonly string[];
-  /** Others that come with it. */
+  /** Other codes that are reported with it. */
   readonly also?: readonly SshdFindingCode[];
 }

@@ -113,20 +113,20 @@ describe('one mistake on the host', () => {
   });
 
   it('users can write to the login program, or to its directory', async () => {
-    const folder = await forced.write('open/login', '#!/bin/sh\n', 0o755);
-    const text = example.replaceAll(forced.path('login'), folder);
-    const codes = async () => (await forced.lint(text, '--login', folder)).severities;
+    const directory = await forced.write('open/login', '#!/bin/sh\n', 0o755);
+    const text = example.replaceAll(forced.path('login'), directory);
+    const codes = async () => (await forced.lint(text, '--login', directory)).severities;
     expect(await codes()).toEqual({});
-    await chmod(folder, 0o775);
+    await chmod(directory, 0o775);
     expect(await codes()).toEqual({ 'login-writable': 'door' });
-    await chmod(folder, 0o755);
+    await chmod(directory, 0o755);
     await chmod(forced.path('open'), 0o777);
     expect(await codes()).toEqual({ 'login-writable': 'door' });
     await chmod(forced.path('open'), 0o755);
-    await chown(folder, forced.userOf('ann').uid, 0);
+    await chown(directory, forced.userOf('ann').uid, 0);
     expect(await codes()).toEqual({ 'login-writable': 'door' });
-    await chown(folder, 0, 0);
-    await chmod(folder, 0o744);
+    await chown(directory, 0, 0);
+    await chmod(directory, 0o744);
     expect(await codes()).toEqual({ 'login-not-executable': 'weakness' });
   });
 

@@ -4,7 +4,7 @@ import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
 import { LintHost } from './lint-host.ts';
 import { LintSshd } from './lint-sshd.ts';
 
-/* Each stack is linted, and then a real sshd with the real PAM shows when pam-session ran. */
+/* Each stack is linted, and a real sshd with the real PAM shows when pam-session runs. */
 let host: LintHost;
 let sshd: LintSshd;
 
@@ -45,32 +45,32 @@ const stacks: readonly Stack[] = [
       what: 'a line for each',
       session: `${exec} type=open_session HOOK open\n${exec} type=close_session HOOK close`,
     },
-    { what: 'a line that goes on in the next', session: 'session optional \\\n pam_exec.so HOOK' },
+    { what: 'a continued line', session: 'session optional \\\n pam_exec.so HOOK' },
     { what: '@include', session: '@include hook', files: { hook } },
     {
-      what: 'include of its type',
+      what: 'include in a session line',
       session: 'auth include hook\naccount include hook\nsession include hook',
       files: { hook: `auth sufficient pam_permit.so\naccount sufficient pam_permit.so\n${hook}` },
     },
     {
-      what: 'behind a substack that ends',
+      what: 'after a substack that ends',
       session: `session substack early\n${hook}`,
       files: early,
     },
     {
-      what: "behind Debian's jump over pam_deny",
+      what: "after Debian's jump over pam_deny",
       session: `session [default=1] pam_permit.so\nsession requisite pam_deny.so\n${hook}`,
     },
     {
-      what: 'behind a question about the user',
+      what: 'after a module that checks the user',
       session: `session [success=1 default=ignore] pam_succeed_if.so quiet uid < 1000\n${hook}`,
     },
     {
-      what: 'behind an optional module that is not there',
+      what: 'after an optional module that does not exist',
       session: `-session optional pam_nowhere.so\n${hook}`,
     },
     {
-      what: 'behind an end for other users',
+      what: 'after a line that ends the stack for other users',
       session: `session sufficient pam_succeed_if.so quiet user = root\n${hook}`,
     },
   ].map((stack) => ({ ...stack, codes: [], runs: both })),
@@ -84,10 +84,18 @@ const stacks: readonly Stack[] = [
       session: `session [success=1 default=ignore] pam_permit.so\nsession substack hook`,
       files: { hook: `session required pam_permit.so\n${hook}` },
     },
-    { what: 'an included end', session: `session include early\n${hook}`, files: early },
-    { what: 'an @included end', session: `@include early\n${hook}`, files: early },
     {
-      what: 'an end inside of the file that has the line',
+      what: 'an included line that ends the stack',
+      session: `session include early\n${hook}`,
+      files: early,
+    },
+    {
+      what: 'a line in an @include that ends the stack',
+      session: `@include early\n${hook}`,
+      files: early,
+    },
+    {
+      what: 'a line before it in the same included file that ends the stack',
       session: '@include hook',
       files: { hook: `session sufficient pam_permit.so\n${hook}` },
     },
@@ -114,7 +122,7 @@ const stacks: readonly Stack[] = [
     what: `mistyped: ${what}`,
     session,
     codes: mistyped,
-    // pam_exec asks for nothing but its own type.
+    // pam_exec checks only its own type.
     runs: what === 'the word' ? ['open_session'] : [],
   })),
   {
@@ -124,20 +132,20 @@ const stacks: readonly Stack[] = [
     runs: ['account'],
   },
   {
-    what: 'a module that is not there, beside',
+    what: 'a missing module in another line',
     session: `${hook}\nsession optional pam_nowhere.so`,
     codes: ['pam-line-mistyped'],
     runs: both,
   },
   {
-    what: 'a module that is not there, and is required',
+    what: 'a missing module that is required',
     session: `${hook}\n-session required pam_nowhere.so`,
     codes: ['pam-line-mistyped'],
-    // Nobody gets in.
+    // No login succeeds.
     runs: ['open_session'],
   },
   {
-    what: 'a file of pam_env that is not there, beside',
+    what: 'a missing file of pam_env in another line',
     session: `session required pam_env.so readenv=0 conffile=/etc/security/none.conf\n${hook}`,
     codes: ['pam-line-mistyped'],
     runs: both,

@@ -23,7 +23,7 @@ afterAll(() => host.remove());
 const withLines = async (lines: string) => `${lines}\n${await host.example('forced-command')}`;
 const inside = { exitCode: 3, stdout: 'INSIDE args= original=true' };
 
-/** As this user, on this host. */
+/** Runs a script as this user on the host. */
 async function as(user: string, script: string): Promise<void> {
   const uid = String(host.userOf(user).uid);
   const { command, words } = host.inside([
@@ -92,7 +92,7 @@ describe('AuthorizedKeysCommand', () => {
     await chmod(host.path('etc/ssh/shared'), 0o777);
     await host.write('etc/ssh/shared/command', '#!/bin/sh\n', 0o777);
     const refused = await host.lint(await config('/etc/ssh/shared/command'));
-    // sshd looks only at what the link leads to.
+    // sshd only checks the target of the link.
     const echo =
       'AuthorizedKeysCommand /etc/ssh/shared/link %t %k\nAuthorizedKeysCommandUser nobody';
     await symlink('/usr/bin/echo', host.path('etc/ssh/shared/link'));
@@ -140,9 +140,9 @@ describe('Include', () => {
     const config = await withLines(`Include ${host.path('home')}/*/sshd.d/*.conf`);
     const answer = await host.lint(config);
     expect(answer.severities).toEqual({ 'sshd-config-writable': 'door' });
-    const folder = `${host.homeOf('ann')}/sshd.d`;
+    const directory = `${host.homeOf('ann')}/sshd.d`;
     const lines = 'Match User ann\\n  ForceCommand none\\n';
-    await as('ann', `mkdir ${folder}; printf '${lines}' > ${folder}/mine.conf`);
+    await as('ann', `mkdir ${directory}; printf '${lines}' > ${directory}/mine.conf`);
     expect((await (await serve(host, config)).ssh('ann', ['echo HOST'])).stdout).toBe('HOST');
   });
 
@@ -157,7 +157,7 @@ describe('the shell in passwd', () => {
   it('that the user can replace, by any path, runs instead of the forced command', async () => {
     await host.allowKey('own');
     const config = (await withLines('')).replace('AllowGroups berth', 'AllowGroups late');
-    // Not there yet, it is as open.
+    // The same if it does not exist yet.
     expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });
     await host.writeInHome('own', 'bin/sh', '#!/bin/sh\necho HOST\n', 0o755);
     expect((await host.lint(config)).severities).toEqual({ 'shell-writable': 'door' });

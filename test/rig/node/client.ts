@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 
 export interface ClientResult {
-  /** Undefined when the process died of a signal. */
+  /** undefined if the process died from a signal. */
   readonly exitCode: number | undefined;
   readonly signal?: NodeJS.Signals;
   readonly stdout: Buffer;
@@ -10,14 +10,14 @@ export interface ClientResult {
 
 export interface ClientOptions {
   readonly input?: string | Buffer;
-  /** Milliseconds until the process is killed (SIGKILL); 30 s where not said. */
+  /** Time until the process is killed; 30 s by default. Milliseconds. */
   readonly timeout?: number;
-  /** The whole environment; ours where not said. */
+  /** The whole environment; by default that of the test. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** Runs a program to its end, whatever that is, and keeps the bytes of its output. */
+/** Runs a program until it ends, and keeps the bytes of its output. */
 export function run(
   command: string,
   args: readonly string[],
@@ -33,14 +33,14 @@ export function run(
     const err: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
-    // A process may end without having read its input.
+    // A process may end without reading its input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     let late = false;
     const timer = setTimeout(() => {
       late = true;
       child.kill('SIGKILL');
-      // What the process has started may hold the pipes; the result is known without it.
+      // Children may keep the pipes open; the result does not need them.
       child.stdout.destroy();
       child.stderr.destroy();
     }, timeout);

@@ -1,4 +1,4 @@
-/** The directory service of a test's host: a real slapd, and nslcd, by which the host's NSS asks it. */
+/** The directory service of a test host: a real slapd, and nslcd, through which NSS of the host asks it. */
 import { execFile } from 'node:child_process';
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,38 +9,38 @@ import type { ClientResult } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface DirectoryOptions {
-  /** GIDs by name: supplementary and primary groups. */
+  /** GIDs by name, of supplementary and primary groups. */
   readonly groups: Readonly<Record<string, number>>;
   readonly users: Readonly<Record<string, DirectoryUser>>;
 }
 
 export interface DirectoryUser {
   readonly uid: number;
-  /** Names; the first is the primary group. */
+  /** Group names; the first is the primary group. */
   readonly groups: readonly [string, ...string[]];
-  /** /bin/bash where not said. */
+  /** /bin/bash by default. */
   readonly shell?: string;
 }
 
 export const directoryPackages = ['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd'];
 
-/** How long nslcd waits for slapd, in seconds. */
+/** How long nslcd waits for slapd. Seconds. */
 export const nslcdWaits = 2;
 
 const base = 'dc=site,dc=test';
 const admin = `cn=admin,${base}`;
-/** Nobody else reaches the socket: it is in the host's own /run. */
+/** In the host's own /run, so only that host reaches it. */
 const password = 'nobody-listens';
 const socket = 'ldapi://%2Frun%2Fslapd%2Fldapi';
 
-/** What passwd(5) would say of them. */
+/** The accounts as lines of passwd(5). */
 export function directoryAccounts({ users, groups }: DirectoryOptions): Account[] {
   return Object.entries(users).map(([name, user]) => ({
     ...{ name, uid: user.uid, gid: gidOf(groups, user.groups[0]), home: homeOf(name) },
   }));
 }
 
-/** Files of the host's /etc and of slapd, before the host starts. */
+/** Writes files of /etc and of slapd before the host starts. */
 export async function writeDirectory(
   folder: string,
   options: DirectoryOptions,
@@ -64,7 +64,7 @@ export class Directory {
     this.#host = host;
   }
 
-  /** Once the host runs: both live in its PID namespace and end with it. */
+  /** Starts both on the host; they run in its PID namespace and end with it. */
   static async start(host: SshHost): Promise<Directory> {
     const directory = new Directory(host);
     await host.inside(['install', '-d', '-m', '0755', '/run/slapd']);
@@ -83,7 +83,7 @@ export class Directory {
     await this.#run(['/usr/sbin/slapd', '-h', socket, '-f', conf]);
   }
 
-  /** Takes a user out of a group. */
+  /** Removes a user from a group. */
   async leave(user: string, group: string): Promise<void> {
     const change = [
       ...[`dn: cn=${group},ou=groups,${base}`, 'changetype: modify', 'delete: memberUid'],
@@ -92,7 +92,7 @@ export class Directory {
     await this.#run(['ldapmodify', '-H', socket, '-x', '-D', admin, '-w', password], change);
   }
 
-  /** Sends a signal to one of the two: KILL, STOP, CONT. */
+  /** Sends KILL, STOP or CONT to one of the two. */
   async signal(signal: string, program: 'slapd' | 'nslcd'): Promise<void> {
     const { stdout } = await this.#run(['cat', `/run/${program}/${program}.pid`]);
     await this.#run(['kill', `-${signal}`, stdout.toString().trim()]);
@@ -116,7 +116,7 @@ const nsswitch = [
 const nslcdConf = [
   ...['uid nslcd', 'gid nslcd', `uri ${socket}`, `base ${base}`],
   ...[`bind_timelimit ${nslcdWaits}`, `timelimit ${nslcdWaits}`],
-  // The first answer after a time without slapd is not to wait for nslcd's patience.
+  // After slapd was down, nslcd would wait before its next attempt.
   ...['reconnect_sleeptime 1', 'reconnect_retrytime 1'],
   '',
 ].join('\n');

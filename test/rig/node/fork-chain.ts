@@ -5,9 +5,9 @@ import { execa } from 'execa';
 import { ensurePackages } from '../site/packages.ts';
 
 /**
- * A program that forks its successor and ends, for ever: whoever looks for it finds the PID of one that is
- * gone. There are three of it, and they begin anew what was hit by luck. It ignores what can be ignored, and
- * is of no terminal session. Its argument is a file, whose text changes while it lives.
+ * A program that forks a successor and exits, forever, so that a scan finds only PIDs that are gone. Three of them run
+ * and restart each other if one is killed by chance. It ignores all signals that can be ignored, and belongs to no
+ * terminal session. Its argument is a file whose text changes while it runs.
  */
 const source = String.raw`
 #include <fcntl.h>
@@ -35,16 +35,16 @@ int main(int argc, char **argv) {
   }
 }`;
 
-/** @returns The program; it needs nothing of the system that it runs on. */
+/** @returns The program, which is linked statically. */
 export async function forkChain(): Promise<Buffer> {
   await ensurePackages(['gcc', 'libc6-dev']);
-  const folder = await mkdtemp(join(tmpdir(), 'berth-fork-chain-'));
+  const directory = await mkdtemp(join(tmpdir(), 'berth-fork-chain-'));
   try {
-    const program = join(folder, 'chain');
+    const program = join(directory, 'chain');
     await writeFile(`${program}.c`, source);
     await execa('gcc', ['-static', '-Os', '-o', program, `${program}.c`]);
     return await readFile(program);
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 }

@@ -9,20 +9,20 @@ export interface HostFiles {
   readonly sshd: SshdConfig;
   readonly sshYml: object;
   readonly profiles: Readonly<Record<string, object>>;
-  /** By path below /etc. */
+  /** Contents by path below /etc. */
   readonly etc: Readonly<Record<string, string>>;
   /** Lines after those of Debian's /etc/pam.d/sshd. */
   readonly pam: string;
-  /** The shell of our users in passwd(5), where it is not the machine's. */
+  /** The users' shell in passwd(5), if not the machine's. */
   readonly shell?: string;
 }
 
-/** What every interactive login shows once: tests look for it. */
+/** Printed once at each interactive login; tests look for it. */
 export const motd = 'Welcome to the login node of the test.\n';
 
 /**
- * Fills `folder` with what a host's /etc has besides the machine's own, with the users' homes and keys.
- * The accounts are copied: those that the machine gets or loses later are nothing to this host.
+ * Writes the files of a host's /etc that differ from the machine's, and the users' homes and keys. The accounts are
+ * copied, so accounts that other tests create or remove later do not matter.
  */
 export async function writeHostFiles(folder: string, files: HostFiles): Promise<void> {
   const { users, port } = files.sshd;
@@ -60,7 +60,7 @@ export async function writeHostFiles(folder: string, files: HostFiles): Promise<
   }
 }
 
-/** The private key by which a user logs in. */
+/** Path of a user's private key. */
 export function keyOf(folder: string, user: string): string {
   return join(folder, 'keys', user);
 }
@@ -71,7 +71,7 @@ async function writeAt(path: string, text: string, mode: number): Promise<void> 
   await chmod(path, mode);
 }
 
-/** @returns The public key, as in authorized_keys without its comment. */
+/** @returns The public key, as in authorized_keys, without its comment. */
 async function newKey(path: string): Promise<string> {
   await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', '', '-f', path]);
   return (await readFile(`${path}.pub`, 'utf8')).trim();

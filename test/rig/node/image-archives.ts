@@ -1,4 +1,4 @@
-/** The test images' root file systems, built once from Debian's packages and kept in the cache folder. */
+/** The root file systems of the test images, built once from Debian's packages and kept in the cache directory. */
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,13 +8,13 @@ import { cacheFolder } from '../site/folders.ts';
 import { withLock } from '../site/lock.ts';
 import { say, step } from '../site/progress.ts';
 
-/** What people look for after a login; no shell of theirs and no slurm. */
+/** What users expect after a login, without further shells and Slurm. */
 const sitePackages = [
   ...['procps', 'rsync', 'openssh-sftp-server', 'git', 'tmux', 'xauth', 'x11-utils'],
   ...['netcat-openbsd', 'python3', 'openssh-client'],
 ];
 
-/** Changes when the contents of an archive are to change. */
+/** Increase it to rebuild the archives. */
 export const archivesKey = createHash('sha256')
   .update(JSON.stringify(['bookworm', 'minbase', sitePackages, 'busybox-static 1']))
   .digest('hex')
@@ -22,7 +22,7 @@ export const archivesKey = createHash('sha256')
 
 const folder = join(cacheFolder, 'images');
 
-/** A tar of a Debian with the usual tools, no device nodes in it (nobody but root could unpack them). */
+/** A tar of a Debian with common tools, and without device nodes, which only root could unpack. */
 export function siteArchive(): Promise<string> {
   return kept(`site-${archivesKey}.tar`, async (file) => {
     await ensureCommand('mmdebstrap', 'mmdebstrap');
@@ -36,7 +36,7 @@ export function siteArchive(): Promise<string> {
   });
 }
 
-/** A tar with a static busybox, its applets and empty folders to mount on: no libc, no sftp-server. */
+/** A tar with a static busybox, its applets and empty mount points: no libc, no sftp-server. */
 export function busyboxArchive(): Promise<string> {
   return kept(`busybox-${archivesKey}.tar`, async (file) => {
     await ensurePackages(['busybox-static']);
@@ -61,11 +61,11 @@ async function packed(root: string, file: string): Promise<void> {
   await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', file, '.']);
 }
 
-/** The file of that name in the cache; made beside it first, so that a killed maker leaves no half. */
+/** A file in the cache. It is written under another name first, so that it is always complete. */
 async function kept(name: string, make: (file: string) => Promise<void>): Promise<string> {
   const file = join(folder, name);
   if (await exists(file)) return file;
-  // Login nodes and the site's node may both want it at once.
+  // Login nodes and the site's node may need it at the same time.
   await withLock(`${file}.lock`, waiting, async () => {
     if (await exists(file)) return;
     const fresh = join(folder, `new-${name}`);

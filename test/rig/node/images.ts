@@ -1,4 +1,4 @@
-/** The images that sessions of the tests run from, in a ready shared store; no registry is needed. */
+/** The images of test sessions, in a complete shared store; no registry is needed. */
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -12,7 +12,7 @@ const site = 'localhost/berth-site:1';
 const busybox = 'localhost/berth-busybox:1';
 
 export interface TestImages {
-  /** A read-only image store that every user can read: `additionalimagestore`, `STORAGE/images`. */
+  /** A read-only image store that all users can read: `additionalimagestore`, `STORAGE/images`. */
   readonly store: string;
   /** Debian with bash, git, tmux, rsync, sftp-server, python3, xauth, nc. */
   readonly site: typeof site;
@@ -21,8 +21,8 @@ export interface TestImages {
 }
 
 /**
- * Makes what is missing, one process at a time: the tars (80 s, kept in the cache folder), and the
- * store made of them (10 s, kept until its folder is removed).
+ * Builds what is missing, one process at a time: the tars (80 s, kept in the cache directory), and the store (10 s, kept
+ * until its directory is removed).
  */
 export async function testImages(): Promise<TestImages> {
   const store = join(imagesFolder, `store-${archivesKey}`);
@@ -39,8 +39,8 @@ export async function testImages(): Promise<TestImages> {
 }
 
 /**
- * Makes a shared store of tars of root file systems, by image name; beside its place first: a store that
- * has its name is complete.
+ * Builds a shared store from tars of root file systems, by image name. It is built under another name first, so that it
+ * is always complete.
  */
 export async function buildStore(
   store: string,
@@ -56,14 +56,14 @@ export async function buildStore(
       env: { CONTAINERS_STORAGE_CONF: conf },
     });
   await execa('chmod', ['-R', 'a+rX', fresh]);
-  // Podman's own notes hold this folder's name.
+  // Podman's files contain the path of this directory.
   await rm(join(fresh, 'libpod'), { recursive: true, force: true });
   await rename(fresh, store);
   await rm(conf);
   await rm(`${fresh}.run`, { recursive: true, force: true });
 }
 
-/** Modes and owners go into an attribute (`force_mask`), so that users may read every file. */
+/** Modes and owners are kept in an attribute (`force_mask`), so that users can read every file. */
 function storageConf(graphRoot: string): string {
   return [
     '[storage]',

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
 import type { SshHost } from './ssh-host.ts';
 
-/** What of a user is on a host; all of it empty is what nobody was here leaves. */
+/** What a host has of a user. All of it is empty on a host where the user has never been. */
 export interface LeftOver {
   /** `PID COMMAND` of processes with the user's UID or one of its subordinate UIDs. */
   readonly processes: readonly string[];
   /**
-   * Mounts below the user's container storage that the host sees. Those in a namespace of the user's
-   * own are gone with its last process.
+   * Mounts below the user's container storage that the host sees. Mounts in a namespace of the user end with its last
+   * process.
    */
   readonly mounts: readonly string[];
-  /** Names in the store's own list, of containers that podman knows and of those it does not. */
+  /** Names in the store's own list, of containers that podman knows and of others. */
   readonly containers: readonly string[];
-  /** Layers that belong to no container any more. */
+  /** Layers without a container. */
   readonly layers: readonly string[];
   /** Records of connections, locks and notes. */
   readonly files: readonly string[];
@@ -56,7 +56,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
   };
 }
 
-/** `PID COMMAND`, as in `LeftOver`; no file of the user's is looked at. */
+/** `PID COMMAND`, as in `LeftOver`; reads no file of the user. */
 export async function processesOf(host: SshHost, user: string): Promise<string[]> {
   const { uid } = host.account(user);
   const { entries } = parseSubordinateFile(await readFile('/etc/subuid', 'latin1'));
@@ -71,7 +71,7 @@ export async function processesOf(host: SshHost, user: string): Promise<string[]
       const id = Number(of);
       const theirs =
         id === uid || own.some(({ start, count }) => id >= start && id < start + count);
-      // Dead, or past its end on a busy machine: the kernel has taken its memory, and ps shows `[name]`.
+      // Dead, or ending on a busy machine: the kernel has freed its memory, and ps prints `[name]`.
       const isGone = state.startsWith('Z') || command.startsWith('[');
       return of !== '' && theirs && !isGone ? [`${pid} ${command}`] : [];
     });
@@ -84,7 +84,7 @@ async function namesIn(file: string): Promise<readonly string[]> {
   );
 }
 
-/** What stands for a file or folder that is not there; any other error is one of the look. */
+/** Replaces the error for a missing file or directory; other errors are thrown. */
 function nothingThere<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead;
@@ -92,14 +92,14 @@ function nothingThere<T>(instead: T): (error: unknown) => T {
   };
 }
 
-async function filesIn(host: SshHost, folder: string): Promise<string[]> {
-  const found = await readdir(host.path(folder)).catch(nothingThere([]));
-  return found.map((name) => `${folder}/${name}`);
+async function filesIn(host: SshHost, directory: string): Promise<string[]> {
+  const found = await readdir(host.path(directory)).catch(nothingThere([]));
+  return found.map((name) => `${directory}/${name}`);
 }
 
 /**
- * The bitmaps of podman's shared locks (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for each
- * 32 locks a bitmap in 8 bytes and 32 mutexes of 40.
+ * The bitmaps of podman's shared locks (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for each 32 locks a
+ * bitmap in 8 bytes and 32 mutexes of 40 bytes.
  */
 async function podmanLocks(file: string): Promise<number> {
   const bytes = await readFile(file).catch(nothingThere(Buffer.alloc(0)));

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { SshHost } from './ssh-host.ts';
 
-/** A connection whose client runs until it is ended. */
+/** A connection whose client runs until the test ends it. */
 export class LiveSession {
   readonly client: ChildProcess;
   readonly #exit: Promise<unknown>;
@@ -24,14 +24,14 @@ export class LiveSession {
     );
   }
 
-  /** One that has got into its container: its command, `sh -c`, goes on after `ready` was seen. */
+  /** Starts a client and waits until its command, `sh -c`, has printed `ready` in the container. */
   static async ready(host: SshHost, user: string, command: string): Promise<LiveSession> {
     const session = LiveSession.begin(host, user, [`echo ready; ${command}`]);
     await session.says('ready');
     return session;
   }
 
-  /** Everything on standard output and standard error so far. */
+  /** All of standard output and standard error so far. */
   get said(): string {
     return this.#said;
   }
@@ -45,19 +45,19 @@ export class LiveSession {
     }
   }
 
-  /** Waits until the client ended by itself. @returns its exit code */
+  /** Waits until the client ends by itself. @returns Its exit code. */
   async ended(): Promise<number | null> {
     await this.#exit;
     return this.client.exitCode;
   }
 
-  /** The client is gone at once, without a word to sshd; the kernel closes its connection. */
+  /** Kills the client without a message to sshd; the kernel closes its connection. */
   async cut(): Promise<void> {
     this.client.kill('SIGKILL');
     await this.#exit;
   }
 
-  /** The network is gone: nothing answers, and nothing is closed. */
+  /** Stops the client, as in a network failure: nothing answers, and nothing is closed. */
   vanish(): void {
     this.client.kill('SIGSTOP');
   }

@@ -5,17 +5,17 @@ import type { ClientOptions } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
 export interface Refusal {
-  /** The one line that the user sees. */
+  /** The only line that the user sees. */
   readonly line: string;
   readonly code: string;
-  /** The line of syslog with the same session's id. */
+  /** The line of syslog with the same session ID. */
   readonly story: string;
   readonly milliseconds: number;
 }
 
 /**
- * A login that must fail: nothing on stdout, one line on stderr, 255 as ssh(1) itself has it, and in
- * syslog the whole story by the id that the user was told.
+ * Runs a login that must fail: nothing on stdout, one line on stderr, exit code 255 as from ssh(1), and the details in
+ * syslog under the ID in the user's line.
  */
 export async function refusal(
   host: SshHost,
@@ -24,14 +24,14 @@ export async function refusal(
 ): Promise<Refusal> {
   const began = performance.now();
   const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in'], options);
-  // sshd's own, where the home is not there.
+  // From sshd itself, if the home is missing.
   const stderr = said.replace(/^Could not chdir to home directory [^\n]+\n/, '');
   const milliseconds = performance.now() - began;
   expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({ exitCode: 255, stdout: '' });
   const [, code = '', id = ''] =
     /^login: [^\n]+ \[([a-z-]+), session ([0-9a-f]+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
   expect(code, stderr).not.toBe('');
-  // No user can run what root's hints name.
+  // Users cannot run what hints for root name.
   expect(stderr).not.toMatch(/`/);
   let story = '';
   await expect
@@ -44,13 +44,13 @@ export async function refusal(
   return { line: stderr, code, story, milliseconds };
 }
 
-/** Writes a file of the host as root. */
+/** Writes a file on the host, as root. */
 export async function put(host: SshHost, path: string, contents: string | object, mode = 0o644) {
   const text = typeof contents === 'string' ? contents : stringify(contents);
   await writeFile(host.path(path), text, { mode });
 }
 
-/** A command of root's on the host that must succeed. */
+/** Runs a command on the host as root; it must succeed. */
 export async function root(host: SshHost, script: string): Promise<string> {
   const { exitCode, stdout, stderr } = await host.inside(['bash', '-euc', script]);
   expect(exitCode, stderr).toBe(0);

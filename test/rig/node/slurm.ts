@@ -1,28 +1,28 @@
-/** A cluster of one node on a test's host: real munged, slurmctld and slurmd, on loopback ports. */
+/** A cluster of one node on a test host: real munged, slurmctld and slurmd on loopback ports. */
 import { join } from 'node:path';
 import { freePorts } from '../site/ports.ts';
 import { waitFor } from '../site/wait.ts';
 import type { ClientResult } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
-/** To be there before the host starts: it copies the accounts that they make. */
+/** Install these before the host starts, since it copies the accounts that they create. */
 export const slurmPackages = ['slurm-wlm', 'munge'];
 
 const config = '/etc/slurm';
 const munge = '/run/munge';
 
-/** The same cluster by other paths, as of a site that has built Slurm and munge itself. */
+/** The same cluster with other paths, as on a site that has built Slurm and munge itself. */
 export const elsewhere = { config: '/etc/slurm-of-site', munge: '/run/munge-of-site' };
 
 const libraries = '/usr/lib/x86_64-linux-gnu';
 
-/** The commands of the host with their libraries and plugins, for an image of the same Debian. */
+/** The host's commands with their libraries and plugins, for an image of the same Debian. */
 export const slurmClient = [
   ...['srun', 'sbatch', 'squeue', 'sinfo'].map((command) => `/usr/bin/${command}`),
   ...[`${libraries}/slurm-wlm`, `${libraries}/libmunge.so.2`],
 ].map((source) => ({ source, read_only: true }));
 
-/** Starts the daemons; they live in the host's PID namespace and end with it. */
+/** Starts the daemons, which run in the host's PID namespace and end with it. */
 export async function startSlurm(host: SshHost): Promise<void> {
   const own = join(host.folder, 'slurm');
   const ports = await freePorts(['slurmctld', 'slurmd']);
@@ -71,7 +71,7 @@ export async function startSlurm(host: SshHost): Promise<void> {
   await onHost(['tee', `${elsewhere.config}/slurm.conf`], slurmConf(own, ports) + socket);
 }
 
-/** slurmd wants a kind although nothing here uses it, and ends where it cannot tell by itself. */
+/** Not used, but slurmd fails without it if it cannot detect the type. */
 const cgroupConf = 'CgroupPlugin=cgroup/v1\n';
 
 function slurmConf(own: string, ports: { slurmctld: number; slurmd: number }): string {

@@ -27,21 +27,21 @@ type Profiles = Readonly<Record<string, object>>;
 
 export interface SshHostOptions {
   readonly mode: LoginMode;
-  /** `/etc/berth/ssh.yml`, over what every test wants. */
+  /** Keys of `/etc/berth/ssh.yml`, added to those of every test. */
   readonly sshYml?: object;
-  /** `/etc/berth/profiles/NAME.yml`; one, `base`, where not said. A function is told the host's folder. */
+  /** `/etc/berth/profiles/NAME.yml`; by default one, `base`. A function gets the host's directory. */
   readonly profiles?: Profiles | ((folder: string) => Profiles);
-  /** Further files, by their path below /etc. */
+  /** Other files, by path below /etc. */
   readonly etc?: Readonly<Record<string, string>>;
-  /** Lines of sshd_config that count before ours; `Match` blocks too. */
+  /** Lines of sshd_config that take precedence; may contain `Match` blocks. */
   readonly sshd?: string;
-  /** Lines after those of Debian's /etc/pam.d/sshd; `hooks/pam-session` of Berth where not said. */
+  /** Lines after those of Debian's /etc/pam.d/sshd; by default those of `hooks/pam-session`. */
   readonly pam?: string;
-  /** Who can log in, with their supplementary groups; `ada` and `bob` where not said. */
+  /** Users who can log in, with their supplementary groups; by default `ada` and `bob`. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
-  /** The image store to find at /var/lib/berth-ssh/images, `testImages()` where not said; false: none. */
+  /** The image store at /var/lib/berth-ssh/images; by default `testImages()`, none if false. */
   readonly images?: string | false;
-  /** Users and groups that only LDAP knows; they can log in, too. */
+  /** Users and groups that only LDAP has; they can log in too. */
   readonly directory?: DirectoryOptions;
 }
 
@@ -51,17 +51,17 @@ const packages = [
 ];
 
 /**
- * A login node: the real sshd, syslog and PAM in mount, PID and UTS namespaces of their own, with /etc,
- * /run, /dev, homes and Berth's folders that the machine does not see. The network is the machine's:
- * sshd listens on a loopback port. Several can run side by side, with the same users.
+ * A login node: the real sshd, syslog and PAM in their own mount, PID and UTS namespaces, with their own /etc, /run, /dev,
+ * homes and directories of Berth. The network is that of the machine: sshd listens on a loopback port. Several can run
+ * side by side with the same users.
  */
 export class SshHost {
   readonly port: number;
-  /** Root's of the test; what the host's users may see of it is open to them. */
+  /** Belongs to root; files for users of the host are readable for them. */
   readonly folder: string;
   readonly users: readonly Account[];
   readonly mode: LoginMode;
-  /** PID of the host's first process, as the test sees it: /proc/INIT/root is the host's tree. */
+  /** PID of the host's first process on the machine: /proc/INIT/root is the root directory of the host. */
   readonly init: number;
   #directory: Directory | undefined;
   readonly #unshare: ChildProcess;
@@ -79,7 +79,7 @@ export class SshHost {
     this.#unshare = unshare;
   }
 
-  /** @throws Error with what the host said when its sshd does not answer */
+  /** @throws {Error} with the host's output if sshd does not answer */
   static async start(options: SshHostOptions): Promise<SshHost> {
     const { directory, mode } = options;
     await ensurePackages([...packages, ...(directory === undefined ? [] : directoryPackages)]);
@@ -88,7 +88,7 @@ export class SshHost {
     const folder = await mkdtemp(join(publicFolder, 'ssh-host-'));
     await run('chmod', ['0755', folder]);
     const shell = join(installed, 'shell/login');
-    // Another test may want the same names in other groups: until they are copied, the accounts are ours.
+    // Another test may need the same names in other groups, so the accounts are locked until they are copied.
     const waiting = (): void => say('… another test makes its accounts');
     const users = await withLock('/run/lock/berth-test-hosts.lock', waiting, async () => {
       const made = await accountsOf(options);
@@ -110,12 +110,12 @@ export class SshHost {
     }
   }
 
-  /** Path of the private key. */
+  /** Path of a user's private key. */
   key(user: string): string {
     return keyOf(this.folder, user);
   }
 
-  /** Options of OpenSSH's clients that make this host known, without port and user. */
+  /** Options of OpenSSH's clients with which this host is known, without port and user. */
   clientOptions(user: string): string[] {
     return [
       ...['-F', '/dev/null', '-i', this.key(user), '-o', 'IdentitiesOnly=yes'],
@@ -123,7 +123,7 @@ export class SshHost {
     ];
   }
 
-  /** OpenSSH's client; its options may come before the command in `args`. */
+  /** Runs OpenSSH's client; `args` may have options before the command. */
   ssh(user: string, args: readonly string[], options?: ClientOptions): Promise<ClientResult> {
     const destination = ['-p', String(this.port), `${user}@127.0.0.1`];
     return run('ssh', [...this.clientOptions(user), ...destination, ...args], options);
@@ -134,7 +134,7 @@ export class SshHost {
     return run('nsenter', [...this.#enter, '--', ...argv], options);
   }
 
-  /** Runs a command on the host as a user, with what PAM and logind would give to a session. */
+  /** Runs a command on the host as a user, with the environment that PAM and logind would set. */
   asUser(user: string, argv: readonly string[], options?: ClientOptions): Promise<ClientResult> {
     const { uid, home } = this.account(user);
     const environment = [
@@ -153,28 +153,28 @@ export class SshHost {
     return found;
   }
 
-  /** slapd and nslcd of this host, where the options have `directory`. */
+  /** slapd and nslcd of this host, if the options have `directory`. */
   get directory(): Directory {
     if (this.#directory === undefined) throw new Error('this host has no directory');
     return this.#directory;
   }
 
-  /** The path by which the test reaches a file of the host, e.g. one in a home or in /run. */
+  /** The path on the machine of a file of the host, for example in a home or in /run. */
   path(onHost: string): string {
     return join(`/proc/${this.init}/root`, onHost);
   }
 
-  /** What sshd, PAM and Berth wrote to syslog so far. */
+  /** What sshd, PAM and Berth have logged so far. */
   async log(): Promise<string> {
     return readFile(join(this.folder, 'syslog'), 'utf8').catch(() => '');
   }
 
-  /** Ends the host with every process and mount on it, and removes its folder. */
+  /** Ends the host with all its processes and mounts, and removes its directory. */
   async stop(): Promise<void> {
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
       const gone = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();
-      // A bound: a process that a debugger holds does not die, and the host waits for it.
+      // With a limit, because a process under a debugger does not die, and the host waits for it.
       const timer = setTimeout(() => this.#unshare.kill('SIGKILL'), 20_000);
       await gone;
       clearTimeout(timer);
@@ -187,7 +187,7 @@ export class SshHost {
   }
 }
 
-/** What every test wants of ssh.yml. */
+/** The ssh.yml of every test. */
 export const standardSshYml = {
   rules: [{ profile: 'base' }],
   podman: {
@@ -197,7 +197,7 @@ export const standardSshYml = {
   },
 };
 
-/** What a session of the tests is, where a test does not say. */
+/** The default profile of the tests. */
 export const standardProfile = {
   image: 'localhost/berth-site:1',
   pull: 'never',
@@ -259,7 +259,7 @@ async function startInit(folder: string, images: string): Promise<ChildProcess> 
   }
 }
 
-/** Waits until sshd answers. @returns the PID of the host's first process */
+/** Waits until sshd answers. @returns The PID of the host's first process. */
 async function initOf(unshare: ChildProcess, folder: string, port: number): Promise<number> {
   const said = () => readFile(join(folder, 'init.log'), 'utf8').catch(() => '');
   await waitFor(

@@ -1,6 +1,6 @@
 import type { Account } from '../site/accounts.ts';
 
-/** How users get into Berth: sshd's ForceCommand, passwd's shell, or not at all. */
+/** How users reach Berth: ForceCommand of sshd, the shell in passwd, or not at all. */
 export type LoginMode = 'forced' | 'login-shell' | 'plain';
 
 export interface SshdConfig {
@@ -9,11 +9,11 @@ export interface SshdConfig {
   readonly users: readonly Account[];
   /** Command line of the forced command. */
   readonly login: string;
-  /** Lines that count before ours; from the first `Match` on, they come last instead. */
+  /** Lines that take precedence; from the first `Match` on, they are appended instead. */
   readonly extra: string;
 }
 
-/** sshd_config(5) of a login node: of each keyword the first value counts. */
+/** sshd_config(5) of a login node. sshd uses the first value of each keyword. */
 export function sshdConfig({ port, mode, users, login, extra }: SshdConfig): string {
   const lines = extra.split('\n');
   const match = lines.findIndex((line) => /^\s*match\s/i.test(line));
@@ -38,7 +38,7 @@ export function sshdConfig({ port, mode, users, login, extra }: SshdConfig): str
     'Subsystem sftp /usr/lib/openssh/sftp-server',
     'LogLevel VERBOSE',
     'UseDNS no',
-    // Tests open many connections at once; what sshd refuses then says nothing about Berth.
+    // Tests open many connections at once, which sshd would refuse by default.
     'MaxStartups 500',
     'MaxSessions 500',
     ...last,

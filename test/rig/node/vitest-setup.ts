@@ -1,8 +1,8 @@
 import { installBerth } from '../site/portal.ts';
 
 /**
- * Once per test run: Berth is installed where users can run it, unless who started the run has done it.
- * The Kubernetes site is not needed.
+ * Once per test run: installs Berth where users can run it, unless the caller has done so. The Kubernetes site is not
+ * needed.
  */
 export async function setup(): Promise<void> {
   if (process.env.BERTH_TEST_SITE !== 'ready') await installBerth();

@@ -8,7 +8,7 @@ describe('logins at the same moment', () => {
     host = await SshHost.start({
       mode: 'login-shell',
       users: { ada: [], bob: [] },
-      // As long as 50 logins take on a small machine that does other things as well.
+      // Enough for 50 logins on a small machine under load.
       profiles: { base: { image: 'localhost/berth-site:1', lifetime: 'user', deadline: '2m' } },
     });
   });
@@ -36,7 +36,7 @@ describe('logins at the same moment', () => {
         starts.add(start);
       }
       expect(starts.size).toBe(1);
-      // The clients are gone before sshd has closed their sessions.
+      // Clients end before sshd has closed their sessions.
       await expect
         .poll(() => root(host, `ls /run/user/${host.account(user).uid}/berth`), { timeout: 60_000 })
         .toBe('berth-base.json\nberth-base.pid\n');

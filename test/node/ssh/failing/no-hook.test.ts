@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
 import { refusal, root } from '../../../rig/node/refusal.ts';
 
-/** PAM's hook makes both folders at each login. */
+/** The PAM hook creates both directories at each login. */
 describe('given a host whose PAM stack does not run the hook, a session', () => {
   let host: SshHost;
   beforeAll(async () => {

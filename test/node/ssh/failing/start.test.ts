@@ -98,24 +98,27 @@ describe('a session fails with a message for the user and one for the admin, giv
     ['inodes', 'nr_inodes=8'],
   ])('no %s left where containers are kept', async (_, limit) => {
     const { uid, gid } = host.account('ada');
-    const folder = `/var/lib/berth-ssh/users/${uid}`;
-    await root(host, `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},${limit} none ${folder}`);
+    const directory = `/var/lib/berth-ssh/users/${uid}`;
+    await root(
+      host,
+      `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},${limit} none ${directory}`,
+    );
     try {
       expect((await refusal(host, 'ada')).code).toBe('container-disk-full');
     } finally {
-      await root(host, `umount -l ${folder}`);
+      await root(host, `umount -l ${directory}`);
     }
   });
 
   it('no space left in the runtime directory', async () => {
     const { uid, gid } = host.account('eve');
-    const folder = `/run/user/${uid}`;
+    const directory = `/run/user/${uid}`;
     await root(
       host,
-      `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},size=4k none ${folder}; dd if=/dev/zero of=${folder}/full bs=4k count=1; chown ${uid} ${folder}/full`,
+      `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},size=4k none ${directory}; dd if=/dev/zero of=${directory}/full bs=4k count=1; chown ${uid} ${directory}/full`,
     );
     expect((await refusal(host, 'eve')).code).toMatch(/disk-full|no-space/);
-    await root(host, `umount -l ${folder}`);
+    await root(host, `umount -l ${directory}`);
   });
 
   it('no subordinate IDs', async () => {
@@ -195,12 +198,12 @@ describe('a session fails with a message for the user and one for the admin, giv
     const { code, milliseconds } = await refusal(host, 'ada');
     expect(code).toBe('container-start-deadline');
     expect(milliseconds).toBeLessThan(4_000 + margin);
-    // And the next one is as if nothing had been.
+    // The next session starts normally.
     await settings({});
     await profile({});
     expect((await host.ssh('ada', ['echo in'])).stdout.toString()).toBe('in\n');
   });
 });
 
-/** What sshd, PAM and Node take on a busy machine. Milliseconds. */
+/** Time for sshd, PAM and Node on a busy machine. Milliseconds. */
 const margin = 6_000;

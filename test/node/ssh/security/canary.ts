@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import type { SshHost } from '../../../rig/node/ssh-host.ts';
 
 /**
- * Tells what of a user's ran on the host: a folder that only the host has (no container sees a run
- * folder), and programs that leave their name there.
+ * Detects programs of a user that ran on the host: they leave their names in a directory that only the host has, because
+ * no container sees a runtime directory.
  */
 export class Canary {
   readonly #host: SshHost;
@@ -23,12 +23,12 @@ export class Canary {
     return canary;
   }
 
-  /** Text of a shell script, or a line of one, that sings on the host and is silent inside. */
+  /** A shell command that leaves a name on the host and does nothing inside a container. */
   line(name: string): string {
     return `touch ${this.folder}/${name} 2>/dev/null`;
   }
 
-  /** What sang since the last time that somebody asked. */
+  /** The names that were left since the last call. */
   async heard(): Promise<string[]> {
     const names = await readdir(this.#host.path(this.folder));
     if (names.length > 0)
@@ -36,7 +36,7 @@ export class Canary {
     return names.sort();
   }
 
-  /** Writes a file of the user's, below the home, as the user could. @returns its path on the host */
+  /** Writes a file below the user's home, as the user. @returns Its path on the host. */
   async file(path: string, text: string, mode = 0o644): Promise<string> {
     const { home, uid, gid } = this.#host.account(this.user);
     const file = join(home, path);
@@ -48,7 +48,7 @@ export class Canary {
     return file;
   }
 
-  /** A program of the user's that sings, then does what the host's own does. */
+  /** A program of the user that leaves its name, then runs the host's program. */
   program(name: string, then = '/bin/false'): Promise<string> {
     const script = ['#!/bin/sh', this.line(name), `exec ${then} "$@"`, ''].join('\n');
     return this.file(`evil/${name}`, script, 0o755);

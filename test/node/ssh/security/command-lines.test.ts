@@ -23,16 +23,16 @@ describe('the value of a variable', () => {
   ])('is on no command line, %s, and in no file that others can read', async (_, options) => {
     const session = LiveSession.begin(host, 'ada', [...options, 'echo "<$SITE_VALUE>"; cat']);
     await session.says(`<${value}>`);
-    const folder = `/run/user/${host.account('ada').uid}/berth`;
+    const directory = `/run/user/${host.account('ada').uid}/berth`;
     const { stdout } = await host.inside(['sh', '-c', 'cat /proc/[0-9]*/cmdline']);
     expect(stdout.toString()).not.toContain(value);
-    // Positive control: the program is there that was told the environment.
-    expect(stdout.toString()).toContain(`${folder}/exec-`);
-    const modes = await host.inside(['sh', '-c', `stat -c %a ${folder} ${folder}/exec-*`]);
+    // The process that got the environment from the file is running, so the test is meaningful.
+    expect(stdout.toString()).toContain(`${directory}/exec-`);
+    const modes = await host.inside(['sh', '-c', `stat -c %a ${directory} ${directory}/exec-*`]);
     expect(modes.stdout.toString()).toBe('700\n600\n');
     await session.cut();
     await expect
-      .poll(async () => (await readdir(host.path(folder))).join(), { timeout: 20_000 })
+      .poll(async () => (await readdir(host.path(directory))).join(), { timeout: 20_000 })
       .not.toContain('exec-');
   });
 });

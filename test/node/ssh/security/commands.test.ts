@@ -7,7 +7,7 @@ import { Canary } from './canary.ts';
 
 const modes = ['plain', 'forced', 'login-shell'] as const;
 
-/** Every byte but NUL, which no command can hold, and newline, which is a case of its own. */
+/** Every byte except NUL, which no command can contain, and newline, which is tested separately. */
 const bytes = Buffer.from([...Array(255).keys()].map((byte) => byte + 1).filter((b) => b !== 10));
 const noise = Buffer.from(randomBytes(90_000).map((byte) => (byte === 0 ? 1 : byte)));
 const quoted = (text: Buffer): Buffer =>
@@ -15,9 +15,9 @@ const quoted = (text: Buffer): Buffer =>
 const printed = (text: Buffer): Buffer =>
   Buffer.concat([Buffer.from('printf %s '), quoted(text), Buffer.from(' | od -An -tx1')]);
 
-/** Commands that a careless hand-over would read twice, cut short, or take for options. */
+/** Commands that careless code would evaluate twice, truncate, or parse as options. */
 function commands(sing: (name: string) => string): Record<string, string | Buffer> {
-  // The kernel's limit of one word, less the name of the variable that sshd puts it in.
+  // The kernel's limit for one argument, less the name of the variable in which sshd puts it.
   const long = 128 * 1024 - 'SSH_ORIGINAL_COMMAND='.length - 1;
   return {
     substitution: `echo "a $(${sing('substitution')}; echo b) c"`,
@@ -92,15 +92,15 @@ describe('a command arrives as with plain sshd', () => {
     return host;
   };
 
-  /** Through a file and a shell: Node's own arguments are text. */
+  /** Through a file and a shell, because Node's own arguments are text. */
   async function ended(mode: LoginMode, command: string | Buffer): Promise<End> {
     const host = on(mode);
     const options = [...host.clientOptions('ada'), '-p', String(host.port), 'ada@127.0.0.1'];
-    // Read as one word with what ends it, which is then taken away.
+    // Read with a terminator, which is then removed.
     const script = 'IFS= read -r -d "" command; exec ssh "$@" -- "$command"';
     const input = Buffer.concat([Buffer.from(command), Buffer.from([0])]);
     const result = await run('bash', ['-c', script, 'bash', ...options], { input });
-    // The shell says its own name, which is its path inside.
+    // The shell prints its own path, which is that inside.
     const stderr = result.stderr.replaceAll('/bin/bash', 'bash');
     return { exitCode: result.exitCode, stdout: result.stdout.toString('latin1'), stderr };
   }
@@ -119,7 +119,7 @@ describe('a command arrives as with plain sshd', () => {
       expect(end).toEqual(plain?.end);
       expect(heard).toEqual([]);
     }
-    // On a plain host they do run: the canary can be heard.
+    // On a plain host they do run, so the test is meaningful.
     expect(plain?.heard).toEqual(singing.get(name) ?? []);
   });
 });

@@ -26,7 +26,7 @@ describe.each(['forced', 'login-shell'] as const)(
     });
     afterAll(() => host.stop());
 
-    // bash reads ~/.bashrc where sshd starts it, before any forced command (contracts; the linter says so).
+    // bash reads ~/.bashrc before any forced command if sshd starts it, which the linter reports.
     const open = mode === 'forced' ? ['.bashrc'] : [];
 
     it('a command', async () => {
@@ -62,7 +62,7 @@ describe.each(['forced', 'login-shell'] as const)(
         'true',
       ];
       const { exitCode } = await run('ssh', options);
-      // The forced command of sshd_config comes first; without one, it is the command, and runs inside.
+      // With ForceCommand in sshd_config that is used; otherwise the key's command runs inside.
       expect(exitCode).toBe(mode === 'forced' ? 0 : 1);
       expect(await canary.heard()).toEqual(open);
     });
@@ -91,7 +91,7 @@ describe.each(['forced', 'login-shell'] as const)(
   },
 );
 
-/** ~/.ssh/rc is run by the shell of passwd: the session has it, and the host has not. */
+/** The shell in passwd runs ~/.ssh/rc: inside, not on the host. */
 describe('the login shell with PermitUserRC yes', () => {
   it('runs ~/.ssh/rc inside', async () => {
     const host = await SshHost.start({ mode: 'login-shell', profiles: { base } });
@@ -107,7 +107,7 @@ describe('the login shell with PermitUserRC yes', () => {
   });
 });
 
-/** The two in one sshd_config, as etc/sshd/login-shell.conf has it. */
+/** Both in one sshd_config, as in etc/sshd/login-shell.conf. */
 describe('the login shell as forced command', () => {
   it("runs the client's command, and takes no options from it", async () => {
     const host = await SshHost.start({

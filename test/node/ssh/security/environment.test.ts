@@ -5,7 +5,7 @@ import { Canary } from './canary.ts';
 
 const modes = ['forced', 'login-shell'] as const;
 
-/** What podman, its libraries, Go, the OCI runtime or our own code could listen to. */
+/** Variables that podman, its libraries, Go, the OCI runtime or Berth could read. */
 async function steering(canary: Canary): Promise<Record<string, string>> {
   for (const name of ['podman', 'crun', 'nsenter', 'conmon', 'fuse-overlayfs', 'newuidmap'])
     await canary.program(name);
@@ -40,7 +40,7 @@ async function steering(canary: Canary): Promise<Record<string, string>> {
   };
 }
 
-/** Each runs something of the user's in whatever starts with it. */
+/** Variables that make any program run code of the user. */
 async function hijacking(canary: Canary): Promise<Record<string, string>> {
   const script = await canary.file('evil/bash-env', `${canary.line('BASH_ENV')}\n`);
   const required = await canary.file(
@@ -73,7 +73,7 @@ async function given(
   return { byClient, byFile };
 }
 
-/** Those that came through, as `env` inside shows them. */
+/** The variables that arrived, from the output of `env` inside. */
 function arrived(stdout: Buffer, variables: Record<string, string>): string[] {
   const lines = stdout.toString().split('\n');
   return Object.keys(variables).filter((name) =>
@@ -120,7 +120,7 @@ describe.each(modes)('variables of the client: %s', (mode) => {
     const canary = await Canary.of(mistaken, 'bob');
     const variables = await hijacking(canary);
     const { byClient, byFile } = await given(mistaken, canary, variables, 'true');
-    // The loader obeys before any line of ours, and so does Node.
+    // The loader and Node read them before the first line of Berth.
     for (const { stderr } of [byClient, byFile]) expect(stderr).toContain('from LD_PRELOAD cannot');
     expect(await canary.heard()).toEqual(['NODE_COMPILE_CACHE', 'NODE_OPTIONS']);
   });

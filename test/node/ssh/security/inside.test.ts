@@ -96,7 +96,7 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
   });
 
   it('leaves no scratch files behind', async () => {
-    // Only of the containers that still run.
+    // Of running containers only.
     const volumes = `/var/lib/berth-ssh/users/${host.account('ada').uid}/storage/volumes`;
     expect((await readdir(host.path(volumes))).length).toBeLessThanOrEqual(2);
   });

@@ -3,8 +3,8 @@ import { SshHost, standardSshYml } from '../../../rig/node/ssh-host.ts';
 import { leftOver, nothingLeft } from '../../../rig/node/left-over.ts';
 
 /**
- * Podman, and a moment before it begins, what another session of the same user can do at any time: the
- * one moment in which it matters cannot be hit otherwise.
+ * A podman that first does what another session of the same user could do at any time. Otherwise the test could not hit
+ * the moment in which it matters.
  */
 const podman = `#!/bin/sh
 case " $* " in *' run '*) if [ -e "/home-of-test/swap" ]; then sh /home-of-test/swap; fi ;; esac

@@ -4,12 +4,12 @@ import { Canary } from './canary.ts';
 
 const profiles = {
   base: { image: 'localhost/berth-site:1', lifetime: 'connection' },
-  // A registry that is not there: podman asks for credentials before it tries.
+  // A registry that does not exist: podman looks for credentials before it connects.
   pulls: { image: '127.0.0.1:9/nobody/nothing:1', pull: 'always' },
 };
 const sshYml = { rules: [{ profile: 'pulls', users: ['bob'] }, { profile: 'base' }] };
 
-/** Whatever podman, its libraries or a shell could read in a home; each would run something of the user's. */
+/** Files that podman, its libraries or a shell may read in a home; each would run a program of the user. */
 async function poison(canary: Canary): Promise<string> {
   const program = (name: string, then?: string) => canary.program(name, then);
   const hook = {

@@ -4,7 +4,7 @@ import { ensurePackages } from '../../../rig/site/packages.ts';
 import { root } from '../../../rig/node/refusal.ts';
 import { SshHost, standardProfile, standardSshYml } from '../../../rig/node/ssh-host.ts';
 
-/** What an admin can set for all containers by containers.conf or a wrapper; the rest is podman's own. */
+/** Settings that an admin can make for all containers in containers.conf or a wrapper; others are podman's. */
 const options =
   '--security-opt no-new-privileges --ulimit core=0:0 --ulimit nofile=512:1024 --oom-score-adj 300';
 const podman = `#!/bin/sh
@@ -19,7 +19,7 @@ const look = [
   ...['cat /proc/self/oom_score_adj', 'id -u', 'id -g'],
 ].join('; ');
 
-/** runc is what many sites have; which of the two it is, is all that differs. */
+/** Many sites have runc; only the runtime differs. */
 describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
   let host: SshHost;
   beforeAll(async () => {
@@ -65,7 +65,7 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
     expect(comparable(ours.stdout)).toEqual(lines);
   });
 
-  /** runc 1.1 sets the soft limit of open files while Go raises it, and either may be last (runc#4195). */
+  /** runc 1.1 sets the soft limit of open files while Go raises it; either may be last (runc#4195). */
   function comparable(output: Buffer): string[] {
     const text = output.toString();
     const softOfRunc = /^Max open files +(?:512|1024) +(?=1024 )/m;
