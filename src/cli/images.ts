@@ -159,7 +159,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
       guarded(terminal, 'files', async () => {
         assertRoot('files');
         const { installFiles } = await import('../images/transfer-tools.ts');
-        const { folder, changed, removed } = await installFiles(resolve(args.to));
+        const { directory: folder, changed, removed } = await installFiles(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
         if (what !== '' || terminal.stdout.isTTY === true)
           terminal.stdout.write(`${folder}: ${what === '' ? 'nothing to do' : what}\n`);

@@ -84,14 +84,19 @@ export async function checkSsh(input: SshCheckInput): Promise<CheckResult[]> {
           run('user-profile', () => userProfileFinding(known, user)),
         ]),
   ]);
-  const pam = await run('pam-session', pamFinding);
+  const pamFindings = pamFileFindings('sshd');
+  const pam = await run('pam-session', async () => pamFinding(await pamFindings));
   const pods = await checkPods(known, clusters, timeoutMs);
   const first = [config, ...profileResults(known), ...access, pam];
   const profiles = new Map(
     [...known.profiles].filter(([, one]) => sessionBackends(one, known.rules).has('podman')),
   );
   if (profiles.size === 0 && known.profiles.size > 0) return [...first, ...pods];
-  return [...first, ...(await checkPodman({ ...known, profiles }, user, timeoutMs)), ...pods];
+  return [
+    ...first,
+    ...(await checkPodman({ ...known, profiles }, user, timeoutMs, pamFindings)),
+    ...pods,
+  ];
 }
 
 /**
@@ -103,6 +108,7 @@ export async function checkPodman(
   settings: SshSettings,
   user: User | undefined,
   timeoutMs: number,
+  pamFindings?: PamFindings,
 ): Promise<CheckResult[]> {
   const { podman, storage } = settings;
   const run = runner(timeoutMs);
@@ -121,10 +127,12 @@ export async function checkPodman(
     run('ssh-mounts', () => mountsFinding(settings)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
-    ...(user === undefined ? [] : userChecks(user, settings, subids, run)),
+    ...(user === undefined ? [] : userChecks(user, settings, run, subids, pamFindings)),
   ]);
   return [...results, ...imageChecks(settings)];
 }
+
+type PamFindings = ReturnType<typeof pamFileFindings>;
 
 type Run = (
   id: string,
@@ -155,14 +163,15 @@ function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[]
 function userChecks(
   user: User,
   settings: SshSettings,
-  subids: Promise<SubidPlan>,
   run: Run,
+  subids: Promise<SubidPlan>,
+  pamFindings: PamFindings = pamFileFindings('sshd'),
 ): Promise<CheckResult>[] {
   return [
     run('user-subids', async () => userSubidFinding(await subids, user)),
     run('user-storage', () => userFolderFinding(settings.storage, user)),
     run('user-runtime-directory', async () =>
-      runFolderFinding(user, settings, await pamCreatesDirectories()),
+      runFolderFinding(user, settings, hasPamHook(await pamFindings)),
     ),
   ];
 }
@@ -185,13 +194,10 @@ function configFinding({ profiles }: SshSettings): Finding {
   return ok(`ssh.yml can be read; profiles: ${names}`);
 }
 
-async function pamFinding(): Promise<Finding> {
-  const found = await pamFileFindings('sshd');
-  // Missing lines of Berth come first: without them a login may have no runtime directory.
-  const [first, ...more] = [...found].sort(
-    (one, other) => lacksBerthLines(other) - lacksBerthLines(one),
-  );
-  if (first === undefined) return ok('the PAM session stack of sshd runs pam-session');
+function pamFinding(found: Awaited<PamFindings>): Finding {
+  // Without our lines a login may have no runtime directory: that comes before what they guard.
+  const [first, ...more] = [...found].sort((one, other) => lacksBerthLines(other) - lacksBerthLines(one));
+  if (first === undefined) return ok('the session stack of sshd ends what a connection started');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }
@@ -199,9 +205,8 @@ async function pamFinding(): Promise<Finding> {
 const lacksBerthLines = ({ code }: { readonly code: string }): number =>
   Number(['pam-session-missing', 'pam-session-unreached', 'pam-unreadable'].includes(code));
 
-async function pamCreatesDirectories(): Promise<boolean> {
-  return (await pamFileFindings('sshd')).every((finding) => lacksBerthLines(finding) === 0);
-}
+const hasPamHook = (found: Awaited<PamFindings>): boolean =>
+  found.every((finding) => lacksBerthLines(finding) === 0);
 
 function imageChecks(settings: SshSettings): CheckResult[] {
   // Profiles with errors have their own results.

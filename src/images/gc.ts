@@ -58,7 +58,7 @@ export async function collectImages(site: ImageSite, options: GcOptions): Promis
 }
 
 async function collect(site: ImageSite, store: OpenStore, options: GcOptions): Promise<GcResult> {
-  const seen = await firstSeen(store.folder);
+  const seen = await firstSeen(store.directory);
   const result = judge(site, store.index(), seen, options);
   const gone = result.images.filter(({ verdict }) => verdict === 'remove').map(({ id }) => id);
   if (gone.length > 0) {
@@ -69,7 +69,7 @@ async function collect(site: ImageSite, store: OpenStore, options: GcOptions): P
   const waiting = result.images.filter(({ verdict }) => verdict === 'grace' || verdict === 'used');
   const notes = waiting.map(({ id }) => [id, seen.get(id) ?? options.now]);
   const text = `${JSON.stringify(Object.fromEntries(notes))}\n`;
-  await writeAtomically(join(store.folder, notesName), text, { mode: 0o600 });
+  await writeAtomically(join(store.directory, notesName), text, { mode: 0o600 });
   return result;
 }
 
@@ -115,9 +115,9 @@ function isUsed(index: ImageIndex, image: StoredImage, ids: ReadonlySet<string>)
 const notesName = '.unnamed.json';
 
 /** By image: when it was first found in no profile. Seconds since the epoch. */
-async function firstSeen(folder: string): Promise<Map<string, number>> {
+async function firstSeen(directory: string): Promise<Map<string, number>> {
   try {
-    const notes: unknown = JSON.parse(await readFile(join(folder, notesName), 'utf8'));
+    const notes: unknown = JSON.parse(await readFile(join(directory, notesName), 'utf8'));
     return new Map(Object.entries(notes ?? {}).filter(([, at]) => typeof at === 'number'));
   } catch (error) {
     // If the file is missing or truncated, the grace time starts again.

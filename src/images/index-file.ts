@@ -31,9 +31,9 @@ const idPattern = /^[0-9a-f]{64}$/;
  * @throws {BerthError} `image-store-broken` if podman cannot have written a text (containers/storage, images.go and
  *   layers.go)
  */
-export function parseImageIndex(images: string, layers: string, folder: string): ImageIndex {
-  const stored = records(images, 'overlay-images/images.json', folder).map(imageOf);
-  const all = records(layers, 'overlay-layers/layers.json', folder).map(layerOf);
+export function parseImageIndex(images: string, layers: string, directory: string): ImageIndex {
+  const stored = records(images, 'overlay-images/images.json', directory).map(imageOf);
+  const all = records(layers, 'overlay-layers/layers.json', directory).map(layerOf);
   return { images: stored, layers: new Map(all.map((layer) => [layer.id, layer])) };
 }
 
@@ -112,27 +112,27 @@ function layerOf({ id, parent }: Readonly<Record<string, unknown>>): StoredLayer
 function records(
   text: string,
   file: string,
-  folder: string,
+  directory: string,
 ): readonly Readonly<Record<string, unknown>>[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw broken(`${folder}/${file} is not JSON`, folder);
+    throw broken(`${directory}/${file} is not JSON`, directory);
   }
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [undefined];
   return list.map((one) => {
     const record = (one ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof record.id === 'string' && idPattern.test(record.id)) return record;
-    throw broken(`${folder}/${file} was not written by podman`, folder);
+    throw broken(`${directory}/${file} was not written by podman`, directory);
   });
 }
 
-function broken(message: string, folder: string): BerthError {
+function broken(message: string, directory: string): BerthError {
   return new BerthError(message, {
     code: 'image-store-broken',
     exit: 'io',
-    hint: `When nobody is logged in, move ${folder} away and run berth images pull.`,
-    fields: { file: folder },
+    hint: `When nobody is logged in, move ${directory} away and run berth images pull.`,
+    fields: { file: directory },
   });
 }

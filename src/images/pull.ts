@@ -120,13 +120,13 @@ async function pullImage(
 }
 
 /** The image, and others that share its damaged layers: podman does not pull a layer that the store has. */
-function damagedWith({ folder, index }: OpenStore, image: StoredImage): string[] {
+function damagedWith({ directory, index }: OpenStore, image: StoredImage): string[] {
   const all = index();
-  if (imageDamage(folder, all, image).length === 0) return [];
+  if (imageDamage(directory, all, image).length === 0) return [];
   const layers = new Set(layersOf(all, image));
   return all.images
     .filter((one) => layersOf(all, one).some((layer) => layers.has(layer)))
-    .filter((one) => imageDamage(folder, all, one).length > 0)
+    .filter((one) => imageDamage(directory, all, one).length > 0)
     .map(({ id }) => id);
 }
 

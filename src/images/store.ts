@@ -14,7 +14,7 @@ export type ImageSite = Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'b
 
 /** The shared store, opened for a change by one process. */
 export interface OpenStore {
-  readonly folder: string;
+  readonly directory: string;
   readonly work: WorkStore;
   /** The index, as podman has changed it so far. */
   readonly index: () => ImageIndex;
@@ -43,17 +43,17 @@ export function storeFolder({ storage }: Pick<ImageSite, 'storage'>): string {
 }
 
 /** The index of the store; empty if there is no store. @throws {BerthError} `image-store-broken` */
-export function readIndex(folder: string): ImageIndex {
+export function readIndex(directory: string): ImageIndex {
   const text = (file: string): string => {
     try {
-      return readFileSync(join(folder, file), 'utf8');
+      return readFileSync(join(directory, file), 'utf8');
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return '[]';
       throw error;
     }
   };
   const images = text('overlay-images/images.json');
-  return parseImageIndex(images, text('overlay-layers/layers.json'), folder);
+  return parseImageIndex(images, text('overlay-layers/layers.json'), directory);
 }
 
 /**
@@ -68,42 +68,42 @@ export async function withOpenStore<T>(
   options: OpenOptions,
   change: (store: OpenStore) => Promise<T>,
 ): Promise<T> {
-  const folder = storeFolder(site);
-  ensureRootFolder(folder);
+  const directory = storeFolder(site);
+  ensureRootFolder(directory);
   const { waitMs } = options;
-  const lock = await takeLock(join(folder, '.lock'), { waitMs, foreignStaleMs });
-  const work = { folder: join(folder, '.work'), conf: join(folder, '.work/storage.conf') };
+  const lock = await takeLock(join(directory, '.lock'), { waitMs, foreignStaleMs });
+  const work = { directory: join(directory, '.work'), conf: join(directory, '.work/storage.conf') };
   try {
-    await sweepLayers(folder);
-    await prepare(folder, work, site, options);
+    await sweepLayers(directory);
+    await prepare(directory, work, site, options);
     return await change({
-      folder,
+      directory,
       work,
-      index: () => readIndex(work.folder),
-      publish: () => publish(folder, work.folder, options.removing === true),
+      index: () => readIndex(work.directory),
+      publish: () => publish(directory, work.directory, options.removing === true),
     });
   } finally {
-    await rm(work.folder, { recursive: true, force: true });
-    await sweepLayers(folder);
+    await rm(work.directory, { recursive: true, force: true });
+    await sweepLayers(directory);
     await lock?.release();
   }
 }
 
 async function prepare(
-  folder: string,
+  directory: string,
   work: WorkStore,
   site: ImageSite,
   { removing }: OpenOptions,
 ): Promise<void> {
-  for (const name of [...metadata, 'overlay', 'overlay/l']) ensureRootFolder(join(folder, name));
-  await rm(work.folder, { recursive: true, force: true });
-  await mkdir(join(work.folder, 'tmp'), { recursive: true, mode: 0o700 });
-  await chmod(work.folder, 0o700);
+  for (const name of [...metadata, 'overlay', 'overlay/l']) ensureRootFolder(join(directory, name));
+  await rm(work.directory, { recursive: true, force: true });
+  await mkdir(join(work.directory, 'tmp'), { recursive: true, mode: 0o700 });
+  await chmod(work.directory, 0o700);
   for (const name of metadata)
-    await cp(join(folder, name), join(work.folder, name), { recursive: true });
-  const layers = join(work.folder, 'overlay');
-  if (removing === true) await stubs(join(folder, 'overlay'), layers);
-  else await symlink(join(folder, 'overlay'), layers);
+    await cp(join(directory, name), join(work.directory, name), { recursive: true });
+  const layers = join(work.directory, 'overlay');
+  if (removing === true) await stubs(join(directory, 'overlay'), layers);
+  else await symlink(join(directory, 'overlay'), layers);
   await writeFile(work.conf, storageConf(work, site.podman), { mode: 0o600 });
 }
 
@@ -119,17 +119,17 @@ async function stubs(from: string, to: string): Promise<void> {
   }
 }
 
-async function publish(folder: string, work: string, removing: boolean): Promise<void> {
+async function publish(directory: string, work: string, removing: boolean): Promise<void> {
   const { layers, images } = readIndex(work);
-  if (!removing) for (const id of layers.keys()) await showLayer(join(folder, 'overlay', id));
-  await synced(folder);
+  if (!removing) for (const id of layers.keys()) await showLayer(join(directory, 'overlay', id));
+  await synced(directory);
   // In this order the metadata never names a layer that does not exist yet or that is gone.
-  for (const name of metadata) await publishFiles(join(work, name), join(folder, name));
+  for (const name of metadata) await publishFiles(join(work, name), join(directory, name));
   const order = removing ? ['overlay-images/images.json', 'overlay-layers/layers.json'] : [];
   for (const file of [...order, 'overlay-layers/layers.json', 'overlay-images/images.json'])
-    await replace(join(work, file), join(folder, file));
+    await replace(join(work, file), join(directory, file));
   const known = new Set([...layers.keys(), ...images.map(({ id }) => id)]);
-  for (const name of metadata) await forget(join(folder, name), known);
+  for (const name of metadata) await forget(join(directory, name), known);
 }
 
 /** Podman creates them for root only; files in `diff` have the modes that `force_mask` set. */
@@ -142,10 +142,10 @@ async function showLayer(layer: string): Promise<void> {
 }
 
 /** So that after a power failure the metadata does not name an incomplete layer. */
-async function synced(folder: string): Promise<void> {
+async function synced(directory: string): Promise<void> {
   const { execFile } = await import('node:child_process');
   await new Promise<void>((resolve, reject) => {
-    execFile('/usr/bin/sync', ['--file-system', folder], { env: {} }, (error) => {
+    execFile('/usr/bin/sync', ['--file-system', directory], { env: {} }, (error) => {
       if (error instanceof Error) reject(error);
       else resolve();
     });
@@ -179,18 +179,18 @@ async function refreshLock(source: string, target: string): Promise<void> {
   await chmod(target, 0o644);
 }
 
-async function forget(folder: string, known: ReadonlySet<string>): Promise<void> {
-  for (const name of await readdir(folder)) {
+async function forget(directory: string, known: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(directory)) {
     const id = /^([0-9a-f]{64})(?:\.tar-split\.gz)?$/.exec(name)?.[1];
     if (id === undefined || known.has(id)) continue;
-    await rm(join(folder, name), { recursive: true, force: true });
+    await rm(join(directory, name), { recursive: true, force: true });
   }
 }
 
 /** Removes layers that a killed or failed pull has unpacked, and that were never published. */
-async function sweepLayers(folder: string): Promise<void> {
-  const overlay = join(folder, 'overlay');
-  const known = readIndex(folder).layers;
+async function sweepLayers(directory: string): Promise<void> {
+  const overlay = join(directory, 'overlay');
+  const known = readIndex(directory).layers;
   const ids = await layerIds(overlay);
   for (const id of ids) {
     if (known.has(id)) continue;

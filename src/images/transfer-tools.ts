@@ -8,7 +8,7 @@ import { ensureRootFolder } from '../system/root-folders.ts';
 import { runProgram } from '../system/run-program.ts';
 
 export interface FilesResult {
-  readonly folder: string;
+  readonly directory: string;
   /** Paths below the directory that were created, replaced or removed. */
   readonly changed: readonly string[];
   readonly removed: readonly string[];
@@ -29,7 +29,7 @@ const loadedLater = ['libnss_files.so.2'];
  *
  * @throws {BerthError} `transfer-tools-not-on-host`, `ldd-failed`, `directory-unsafe`; system errors
  */
-export async function installFiles(folder: string): Promise<FilesResult> {
+export async function installFiles(directory: string): Promise<FilesResult> {
   const programs = await Promise.all(
     (Object.keys(hostPrograms) as BundledProgram[]).map(async (program) => {
       const file = hostPrograms[program].find((path) => existsSync(path));
@@ -62,32 +62,32 @@ export async function installFiles(folder: string): Promise<FilesResult> {
       contents: Buffer.from(bundledScript(program)),
     })),
   ];
-  return { folder, ...(await install(folder, parts)) };
+  return { directory, ...(await install(directory, parts)) };
 }
 
 async function install(
-  folder: string,
+  directory: string,
   parts: readonly Part[],
 ): Promise<Pick<FilesResult, 'changed' | 'removed'>> {
-  for (const path of [folder, join(folder, 'lib')]) ensureRootFolder(path);
+  for (const path of [directory, join(directory, 'lib')]) ensureRootFolder(path);
   const stale: Part[] = [];
   for (const part of parts) {
-    const old = await readFile(join(folder, part.name)).catch(() => undefined);
+    const old = await readFile(join(directory, part.name)).catch(() => undefined);
     if (old?.equals(part.contents) !== true) stale.push(part);
   }
-  // All are written before the first takes its place: the loader and the C library must be of one kind.
+  // All are written before the first is renamed: the loader and the C library must match.
   const staged: StagedFile[] = [];
   try {
     for (const { name, contents } of stale)
-      staged.push(await stageFile(join(folder, name), contents, { mode: 0o755 }));
+      staged.push(await stageFile(join(directory, name), contents, { mode: 0o755 }));
     for (const file of staged) await file.commit();
   } finally {
     for (const file of staged) await file.discard();
   }
   const known = new Set(parts.map(({ name }) => name));
-  const there = await readdir(join(folder, 'lib'));
+  const there = await readdir(join(directory, 'lib'));
   const removed = there.map((name) => `lib/${name}`).filter((name) => !known.has(name));
-  for (const name of removed) await rm(join(folder, name), { force: true });
+  for (const name of removed) await rm(join(directory, name), { force: true });
   return { changed: stale.map(({ name }) => name), removed };
 }
 

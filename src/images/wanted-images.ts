@@ -28,7 +28,7 @@ export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImag
  * shared store.
  */
 export interface WorkStore {
-  readonly folder: string;
+  readonly directory: string;
   /** `storage.conf` for it. */
   readonly conf: string;
 }
@@ -38,12 +38,12 @@ export interface WorkStore {
  * are kept in an attribute, from which fuse-overlayfs restores them inside. So users can read the store, but setuid
  * programs in it give them nothing on the host.
  */
-export function storageConf({ folder }: WorkStore, { mountProgram }: PodmanPaths): string {
+export function storageConf({ directory }: WorkStore, { mountProgram }: PodmanPaths): string {
   const lines = [
     '[storage]',
     'driver = "overlay"',
-    `graphroot = ${JSON.stringify(folder)}`,
-    `runroot = ${JSON.stringify(`${folder}/run`)}`,
+    `graphroot = ${JSON.stringify(directory)}`,
+    `runroot = ${JSON.stringify(`${directory}/run`)}`,
   ];
   if (mountProgram !== undefined) {
     lines.push('[storage.options.overlay]');
@@ -91,7 +91,7 @@ export function storeCall(
     args: [
       ...['unshare', '--mount', '--propagation', 'private', '--'],
       ...['setpriv', '--pdeathsig', 'KILL', '--', podman.podman],
-      ...['--tmpdir', `${store.folder}/tmp`, '--events-backend', 'none', '--log-level', 'error'],
+      ...['--tmpdir', `${store.directory}/tmp`, '--events-backend', 'none', '--log-level', 'error'],
       ...args,
     ],
     env: storeEnvironment(store, passed),
@@ -100,7 +100,7 @@ export function storeCall(
 
 /** Podman uses root's containers.conf, registries.conf and policy.json, but not root's own store. */
 function storeEnvironment(
-  { folder, conf }: WorkStore,
+  { directory, conf }: WorkStore,
   passed: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   const kept = Object.entries(passed).flatMap(([name, value]) =>
@@ -112,7 +112,7 @@ function storeEnvironment(
     ...Object.fromEntries(kept),
     PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
     HOME: '/root',
-    TMPDIR: `${folder}/tmp`,
+    TMPDIR: `${directory}/tmp`,
     CONTAINERS_STORAGE_CONF: conf,
   };
 }

@@ -15,7 +15,7 @@ export interface ProcessOwner {
   /** The user's subordinate UIDs: UIDs on the host of other users inside the container. */
   readonly subordinate: readonly IdRange[];
   /** The user's directory below the storage, which is HOME of podman and its children. */
-  readonly folder: string;
+  readonly directory: string;
   /** Path of podman on the host. */
   readonly podman: string;
   /** From podman's pause.pid: without catatonit, podman itself keeps the namespaces open. */
@@ -109,8 +109,8 @@ export function isOfConnection(process_: BerthProcess, wanted: WantedConnection)
 }
 
 /** Whether it was started for Berth's containers, and not for others of the user. */
-export function isSupportOf({ folder }: Pick<ProcessOwner, 'folder'>, pid: number): boolean {
-  return wasStartedWith(pid, `HOME=${folder}`);
+export function isSupportOf({ directory }: Pick<ProcessOwner, 'directory'>, pid: number): boolean {
+  return wasStartedWith(pid, `HOME=${directory}`);
 }
 
 /**

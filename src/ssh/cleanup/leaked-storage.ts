@@ -37,8 +37,8 @@ export async function removeLeakedStorage(part: UserSite): Promise<BerthError[]>
  * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew.
  */
 async function removeVolumes({ host, owner, user }: UserSite): Promise<void> {
-  if (host === undefined || (await storedContainers(owner.folder, user)).length > 0) return;
-  const volumes = `${owner.folder}/storage/volumes`;
+  if (host === undefined || (await storedContainers(owner.directory, user)).length > 0) return;
+  const volumes = `${owner.directory}/storage/volumes`;
   const left = await brieflyAsUser(user, () => someNamesIn(volumes, 1));
   if (left.length > 0) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
   const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
@@ -50,9 +50,9 @@ async function removeVolumes({ host, owner, user }: UserSite): Promise<void> {
  * no podman command finds them later. Everything in the store can be recreated; images are pulled again.
  */
 async function removeLayers({ host, owner, user }: UserSite): Promise<void> {
-  const store = `${owner.folder}/storage`;
+  const store = `${owner.directory}/storage`;
   if (host === undefined || !(await hasLeakedLayers(store, user))) return;
-  if ((await storedContainers(owner.folder, user)).length > 0) return;
+  if ((await storedContainers(owner.directory, user)).length > 0) return;
   // Only root of the user's namespace can remove files of subordinate UIDs.
   await podmanAsUser(host, ['unshare', '/bin/rm', '-rf', '--', store], layersMs);
 }

@@ -30,7 +30,7 @@ export async function berthContainers(
   { settings }: SessionSite,
   { owner, user }: UserSite,
 ): Promise<readonly BerthContainer[]> {
-  const stored = await storedContainers(owner.folder, user);
+  const stored = await storedContainers(owner.directory, user);
   return stored.flatMap((container) => {
     const [, name, connection] =
       /^berth-([a-z0-9-]+?)(?:-([0-9]+\.[0-9]+))?$/.exec(container.name) ?? [];

@@ -27,7 +27,7 @@ export async function userSite(site: SessionSite, user: User): Promise<UserSite>
     owner: {
       uid: user.uid,
       subordinate: await subordinateRanges(user),
-      folder: userFolder({ storage, user }),
+      directory: userFolder({ storage, user }),
       podman: podman.podman,
       pausePid: host && (await brieflyAsUser(user, () => clearedPausePid(host))),
     },
