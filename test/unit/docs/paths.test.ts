@@ -1,18 +1,22 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-describe('paths of the sources in the documentation', () => {
+describe('the paths in the documentation', () => {
   const named = globSync(['*.md', 'docs/*.md']).flatMap((file) =>
-    [...readFileSync(file, 'utf8').matchAll(/`((?:src|hooks|shell|test|scripts)\/[\w./-]+)`/g)].map(
-      ([, path = '']) => ({ file, path }),
-    ),
+    [
+      ...readFileSync(file, 'utf8').matchAll(
+        /`((?:src|hooks|shell|test|scripts|etc|docs)\/[^`*\s]+)`/g,
+      ),
+    ].map(([, path = '']) => ({ file, path })),
   );
 
-  it('exist', () => {
+  it('are of files and directories that exist', () => {
     expect(named.length).toBeGreaterThan(40);
-    // `hooks/pam-session` is also the installed program.
-    const isThere = (path: string): boolean => existsSync(path) || existsSync(`${path}.ts`);
-    expect(named.filter(({ path }) => !isThere(path))).toEqual([]);
+    expect(named.some(({ file }) => file === 'docs/security.md')).toBe(true);
+    // `hooks/pam-session` is also the name of the installed program.
+    const exists = (path: string): boolean =>
+      existsSync(path) || (/^(?:hooks|shell)\//.test(path) && existsSync(`${path}.ts`));
+    expect(named.filter(({ path }) => !exists(path))).toEqual([]);
   });
 
   it('are programs in the pictures', () => {

@@ -1,18 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const root = new URL('../../..', import.meta.url);
-
-describe('docs/security.md', () => {
-  it('names tests and files that exist', () => {
-    const text = readFileSync(new URL('docs/security.md', root), 'utf8');
-    const paths = [...text.matchAll(/`((?:test|etc|docs)\/[^`*\s]+)`/g)].map(
-      ([, path = '']) => path,
-    );
-    expect(paths.length).toBeGreaterThan(0);
-    expect(paths.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
-  });
-});
 
 describe('the threat model', () => {
   it('names a test for each boundary', () => {

@@ -20,6 +20,15 @@ withRelayPod((made, on) => {
 
 const sh = (script: string): string[] => ['sh', '-c', script];
 const waits = sh('echo ready; sleep 300');
+
+/**
+ * A command that writes so many zeros and waits for the end of its input, as a session waits until all is
+ * read (`withEndMark`): the API server ends a stream whose command has ended at the first ping that it cannot
+ * hand on, and what is unread is lost.
+ */
+const untilAllIsRead = (bytes: number, exitCode: number): string[] =>
+  sh(`head -c ${bytes} /dev/zero; cat >/dev/null; exit ${exitCode}`);
+
 const heartbeat = { every: 300, missed: 3 };
 
 /** Resident memory at its highest, in MB. */
@@ -137,11 +146,14 @@ describe(`${bytes / 1e6} MB`, () => {
   }
 
   it('arrive with 64 MB of memory', { timeout: 300_000 }, async () => {
-    const relay = box.begin(sh(`head -c ${bytes} /dev/zero; exit 4`));
+    const relay = box.begin(untilAllIsRead(bytes, 4));
     let size = 0;
-    relay.child.stdout.on('data', (part: Buffer) => (size += part.length));
+    relay.child.stdout.on('data', (part: Buffer) => {
+      size += part.length;
+      if (size >= bytes) relay.child.stdin.end();
+    });
     expect(await peakToTheEnd(relay)).toBeLessThan(64);
-    expect([await relay.ended, size]).toEqual([4, bytes]);
+    expect([await relay.ended, size], relay.stderr).toEqual([4, bytes]);
   });
 
   it('are sent with 64 MB of memory', { timeout: 300_000 }, async () => {
@@ -157,10 +169,7 @@ describe('a slow side', () => {
   const heartbeat = { every: 500, missed: 6 };
 
   it('makes the command wait, not the memory grow: 100 MB that nobody reads for a while', async () => {
-    // It stays until all is read, as a session does (`withEndMark`): the API server ends a stream whose other
-    // side has gone at the first ping that it cannot hand on, with what is still unread.
-    const command = sh('head -c 100000000 /dev/zero; cat >/dev/null; exit 4');
-    const relay = box.begin(command, { heartbeat });
+    const relay = box.begin(untilAllIsRead(100_000_000, 4), { heartbeat });
     // Longer than the pings may be missed: while nothing is read none can be answered.
     await sleep(4000);
     expect(relay.child.exitCode).toBe(null);
