@@ -196,7 +196,9 @@ function configFinding({ profiles }: SshSettings): Finding {
 
 function pamFinding(found: Awaited<PamFindings>): Finding {
   // Without our lines a login may have no runtime directory: that comes before what they guard.
-  const [first, ...more] = [...found].sort((one, other) => lacksBerthLines(other) - lacksBerthLines(one));
+  const [first, ...more] = [...found].sort(
+    (one, other) => lacksBerthLines(other) - lacksBerthLines(one),
+  );
   if (first === undefined) return ok('the session stack of sshd ends what a connection started');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);

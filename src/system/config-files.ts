@@ -96,7 +96,12 @@ export function readConfigDirectory(path: string, uid: number): ConfigDirectory 
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {
-      throw fault('config-not-a-directory', path, 'is not a directory', 'Set the directory of the files.');
+      throw fault(
+        'config-not-a-directory',
+        path,
+        'is not a directory',
+        'Set the directory of the files.',
+      );
     }
     checkWriters(path, status, uid);
     const names = readdirSync(path).sort();
@@ -151,7 +156,12 @@ function checkWriters(path: string, status: BigIntStats, uid: number): void {
   if (status.uid !== 0n && status.uid !== BigInt(uid)) {
     const owner = uid === 0 ? 'root' : 'root or you';
     const hint = `Check its contents, then run \`chown root ${path}\`.`;
-    throw fault('config-not-owned-by-root', path, `belongs to UID ${status.uid}, not to ${owner}`, hint);
+    throw fault(
+      'config-not-owned-by-root',
+      path,
+      `belongs to UID ${status.uid}, not to ${owner}`,
+      hint,
+    );
   }
   const world = (status.mode & 0o002n) !== 0n;
   if (!world && (status.mode & 0o020n) === 0n) return;

@@ -56,7 +56,7 @@ describe('ssh.yml', () => {
   it.each([
     ['rule: []', 'rule is unknown: did you mean rules?'],
     ['rules: [{profile: a, user: [x]}]', 'rules.0.user is unknown: did you mean users?'],
-    ['rules: [{profile: a, users: []}]', 'rules.0.users is empty'],
+    ['rules: [{profile: a, users: []}]', 'rules.0.users must not be empty'],
     ['rules: [{users: [x]}]', 'rules.0.profile is missing'],
     ['rules: [{profile: A}]', 'rules.0.profile must name a profile'],
     ['rules: [{profile: a, ports: [ssh]}]', 'rules.0.ports.0 must be a whole number'],
