@@ -3,21 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
 import { readYaml } from '../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../src/errors.ts';
+import { refusal } from './refusal.ts';
 
 const file = '/etc/berth/berth.yml';
 function read(text: string): ReturnType<typeof parseBerthYml> {
   const { value, place } = readYaml(text, file, 'core');
   return parseBerthYml(value, file, place);
-}
-
-function refusal(text: string): BerthError {
-  try {
-    read(text);
-  } catch (error) {
-    if (error instanceof BerthError) return error;
-    throw error;
-  }
-  throw new Error(`accepted: ${text}`);
 }
 
 describe('berth.yml', () => {
@@ -115,7 +106,7 @@ describe('berth.yml', () => {
     ],
     ['- a\n- b', 'the file must be a mapping'],
   ])('refuses %j: %s', (text, message) => {
-    const error = refusal(text);
+    const error = refusal(() => read(text));
     expect(error.message).toContain(message);
     expect(error.message).toMatch(/^\/etc\/berth\/berth\.yml:1:\d+: /);
     expect(error.code).toBe('berth-yml-invalid');
@@ -124,23 +115,25 @@ describe('berth.yml', () => {
   });
 
   it('gives the position of each mistake: of a value, of a key, of a missing key', () => {
-    const error = refusal(
-      [
-        '# comment',
-        'deadline: 10m',
-        'defaults:',
-        '  resource_quota:',
-        '    hard:',
-        '      cpu: lots',
-        '      memory: 8Gi',
-        '  pull_secret:',
-        '    name: registry',
-        '  alow_cidrs: []',
-        '  allow_cidrs:',
-        '    - 10.0.0.0/8',
-        '    - 10.0.0.1',
-        '',
-      ].join('\n'),
+    const error = refusal(() =>
+      read(
+        [
+          '# comment',
+          'deadline: 10m',
+          'defaults:',
+          '  resource_quota:',
+          '    hard:',
+          '      cpu: lots',
+          '      memory: 8Gi',
+          '  pull_secret:',
+          '    name: registry',
+          '  alow_cidrs: []',
+          '  allow_cidrs:',
+          '    - 10.0.0.0/8',
+          '    - 10.0.0.1',
+          '',
+        ].join('\n'),
+      ),
     );
     expect(error.message.split('; ')).toEqual([
       `${file}:2:11: deadline must be a time from 100ms to 1m`,
@@ -176,14 +169,14 @@ describe('berth.yml', () => {
   });
 
   it('gives the line of broken YAML without its text', () => {
-    const error = refusal('deadline: 10s\nclient: "hunter2\n');
+    const error = refusal(() => read('deadline: 10s\nclient: "hunter2\n'));
     expect(error).toMatchObject({ code: 'config-yaml-invalid', exitCode: 78, fields: { file } });
     expect(error.fields.line).toBeGreaterThan(1);
     expect(`${error.message}${error.hint}`).not.toContain('hunter2');
   });
 
   it('refuses a duplicate key', () => {
-    expect(refusal('deadline: 1s\ndeadline: 2s').code).toBe('config-yaml-invalid');
+    expect(refusal(() => read('deadline: 1s\ndeadline: 2s')).code).toBe('config-yaml-invalid');
   });
 
   it('refuses a file whose aliases expand without end', () => {
@@ -192,6 +185,6 @@ describe('berth.yml', () => {
       const alias = `*a${level - 1}`;
       bomb.push(`a${level}: &a${level} [${Array(9).fill(alias).join(', ')}]`);
     }
-    expect(refusal(bomb.join('\n')).code).toBe('config-yaml-invalid');
+    expect(refusal(() => read(bomb.join('\n'))).code).toBe('config-yaml-invalid');
   });
 });

@@ -3,20 +3,11 @@ import { brokenProfile, parseProfile } from '../../../../src/config/profile/prof
 import type { Profile } from '../../../../src/config/profile/profile.ts';
 import { parseYaml, readYaml } from '../../../../src/config/yaml-document.ts';
 import { BerthError } from '../../../../src/errors.ts';
+import { refusal } from '../refusal.ts';
 
 const file = '/etc/berth/profiles/p.yml';
 const read = (text: string): Profile => parseProfile(parseYaml(text, file, 'core'), 'p', file);
 const profile = (more: string): Profile => read(`image: hpc/login:9\n${more}`);
-
-function refusal(act: () => unknown): BerthError {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof BerthError) return error;
-    throw error;
-  }
-  throw new Error('accepted');
-}
 
 describe('a profile', () => {
   it('needs an image only: the home in a container per connection, as the user’s login was', () => {
