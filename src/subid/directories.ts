@@ -1,4 +1,4 @@
-import { lstatSync, type Stats } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeError } from '../system/atomic-file.ts';
 import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
@@ -28,7 +28,7 @@ export function planFolders(
   let present = 0;
   for (const { uid, gid } of users) {
     const path = join(storage, 'users', String(uid));
-    const status = statusOf(path);
+    const status = lstatSync(path, { throwIfNoEntry: false });
     if (status === undefined) make.push({ path, uid, gid });
     else if (!status.isDirectory()) foreign.push({ path, reason: 'it is not a directory' });
     else if (status.uid === uid && (status.mode & 0o7777) === 0o700) present += 1;
@@ -52,8 +52,4 @@ export function makeFolders({ storage, make }: FolderPlan): void {
   } catch (cause) {
     throw writeError(users, cause);
   }
-}
-
-function statusOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
 }

@@ -35,54 +35,23 @@ export async function writeReapMetrics(
 }
 
 function metricsOf(report: ReapReport, totals: Totals, seconds: number): Metric[] {
+  const { ownerless, unreached } = report;
   const metric = (name: string, type: Metric['type'], help: string, value: number): Metric => ({
     ...{ name: `berth_ssh_${name}`, type, help, value },
   });
+  const gauge = (name: string, help: string, value: number) => metric(name, 'gauge', help, value);
+  const counter = (name: string, help: string, value: number) =>
+    metric(name, 'counter', `${help}, since boot.`, value);
   return [
-    metric('sessions_open', 'gauge', 'Open SSH connections.', report.sessionsOpen),
-    metric('containers', 'gauge', 'Containers of SSH sessions.', report.containersLeft),
-    metric(
-      'storage_without_account',
-      'gauge',
-      'Storage directories of UIDs without an account.',
-      report.ownerless.length,
-    ),
-    metric(
-      'reap_users_not_reached',
-      'gauge',
-      'Users that the last run did not handle in time.',
-      report.unreached,
-    ),
-    metric(
-      'reaped_connections_total',
-      'counter',
-      'Connections that ended without PAM, since boot.',
-      totals.connections,
-    ),
-    metric(
-      'reaped_containers_total',
-      'counter',
-      'Containers that the reaper removed, since boot.',
-      totals.containers,
-    ),
-    metric(
-      'reaped_processes_total',
-      'counter',
-      'Processes that the reaper ended, since boot.',
-      totals.processes,
-    ),
-    metric(
-      'reap_failures_total',
-      'counter',
-      'Cleanups by the reaper that failed, since boot.',
-      totals.failures,
-    ),
-    metric(
-      'reap_last_run_timestamp_seconds',
-      'gauge',
-      'Time of the last run of the reaper.',
-      Math.floor(seconds),
-    ),
+    gauge('sessions_open', 'Open SSH connections.', report.sessionsOpen),
+    gauge('containers', 'Containers of SSH sessions.', report.containersLeft),
+    gauge('storage_without_account', 'Storage of UIDs without an account.', ownerless.length),
+    gauge('reap_users_not_reached', 'Users that the last run did not handle in time.', unreached),
+    counter('reaped_connections_total', 'Connections that ended without PAM', totals.connections),
+    counter('reaped_containers_total', 'Containers that the reaper removed', totals.containers),
+    counter('reaped_processes_total', 'Processes that the reaper ended', totals.processes),
+    counter('reap_failures_total', 'Cleanups by the reaper that failed', totals.failures),
+    gauge('reap_last_run_timestamp_seconds', 'Time of the last run.', Math.floor(seconds)),
   ];
 }
 
