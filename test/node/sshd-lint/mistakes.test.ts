@@ -171,7 +171,9 @@ describe('one mistake on the host', () => {
     const answer = await forced.lint(`AllowTcpForwarding no\n${example}`);
     await rm(path);
     expect(answer.severities).toEqual({ 'profile-key-ignored': 'advice' });
-    expect(answer.stdout).toContain('profile cloud: its sessions are pods, and limits.pids is');
+    expect(answer.stdout).toContain(
+      'profile cloud: its sessions are pods, and limits.pids applies',
+    );
   });
 
   it("a profile for pods never uses the host's network", async () => {
