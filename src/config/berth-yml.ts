@@ -53,6 +53,13 @@ const credentials = z.strictObject({
   ca_file: z.optional(path),
   client_id: z.optional(text),
   client_secret_file: z.optional(path),
+  // `token_endpoint_auth_method` of OpenID Connect Core section 9 and RFC 8705 section 2.1.
+  client_auth_method: z.optional(
+    z.enum(['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'tls_client_auth']),
+  ),
+  client_key_file: z.optional(path),
+  client_key_id: z.optional(text),
+  client_certificate_file: z.optional(path),
   audience: z.optional(text),
   exchange: z.optional(z.boolean()),
   exchange_scope: z.optional(text),

@@ -1,5 +1,5 @@
-import { BerthError } from '../errors.ts';
 import type { ClusterOptions } from './berth-yml.ts';
+import { clientAuth } from './client-auth.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import { configError } from './config-error.ts';
 import { issuerFrom } from './issuer-url.ts';
@@ -16,8 +16,7 @@ const defaultServiceAccount = 'berth-user';
  * The credentials of this cluster's users. Without a `mode`, OnDemand's `auth: oidc` means the portal's
  * tokens; for `managed` and `gke` Berth writes no credentials.
  *
- * @throws BerthError `credentials-incomplete`, `credentials-contradictory`, both with `cluster`; the error of
- *   reading the client secret
+ * @throws BerthError `credentials-incomplete`, `credentials-contradictory` with `cluster`, and what `clientAuth` throws
  */
 export function credentialSettings(
   definition: ClusterDefinition,
@@ -37,7 +36,7 @@ export function credentialSettings(
     case 'oidc':
       return oidcSettings(definition, options, parts);
     case 'legacy':
-      return { mode, oidc: oidcSettings(definition, options, parts) };
+      return { mode, oidc: legacySettings(definition, options, parts) };
   }
 }
 
@@ -57,16 +56,18 @@ function oidcSettings(
   };
   const { hookEnv } = parts;
   const clientId = options.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID');
-  const clientSecret = secret(options, clientId, parts);
+  // The secret of hook.env belongs to the client of hook.env only.
+  const hookEnvSecret = hookEnv?.clientId === clientId ? hookEnv.clientSecret : undefined;
+  const authentication = clientAuth(options, hookEnvSecret, parts, name);
   const audience = options.audience ?? clientId;
   const exchange = options.exchange ?? audience !== clientId;
   const ownRefreshToken = options.own_refresh_token ?? false;
-  if (ownRefreshToken && (!exchange || clientSecret === undefined))
+  if (ownRefreshToken && (!exchange || authentication === undefined))
     throw configError(
       'credentials-contradictory',
       parts.berthFile,
-      'credentials.own_refresh_token needs credentials.exchange and a client with a secret',
-      'Set credentials.exchange and the client’s secret, or remove own_refresh_token.',
+      'credentials.own_refresh_token needs a token exchange and a confidential client',
+      'Set credentials.exchange and the client’s secret or key, or remove own_refresh_token.',
       { cluster: name },
     );
   return {
@@ -74,7 +75,7 @@ function oidcSettings(
     issuer: issuerOption(options) ?? hookEnv?.issuer ?? missing('issuer', 'IDP_ISSUER_URL'),
     ...(options.ca_file === undefined ? {} : { caFile: options.ca_file }),
     clientId,
-    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(authentication === undefined ? {} : { clientAuth: authentication }),
     audience,
     exchange,
     ...(options.exchange_scope === undefined ? {} : { exchangeScope: options.exchange_scope }),
@@ -86,22 +87,25 @@ function oidcSettings(
   };
 }
 
+/** kubectl's auth-provider knows client secrets only. */
+function legacySettings(
+  definition: ClusterDefinition,
+  options: CredentialOptions,
+  parts: SiteParts,
+): OidcSettings {
+  const settings = oidcSettings(definition, options, parts);
+  if (settings.clientAuth === undefined || 'secret' in settings.clientAuth) return settings;
+  throw configError(
+    'credentials-contradictory',
+    parts.berthFile,
+    `credentials.mode legacy cannot use client_auth_method ${settings.clientAuth.method}`,
+    'Use credentials.mode: oidc, or a client with a secret.',
+    { cluster: definition.name },
+  );
+}
+
 function issuerOption({ issuer }: CredentialOptions): string | undefined {
   if (issuer === undefined) return undefined;
   const read = issuerFrom(issuer);
   return 'issuer' in read ? read.issuer : issuer;
-}
-
-/** The secret of hook.env is used only with the client of hook.env. */
-function secret(
-  options: CredentialOptions,
-  clientId: string,
-  { hookEnv, clientSecrets }: SiteParts,
-): string | undefined {
-  if (options.client_secret_file !== undefined) {
-    const read = clientSecrets.get(options.client_secret_file);
-    if (read instanceof BerthError) throw read;
-    return read;
-  }
-  return hookEnv?.clientId === clientId ? hookEnv.clientSecret : undefined;
 }

@@ -110,15 +110,37 @@ export type CredentialSettings =
   /** As OSC's `set-k8s-creds.sh`: client secret and tokens in the user's kubeconfig. */
   | { readonly mode: 'legacy'; readonly oidc: OidcSettings };
 
+/**
+ * How a confidential client proves its identity at the token endpoint: `token_endpoint_auth_method` of
+ * OpenID Connect Core section 9 and RFC 8705. Keys and certificates are PEM.
+ */
+export type ClientAuth =
+  | {
+      readonly method: 'client_secret_basic' | 'client_secret_post';
+      readonly secret: string;
+    }
+  | {
+      readonly method: 'private_key_jwt';
+      readonly key: string;
+      /** The `kid` of the assertion's header. */
+      readonly keyId?: string;
+    }
+  | {
+      readonly method: 'tls_client_auth';
+      readonly key: string;
+      /** With intermediate certificates, if any. */
+      readonly certificate: string;
+    };
+
 export interface OidcSettings {
   readonly mode: 'oidc';
   readonly issuer: string;
   /** PEM bundle for the issuer's certificate. Default: the system's. */
   readonly caFile?: string;
   readonly clientId: string;
-  /** Present for a confidential client, whose tokens only root's broker can renew. */
-  readonly clientSecret?: string;
-  /** The audience that the API server requires in the token's `aud`. */
+  /** Present for a confidential client; then only root's broker refreshes. */
+  readonly clientAuth?: ClientAuth;
+  /** What the token's `aud` must hold for the API server to take it. */
   readonly audience: string;
   /** Exchange the portal's access token for one with `audience` (RFC 8693). */
   readonly exchange: boolean;

@@ -15,9 +15,9 @@ export interface SiteParts {
   readonly hookEnv?: HookEnvSettings;
   readonly hookEnvFile: string;
   readonly clusters: readonly (ClusterDefinition | BrokenCluster)[];
-  /** The contents of each `client_secret_file`, by its path, without the newline at the end. */
-  readonly clientSecrets: ReadonlyMap<string, string | BerthError>;
-  /** Warnings from reading the files. */
+  /** Contents of `client_secret_file`, `client_key_file` and `client_certificate_file`, by path; without the last newline. */
+  readonly clientFiles: ReadonlyMap<string, string | BerthError>;
+  /** What was odd when the files were read. */
   readonly warnings: readonly SettingsWarning[];
 }
 

@@ -177,13 +177,13 @@ function oneByOne<T>(lockFile: string, work: () => Promise<T>): Promise<T> {
 
 function isPublicClient({ credentials }: ClusterSettings): boolean {
   return (
-    credentials.mode === 'oidc' && credentials.clientSecret === undefined && !credentials.exchange
+    credentials.mode === 'oidc' && credentials.clientAuth === undefined && !credentials.exchange
   );
 }
 
 /** The user's copy is an input for a public client only: root's secret is never used with a user's token. */
 function renewsItself({ credentials }: ClusterSettings): boolean {
-  return credentials.mode === 'oidc' && credentials.clientSecret === undefined;
+  return credentials.mode === 'oidc' && credentials.clientAuth === undefined;
 }
 
 /**

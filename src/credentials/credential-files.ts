@@ -48,7 +48,7 @@ export function oidcFiles(
     const warning = { code: 'refresh-token-missing' as const, message };
     return { ...pluginFiles(owner, cluster, renewable), warnings: [warning] };
   }
-  if (settings.clientSecret !== undefined) {
+  if (settings.clientAuth !== undefined) {
     const rootStore = {
       ...({ version: 1, username: owner.name, token, expiry, refreshToken } as const),
       ...(own === true && { own }),
@@ -117,7 +117,8 @@ export function legacyFiles(
       config: {
         'idp-issuer-url': settings.issuer,
         'client-id': settings.clientId,
-        'client-secret': settings.clientSecret ?? '',
+        'client-secret':
+          settings.clientAuth && 'secret' in settings.clientAuth ? settings.clientAuth.secret : '',
         'refresh-token': refreshToken ?? '',
         'id-token': token,
         ...(settings.caFile !== undefined && { 'idp-certificate-authority': settings.caFile }),

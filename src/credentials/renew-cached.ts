@@ -15,7 +15,6 @@ import {
   renewalLock,
   siblings,
 } from './refresh-token-lineage.ts';
-import { refreshTokens } from './oidc/refresh.ts';
 import { renewOnce } from './renew-once.ts';
 import { chooseToken, expiryOf } from './oidc/token-choice.ts';
 
@@ -95,6 +94,7 @@ async function renewPublic(
     clientId: refresh.clientId,
     ...(refresh.ca !== undefined && { ca: refresh.ca }),
   };
+  const { refreshTokens } = await import('./oidc/token-endpoint.ts');
   const tokens = await refreshTokens(endpoint, refresh.refreshToken, {
     https: edges.https,
     timeoutMs: limitMs,

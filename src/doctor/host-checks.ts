@@ -68,7 +68,7 @@ export async function checkHost(
 /** The broker renews the tokens of a confidential client. */
 function needsBroker({ clusters }: SiteSettings): boolean {
   return clusters.some(
-    ({ credentials }) => credentials.mode === 'oidc' && credentials.clientSecret !== undefined,
+    ({ credentials }) => credentials.mode === 'oidc' && credentials.clientAuth !== undefined,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
 import { fetchIssuer, type IssuerDocuments } from '../credentials/oidc/issuer-discovery.ts';
-import { refreshTokens } from '../credentials/oidc/refresh.ts';
+import { tokenEndpoint } from '../credentials/oidc/obtain-token.ts';
+import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
 import { BerthError } from '../errors.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { probeServer } from '../system/probe-server.ts';
@@ -48,15 +49,13 @@ export async function checkIssuer(
       await audience,
       ...['issuer-client', 'issuer-exchange', 'issuer-clock'].map(skip),
     ];
-  const { tokenEndpoint } = documents;
+  const found = documents;
   return [
     issuer,
     await audience,
     ...(await Promise.all([
-      run('issuer-client', (signal) =>
-        clientFinding(settings, tokenEndpoint, ca, { timeoutMs, signal }),
-      ),
-      run('issuer-exchange', (signal) => exchangeFinding(settings, ca, { timeoutMs, signal })),
+      run('issuer-client', (signal) => clientFinding(settings, found, ca, { timeoutMs, signal })),
+      run('issuer-exchange', () => exchangeFinding(settings, found)),
       run('issuer-clock', async (signal) => {
         const facts = await probeServer(settings.issuer, { signal });
         return clockFinding(facts, settings.clockSkewSeconds);
@@ -92,62 +91,47 @@ function audienceFinding({ audience, clientId, exchange, token }: OidcSettings):
  */
 async function clientFinding(
   settings: OidcSettings,
-  tokenEndpoint: string,
+  issuer: IssuerDocuments,
   ca: string | undefined,
   { timeoutMs, signal }: Limits,
 ): Promise<Finding> {
-  const { clientId, clientSecret } = settings;
+  const endpoint = tokenEndpoint({ issuer, settings, ...(ca === undefined ? {} : { ca }) });
   try {
-    await refreshTokens(
-      {
-        url: tokenEndpoint,
-        clientId,
-        ...(clientSecret === undefined ? {} : { clientSecret }),
-        ...(ca === undefined ? {} : { ca }),
-      },
-      'berth-doctor-asks-whether-the-client-is-known',
-      { https: httpsRequest, timeoutMs, signal },
-    );
+    await refreshTokens(endpoint, 'berth-doctor-asks-whether-the-client-is-known', {
+      https: httpsRequest,
+      timeoutMs,
+      signal,
+    });
   } catch (thrown) {
     if (!(thrown instanceof BerthError)) throw thrown;
     return thrown.code === 'refresh-token-refused'
-      ? ok(`the token endpoint accepts the client ${clientId}`)
+      ? ok(`the token endpoint accepts the client ${settings.clientId}`)
       : failedBy(thrown);
   }
   return failed(
-    `${tokenEndpoint} accepted an invalid refresh token`,
+    `${endpoint.url} accepted an invalid refresh token`,
     'Check at the identity provider that this is its token endpoint.',
   );
 }
 
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-async function exchangeFinding(
-  { issuer, exchange, clientSecret }: OidcSettings,
-  ca: string | undefined,
-  { timeoutMs, signal }: Limits,
-): Promise<Finding> {
+function exchangeFinding(
+  { exchange, clientAuth }: OidcSettings,
+  { grantTypes: grants }: IssuerDocuments,
+): Finding {
   if (!exchange) return skipped('tokens are not exchanged');
-  const { json } = await httpsRequest({
-    method: 'GET',
-    url: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-    timeoutMs,
-    signal,
-    ...(ca === undefined ? {} : { ca }),
-  });
-  const grants = (json as { readonly grant_types_supported?: unknown } | undefined)
-    ?.grant_types_supported;
-  if (Array.isArray(grants) && !grants.includes(exchangeGrant))
+  if (grants?.includes(exchangeGrant) === false)
     return failed(
       'the issuer does not offer token exchange (grant_types_supported)',
       'Enable token exchange (RFC 8693) at the provider, or set credentials.exchange: false.',
     );
-  if (clientSecret === undefined)
+  if (clientAuth === undefined)
     return warning(
-      'the client has no secret: Keycloak allows token exchange to confidential clients only',
-      'Set CLIENT_SECRET in hook.env, or credentials.client_secret_file in berth.yml.',
+      'the client has no secret or key: Keycloak allows token exchange to confidential clients only',
+      'Set CLIENT_SECRET in hook.env, or credentials.client_secret_file or credentials.client_auth_method in berth.yml.',
     );
-  return Array.isArray(grants)
+  return grants !== undefined
     ? ok('the issuer offers token exchange')
     : skipped('the issuer does not publish which grants it offers');
 }

@@ -212,6 +212,24 @@ export const configurationErrors = {
     why: 'It needs a token exchange and a client with a secret.',
     next: 'Set `credentials.exchange` and the secret of the client, or remove `credentials.own_refresh_token`.',
   },
+  'client-key-readable-by-all': {
+    exit: 'config',
+    what: 'Every user of this host can read the private key of the portal’s client.',
+    why: 'The mode of `credentials.client_key_file` gives others read permission.',
+    next: 'Replace the key, because somebody may have read it. Set the mode of the new file: `chmod 0600 FILE`.',
+  },
+  'client-key-unusable': {
+    exit: 'config',
+    what: '`credentials.client_key_file` holds no private key that the client can sign with.',
+    why: 'The file is not PEM, the key is encrypted, RSA with fewer than 2048 bits, or of another type than RSA, P-256, P-384 or P-521.',
+    next: 'Create one: `openssl ecparam -name prime256v1 -genkey -noout -out FILE`. Register its public key at the identity provider.',
+  },
+  'client-certificate-unusable': {
+    exit: 'config',
+    what: '`credentials.client_certificate_file` cannot be used with the key of the client.',
+    why: 'The file is not a PEM certificate, or it belongs to another key.',
+    next: 'Compare `openssl x509 -in CERTIFICATE -noout -pubkey` with `openssl pkey -in KEY -pubout`.',
+  },
   'docker-config-invalid': {
     exit: 'config',
     what: 'The file of the pull secret is not a Docker config.json, so no pull secret was written.',

@@ -44,7 +44,7 @@ export function readSiteFiles(
     ...(hookEnv === undefined ? {} : { hookEnv }),
     hookEnvFile: hookEnvFile ?? builtIn.hookEnvFile,
     clusters: reader.clusters(files.clustersDir ?? berth.clusters_dir ?? builtIn.clustersDir),
-    clientSecrets: reader.clientSecrets(berth),
+    clientFiles: reader.clientFiles(berth),
     warnings: reader.warnings,
   };
   return { parts, reader };
@@ -109,21 +109,27 @@ class SiteFilesReader extends ConfigReader {
     }
   }
 
-  clientSecrets({ defaults, clusters }: BerthOptions): Map<string, string | BerthError> {
-    const secrets = new Map<string, string | BerthError>();
+  clientFiles({ defaults, clusters }: BerthOptions): Map<string, string | BerthError> {
+    const contents = new Map<string, string | BerthError>();
+    const read = (path: string | undefined, check: (file: ConfigFile) => void): void => {
+      if (path !== undefined && !contents.has(path))
+        contents.set(path, this.clientFile(path, check));
+    };
     const all = [defaults, ...clusters.values()];
     for (const options of all) {
       if (options === undefined || options instanceof BerthError) continue;
-      const path = options.credentials?.client_secret_file;
-      if (path !== undefined && !secrets.has(path)) secrets.set(path, this.clientSecret(path));
+      const { credentials } = options;
+      read(credentials?.client_key_file, assertPrivate);
+      read(credentials?.client_certificate_file, () => undefined);
+      read(credentials?.client_secret_file, (file) => this.warnReadable(file, 'the client secret'));
     }
-    return secrets;
+    return contents;
   }
 
-  private clientSecret(path: string): string | BerthError {
+  private clientFile(path: string, check: (file: ConfigFile) => void): string | BerthError {
     try {
       const file = this.file(path);
-      this.warnReadable(file, 'the client secret');
+      check(file);
       return utf8(file).replace(/\r?\n$/, '');
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
@@ -136,4 +142,11 @@ class SiteFilesReader extends ConfigReader {
     const message = `every user of this host can read ${what}: run \`chmod o-r ${file.path}\``;
     this.warnings.push({ code: 'config-secret-readable-by-all', message, file: file.path });
   }
+}
+
+function assertPrivate({ path, worldReadable }: ConfigFile): void {
+  if (!worldReadable) return;
+  const message = 'everybody on this host can read this private key';
+  const hint = `Replace the key if somebody may have read it, and run \`chmod 0600 ${path}\`.`;
+  throw configError('client-key-readable-by-all', path, message, hint);
 }

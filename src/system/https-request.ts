@@ -11,6 +11,8 @@ export interface HttpsRequest {
   readonly form?: Readonly<Record<string, string>>;
   /** PEM bundle for the server's certificate; Node's own where absent. */
   readonly ca?: string;
+  /** PEM of the certificate that the client presents (mutual TLS), and of its private key. */
+  readonly clientCertificate?: { readonly cert: string; readonly key: string };
   /** For the whole exchange, from the look-up of the name to the last byte, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -38,11 +40,7 @@ export const httpsRequest: HttpsClient = async (request) => {
   const url = new URL(request.url);
   const where = escapeControl(`${url.host}${url.pathname}`);
   if (url.protocol !== 'https:') {
-    throw new BerthError(`${where} is not an https address`, {
-      code: 'issuer-url-not-https',
-      exit: 'config',
-      hint: 'Tokens and keys are taken over https only: give the identity provider a certificate.',
-    });
+    throw notHttps(url);
   }
   const timeout = AbortSignal.timeout(request.timeoutMs);
   const signal = request.signal ? AbortSignal.any([request.signal, timeout]) : timeout;
@@ -73,6 +71,7 @@ async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): P
         agent: false,
         signal,
         ca: trustedRoots(request.ca),
+        ...request.clientCertificate,
         headers: {
           accept: 'application/json',
           ...request.headers,
@@ -113,6 +112,15 @@ function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
   } catch {
     throw badAnswer(url, 'a body that is not JSON');
   }
+}
+
+/** The address of an identity provider is refused: it does not begin with `https:`. */
+export function notHttps(url: URL): BerthError {
+  return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} is not an https address`, {
+    code: 'issuer-url-not-https',
+    exit: 'config',
+    hint: 'Tokens and keys are taken over https only: give the identity provider a certificate.',
+  });
 }
 
 /** The answer came, but is not one that this protocol has. */

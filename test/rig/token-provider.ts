@@ -1,19 +1,21 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import Provider from 'oidc-provider';
-import { CertificateAuthority } from './site/certificates.ts';
+import Provider, { type ClientMetadata } from 'oidc-provider';
+import { CertificateAuthority, type KeyPair } from './site/certificates.ts';
 
-/** What the provider was asked: `POST /token refresh_token`. */
+/** Requests to the provider: `POST /token`. */
 export type Seen = string[];
 
-/** A certified OpenID provider on https in this process, which does what a test wants of it. */
+/** A certified OpenID provider on https in this process. */
 export class TestProvider {
   readonly seen: Seen = [];
-  /** Answers before the provider does: for what no real one can be brought to say. */
+  /** Answers in place of the provider: for answers that no real one can be made to give. */
   intercept:
     | ((path: string) => { status: number; type?: string; body: string } | 'hang' | undefined)
     | undefined;
@@ -21,26 +23,33 @@ export class TestProvider {
   readonly folder: string;
   readonly ca: string;
   readonly caFile: string;
+  /** A certificate of the client `tlsClient`, which the provider accepts. */
+  readonly clientCertificate: KeyPair;
   readonly #server: Server;
   readonly #port: number;
   #provider: Provider;
   #keys: JWK[];
+  readonly #clients: readonly ClientMetadata[];
 
   private constructor(parts: {
     folder: string;
     ca: string;
     caFile: string;
+    clientCertificate: KeyPair;
     server: Server;
     keys: JWK[];
+    clients: readonly ClientMetadata[];
   }) {
     this.folder = parts.folder;
     this.ca = parts.ca;
     this.caFile = parts.caFile;
+    this.clientCertificate = parts.clientCertificate;
     this.#server = parts.server;
     this.#port = (parts.server.address() as AddressInfo).port;
     this.issuer = `https://127.0.0.1:${this.#port}`;
     this.#keys = parts.keys;
-    this.#provider = makeProvider(this.issuer, parts.keys);
+    this.#clients = parts.clients;
+    this.#provider = makeProvider(this.issuer, parts.keys, parts.clients);
     this.#server.on('request', (request, response) => {
       const path = (request.url ?? '').replace(/\?.*/, '');
       this.seen.push(`${request.method} ${path}`);
@@ -49,7 +58,7 @@ export class TestProvider {
       if (instead !== undefined) {
         const { status, type = 'application/json', body } = instead;
         response.writeHead(status, { 'content-type': type });
-        // After the request: who closes a connection with something unread in it resets it.
+        // After the request was read: closing a connection with unread data resets it.
         request.resume().on('end', () => response.end(body));
         return;
       }
@@ -57,30 +66,37 @@ export class TestProvider {
     });
   }
 
-  static async start(): Promise<TestProvider> {
+  /** @param clients In addition to the two that every test has. */
+  static async start(clients: readonly ClientMetadata[] = []): Promise<TestProvider> {
     const folder = await mkdtemp(join(tmpdir(), 'berth-provider-'));
     const authority = await CertificateAuthority.create(join(folder, 'ca'));
     const pair = await authority.server('provider');
-    const server = createServer({ cert: await readFile(pair.cert), key: await readFile(pair.key) });
+    const ca = await authority.pem();
+    const server = createServer({
+      cert: await readFile(pair.cert),
+      key: await readFile(pair.key),
+      ca,
+      requestCert: true,
+      rejectUnauthorized: false,
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const keys = [await signingJwk('first')];
-    const ca = await authority.pem();
-    return new TestProvider({ folder, ca, caFile: authority.cert, server, keys });
+    const clientCertificate = await authority.client(tlsClient);
+    return new TestProvider({
+      ...{ folder, ca, caFile: authority.cert, clientCertificate, server, keys, clients },
+    });
   }
 
-  /** Signs with a new key from now on; the old one is gone. */
+  /** Signs with a new key from now on; the old one is removed. */
   async rotateKey(kid: string): Promise<void> {
     this.#keys = [await signingJwk(kid)];
     const old = this.#provider;
-    this.#provider = makeProvider(this.issuer, this.#keys);
+    this.#provider = makeProvider(this.issuer, this.#keys, this.#clients);
     old.removeAllListeners();
   }
 
-  /** What the portal gets when this user logs in by `client`, without a browser. */
-  async login(
-    user: string,
-    client: string,
-  ): Promise<{ idToken: string; refreshToken: string; accessToken: string }> {
+  /** @returns A refresh token of a new login through this client. */
+  async refreshToken(user: string, client: string): Promise<string> {
     const provider = this.#provider;
     const found = await provider.Client.find(client);
     if (found === undefined) throw new Error(`no client ${client}`);
@@ -96,7 +112,15 @@ export class TestProvider {
       expiresWithSession: false,
       rotations: 0,
     });
-    const refreshToken = await refresh.save();
+    return await refresh.save();
+  }
+
+  /** @returns What the portal gets when this user logs in through `client`, without a browser. */
+  async login(
+    user: string,
+    client: string,
+  ): Promise<{ idToken: string; refreshToken: string; accessToken: string }> {
+    const refreshToken = await this.refreshToken(user, client);
     const answer = await this.token(client, {
       grant_type: 'refresh_token',
       refresh_token: refreshToken,
@@ -108,7 +132,7 @@ export class TestProvider {
     };
   }
 
-  /** A request to the token endpoint, as anybody's client would make it. */
+  /** Sends a request to the token endpoint, without the code under test. */
   async token(client: string, form: Record<string, string>): Promise<Record<string, unknown>> {
     const { httpsRequest } = await import('../../src/system/https-request.ts');
     const secret = client === confidentialClient ? clientSecret : undefined;
@@ -134,7 +158,9 @@ export class TestProvider {
 
 export const publicClient = 'kubectl';
 export const confidentialClient = 'ondemand';
-/** Characters that form encoding and Basic have a meaning for. */
+/** The subject of `TestProvider.clientCertificate`. */
+export const tlsClient = 'ondemand-tls';
+/** With characters that are special in forms and in HTTP Basic. */
 export const clientSecret = 's3cret:with%20+&=/~and-more-than-thirty-two-characters';
 
 async function signingJwk(kid: string): Promise<JWK> {
@@ -142,7 +168,13 @@ async function signingJwk(kid: string): Promise<JWK> {
   return { ...(await exportJWK(privateKey)), kid, alg: 'RS256', use: 'sig' };
 }
 
-function makeProvider(issuer: string, keys: JWK[]): Provider {
+/** The server speaks TLS only. */
+function peer({ socket }: IncomingMessage): TLSSocket {
+  if (socket instanceof TLSSocket) return socket;
+  throw new Error('not a TLS connection');
+}
+
+function makeProvider(issuer: string, keys: JWK[], more: readonly ClientMetadata[]): Provider {
   const common = {
     redirect_uris: ['https://portal.example.org/oidc'],
     response_types: ['code'] as never,
@@ -158,9 +190,25 @@ function makeProvider(issuer: string, keys: JWK[]): Provider {
         client_secret: clientSecret,
         token_endpoint_auth_method: 'client_secret_basic',
       },
+      ...more.map((client) => ({ ...common, ...client })),
+    ],
+    enabledJWA: { clientAuthSigningAlgValues: ['RS256', 'ES384'] },
+    clientAuthMethods: [
+      ...(['none', 'client_secret_basic', 'client_secret_post'] as const),
+      ...(['private_key_jwt', 'tls_client_auth'] as const),
     ],
     clientBasedCORS: () => false,
-    features: { devInteractions: { enabled: false } },
+    features: {
+      devInteractions: { enabled: false },
+      mTLS: {
+        enabled: true,
+        tlsClientAuth: true,
+        getCertificate: ({ req }) => peer(req).getPeerX509Certificate(),
+        certificateAuthorized: ({ req }) => peer(req).authorized,
+        certificateSubjectMatches: ({ req }, _, expected) =>
+          peer(req).getPeerX509Certificate()?.subject === expected,
+      },
+    },
     rotateRefreshToken: true,
     conformIdTokenClaims: false,
     claims: { openid: ['sub', 'preferred_username'] },

@@ -1,93 +1,108 @@
+import { ClientError, customFetch, discovery } from 'openid-client';
 import { BerthError } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { badAnswer, type HttpsClient } from '../../system/https-request.ts';
+import { badAnswer, type HttpsAnswer, notHttps } from '../../system/https-request.ts';
+import { ownError, providerFetch, type ProviderEdges, unexpectedStatus } from './provider-fetch.ts';
 import type { SigningKey } from './token-signature.ts';
 
 export interface IssuerDocuments {
   readonly tokenEndpoint: string;
+  /** For `tls_client_auth`, RFC 8705 section 5; the same as `tokenEndpoint` unless the issuer has another. */
+  readonly mtlsTokenEndpoint: string;
   readonly jwksUri: string;
   readonly keys: readonly SigningKey[];
+  /** `grant_types_supported`, if the issuer publishes it. */
+  readonly grantTypes?: readonly string[];
 }
 
-interface DiscoveryEdges {
-  readonly https: HttpsClient;
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
-}
-
-/** What a key set may hold of keys that are kept; a realm has two or three. */
+/** More keys than these are ignored; a realm has two or three. */
 const maximumKeys = 100;
 
 /**
- * Asks an issuer for its endpoints and its public keys: OpenID Connect Discovery 1.0 section 4, then
- * the JWKS of RFC 7517.
+ * Requests an issuer's endpoints and public keys: OpenID Connect Discovery 1.0 section 4, then the JWKS of
+ * RFC 7517.
  *
  * @throws {BerthError} `issuer-mismatch`, `issuer-answer-invalid`, `issuer-unavailable`, `issuer-no-keys`,
  *   and what `httpsRequest` throws.
  */
 export async function fetchIssuer(
-  source: { readonly issuer: string; readonly ca?: string },
-  edges: DiscoveryEdges,
+  { issuer, ca }: { readonly issuer: string; readonly ca?: string },
+  edges: ProviderEdges,
 ): Promise<IssuerDocuments> {
-  const get = async (address: string): Promise<Readonly<Record<string, unknown>>> => {
-    const { status, json } = await edges.https({
-      method: 'GET',
-      url: address,
-      timeoutMs: edges.timeoutMs,
-      ...(source.ca !== undefined && { ca: source.ca }),
-      ...(edges.signal && { signal: edges.signal }),
-    });
-    return objectOf(new URL(address), status, json);
-  };
-
-  // Discovery 4.1: a trailing slash of the issuer is taken off first.
-  const address = `${source.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const document = await get(address);
-  // Discovery 4.3: or else another issuer's keys could be slipped in.
-  if (document.issuer !== source.issuer) {
-    const named = typeof document.issuer === 'string' ? escapeControl(document.issuer) : 'nobody';
-    throw new BerthError(`the issuer '${source.issuer}' calls itself '${named.slice(0, 200)}'`, {
-      code: 'issuer-mismatch',
-      exit: 'config',
-      hint: 'Write IDP_ISSUER_URL (or credentials.issuer) exactly as the provider’s .well-known/openid-configuration has it.',
-    });
-  }
+  const tls = ca === undefined ? {} : { ca };
+  // Discovery 4.1: without the issuer's trailing slash.
+  const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const fetch = providerFetch(edges, tls, (answer) => {
+    assertOk(new URL(address), answer);
+    // Discovery 4.3: compared exactly, or else another issuer's keys could be used.
+    const named = (answer.json as { readonly issuer?: unknown }).issuer;
+    if (named !== issuer) throw mismatch(issuer, named);
+    return answer;
+  });
+  const document = await discovery(new URL(issuer), 'berth', {}, undefined, {
+    [customFetch]: fetch,
+  }).then(
+    (configuration) => configuration.serverMetadata(),
+    (thrown: unknown) => {
+      if (!(thrown instanceof ClientError)) throw thrown;
+      if (thrown.code === 'OAUTH_HTTP_REQUEST_FORBIDDEN') throw notHttps(new URL(address));
+      throw ownError(thrown) ?? badAnswer(new URL(address), escapeControl(thrown.message));
+    },
+  );
   const tokenEndpoint = httpsAddress(address, document.token_endpoint, 'token_endpoint');
   const jwksUri = httpsAddress(address, document.jwks_uri, 'jwks_uri');
-  const { keys } = await get(jwksUri);
+  const { mtls_endpoint_aliases: aliases, grant_types_supported: grantTypes } = document;
+  const answer = await edges.https({
+    method: 'GET',
+    url: jwksUri,
+    timeoutMs: edges.timeoutMs,
+    ...tls,
+    ...(edges.signal && { signal: edges.signal }),
+  });
+  assertOk(new URL(jwksUri), answer);
+  const { keys } = answer.json as { readonly keys?: unknown };
   const usable = (Array.isArray(keys) ? keys : []).flatMap(publicKeyOf).slice(0, maximumKeys);
   if (usable.length === 0) {
-    throw new BerthError(`${escapeControl(jwksUri)} holds no public signing key`, {
+    throw new BerthError(`${escapeControl(jwksUri)} contains no public signing key`, {
       code: 'issuer-no-keys',
       exit: 'unavailable',
-      hint: 'Look at the realm’s keys at the identity provider.',
+      hint: 'Check the realm’s keys at the identity provider.',
     });
   }
-  return { tokenEndpoint, jwksUri, keys: usable };
+  return {
+    tokenEndpoint,
+    mtlsTokenEndpoint: isHttps(aliases?.token_endpoint) ? aliases.token_endpoint : tokenEndpoint,
+    jwksUri,
+    keys: usable,
+    ...(Array.isArray(grantTypes) && { grantTypes }),
+  };
 }
 
-function objectOf(url: URL, status: number, json: unknown): Readonly<Record<string, unknown>> {
-  if (status >= 500 || status === 429) {
-    throw new BerthError(`${url.host}${url.pathname} answered with HTTP ${status}`, {
-      code: 'issuer-unavailable',
-      exit: 'temporary',
-      hint: 'Look at the identity provider’s own log; the next login tries again.',
-    });
-  }
-  if (status !== 200) throw badAnswer(url, `HTTP ${status}`);
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw badAnswer(url, 'something that is not a JSON object');
-  }
-  return json as Readonly<Record<string, unknown>>;
+function assertOk(url: URL, { status, json }: HttpsAnswer): void {
+  if (status !== 200) throw unexpectedStatus(url, status);
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    throw badAnswer(url, 'a body that is not a JSON object');
+}
+
+function mismatch(issuer: string, named: unknown): BerthError {
+  const name = typeof named === 'string' ? escapeControl(named).slice(0, 200) : '';
+  return new BerthError(`the issuer '${issuer}' calls itself '${name}'`, {
+    code: 'issuer-mismatch',
+    exit: 'config',
+    hint: 'Set IDP_ISSUER_URL (or credentials.issuer) to exactly the issuer in the provider’s .well-known/openid-configuration.',
+  });
 }
 
 function httpsAddress(document: string, value: unknown, name: string): string {
-  if (typeof value === 'string' && value.startsWith('https://') && URL.canParse(value))
-    return value;
-  throw badAnswer(new URL(document), `no https address as ${name}`);
+  if (isHttps(value)) return value;
+  throw badAnswer(new URL(document), `a ${name} that is not an https address`);
 }
 
-/** The public members of a key that may verify signatures, and no others. */
+function isHttps(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith('https://') && URL.canParse(value);
+}
+
+/** The public members of a key for signatures; nothing for other keys. */
 function publicKeyOf(entry: unknown): readonly SigningKey[] {
   if (typeof entry !== 'object' || entry === null) return [];
   const key = entry as Readonly<Record<string, unknown>>;

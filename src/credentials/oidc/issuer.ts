@@ -5,9 +5,9 @@ import { BerthError } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { asRoot } from '../../system/as-user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
-import type { HttpsClient } from '../../system/https-request.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
-import { fetchIssuer, type IssuerDocuments } from './issuer-discovery.ts';
+import type { IssuerDocuments } from './issuer-discovery.ts';
+import type { ProviderEdges } from './provider-fetch.ts';
 import { type TokenExpectation, verifyToken } from './token.ts';
 import type { TokenClaims } from './token-claims.ts';
 
@@ -15,57 +15,53 @@ export interface IssuerSource {
   readonly issuer: string;
   /** PEM bundle for the issuer's certificate. */
   readonly ca?: string;
-  /** Root's folder; the issuer's file is `issuers/HASH.json` in it. */
+  /** Root's state directory; the issuer's file is `issuers/HASH.json` in it. */
   readonly stateDir: string;
 }
 
-export interface IssuerEdges {
-  readonly https: HttpsClient;
+export interface IssuerEdges extends ProviderEdges {
   /** Seconds since the epoch. */
   readonly now: () => number;
-  /** For each request to the issuer, in milliseconds. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
 }
 
-/** An issuer whose endpoints and keys are known, most often without having asked it. */
-export interface Issuer {
-  readonly tokenEndpoint: string;
+/** An issuer with its endpoints and keys, most often read from the state directory. */
+export interface Issuer extends Pick<IssuerDocuments, 'tokenEndpoint' | 'mtlsTokenEndpoint'> {
   /**
-   * As `verifyToken`, with the issuer's keys. A key that is not known is asked for once, at most
-   * once in ten seconds, so a made-up `kid` cannot turn each login into a request to the issuer.
+   * `verifyToken` with the issuer's keys. For an unknown `kid` the keys are fetched again, at most once in
+   * ten seconds: forged tokens must not turn each login into a request to the issuer.
    */
   verify(jwt: string, expected: Omit<TokenExpectation, 'keys'>): Promise<TokenClaims>;
   /**
-   * Done when keys that were used although older than an hour are renewed; gives the error where
-   * that failed or where keys could not be kept, and never rejects. To be awaited at the end, within the caller's deadline.
+   * Resolves when keys older than an hour, which were used meanwhile, have been fetched again. Never
+   * rejects: it resolves with the error when fetching or storing them failed. Await it last, within the
+   * caller's deadline.
    */
   readonly renewed: Promise<BerthError | undefined>;
 }
 
 interface IssuerRecord extends IssuerDocuments {
   readonly issuer: string;
-  /** When the keys were fetched, and when that was last tried; seconds since the epoch. */
+  /** When the keys were fetched, and when that was last attempted, in seconds since the epoch. */
   readonly fetchedAt: number;
   readonly triedAt: number;
 }
 
 const staleAfterSeconds = 3600;
-const quietSeconds = 10;
+const retryAfterSeconds = 10;
 const maximumBytes = 512 * 1024;
 
 /**
- * Opens an issuer from its file in the state folder; asks the issuer only when there is none.
+ * Opens an issuer from its file in the state directory; asks the issuer only when there is none.
  *
- * @throws {BerthError} what `fetchIssuer` throws, when nothing is cached.
+ * @throws {BerthError} what `fetchIssuer` throws, when there is no file.
  */
 export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Promise<Issuer> {
   const name = createHash('sha256').update(source.issuer).digest('hex').slice(0, 32);
   const file = join(source.stateDir, 'issuers', `${name}.json`);
   const now = edges.now();
 
-  let unkept: BerthError | undefined;
-  // A full or read-only state folder costs the next login a request, not this one its credential.
+  let notStored: BerthError | undefined;
+  // With a full or read-only state directory the next login has to ask again; this one goes on.
   const save = async (record: IssuerRecord): Promise<IssuerRecord> => {
     try {
       await asRoot(async () => {
@@ -73,36 +69,39 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
         await writeAtomically(file, JSON.stringify(record), { mode: 0o600 });
       });
     } catch (cause) {
-      unkept ??= renewalFailure(cause);
+      notStored ??= renewalFailure(cause);
     }
     return record;
   };
   const fetchRecord = async (): Promise<IssuerRecord> => {
+    // Imported here: openid-client adds 17 ms to a start, and most logins do not ask the issuer.
+    const { fetchIssuer } = await import('./issuer-discovery.ts');
     const documents = await fetchIssuer(source, edges);
     return await save({ issuer: source.issuer, fetchedAt: now, triedAt: now, ...documents });
   };
 
   const known = await asRoot(() => readRecord(file, source.issuer));
   let record = known ?? (await fetchRecord());
-  const mayAsk = (): boolean => Math.abs(now - record.triedAt) >= quietSeconds;
+  const mayFetch = (): boolean => Math.abs(now - record.triedAt) >= retryAfterSeconds;
   const ask = async (): Promise<void> => {
-    // Written first: a failure counts as a try too.
+    // Written first: a failed attempt counts, too.
     record = await save({ ...record, triedAt: now });
     record = await fetchRecord();
   };
 
-  const stale = Math.abs(now - record.fetchedAt) > staleAfterSeconds && mayAsk();
+  const stale = Math.abs(now - record.fetchedAt) > staleAfterSeconds && mayFetch();
   const asked = stale ? ask().then(() => undefined, renewalFailure) : Promise.resolve(undefined);
 
   return {
     tokenEndpoint: record.tokenEndpoint,
-    renewed: asked.then((failure) => failure ?? unkept),
+    mtlsTokenEndpoint: record.mtlsTokenEndpoint,
+    renewed: asked.then((failure) => failure ?? notStored),
     verify: async (jwt, expected) => {
       try {
         return await verifyToken(jwt, { ...expected, keys: record.keys });
       } catch (error) {
         const unknownKey = error instanceof BerthError && error.code === 'token-key-unknown';
-        if (!unknownKey || !(stale || mayAsk())) throw error;
+        if (!unknownKey || !(stale || mayFetch())) throw error;
         const failure = stale ? await asked : await ask().then(() => undefined, renewalFailure);
         if (failure) throw failure;
         return await verifyToken(jwt, { ...expected, keys: record.keys });
@@ -111,15 +110,18 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
   };
 }
 
-/** Nothing where there is no file, or one that is not whole: it is made anew. */
+/** @returns Nothing when there is no file or an incomplete one: it is written again. */
 function readRecord(file: string, issuer: string): IssuerRecord | undefined {
   const text = readPrivateFile(file, 0, maximumBytes);
   if (text === undefined) return undefined;
   try {
     const record = JSON.parse(text) as Partial<IssuerRecord>;
-    const whole =
-      record.issuer === issuer && Array.isArray(record.keys) && record.tokenEndpoint !== undefined;
-    return whole ? (record as IssuerRecord) : undefined;
+    const complete =
+      record.issuer === issuer &&
+      Array.isArray(record.keys) &&
+      record.tokenEndpoint !== undefined &&
+      record.mtlsTokenEndpoint !== undefined;
+    return complete ? (record as IssuerRecord) : undefined;
   } catch {
     return undefined;
   }
@@ -128,10 +130,10 @@ function readRecord(file: string, issuer: string): IssuerRecord | undefined {
 function renewalFailure(cause: unknown): BerthError {
   if (cause instanceof BerthError) return cause;
   const reason = cause instanceof Error ? escapeControl(cause.message) : 'unknown error';
-  return new BerthError(`the issuer's keys could not be kept: ${reason}`, {
+  return new BerthError(`the issuer's keys could not be stored: ${reason}`, {
     code: 'issuer-cache-not-written',
     exit: 'io',
-    hint: 'Look whether the state folder can be written by root.',
+    hint: 'Check that root can write the state directory (state_dir) and that its disk is not full.',
     cause,
   });
 }

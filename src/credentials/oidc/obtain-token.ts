@@ -1,32 +1,26 @@
 import type { OidcSettings } from '../../config/settings.ts';
-import type { HttpsClient } from '../../system/https-request.ts';
-import { exchangeToken } from './exchange.ts';
-import { refreshTokens } from './refresh.ts';
 import type { Issuer } from './issuer.ts';
+import type { ProviderEdges } from './provider-fetch.ts';
 import { chooseToken } from './token-choice.ts';
 import type { TokenClaims } from './token-claims.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 
-/** Everything about one user and one cluster that making a verified credential takes. */
-export interface ObtainContext {
+/** What is needed to get a verified credential for one user and one cluster. */
+export interface ObtainContext extends ProviderEdges {
   readonly settings: OidcSettings;
   readonly username: string;
   readonly issuer: Issuer;
   /** PEM of `settings.caFile`. */
   readonly ca?: string;
-  readonly https: HttpsClient;
   /** Seconds since the epoch. */
   readonly now: () => number;
-  /** For each request, in milliseconds. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
 }
 
-/** A credential that the API server will take for this user. */
+/** A verified credential of this user for the API server. */
 export interface ObtainedToken {
   readonly token: string;
   readonly claims: TokenClaims;
-  /** Where the exchange was asked for one: what renews this credential, and nothing of the portal's. */
+  /** From an exchange that requested one: renews this credential, independently of the portal's. */
   readonly ownRefreshToken?: string;
 }
 
@@ -36,9 +30,9 @@ export interface PortalTokens {
 }
 
 /**
- * Makes the cluster's credential of a login's tokens: the right one of them, or what the issuer
- * exchanges it for. Whatever is returned is verified, and so is what is handed to the exchange: or
- * else the portal of one user could be made to ask for another's.
+ * Gets the cluster's credential from the portal's tokens: one of them, or what the issuer exchanges the
+ * access token for. The credential is verified, and so is the token that is exchanged: another user's token
+ * must not be exchanged for this user.
  *
  * @throws {BerthError} `token-missing`, what `verifyToken`, `openIssuer` and `exchangeToken` throw.
  */
@@ -61,7 +55,8 @@ export async function obtainToken(
     ...(scope !== undefined && { scope }),
     ownRefreshToken,
   };
-  const answer = await exchangeToken(endpointOf(context), request, context);
+  const { exchangeToken } = await import('./token-endpoint.ts');
+  const answer = await exchangeToken(tokenEndpoint(context), request, context);
   const token = answer.accessToken;
   const claims = await issuer.verify(token, expectation(context, { kind: 'access', audience }));
   return {
@@ -72,9 +67,9 @@ export async function obtainToken(
 }
 
 /**
- * New tokens for a refresh token, made into the cluster's credential.
+ * Gets the cluster's credential with a refresh token.
  *
- * @param keep Is given the next refresh token before anything else can fail: the old one is spent.
+ * @param keep Called with the new refresh token before anything else can fail: the old one is used up.
  * @throws {BerthError} what `refreshTokens` and `obtainToken` throw.
  */
 export async function obtainByRefresh(
@@ -82,13 +77,14 @@ export async function obtainByRefresh(
   refreshToken: string,
   keep: (refreshToken: string) => void | Promise<void>,
 ): Promise<ObtainedToken & { readonly refreshToken: string }> {
-  const tokens = await refreshTokens(endpointOf(context), refreshToken, context);
+  const { refreshTokens } = await import('./token-endpoint.ts');
+  const tokens = await refreshTokens(tokenEndpoint(context), refreshToken, context);
   if (tokens.refreshToken !== refreshToken) await keep(tokens.refreshToken);
   return { ...(await obtainToken(context, tokens)), refreshToken: tokens.refreshToken };
 }
 
 /**
- * The same for a refresh token that an exchange gave: what it renews is the cluster's credential already.
+ * The same for a refresh token that an exchange issued: its access token is the cluster's credential.
  *
  * @throws {BerthError} what `obtainByRefresh` throws.
  */
@@ -100,11 +96,21 @@ export function obtainByOwnRefresh(
   return obtainByRefresh({ ...context, settings }, ...rest);
 }
 
-function endpointOf({ issuer, settings, ca }: ObtainContext): TokenEndpoint {
+/** Where the client of these settings requests tokens, and how it proves its identity there. */
+export function tokenEndpoint({
+  issuer: { tokenEndpoint, mtlsTokenEndpoint },
+  settings: { issuer, clientId, clientAuth },
+  ca,
+}: {
+  readonly issuer: Pick<Issuer, 'tokenEndpoint' | 'mtlsTokenEndpoint'>;
+  readonly settings: OidcSettings;
+  readonly ca?: string;
+}): TokenEndpoint {
   return {
-    url: issuer.tokenEndpoint,
-    clientId: settings.clientId,
-    ...(settings.clientSecret !== undefined && { clientSecret: settings.clientSecret }),
+    url: clientAuth?.method === 'tls_client_auth' ? mtlsTokenEndpoint : tokenEndpoint,
+    issuer,
+    clientId,
+    ...(clientAuth && { clientAuth }),
     ...(ca !== undefined && { ca }),
   };
 }
@@ -112,7 +118,7 @@ function endpointOf({ issuer, settings, ca }: ObtainContext): TokenEndpoint {
 interface Purpose {
   readonly audience?: string;
   readonly kind?: 'access';
-  /** The portal's own client may have asked for a token that another one exchanges. */
+  /** The token may have been issued to another client, such as the portal's own. */
   readonly anyParty?: boolean;
 }
 

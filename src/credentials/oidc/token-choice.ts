@@ -2,7 +2,7 @@ import { BerthError } from '../../errors.ts';
 import { peekClaims } from './token.ts';
 
 /**
- * The one of a provider's tokens that is the cluster's credential.
+ * Chooses the token that is the cluster's credential.
  *
  * @throws {BerthError} `token-missing`
  */
@@ -18,15 +18,15 @@ export function chooseToken(
     hint:
       kind === 'id'
         ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'
-        : 'In /etc/ood/config/ood_portal.yml add OIDC_ACCESS_TOKEN to pun_pre_hook_exports, with no blank before it.',
+        : 'In /etc/ood/config/ood_portal.yml add OIDC_ACCESS_TOKEN to pun_pre_hook_exports, without a space before it.',
   });
 }
 
 /**
- * When a token that is not verified here ends, in seconds since the epoch: it came from the issuer
- * itself a moment ago, over https.
+ * When a token expires, in seconds since the epoch. The token is not verified: the issuer has just sent it
+ * over https.
  *
- * @param expiresIn The response's `expires_in`, seconds: for tokens that are no JWT.
+ * @param expiresIn The response's `expires_in`, in seconds: for a token that is not a JWT.
  */
 export function expiryOf(token: string, expiresIn: number | undefined, now: number): number {
   const expiry = peekClaims(token)?.exp;

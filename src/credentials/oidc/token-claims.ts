@@ -2,19 +2,19 @@ import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { logInAnew } from './portal-advice.ts';
 
-/** What a token has to be before it may be written where kubectl finds it. */
+/** What a token must be before it is written for kubectl. */
 export interface ClaimsExpectation {
   readonly issuer: string;
-  /** What `aud` must hold. Absent for a token that is only exchanged: then the issuer decides. */
+  /** What `aud` must contain. Absent for a token that is exchanged: then the issuer decides. */
   readonly audience?: string;
   /** The client that the token was issued to, for `azp` (or `client_id`, RFC 9068). */
   readonly authorizedParty?: string;
-  /** An ID token and an access token of one provider look alike, but are not the same credential. */
+  /** ID tokens and access tokens look alike, but one must not be used in place of the other. */
   readonly kind: 'id' | 'access';
   readonly usernameClaim: string;
-  /** The account that logged in; the claim must be exactly this. */
+  /** The account that logged in; the claim must be equal to it. */
   readonly username: string;
-  /** Tolerated difference between the issuer's clock and ours, in seconds. */
+  /** Tolerated difference between the issuer's clock and this host's, in seconds. */
   readonly clockSkewSeconds: number;
   /** Now, in seconds since the epoch. */
   readonly now: number;
@@ -38,14 +38,13 @@ export function checkIssuer(claims: Claims, expected: { readonly issuer: string 
   if (claims.iss === expected.issuer) return;
   throw refused(
     'token-issuer',
-    `the token is of the issuer ${shown(claims.iss)}, not of '${expected.issuer}'`,
-    'Compare IDP_ISSUER_URL (or credentials.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be the same to the letter.',
+    `the token was issued by ${shown(claims.iss)}, not by '${expected.issuer}'`,
+    'Compare IDP_ISSUER_URL (or credentials.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be exactly the same.',
   );
 }
 
 /**
- * The claims behind a valid signature, checked in the order in which an admin would ask: is it the
- * right kind of token, from the right place, for the right place, in time, and of the right person?
+ * Checks the claims of a token with a valid signature: kind of token, issuer, audience, times, user.
  *
  * @param typ The header's `typ`.
  */
@@ -68,8 +67,8 @@ export function readClaims(typ: unknown, claims: Claims, expected: ClaimsExpecta
 }
 
 /**
- * Keycloak says in the payload's `typ` what a token is (`ID`, `Bearer`, `Refresh`, `Logout`), others
- * in the header's (`at+jwt` for an access token: RFC 9068 4; `logout+jwt`, …).
+ * Keycloak names the kind of a token in the payload's `typ` (`ID`, `Bearer`, `Refresh`, `Logout`), other
+ * providers in the header's (`at+jwt` for an access token: RFC 9068 section 4; `logout+jwt`, …).
  */
 function checkKind(headerTyp: unknown, payloadTyp: unknown, kind: 'id' | 'access'): void {
   const media = headerTyp === undefined ? 'jwt' : lower(headerTyp).replace(/^application\//, '');
@@ -82,7 +81,7 @@ function checkKind(headerTyp: unknown, payloadTyp: unknown, kind: 'id' | 'access
   throw refused(
     'token-type',
     `the token is not an ${kind === 'id' ? 'ID' : 'access'} token: its type is ${shown(payloadTyp ?? headerTyp)}`,
-    'credentials.token says which of the portal’s tokens is the credential: id or access. Look also at the names in pun_pre_hook_exports.',
+    'credentials.token chooses the portal’s token: id or access. Check also the names in pun_pre_hook_exports.',
   );
 }
 
@@ -91,8 +90,8 @@ function checkAudience(audience: readonly string[], claims: Claims, expected: Cl
   if (expected.audience !== undefined && !audience.includes(expected.audience)) {
     throw refused(
       'token-audience',
-      `the token is for the audience ${audience.length === 0 ? 'of nobody' : audience.map(shown).join(', ')}, not for '${expected.audience}'`,
-      'Give the client an audience mapper at the identity provider, or turn token exchange on for this cluster.',
+      `the token is for ${audience.length === 0 ? 'no audience' : `the audience ${audience.map(shown).join(', ')}`}, not for '${expected.audience}'`,
+      'Add an audience mapper to the client at the identity provider, or set credentials.exchange for this cluster.',
     );
   }
   if (expected.authorizedParty === undefined) return;
@@ -117,7 +116,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
     throw refused(
       'token-malformed',
       `the token's ${name} is ${value === undefined ? 'missing' : 'not a number'}`,
-      'The identity provider’s tokens must say when they end.',
+      'Configure the identity provider to issue tokens with an expiry (exp).',
     );
   }
   const { now, clockSkewSeconds } = expected;
@@ -126,15 +125,15 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
     throw refused(
       'token-expired',
       `the token expired ${Math.round(now - end)} seconds ago`,
-      `The user’s session at the identity provider is over. ${logInAnew}. If that does not help, compare this host’s clock with the identity provider’s.`,
+      `The user’s session at the identity provider has ended. ${logInAnew}. If that does not help, compare this host’s clock with the identity provider’s.`,
     );
   }
   const start = Math.max(Number(nbf ?? 0), Number(iat ?? 0));
   if (start > now + clockSkewSeconds) {
     throw refused(
       'token-not-yet-valid',
-      `the token is valid only in ${Math.round(start - now)} seconds`,
-      'Compare this host’s clock with the identity provider’s (chronyc tracking).',
+      `the token becomes valid in ${Math.round(start - now)} seconds`,
+      'Compare this host’s clock with the identity provider’s: chronyc tracking.',
     );
   }
   return end;
@@ -147,16 +146,16 @@ function checkUser(claims: Claims, expected: ClaimsExpectation): string {
       'token-of-another-user',
       username === undefined
         ? `the token has no claim '${expected.usernameClaim}'`
-        : `the token is of ${shown(username)}, not of '${escapeControl(expected.username)}'`,
-      'credentials.username_claim must be the claim that OnDemand and the API server take the user’s name from.',
+        : `the token belongs to ${shown(username)}, not to '${escapeControl(expected.username)}'`,
+      'Set credentials.username_claim to the claim from which OnDemand and the API server take the user’s name.',
     );
   }
-  // The API server refuses an address that was not verified; see its OIDC authenticator.
+  // The API server's OIDC authenticator refuses an address that was not verified.
   if (expected.usernameClaim === 'email' && claims.email_verified === false) {
     throw refused(
       'token-of-another-user',
       'the token’s email address is not verified, so the API server will refuse it',
-      'Let the user verify the address at the identity provider.',
+      'The user must verify the address at the identity provider.',
     );
   }
   return username;
@@ -167,7 +166,7 @@ function lower(value: unknown): string {
 }
 
 function shown(value: unknown): string {
-  if (value === undefined) return 'of nobody';
+  if (value === undefined) return 'nobody';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return `'${escapeControl(text).slice(0, 120)}'`;
 }

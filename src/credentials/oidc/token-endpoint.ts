@@ -1,88 +1,147 @@
+import * as oidc from 'openid-client';
+import type { ClientAuth } from '../../config/settings.ts';
 import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { badAnswer, type HttpsClient } from '../../system/https-request.ts';
+import { badAnswer } from '../../system/https-request.ts';
+import { clientAuthentication } from './client-authentication.ts';
 import { logInAnew } from './portal-advice.ts';
+import { ownError, providerFetch, type ProviderEdges, unexpectedStatus } from './provider-fetch.ts';
 
-/** Where tokens are asked for, and as which client. */
+/** Where tokens are requested, and as which client. */
 export interface TokenEndpoint {
   readonly url: string;
+  /** The audience of a `private_key_jwt` assertion; not needed otherwise. */
+  readonly issuer?: string;
   readonly clientId: string;
-  /** Present for a confidential client. */
-  readonly clientSecret?: string;
+  /** Absent for a public client. */
+  readonly clientAuth?: ClientAuth;
+  /** PEM bundle for the provider's certificate. */
   readonly ca?: string;
-}
-
-export interface TokenEndpointEdges {
-  readonly https: HttpsClient;
-  /** For the request, in milliseconds. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
 }
 
 /** A token response, RFC 6749 5.1 and OpenID Connect Core 3.1.3.3. */
 export interface TokenSet {
   readonly accessToken: string;
+  /** Not verified. */
   readonly idToken?: string;
-  /** Present when the provider gave a new one: then the one that was used may be spent. */
+  /** Present when the provider issued a new one: the one that was sent may be invalid now. */
   readonly refreshToken?: string;
   /** Lifetime of the access token, in seconds. */
   readonly expiresIn?: number;
 }
 
 /**
- * Asks for tokens. A confidential client proves itself with HTTP Basic (`client_secret_basic`), a
- * public one says its name in the form (RFC 6749 2.3.1, 3.2.1).
+ * Exchanges a refresh token for new tokens, RFC 6749 section 6. No scope is requested: it stays as it was.
  *
+ * @returns The new tokens, with the refresh token for the next time: a new one where the provider
+ *   rotates them, else the same.
  * @throws {BerthError} `refresh-token-refused` (`invalid_grant`), `issuer-client-refused`
  *   (`invalid_client`, `unauthorized_client`), `issuer-request-refused` (any other OAuth error),
- *   `issuer-unavailable`, `issuer-answer-invalid`, and what `httpsRequest` throws. Nothing that was sent as a
- *   secret is in a message, even where the provider repeats it.
+ *   `issuer-unavailable`, `issuer-answer-invalid`, and what `httpsRequest` throws. No message contains a secret
+ *   that was sent, even where the provider repeats it.
  */
-export async function requestTokens(
+export async function refreshTokens(
   endpoint: TokenEndpoint,
-  form: Readonly<Record<string, string>>,
-  edges: TokenEndpointEdges,
-): Promise<TokenSet> {
-  const { clientId, clientSecret } = endpoint;
-  const url = new URL(endpoint.url);
-  const { status, json } = await edges.https({
-    method: 'POST',
-    url: endpoint.url,
-    timeoutMs: edges.timeoutMs,
-    form: clientSecret === undefined ? { ...form, client_id: clientId } : form,
-    ...(clientSecret !== undefined && {
-      headers: { authorization: basic(clientId, clientSecret) },
-    }),
-    ...(endpoint.ca !== undefined && { ca: endpoint.ca }),
-    ...(edges.signal && { signal: edges.signal }),
-  });
-  const answer = (typeof json === 'object' && json !== null ? json : {}) as Record<string, unknown>;
-  if (status !== 200) {
-    throw oauthError(url, status, answer, [...Object.values(form), clientSecret ?? '']);
-  }
-  const { access_token, id_token, refresh_token, expires_in, token_type } = answer;
-  if (typeof access_token !== 'string') throw badAnswer(url, 'no access_token');
-  // RFC 8693 2.2.1 has N_A too, for what is no access token.
-  if (typeof token_type !== 'string' || !/^(bearer|n_a)$/i.test(token_type)) {
-    throw badAnswer(
-      url,
-      'a token that is not of the type Bearer, which the API server cannot take',
-    );
-  }
-  return {
-    accessToken: access_token,
-    ...(typeof id_token === 'string' && { idToken: id_token }),
-    ...(typeof refresh_token === 'string' && { refreshToken: refresh_token }),
-    ...(typeof expires_in === 'number' && { expiresIn: expires_in }),
-  };
+  refreshToken: string,
+  edges: ProviderEdges,
+): Promise<TokenSet & { readonly refreshToken: string }> {
+  const tokens = await requestTokens(
+    endpoint,
+    'refresh_token',
+    { refresh_token: refreshToken },
+    edges,
+  );
+  return { ...tokens, refreshToken: tokens.refreshToken ?? refreshToken };
 }
 
-/** RFC 6749 2.3.1: both are form-encoded before they are joined. */
-function basic(clientId: string, clientSecret: string): string {
-  const encoded = [clientId, clientSecret].map((text) =>
-    new URLSearchParams({ '': text }).toString().slice(1),
+export interface ExchangeRequest {
+  /** The portal's access token. */
+  readonly subjectToken: string;
+  readonly audience: string;
+  /** For providers where an optional client scope adds the audience. */
+  readonly scope?: string;
+  /** Requests a refresh token, too, which is independent of the portal's. */
+  readonly ownRefreshToken?: boolean;
+}
+
+/**
+ * Exchanges the portal's access token for one with the cluster's audience: RFC 8693, in the form of
+ * Keycloak's standard token exchange (V2), where the client must be confidential and in the audience of
+ * the token that it sends. The result must be verified like any other token.
+ *
+ * @returns The access token for `audience`; with a refresh token where one was requested.
+ * @throws {BerthError} what `refreshTokens` throws; `issuer-request-refused` when the exchange is not allowed.
+ */
+export function exchangeToken(
+  endpoint: TokenEndpoint,
+  { subjectToken, audience, scope, ownRefreshToken = false }: ExchangeRequest,
+  edges: ProviderEdges,
+): Promise<TokenSet> {
+  const tokenType = (name: string): string => `urn:ietf:params:oauth:token-type:${name}`;
+  const parameters = {
+    subject_token: subjectToken,
+    subject_token_type: tokenType('access_token'),
+    requested_token_type: tokenType(ownRefreshToken ? 'refresh_token' : 'access_token'),
+    audience,
+    ...(scope !== undefined && { scope }),
+  };
+  return requestTokens(
+    endpoint,
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+    parameters,
+    edges,
   );
-  return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`;
+}
+
+async function requestTokens(
+  endpoint: TokenEndpoint,
+  grantType: string,
+  parameters: Readonly<Record<string, string>>,
+  edges: ProviderEdges,
+): Promise<TokenSet> {
+  const { url, issuer = url, clientId, clientAuth, ca } = endpoint;
+  const config = new oidc.Configuration(
+    { issuer, token_endpoint: url },
+    clientId,
+    {},
+    clientAuthentication(clientAuth),
+  );
+  let status = 0;
+  let idToken: unknown;
+  let sent: Readonly<Record<string, string>> = {};
+  const tls = {
+    ...(ca !== undefined && { ca }),
+    ...(clientAuth?.method === 'tls_client_auth' && {
+      clientCertificate: { cert: clientAuth.certificate, key: clientAuth.key },
+    }),
+  };
+  config[oidc.customFetch] = providerFetch(edges, tls, (answer, form) => {
+    ({ status } = answer);
+    sent = form;
+    if (status !== 200 || typeof answer.json !== 'object' || answer.json === null) return answer;
+    // openid-client would check the ID token now: a failure must not lose the new refresh token.
+    const { id_token, ...json } = answer.json as Record<string, unknown>;
+    idToken = id_token;
+    return { status, json };
+  });
+  try {
+    const answer = await oidc.genericGrantRequest(config, grantType, parameters);
+    // RFC 8693 2.2.1 has n_a, too. openid-client also takes `dpop`, which the API server cannot.
+    if (!['bearer', 'n_a'].includes(answer.token_type))
+      throw new TypeError('its token_type is not Bearer');
+    return {
+      accessToken: answer.access_token,
+      ...(typeof idToken === 'string' && { idToken }),
+      ...(answer.refresh_token !== undefined && { refreshToken: answer.refresh_token }),
+      ...(answer.expires_in !== undefined && { expiresIn: answer.expires_in }),
+    };
+  } catch (thrown) {
+    const secrets = ['refresh_token', 'subject_token', 'client_secret', 'client_assertion'].map(
+      (name) => sent[name] ?? '',
+    );
+    const secret = clientAuth && 'secret' in clientAuth ? clientAuth.secret : '';
+    throw tokenError(new URL(url), status, thrown, [...secrets, secret]);
+  }
 }
 
 interface Refusal {
@@ -94,54 +153,54 @@ interface Refusal {
 const clientRefused: Refusal = {
   code: 'issuer-client-refused',
   exit: 'config',
-  hint: 'Compare CLIENT_ID and CLIENT_SECRET with the client at the identity provider, and what that client may do (token exchange, refresh tokens).',
+  hint: 'Compare CLIENT_ID and CLIENT_SECRET (or credentials.client_auth_method and its files) with the client at the identity provider, and what that client may do (token exchange, refresh tokens).',
 };
 
 /** RFC 6749 5.2. */
-const refusals: Readonly<Record<string, Refusal>> = {
-  invalid_grant: {
-    code: 'refresh-token-refused',
-    exit: 'permission',
-    hint: `The login has ended, or its refresh token was used by another. ${logInAnew}.`,
-  },
-  invalid_client: clientRefused,
-  unauthorized_client: clientRefused,
-};
+const refusals: ReadonlyMap<string, Refusal> = new Map([
+  [
+    'invalid_grant',
+    {
+      code: 'refresh-token-refused',
+      exit: 'permission',
+      hint: `The session has ended, or another program has used the refresh token. ${logInAnew}.`,
+    },
+  ],
+  ['invalid_client', clientRefused],
+  ['unauthorized_client', clientRefused],
+]);
 
 const otherRefusal: Refusal = {
   code: 'issuer-request-refused',
   exit: 'unavailable',
-  hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it ask for a refresh token (credentials.own_refresh_token), and does the cluster’s audience need a client scope that must be requested (credentials.exchange_scope)?',
+  hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it request a refresh token (credentials.own_refresh_token), and does the cluster’s audience need a client scope that must be requested (credentials.exchange_scope)?',
 };
 
-function oauthError(
+/** Errors of openid-client are not kept as the cause: they contain the provider's whole answer. */
+function tokenError(
   url: URL,
   status: number,
-  answer: Readonly<Record<string, unknown>>,
-  sent: readonly string[],
+  thrown: unknown,
+  secrets: readonly string[],
 ): BerthError {
-  const where = `${url.host}${url.pathname}`;
-  if (typeof answer.error !== 'string') {
-    if (status < 500 && status !== 429) return badAnswer(url, `HTTP ${status}`);
-    return new BerthError(`${where} answered with HTTP ${status}`, {
-      code: 'issuer-unavailable',
-      exit: 'temporary',
-      hint: 'Look at the identity provider’s own log; try again later.',
-    });
-  }
-  const described =
-    typeof answer.error_description === 'string' ? `: ${answer.error_description}` : '';
-  const text = sent
-    .filter((value) => value.length >= 8)
-    .reduce(
-      (redacted, value) => redacted.replaceAll(value, '[redacted]'),
-      answer.error + described,
+  const own = ownError(thrown);
+  if (own !== undefined) return own;
+  const where = escapeControl(`${url.host}${url.pathname}`);
+  if (thrown instanceof oidc.ResponseBodyError) {
+    const { error, error_description: description } = thrown;
+    const text = secrets
+      .filter((value) => value.length >= 8)
+      .reduce(
+        (redacted, value) => redacted.replaceAll(value, '[redacted]'),
+        description === undefined ? error : `${error}: ${description}`,
+      );
+    return new BerthError(
+      `${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`,
+      refusals.get(error) ?? otherRefusal,
     );
-  const refusal = Object.hasOwn(refusals, answer.error) ? refusals[answer.error] : undefined;
-  const { code, exit, hint } = refusal ?? otherRefusal;
-  return new BerthError(`${where} refused (${status}): ${escapeControl(text).slice(0, 300)}`, {
-    code,
-    exit,
-    hint,
-  });
+  }
+  if (status !== 200) return unexpectedStatus(url, status);
+  const { message, cause } = thrown as Error;
+  const reason = cause instanceof Error ? cause.message : message;
+  return badAnswer(url, `an invalid token response: ${escapeControl(reason)}`);
 }

@@ -16,8 +16,8 @@ export interface SigningKey {
 }
 
 /**
- * Public-key signatures only: `none` is no signature, and with HS256 anybody who has the public key could
- * sign (RFC 8725 2.1, 3.1).
+ * Public-key signatures only: `none` is no signature, and with HS256 anybody could sign with the public key
+ * as the secret (RFC 8725 2.1, 3.1).
  */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
@@ -41,7 +41,7 @@ export async function checkSignature(
     throw refused(
       'token-algorithm',
       `the token's signature algorithm ${quoted(alg)} is not allowed`,
-      'Only RS, PS, ES and EdDSA signatures prove an issuer. HS512 is what Keycloak signs refresh tokens with: was one handed over in place of an ID or access token?',
+      'Configure the identity provider to sign with RS256 or another RS, PS, ES or Ed25519 algorithm. Keycloak signs refresh tokens with HS512: check that pun_pre_hook_exports does not pass one as an ID or access token.',
     );
   }
   const named = keys.filter((key) => kid === undefined || key.kid === kid);
@@ -49,7 +49,7 @@ export async function checkSignature(
     throw refused(
       'token-key-unknown',
       `the token is signed with a key that the issuer does not publish (kid ${quoted(kid)})`,
-      'Compare the token’s kid with the issuer’s jwks_uri: the token may be of another realm.',
+      'Compare the token’s kid with the keys at the issuer’s jwks_uri. The token may be from another realm.',
     );
   }
   let usable = false;
@@ -66,13 +66,13 @@ export async function checkSignature(
     throw refused(
       'token-signature',
       "the token's signature does not match the issuer's key",
-      'The token was changed on its way, or is not of this issuer.',
+      'The token was changed, or another issuer signed it.',
     );
   }
   throw refused(
     'token-algorithm',
     `the issuer's key ${quoted(kid)} cannot check a signature of the algorithm ${quoted(alg)}`,
-    'Either the token is forged or of another issuer, or the key is broken or has fewer than 2048 bits: look at the issuer’s jwks_uri.',
+    'Compare the token’s alg with the key at the issuer’s jwks_uri. A broken key, or an RSA key of fewer than 2048 bits, must be replaced at the identity provider.',
   );
 }
 
@@ -89,6 +89,6 @@ function refused(code: ErrorCode, message: string, hint: string): BerthError {
 }
 
 function quoted(value: unknown): string {
-  if (value === undefined) return 'without a name';
+  if (value === undefined) return 'none';
   return `'${escapeControl(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 80)}'`;
 }

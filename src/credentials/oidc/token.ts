@@ -12,12 +12,12 @@ export interface TokenExpectation extends ClaimsExpectation {
   readonly keys: readonly SigningKey[];
 }
 
-/** Bytes. Linux takes no string of the environment beyond 128 KiB; a token of half that is no token. */
+/** Bytes. Linux limits a variable of the environment to 128 KiB. */
 const maximumLength = 64 * 1024;
 
 /**
- * Checks a token as RFC 7519 section 7.2 and OpenID Connect Core 3.1.3.7 ask for, and that it is the
- * user's own.
+ * Checks a token as RFC 7519 section 7.2 and OpenID Connect Core 3.1.3.7 require, and that it belongs to
+ * this user.
  *
  * node:crypto does the signature: in a process that has TLS loaded this takes 2 ms, jose (by way of
  * WebCrypto) 6 ms, and the hook has 20 ms in all. The tests hold it against tokens made by jose.
@@ -26,31 +26,33 @@ const maximumLength = 64 * 1024;
  * @throws {BerthError} `token-malformed`, `token-too-large`, `token-algorithm`,
  *   `token-key-unknown`, `token-signature`, `token-type`, `token-issuer`, `token-audience`,
  *   `token-authorized-party`, `token-expired`, `token-not-yet-valid`, `token-of-another-user`.
- *   No message holds a part of the token but the claim that is wrong.
+ *   A message contains nothing of the token but the claim that is wrong.
  */
 export async function verifyToken(jwt: string, expected: TokenExpectation): Promise<TokenClaims> {
   if (jwt.length > maximumLength) {
     throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
       code: 'token-too-large',
       exit: 'permission',
-      hint: 'Let the identity provider put fewer claims into it, such as only the groups that the cluster needs.',
+      hint: 'Configure the identity provider to put fewer claims into it, such as only the groups that the cluster needs.',
     });
   }
   const parts = jwt.split('.');
   const [header, payload, signature] = parts;
   if (header === undefined || payload === undefined || signature === undefined || !isJws(parts)) {
     throw malformed(
-      parts.length === 5 ? 'it is encrypted (JWE)' : 'it has not the form header.payload.signature',
+      parts.length === 5
+        ? 'it is encrypted (JWE)'
+        : 'it does not have the form header.payload.signature',
     );
   }
   const protectedHeader = parseObject(header, 'header');
-  // RFC 7515 4.1.11: an extension that is critical and not understood makes the token invalid.
-  if ('crit' in protectedHeader) throw malformed('its header asks for an extension (crit)');
+  // RFC 7515 4.1.11: a token with a critical extension that is not supported is invalid.
+  if ('crit' in protectedHeader) throw malformed('its header requires an extension (crit)');
 
   try {
     await checkSignature(jwt, protectedHeader, expected.keys);
   } catch (error) {
-    // Another issuer's key is not missing here: that issuer is what is wrong.
+    // With a token of another issuer, the issuer is the fault to report, not the unknown key.
     if (error instanceof BerthError && error.code === 'token-key-unknown')
       checkIssuer(parseObject(payload, 'payload'), expected);
     throw error;
@@ -59,9 +61,9 @@ export async function verifyToken(jwt: string, expected: TokenExpectation): Prom
 }
 
 /**
- * The claims of a token without any check: only to choose between tokens, never to trust one.
+ * Reads the claims of a token without any check: only to choose between tokens, never to trust one.
  *
- * @returns Nothing for what is not a JWT (an opaque token).
+ * @returns Nothing for a token that is not a JWT (an opaque token).
  */
 export function peekClaims(jwt: string): Readonly<Record<string, unknown>> | undefined {
   const parts = jwt.split('.');
@@ -98,6 +100,6 @@ function malformed(why: string): BerthError {
   return new BerthError(`the token is not a signed JWT: ${why}`, {
     code: 'token-malformed',
     exit: 'permission',
-    hint: 'Look at pun_pre_hook_exports in /etc/ood/config/ood_portal.yml: it must name OIDC_ID_TOKEN or OIDC_ACCESS_TOKEN, and the provider must issue JWTs.',
+    hint: 'Check pun_pre_hook_exports in /etc/ood/config/ood_portal.yml: it must name OIDC_ID_TOKEN or OIDC_ACCESS_TOKEN, and the provider must issue JWTs.',
   });
 }

@@ -7,7 +7,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** As much of a browser as a login takes: cookies by origin, redirects, one form. */
+/** The parts of a browser that a login needs: cookies by origin, redirects, one form. */
 export class Browser {
   readonly #ca: string;
   /** By origin, then by name. */
@@ -18,7 +18,7 @@ export class Browser {
     this.#ca = ca;
   }
 
-  /** The page at the end of all redirects. */
+  /** @returns The page after all redirects. */
   async get(url: string): Promise<Page> {
     let answer = await this.#send(url);
     for (let hops = 0; answer.location !== undefined && hops < 10; hops += 1)
@@ -26,7 +26,7 @@ export class Browser {
     return answer;
   }
 
-  /** Opens a page that wants a login, and logs in with Keycloak's form where it asks. */
+  /** Opens a page, and logs in with Keycloak's form if it appears. */
   async open(url: string, user: string, password = `${user}-password`): Promise<Page> {
     const page = await this.get(url);
     const action = /<form[^>]* action="([^"]+)"/.exec(page.text)?.[1];
@@ -37,7 +37,7 @@ export class Browser {
     return this.get(answer.location);
   }
 
-  /** As the header of a request to this site has them. */
+  /** @returns The Cookie header of a request to this site. */
   cookies(url: string): string {
     const jar = this.#cookies.get(new URL(url).origin) ?? new Map<string, string>();
     return [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -47,7 +47,7 @@ export class Browser {
     const { protocol, origin } = new URL(url);
     const cookie = this.cookies(url);
     const headers = {
-      // Without it mod_auth_openidc answers 401: no page for a person is asked for.
+      // Without it mod_auth_openidc answers 401 in place of a redirect to the login.
       accept: 'text/html',
       ...(cookie === '' ? {} : { cookie }),
       ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),

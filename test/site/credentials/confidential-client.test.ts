@@ -24,9 +24,9 @@ let host: BrokerHost | undefined;
 let store: string;
 /** Seconds since the epoch. */
 let began: number;
-/** What must never be where the user can read it. */
+/** Values that the user must never be able to read. */
 const secrets = new Set<string>();
-/** Every program that was started, with its arguments, by strace. */
+/** Files of strace with each program that was started, and its arguments. */
 let started: { readonly hook: string; readonly broker: string; readonly user: string };
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ const traced = (file: string, ...more: readonly string[]): string[] => [
   ...['strace', '-f', '-A', '-e', 'trace=execve', '-s', '1000000', '-o', file, ...more],
 ];
 
-/** As nginx_stage runs it, and every execve of it and its children in a file. */
+/** Runs the hook as nginx_stage does; strace writes each execve into a file. */
 async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
   began = Math.floor(Date.now() / 1000);
   tokens = await site.keycloak.login(cara.name);
@@ -73,7 +73,7 @@ async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
   });
 }
 
-/** strace wants more than the unit lets its service do. */
+/** Without the unit's filter of system calls, which strace needs. */
 function boot(): Promise<BrokerHost> {
   return BrokerHost.boot({
     command: traced(started.broker, join(installed, 'hooks/credential-broker')),
@@ -94,7 +94,7 @@ async function rememberRefreshToken(): Promise<void> {
 }
 
 describe("with OnDemand's confidential client", () => {
-  it('the portal’s token is exchanged for one that the cluster takes', async () => {
+  it('the portal’s token is exchanged for one that the cluster accepts', async () => {
     const { exitCode, stderr } = await tracedLogin();
 
     expect(exitCode, stderr).toBe(0);
@@ -104,13 +104,13 @@ describe("with OnDemand's confidential client", () => {
     await rememberRefreshToken();
   });
 
-  it('the login says that there is no broker where systemd does not run', async ({ skip }) => {
+  it('the hook warns that there is no broker when systemd does not run', async ({ skip }) => {
     skip(await isBooted(), 'systemd runs here and would start the broker');
     const { stderr } = await portal.prePun(cara.name, tokens);
     expect(warningCodes(stderr)).toContain('broker-no-systemd');
   });
 
-  it('kubectl has the broker renew its token, also after the PUN started again', async () => {
+  it('the broker renews kubectl’s token, also after a new start of nginx', async () => {
     host = await boot();
     await host.open(cara.uid);
     kubectl.host = host;
@@ -127,11 +127,11 @@ describe("with OnDemand's confidential client", () => {
       await rememberRefreshToken();
       expect(warningCodes((await portal.prePun(cara.name, tokens)).stderr)).toEqual([]);
     }
-    // The portal's, and one for each renewal: each is good once.
+    // The portal's, and one for each renewal: each can be used once.
     expect(secrets.size).toBe(4);
   });
 
-  it('twenty kubectl at once spend one refresh token', async () => {
+  it('twenty kubectl at once use one refresh token', async () => {
     await endEverywhere();
     const names = await Promise.all(Array.from({ length: 20 }, () => kubectl.whoami()));
     expect(new Set(names)).toEqual(new Set(['oidc:md-cara']));
@@ -141,27 +141,27 @@ describe("with OnDemand's confidential client", () => {
 });
 
 describe('the client’s secret and the refresh tokens', () => {
-  it('are in no file that the user can read and that was written since', async () => {
+  it('are in no file written since the login that the user can read', async () => {
     const files = await readableFiles();
     expect(files).toContain(kubectl.cacheFile());
     expect(files).toContain(kubectl.kubeconfigFile);
     for (const file of files) expect(await secretsIn(file), file).toEqual([]);
-    // The same search finds what is there.
+    // The same search finds a token that the user may read.
     secrets.add((await kubectl.cache()).token);
     expect(await secretsIn(kubectl.cacheFile())).toHaveLength(1);
     secrets.delete((await kubectl.cache()).token);
   });
 
-  it('are in no argument of any program, and in no environment of the user’s', async () => {
+  it('are in no argv of any program, and in no environment of the user’s programs', async () => {
     const { hook, broker: ofBroker, user } = started;
     expect(await readFile(hook, 'utf8')).toContain('hooks/pre-pun');
     expect(await readFile(ofBroker, 'utf8')).toContain('hooks/credential-broker');
-    // With -v: the environment is there too.
+    // With -v, strace writes the environment, too.
     expect(await readFile(user, 'utf8')).toMatch(/shell\/kube-credential.*KUBERNETES_EXEC_INFO/);
     for (const file of [hook, ofBroker, user]) expect(await secretsIn(file), file).toEqual([]);
   });
 
-  it('are not what the user gets by asking the broker', async () => {
+  it('are not in the broker’s answer to the user', async () => {
     const ask = `const s = require('node:net').connect('${brokerSocket(cara.uid)}');
       s.pipe(process.stdout); s.write('{"cluster":"prod"}\\n');`;
     const { command, args } = commandAs(cara.name, join(installed, 'node'), ['-e', ask]);
@@ -171,7 +171,7 @@ describe('the client’s secret and the refresh tokens', () => {
     for (const secret of secrets) expect(stdout).not.toContain(secret);
   });
 
-  it('and root’s files are closed to the user', async () => {
+  it('are in root’s files, which the user cannot read', async () => {
     for (const file of [store, join(portal.folder, 'client-secret'), portal.files.stateDir]) {
       const { command, args } = commandAs(cara.name, 'cat', [file]);
       const { stderr } = await execa(command, args, { reject: false, cwd: '/' });
@@ -180,12 +180,12 @@ describe('the client’s secret and the refresh tokens', () => {
   });
 });
 
-/** What the user can read of all that was written since the login, wherever programs leave files. */
+/** Files written since the login that the user can read, in all places where programs write. */
 async function readableFiles(): Promise<string[]> {
   const folders = [cara.home, '/dev/shm', '/etc', '/run', '/tmp', '/var'];
   const { command, args } = commandAs(cara.name, 'find', [
     ...[...folders, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable'],
-    // The test runner keeps the tests themselves there, and the realm's secret stands in them.
+    // The test runner stores the tests there, which contain the realm's secret.
     ...['-not', '-path', '/tmp/*/ssr/*', '-not', '-path', '/tmp/tsx-*', '-print0'],
   ]);
   const { stdout } = await execa(command, args, { reject: false, cwd: '/' });
@@ -193,7 +193,7 @@ async function readableFiles(): Promise<string[]> {
 }
 
 async function secretsIn(file: string): Promise<string[]> {
-  // A file that is gone by now is in nobody's reach; any other error is one of this search.
+  // A file that was removed meanwhile cannot be read; any other error is a fault of this search.
   const text = await readFile(file, 'latin1').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw error;

@@ -37,7 +37,7 @@ afterAll(async () => {
   await portal.remove();
 });
 
-/** New keys are asked for once in ten seconds at most: the hook's note of its last request becomes older. */
+/** Makes the hook's last request for keys a minute older: it asks at most once in ten seconds. */
 async function aMinuteLater(): Promise<void> {
   const folder = join(portal.files.stateDir, 'issuers');
   const names = await readdir(folder);
@@ -55,8 +55,8 @@ async function come(name: string): Promise<{ person: Newcomer; kubectl: OwnKubec
   return { person, kubectl: new OwnKubectl(site, person) };
 }
 
-describe('a login whose ID token has ended already', () => {
-  it('is good, as long as its refresh token is, and after the PUN started again', async () => {
+describe('a login whose ID token has expired', () => {
+  it('works as long as its refresh token is valid, also after a new start of nginx', async () => {
     const { kubectl } = await come('md-late');
     provider.behaviour.claims = expired();
     const tokens = await provider.login('md-late');
@@ -72,7 +72,7 @@ describe('a login whose ID token has ended already', () => {
     expect(await kubectl.whoami()).toBe('oidc:md-late');
   });
 
-  it('and that has no refresh token costs the credential, not the namespace', async () => {
+  it('gets the namespace but no credential without a refresh token', async () => {
     const { person, kubectl } = await come('md-over');
     provider.behaviour.claims = expired();
     const { idToken } = await provider.login('md-over');
@@ -87,7 +87,7 @@ describe('a login whose ID token has ended already', () => {
 });
 
 describe('while the provider is down', () => {
-  it('a good token gets the user in; an ended one is renewed when it is up again', async () => {
+  it('a valid token works; an expired one is renewed after the provider has started again', async () => {
     const { kubectl } = await come('md-down');
     const tokens = await provider.login('md-down');
     await provider.close();
@@ -106,7 +106,7 @@ describe('while the provider is down', () => {
 });
 
 describe("the provider's new signing keys", () => {
-  it('are fetched when a token comes that the known ones do not fit', async () => {
+  it('are fetched for a token with an unknown key', async () => {
     const { kubectl } = await come('md-keys');
     const old = await provider.login('md-keys');
     await provider.rotateKeys();
@@ -117,7 +117,7 @@ describe("the provider's new signing keys", () => {
     expect(exitCode, stderr).toBe(0);
     expect(await kubectl.whoami()).toBe('oidc:md-keys');
     await aMinuteLater();
-    // What only the withdrawn key signed is worth nothing any more.
+    // A token signed with the removed key is refused.
     const refused = await portal.prePun('md-keys', { idToken: old.idToken });
     expect(errorLines(refused.stderr)).toMatchObject([{ code: 'token-key-unknown' }]);
   });
@@ -127,7 +127,7 @@ describe('a token with many groups', () => {
   const groups = (count: number): string[] =>
     Array.from({ length: count }, (_, index) => `group-of-a-large-site-${index + 1_000_000}`);
 
-  it('of 45 KB does its work, from the environment to the API server', async () => {
+  it('of 45 KB works, from the environment to the API server', async () => {
     const { kubectl } = await come('md-many');
     provider.behaviour.claims = { memberships: groups(1_050) };
     const tokens = await provider.login('md-many');
@@ -155,10 +155,10 @@ describe('a token with many groups', () => {
 
 describe('tokens of another user', () => {
   it.each([
-    ['of somebody else', 'md-mallory', 'md-vic1'],
+    ['of another user', 'md-mallory', 'md-vic1'],
     ['of a user who was renamed', 'MD-VIC2', 'md-vic2'],
-    ['of a longer name', 'md-vic33', 'md-vic3'],
-  ])('%s are refused by name; the namespace is made', async (_whose, whose, name) => {
+    ['of a user with a longer name', 'md-vic33', 'md-vic3'],
+  ])('%s are refused by name; the namespace is created', async (_whose, whose, name) => {
     const { person, kubectl } = await come(name);
 
     const { exitCode, stderr } = await portal.prePun(name, await provider.login(whose));

@@ -103,7 +103,7 @@ const publicClient = (): OidcSettings => {
   return { ...common, clientId: 'kubernetes-public', exchange: false, token: 'id' };
 };
 
-/** What the hook does with a login's tokens. */
+/** Writes the credentials, as the hook does with the portal's tokens. */
 async function give(credentials: OidcSettings, tokens: OnDemandTokens): Promise<CredentialFiles> {
   const person = { ...account, groups: [account.gid], shell: '/bin/sh' };
   return await clusterCredential(person, { ...cluster, credentials }, tokens, {
@@ -135,7 +135,7 @@ async function expire(file: string): Promise<void> {
 
 /** The user's own kubectl, with the user entry that the hook writes. */
 async function whoami(prepared: CredentialFiles): Promise<string> {
-  // Twenty at once must not read what another one is writing.
+  // A file for each of twenty at once: none reads what another one writes.
   const file = join(folder, `kubeconfig-${randomUUID()}`);
   const kubeconfig = {
     apiVersion: 'v1',
@@ -154,7 +154,7 @@ async function whoami(prepared: CredentialFiles): Promise<string> {
 }
 
 describe("the portal's tokens of a real login", () => {
-  it('are exchanged for one that the API server takes, where they are not for it', async () => {
+  it('are exchanged for one that the API server accepts, when they have another audience', async () => {
     const { accessToken, refreshToken } = await login('ondemand');
     const prepared = await give(exchanging(), { accessToken, refreshToken: String(refreshToken) });
     expect(prepared).toMatchObject({ needsBroker: true, warnings: [] });
@@ -167,14 +167,14 @@ describe("the portal's tokens of a real login", () => {
     await expect(give(settings, { accessToken })).rejects.toMatchObject({ code: 'token-audience' });
   });
 
-  it('are refused when they are of somebody else, and nothing is exchanged', async () => {
+  it('are refused when they belong to another user, and are not exchanged', async () => {
     const { accessToken } = await login('ondemand', 'cred-bob');
     await expect(give(exchanging(), { accessToken })).rejects.toMatchObject({
       code: 'token-of-another-user',
     });
   });
 
-  it('are refused when one was handed over in place of the other', async () => {
+  it('are refused when one is passed in place of the other', async () => {
     const { accessToken, idToken, refreshToken } = await login('kubernetes-public');
     const swapped = (tokens: OnDemandTokens) => expect(give(publicClient(), tokens)).rejects;
     await swapped({ idToken: accessToken }).toMatchObject({ code: 'token-type' });
@@ -185,22 +185,25 @@ describe("the portal's tokens of a real login", () => {
     });
   });
 
-  it('are refused with what to ask the provider for, when it does not exchange them', async () => {
+  it('are refused with what to set at the provider, when it does not exchange them', async () => {
     const { accessToken } = await login('ondemand');
     const refusal = give({ ...exchanging(), exchangeScope: 'openid' }, { accessToken });
     await expect(refusal).rejects.toMatchObject({ code: 'issuer-request-refused' });
     await expect(refusal).rejects.toThrow('Requested audience not available');
-    const wrongSecret = { ...exchanging(), clientSecret: 'wrong' };
+    const wrongSecret: OidcSettings = {
+      ...exchanging(),
+      clientAuth: { method: 'client_secret_basic', secret: 'wrong' },
+    };
     await expect(give(wrongSecret, { accessToken })).rejects.toMatchObject({
       code: 'issuer-client-refused',
     });
   });
 
-  it('need not be good any more, as long as the session is', async () => {
+  it('may have expired, as long as the session is active', async () => {
     const tokens = await login('kubernetes-public');
     const idToken = String(tokens.idToken);
     const refreshToken = String(tokens.refreshToken);
-    // Keycloak makes no ended tokens: our clock is late until it is asked for a new one.
+    // Keycloak issues no expired tokens: our clock is late until Keycloak is asked for a new one.
     let late = 400;
     const now = () => Date.now() / 1000 + late;
     const https: HttpsClient = (request) => {
@@ -223,7 +226,7 @@ describe("the portal's tokens of a real login", () => {
   });
 });
 
-describe('twenty kubectl at once, when the token has ended (refresh tokens are single-use)', () => {
+describe('twenty kubectl at once, after the token has expired (refresh tokens are single-use)', () => {
   it('all work with a public client, which the plugin refreshes', async () => {
     const { idToken, refreshToken } = await login('kubernetes-public');
     const tokens = { idToken: String(idToken), refreshToken: String(refreshToken) };
@@ -233,7 +236,7 @@ describe('twenty kubectl at once, when the token has ended (refresh tokens are s
       const names = await Promise.all(Array.from({ length: 20 }, () => whoami(prepared)));
       expect(new Set(names)).toEqual(new Set([`oidc:${user}`]));
     }
-    // The portal hands the same session over again: its refresh token was used long ago.
+    // The portal passes the same tokens again; the refresh token was used before.
     await give(publicClient(), tokens);
     await expire(cacheFile());
     expect(await whoami(prepared)).toBe(`oidc:${user}`);

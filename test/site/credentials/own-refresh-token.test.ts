@@ -49,7 +49,7 @@ afterAll(async () => {
   await portal.remove();
 });
 
-/** kubectl after its token has ended: what the broker got, or what kubectl said. */
+/** @returns The user that kubectl is after its token expired, or kubectl's error. */
 async function renewed(): Promise<string> {
   await kubectl.endToken();
   await end(storePath(portal.files.stateDir, dana.uid, 'prod'));
@@ -61,46 +61,49 @@ async function login(tokens: PortalTokens): Promise<void> {
   expect(exitCode, stderr).toBe(0);
 }
 
-/** What OIDCRefreshAccessTokenBeforeExpiry makes the portal do. */
+/** Renews the portal's tokens, as OIDCRefreshAccessTokenBeforeExpiry does. */
 const portalRenews = ({ refreshToken = '' }: PortalTokens): Promise<PortalTokens> =>
   site.keycloak.refresh(refreshToken);
 
 describe.each([
   ['rotates', true],
   ['does not rotate', false],
-])('a provider that %s refresh tokens, and a portal that renews by itself', (_case, rotates) => {
-  it('leave kubectl alone where it has a refresh token of its own', async () => {
-    await site.keycloak.rotateRefreshTokens(rotates);
-    await portal.useExchange({ own_refresh_token: true });
-    let tokens: PortalTokens = await site.keycloak.login(dana.name);
-    await login(tokens);
-    for (let turn = 0; turn < 3; turn += 1) {
+])(
+  'with a provider that %s refresh tokens and a portal that renews its tokens',
+  (_case, rotates) => {
+    it('kubectl works on when it has a refresh token of its own', async () => {
+      await site.keycloak.rotateRefreshTokens(rotates);
+      await portal.useExchange({ own_refresh_token: true });
+      let tokens: PortalTokens = await site.keycloak.login(dana.name);
+      await login(tokens);
+      for (let turn = 0; turn < 3; turn += 1) {
+        expect(await renewed()).toBe(`oidc:${dana.name}`);
+        tokens = await portalRenews(tokens);
+      }
+      // The user's nginx starts again, with the portal's current tokens.
+      await login(tokens);
       expect(await renewed()).toBe(`oidc:${dana.name}`);
-      tokens = await portalRenews(tokens);
-    }
-    // The portal hands over what it has now, to a new start of the user's nginx.
-    await login(tokens);
-    expect(await renewed()).toBe(`oidc:${dana.name}`);
-    await portalRenews(tokens);
-  });
+      await portalRenews(tokens);
+    });
 
-  it(`with a shared one ${rotates ? 'one of the two loses it' : 'both go on'}`, async () => {
-    await site.keycloak.rotateRefreshTokens(rotates);
-    await portal.useExchange();
-    const tokens = await site.keycloak.login(dana.name);
-    await login(tokens);
-    expect(await renewed()).toBe(`oidc:${dana.name}`);
-    const portals = portalRenews(tokens);
-    if (rotates) await expect(portals).rejects.toThrow('invalid_grant');
-    else await portals;
-    const said = await renewed();
-    if (rotates) expect(said).toMatch(/\[refresh-token-refused\].*Log out of the portal/);
-    else expect(said).toBe(`oidc:${dana.name}`);
-  });
-});
+    it(`with a shared refresh token ${rotates ? 'one of the two loses its session' : 'both work on'}`, async () => {
+      await site.keycloak.rotateRefreshTokens(rotates);
+      await portal.useExchange();
+      const tokens = await site.keycloak.login(dana.name);
+      await login(tokens);
+      expect(await renewed()).toBe(`oidc:${dana.name}`);
+      const portals = portalRenews(tokens);
+      if (rotates) await expect(portals).rejects.toThrow('invalid_grant');
+      else await portals;
+      const said = await renewed();
+      if (rotates) expect(said).toMatch(/\[refresh-token-refused\].*Log out of the portal/);
+      else expect(said).toBe(`oidc:${dana.name}`);
+    });
+  },
+);
 
-describe('at the end of the session at the provider', () => {
-  it('kubectl with the portal’s tokens ends, and with offline tokens goes on', async () => {
+describe('after a logout at the provider', () => {
+  it('kubectl stops working with the portal’s tokens, and works on with offline tokens', async () => {
     await portal.useExchange({ own_refresh_token: true });
     await login(await site.keycloak.login(dana.name));
     await site.keycloak.logout(dana.name);
@@ -113,8 +116,8 @@ describe('at the end of the session at the provider', () => {
   });
 });
 
-describe('a portal whose access token has ended', () => {
-  /** The hook's part of it, at a time when the token has ended, which Keycloak makes none of. */
+describe('a portal whose access token has expired', () => {
+  /** The hook's part, with a late clock until it asks Keycloak, which issues no expired tokens. */
   const lateLogin = async (
     tokens: OnDemandTokens,
     stored?: StoredCredential,
@@ -128,7 +131,8 @@ describe('a portal whose access token has ended', () => {
     const { issuer } = site.keycloak;
     const { id, secret = '' } = site.keycloak.client('ondemand');
     const settings: OidcSettings = {
-      ...{ mode: 'oidc', issuer, clientId: id, clientSecret: secret, token: 'access' },
+      ...{ mode: 'oidc', issuer, clientId: id, token: 'access' },
+      clientAuth: { method: 'client_secret_basic', secret },
       caFile: site.ca.file,
       ...{ audience: 'kubernetes', exchange: true, exchangeScope: 'kubernetes' },
       ...{ ownRefreshToken: true, usernameClaim: 'preferred_username', clockSkewSeconds: 60 },
@@ -144,7 +148,7 @@ describe('a portal whose access token has ended', () => {
     return renewableToken(context, tokens, stored && { stored });
   };
 
-  it('never spends the refresh token of the portal', async () => {
+  it('keeps its refresh token: the hook never uses it', async () => {
     await site.keycloak.rotateRefreshTokens(true);
     await portal.useExchange({ own_refresh_token: true });
     const tokens = await site.keycloak.login(dana.name);
@@ -159,7 +163,7 @@ describe('a portal whose access token has ended', () => {
     const after = await portalRenews(tokens);
     expect(after.refreshToken).not.toBe(tokens.refreshToken);
 
-    // Kubectl's session has ended, and the portal's new one is not spent for it.
+    // kubectl's session has ended, and the portal's new refresh token is not used in its place.
     const next = await site.keycloak.login(dana.name);
     await expect(lateLogin(next, stored)).rejects.toMatchObject({ code: 'refresh-token-refused' });
     await expect(lateLogin(next)).rejects.toMatchObject({ code: 'token-expired' });

@@ -31,8 +31,8 @@ afterAll(async () => {
   await portal.remove();
 });
 
-describe('after a login with a public client, the user types kubectl', () => {
-  it('and works in the own namespace, with nothing set', async () => {
+describe('after a login with a public client, kubectl', () => {
+  it('works in the user’s namespace without further settings', async () => {
     expect(login.exitCode, login.stderr).toBe(0);
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
     expect(await kubectl.run('get', 'pods')).toMatchObject({
@@ -41,7 +41,7 @@ describe('after a login with a public client, the user types kubectl', () => {
     });
   });
 
-  it('and has no token in the kubeconfig, but the plugin', async () => {
+  it('has the plugin and no token in its kubeconfig', async () => {
     const text = await readFile(kubectl.kubeconfigFile, 'utf8');
 
     const { users } = await kubectl.kubeconfig();
@@ -54,22 +54,22 @@ describe('after a login with a public client, the user types kubectl', () => {
     expect(text).not.toContain('eyJ');
   });
 
-  it('and nobody else can read the kubeconfig or the token', async () => {
+  it('has a kubeconfig and a token that no other user can read', async () => {
     const own = String(ann.uid);
     expect(await modeAndOwner(kubectl.kubeconfigFile)).toBe(`0600 ${own}`);
     expect(await modeAndOwner(kubectl.cacheFile())).toBe(`0600 ${own}`);
     expect(await modeAndOwner(dirname(kubectl.cacheFile()))).toBe(`0700 ${own}`);
   });
 
-  it('and is refused where others are', async () => {
+  it('is refused in other namespaces', async () => {
     const { exitCode, stderr } = await kubectl.run('get', 'pods', '-n', 'kube-system');
     expect(exitCode).toBe(1);
     expect(stderr).toContain('Forbidden');
   });
 });
 
-describe('when the token has ended', () => {
-  it('kubectl renews it by itself and keeps the next refresh token', async () => {
+describe('after the token has expired', () => {
+  it('kubectl renews it and stores the new refresh token', async () => {
     const before = await kubectl.cache();
     await kubectl.endToken();
 
@@ -83,12 +83,12 @@ describe('when the token has ended', () => {
     expect(await modeAndOwner(kubectl.cacheFile())).toBe(`0600 ${ann.uid}`);
   });
 
-  it('a PUN that starts again with the same tokens of the portal does not end the session', async () => {
+  it('a new start of nginx with the same tokens of the portal does not end the session', async () => {
     const { refresh } = await kubectl.cache();
 
     for (let start = 0; start < 2; start += 1) {
       expect((await portal.prePun(ann.name, tokens)).exitCode).toBe(0);
-      // The portal's own refresh token was used up above: the one that came of it stays.
+      // The portal's own refresh token was used above: its successor stays.
       expect((await kubectl.cache()).refresh).toEqual(refresh);
     }
 
@@ -96,7 +96,7 @@ describe('when the token has ended', () => {
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
   });
 
-  it('and the session at the provider too, kubectl says what to do', async () => {
+  it('kubectl says what to do when the session at the provider has ended, too', async () => {
     await site.keycloak.refresh(refreshTokenOf(await kubectl.cache()), 'kubernetes-public');
     await kubectl.endToken();
 
@@ -108,7 +108,7 @@ describe('when the token has ended', () => {
     );
   });
 
-  it('a new login of the portal makes all well', async () => {
+  it('kubectl works again after a new login to the portal', async () => {
     expect((await portal.prePun(ann.name, await portal.login(ann.name))).exitCode).toBe(0);
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
     await kubectl.endToken();

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
 import { parseCluster } from '../../../src/config/clusters-d.ts';
@@ -33,7 +34,7 @@ function site({
       const text = `v2: {job: {adapter: kubernetes, ${job}}}`;
       return parseCluster(parseYaml(text, name, 'psych'), name, `clusters.d/${name}.yml`) ?? [];
     }),
-    clientSecrets: new Map(Object.entries(secrets)),
+    clientFiles: new Map(Object.entries(secrets)),
     warnings: [],
   });
 }
@@ -80,7 +81,7 @@ describe('the settings of a site', () => {
             mode: 'oidc',
             issuer: 'https://idp.example.com/realms/main',
             clientId: 'portal',
-            clientSecret: 's3cret',
+            clientAuth: { method: 'client_secret_basic', secret: 's3cret' },
             audience: 'portal',
             exchange: false,
             usernameClaim: 'preferred_username',
@@ -178,14 +179,24 @@ describe('the settings of a site', () => {
   it('never use hook.env’s secret for another client', () => {
     expect(
       only({ berth: 'defaults: {credentials: {client_id: other}}' }).credentials,
-    ).not.toHaveProperty('clientSecret');
+    ).not.toHaveProperty('clientAuth');
     const berth = 'defaults: {credentials: {client_id: other, client_secret_file: /s}}';
     expect(only({ berth, secrets: { '/s': 'theirs' } }).credentials).toMatchObject({
-      clientSecret: 'theirs',
+      clientAuth: { method: 'client_secret_basic', secret: 'theirs' },
     });
   });
 
-  it.each(['managed', 'gke'])('write no credentials if auth is %s', (auth) => {
+  it('refuse the legacy mode with a client that has no secret but a key', () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const berth =
+      'defaults: {credentials: {mode: legacy, client_auth_method: private_key_jwt, client_key_file: /k}}';
+    expect(site({ berth, secrets: { '/k': key } }).broken).toMatchObject([
+      { cluster: 'prod', error: { code: 'credentials-contradictory' } },
+    ]);
+  });
+
+  it.each(['managed', 'gke'])('leave kubeconfigs to others where auth is %s', (auth) => {
     expect(only({ clusters: { prod: `auth: {type: ${auth}}` } }).credentials).toEqual({
       mode: 'none',
     });

@@ -38,7 +38,7 @@ const oidc: OidcSettings = {
   mode: 'oidc',
   issuer: 'https://idp.example.org',
   clientId: 'ondemand',
-  clientSecret: 'secret',
+  clientAuth: { method: 'client_secret_basic', secret: 'secret' },
   audience: 'kubernetes',
   exchange: true,
   usernameClaim: 'preferred_username',

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -132,12 +133,34 @@ describe('the configuration of a site', () => {
     put('berth.yml', `defaults: {credentials: {client_secret_file: ${at('secret')}}}\n`);
     put('secret', 'other\n');
     expect((await load()).settings.clusters[0]?.credentials).toMatchObject({
-      clientSecret: 'other',
+      clientAuth: { method: 'client_secret_basic', secret: 'other' },
     });
     rmSync(at('secret'));
     expect((await load()).broken).toMatchObject([
       { cluster: 'prod', error: { code: 'config-missing' } },
     ]);
+  });
+
+  it('reads a client’s private key from a file that only its owner and group can read', async () => {
+    const method = 'client_auth_method: private_key_jwt';
+    put('berth.yml', `defaults: {credentials: {${method}, client_key_file: ${at('key')}}}\n`);
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' })).trimEnd();
+    put('key', `${key}\n`);
+    chmodSync(at('key'), 0o644);
+    expect((await load()).broken).toMatchObject([
+      { cluster: 'prod', error: { code: 'client-key-readable-by-all' } },
+    ]);
+    chmodSync(at('key'), 0o620);
+    expect((await load()).broken).toMatchObject([
+      { cluster: 'prod', error: { code: 'config-writable-by-others' } },
+    ]);
+    chmodSync(at('key'), 0o640);
+    const { settings, broken } = await load();
+    expect(broken).toEqual([]);
+    expect(settings.clusters[0]?.credentials).toMatchObject({
+      clientAuth: { method: 'private_key_jwt', key },
+    });
   });
 });
 
@@ -216,13 +239,13 @@ describe('the cache of the site’s settings', () => {
     const secret = async (): Promise<unknown> => {
       const { settings } = await load(cached);
       const [prod] = settings.clusters;
-      return prod?.credentials.mode === 'oidc' ? prod.credentials.clientSecret : undefined;
+      return prod?.credentials.mode === 'oidc' ? prod.credentials.clientAuth : undefined;
     };
     chmodSync(at('secrets'), 0o777);
     const { broken } = await load(cached);
     expect(broken.map(({ error }) => error.code)).toEqual(['config-directory-writable']);
     chmodSync(at('secrets'), 0o755);
-    expect(await secret()).toBe('from-file');
+    expect(await secret()).toMatchObject({ secret: 'from-file' });
   });
 
   it('is optional: a warning if it cannot be written', async () => {

@@ -76,6 +76,19 @@ export class Realm {
     await this.#change('PUT', `/users/${id}`, user);
   }
 
+  /** Makes a client of this realm, or changes the one with this `clientId`. */
+  async putClient(client: {
+    readonly clientId: string;
+    readonly [setting: string]: unknown;
+  }): Promise<void> {
+    const made = await this.#admin('POST', '/clients', client);
+    if (made.status === 201) return;
+    if (made.status !== 409) throw new TokenRefused(made.status, made.text);
+    const { text } = await this.#admin('GET', `/clients?clientId=${client.clientId}`);
+    const [known] = JSON.parse(text) as readonly { id: string }[];
+    await this.#change('PUT', `/clients/${known?.id}`, client);
+  }
+
   /** Logs a user in with the password, as a client with direct access grants. */
   login(
     user: string,

@@ -50,7 +50,7 @@ const discovery = '/.well-known/openid-configuration';
 const down = () => ({ status: 503, type: 'text/plain', body: 'no' });
 
 describe("an issuer's keys", () => {
-  it('are asked for once; after that a login needs no network', async () => {
+  it('are fetched once; later logins do not ask the issuer', async () => {
     const { idToken } = await provider.login('ann', publicClient);
     await (await open()).verify(idToken, expected());
     expect(provider.seen).toEqual([`GET ${discovery}`, 'GET /jwks']);
@@ -63,7 +63,7 @@ describe("an issuer's keys", () => {
     expect(provider.seen).toHaveLength(2);
   });
 
-  it('are kept where only root reads and writes', async () => {
+  it('are stored in files that only root can read and write', async () => {
     await open();
     const [name] = await readdir(join(stateDir, 'issuers'));
     const file = await stat(join(stateDir, 'issuers', String(name)));
@@ -71,7 +71,7 @@ describe("an issuer's keys", () => {
     expect([file.mode & 0o777, folder.mode & 0o777]).toEqual([0o600, 0o700]);
   });
 
-  it('are fetched anew when the file is half a file', async () => {
+  it('are fetched again when the file is truncated', async () => {
     await open();
     const [name] = await readdir(join(stateDir, 'issuers'));
     const file = join(stateDir, 'issuers', String(name));
@@ -80,7 +80,7 @@ describe("an issuer's keys", () => {
     expect(provider.seen).toHaveLength(4);
   });
 
-  it('are used when older than an hour, and renewed beside it', async () => {
+  it('are used when older than an hour, and fetched again meanwhile', async () => {
     const { idToken } = await provider.login('ann', publicClient);
     await open();
     clock += 3_700;
@@ -92,7 +92,7 @@ describe("an issuer's keys", () => {
     expect(provider.seen).toHaveLength(4);
   });
 
-  it('go on being used while the provider is down, and it is asked once in ten seconds', async () => {
+  it('are used while the provider is down, which is asked at most once in ten seconds', async () => {
     const { idToken } = await provider.login('ann', publicClient);
     await open();
     clock += 3_700;
@@ -105,7 +105,7 @@ describe("an issuer's keys", () => {
     expect(provider.seen).toHaveLength(3);
   });
 
-  it('are asked for again when the provider has rotated them', async () => {
+  it('are fetched again after the provider rotated them', async () => {
     await open();
     await provider.rotateKey('second');
     const { idToken } = await provider.login('ann', publicClient);
@@ -114,7 +114,7 @@ describe("an issuer's keys", () => {
     expect(provider.seen).toHaveLength(4);
   });
 
-  it('are not asked for by every forged token with a made-up kid', async () => {
+  it('are not fetched for each forged token with an unknown kid', async () => {
     const { idToken } = await provider.login('ann', publicClient);
     const forged = [
       Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'forged' })).toString('base64url'),
@@ -132,11 +132,11 @@ describe("an issuer's keys", () => {
   });
 });
 
-describe('an issuer that cannot be trusted or understood', () => {
+describe('an issuer', () => {
   const json = (body: object) => ({ status: 200, body: JSON.stringify(body) });
 
   it.each<[string, () => NonNullable<ReturnType<NonNullable<TestProvider['intercept']>>>, string]>([
-    ['calls itself another', () => json({ issuer: 'https://evil.example' }), 'issuer-mismatch'],
+    ['publishes another issuer', () => json({ issuer: 'https://evil.example' }), 'issuer-mismatch'],
     [
       'has a token endpoint without TLS',
       () => json({ issuer: provider.issuer, token_endpoint: 'http://x/', jwks_uri: 'https://x/' }),
@@ -150,18 +150,18 @@ describe('an issuer that cannot be trusted or understood', () => {
     ['answers 404', () => ({ status: 404, body: '{}' }), 'issuer-answer-invalid'],
     ['answers 500', down, 'issuer-unavailable'],
     [
-      'answers a page',
+      'answers with a web page',
       () => ({ status: 200, type: 'text/html', body: '<p>' }),
       'issuer-answer-invalid',
     ],
     [
-      'answers half a document',
+      'answers with truncated JSON',
       () => ({ status: 200, body: '{"issuer":' }),
       'issuer-answer-invalid',
     ],
-    ['answers a list', () => ({ status: 200, body: '[]' }), 'issuer-answer-invalid'],
+    ['answers with a list', () => ({ status: 200, body: '[]' }), 'issuer-answer-invalid'],
     [
-      'sends more than any document has',
+      'sends more than 512 KiB',
       () => {
         const endpoints = {
           token_endpoint: `${provider.issuer}/token`,
@@ -178,7 +178,7 @@ describe('an issuer that cannot be trusted or understood', () => {
     expect(await readdir(stateDir)).toEqual([]);
   });
 
-  it('is refused when it says nothing', async () => {
+  it('is reported when it does not answer in time', async () => {
     provider.intercept = (path) => (path === discovery ? 'hang' : undefined);
     await expect(open({ timeoutMs: 200 })).rejects.toMatchObject({ code: 'issuer-timeout' });
     expect(await readdir(stateDir)).toEqual([]);
@@ -190,7 +190,7 @@ describe('an issuer that cannot be trusted or understood', () => {
     await expect(open()).rejects.toMatchObject({ code: 'issuer-no-keys' });
   });
 
-  it('is refused when its certificate is of nobody we know', async () => {
+  it('is refused when no trusted authority signed its certificate', async () => {
     await expect(open({ ca: undefined })).rejects.toMatchObject({ code: 'issuer-certificate' });
   });
 
@@ -199,7 +199,7 @@ describe('an issuer that cannot be trusted or understood', () => {
     await expect(open({ issuer })).rejects.toMatchObject({ code: 'issuer-url-not-https' });
   });
 
-  it('is reported when nothing listens there', async () => {
+  it('is reported when the connection is refused', async () => {
     const issuer = 'https://127.0.0.1:1';
     await expect(open({ issuer })).rejects.toMatchObject({ code: 'issuer-unreachable' });
   });

@@ -98,7 +98,7 @@ describe('a session that is cut off', () => {
         return Promise.resolve(relay.child.exitCode === null ? undefined : true);
       });
       expect(await relay.ended).toBe(255);
-      expect(relay.stderr).toMatch(/^relay: exec-unreachable: .*no answer in time/);
+      expect(relay.stderr).toMatch(/^relay: exec-unreachable: .*no response within/);
     } finally {
       await proxy.close();
     }

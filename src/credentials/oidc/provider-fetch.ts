@@ -1,0 +1,59 @@
+import type { CustomFetch } from 'openid-client';
+import { BerthError } from '../../errors.ts';
+import {
+  badAnswer,
+  type HttpsAnswer,
+  type HttpsClient,
+  type HttpsRequest,
+} from '../../system/https-request.ts';
+
+/** How the identity provider is asked. */
+export interface ProviderEdges {
+  readonly https: HttpsClient;
+  /** For each request, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * openid-client's `customFetch` over our HTTPS, with its CA, timeouts and size limit.
+ *
+ * @param tls The CA of the provider, and the client's certificate.
+ * @param inspect Is given each answer and the form it answers; openid-client gets what this returns.
+ */
+export function providerFetch(
+  { https, timeoutMs, signal }: ProviderEdges,
+  tls: Pick<HttpsRequest, 'ca' | 'clientCertificate'>,
+  inspect: (answer: HttpsAnswer, form: Readonly<Record<string, string>>) => HttpsAnswer,
+): CustomFetch {
+  return async (url, { method, headers: { authorization }, body }) => {
+    const form = body instanceof URLSearchParams ? Object.fromEntries(body) : undefined;
+    const answer = await https({
+      method: method === 'POST' ? 'POST' : 'GET',
+      url,
+      timeoutMs,
+      ...tls,
+      ...(form && { form }),
+      ...(authorization !== undefined && { headers: { authorization } }),
+      ...(signal && { signal }),
+    });
+    const { status, json } = inspect(answer, form ?? {});
+    return json === undefined ? new Response(null, { status }) : Response.json(json, { status });
+  };
+}
+
+/** The provider answered with this status, and no OAuth error. */
+export function unexpectedStatus(url: URL, status: number): BerthError {
+  if (status < 500 && status !== 429) return badAnswer(url, `HTTP ${status}`);
+  return new BerthError(`${url.host}${url.pathname} answered with HTTP ${status}`, {
+    code: 'issuer-unavailable',
+    exit: 'temporary',
+    hint: 'Look at the identity provider’s own log. The next login or kubectl tries again.',
+  });
+}
+
+/** What `HttpsClient` or `inspect` threw: openid-client keeps it as the cause of its own error. */
+export function ownError(thrown: unknown): BerthError | undefined {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  return cause instanceof BerthError ? cause : undefined;
+}
