@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { adminAccess } from './admin-access.ts';
+import { commandAccess } from './kubectl-access.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** A cluster that a timer or a CronJob works on, and the way into it. */
 export interface ClusterTarget {
   readonly name: string;
-  /** @throws what `adminAccess` throws, `not-in-cluster` */
+  /** @throws what `commandAccess` throws, `not-in-cluster` */
   readonly reach: (deadline: AbortSignal) => Promise<ApiServer>;
 }
 
@@ -21,7 +21,7 @@ export function configuredTarget(
   return {
     name: cluster.name,
     reach: (deadline) =>
-      adminAccess(cluster, { stateDir, clusterCount, remember: false, deadline }),
+      commandAccess(cluster, { stateDir, clusterCount, remember: false, deadline }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import type { V1Secret } from '@kubernetes/client-node';
 import type { ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { BerthError } from '../errors.ts';
@@ -7,13 +7,14 @@ import { apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { readTrusted } from './admin-access.ts';
+import { kubectlAccess } from './kubectl-access.ts';
 
 /**
  * A cluster as its cluster-admin, by the kubeconfig that Cluster API keeps in the management cluster.
  * For making the hook's token alone.
  *
  * @param endpoint of the cluster, as OnDemand has it
- * @throws {BerthError} what `apiServerFrom` and reading the file and the secret throw
+ * @throws {BerthError} what `apiServerFrom`, `kubectlAccess` and reading the file and the secret throw
  */
 export async function asClusterAdmin(
   management: ManagementCluster,
@@ -45,7 +46,7 @@ async function readSecret(
     onlyCluster: true,
     ...(context === undefined ? {} : { context }),
   };
-  const server = apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(file), path)));
+  const server = await kubectlAccess(values, choice, deadline);
   const client = apiClient(server, deadline);
   try {
     const name = encodeURIComponent(`${cluster}-kubeconfig`);
@@ -57,7 +58,7 @@ async function readSecret(
         file,
         apiError(`reading ${secret} of the management cluster`, answer),
       );
-    const { value } = answer.body.data as { value?: string };
+    const { value } = (answer.body as V1Secret).data ?? {};
     return Buffer.from(value ?? '', 'base64').toString();
   } finally {
     client.close();

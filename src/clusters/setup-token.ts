@@ -1,17 +1,18 @@
 import { realpathSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import { apiServerFrom, chosenEntries } from '../reconcile/admin-kubeconfig.ts';
+import { chosenEntries } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { contextChoice, hookEntry, readTrusted } from './admin-access.ts';
+import { kubectlAccess } from './kubectl-access.ts';
 import { asClusterAdmin } from './management-cluster.ts';
 import {
   checkToken,
@@ -50,7 +51,7 @@ interface FirstToken {
  * it as entries `berth-hook@CLUSTER`. What else is in the file stays.
  *
  * @throws {BerthError} `admin-kubeconfig-context` where the hook would choose another context, and what
- *   `asClusterAdmin`, `apiServerFrom`, `requestToken`, `checkToken` and the writing throw
+ *   `asClusterAdmin`, `kubectlAccess`, `requestToken`, `checkToken` and the writing throw
  */
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
   const { cluster, account } = input;
@@ -83,7 +84,7 @@ async function firstToken(
   if (source.kind === 'token') return { token: source.token, server: {} };
   const server =
     source.kind === 'admin'
-      ? adminServer(cluster, source)
+      ? await adminServer(cluster, source, deadline.signal)
       : await asClusterAdmin(source.management, cluster.server.endpoint, deadline.signal);
   const client = apiClient(server, deadline.signal);
   try {
@@ -101,21 +102,18 @@ async function firstToken(
 }
 
 function adminServer(
-  cluster: ClusterSettings,
-  { file: from, context: fromContext }: Extract<TokenSource, { kind: 'admin' }>,
-): ApiServer {
-  const { values } = parseKubeconfig(readTrusted(from), from);
+  { server: { endpoint } }: ClusterSettings,
+  { file, context }: Extract<TokenSource, { kind: 'admin' }>,
+  deadline: AbortSignal,
+): Promise<ApiServer> {
+  const { values } = parseKubeconfig(readTrusted(file), file);
   const choice = {
-    file: from,
-    endpoint: cluster.server.endpoint,
+    file,
+    endpoint,
     onlyCluster: true,
-    ...(fromContext === undefined ? {} : { context: fromContext }),
+    ...(context === undefined ? {} : { context }),
   };
-  try {
-    return apiServerFrom(values, choice, (path) => readTrusted(resolve(dirname(from), path)));
-  } catch (thrown) {
-    throw onlyForKubectl(thrown, from, cluster.name);
-  }
+  return kubectlAccess(values, choice, deadline);
 }
 
 /** The cluster's entry: OnDemand's address, and the CA of clusters.d or else of the admin's file. */
@@ -202,19 +200,6 @@ function otherContext({ name, admin }: ClusterSettings, chosen: string, own: str
       fields: { file: admin.file, cluster: name },
     },
   );
-}
-
-/** An admin's kubeconfig may well have a plugin: then kubectl makes the token. */
-function onlyForKubectl(thrown: unknown, file: string, cluster: string): unknown {
-  if (!(thrown instanceof BerthError) || thrown.code !== 'admin-kubeconfig-unsupported')
-    return thrown;
-  return new BerthError(thrown.message, {
-    code: thrown.code,
-    exit: thrown.exit,
-    hint: `kubectl --kubeconfig ${file} -n ondemand create token berth-hook --duration 24h | berth token setup --cluster ${cluster}`,
-    fields: thrown.fields,
-    cause: thrown,
-  });
 }
 
 /** The account is made by who has the cluster-admin's kubeconfig, which Cluster API keeps. */

@@ -4,10 +4,12 @@ import { asBerthError, BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
+import { needsKubectl } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { whoAmI } from '../reconcile/self-review.ts';
 import { probeServer } from '../system/probe-server.ts';
 import { adminAccess } from '../clusters/admin-access.ts';
+import { commandAccess } from '../clusters/kubectl-access.ts';
 import { admissionFinding } from './admission-check.ts';
 import { objectsFor } from '../clusters/bootstrap-cluster.ts';
 import {
@@ -79,7 +81,14 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
   let server: ApiServer | undefined;
   const access = await run('admin-credentials', async (deadline) => {
     const { stateDir, clusterCount } = input;
-    server = await adminAccess(cluster, { stateDir, clusterCount, remember: false, deadline });
+    const deps = { stateDir, clusterCount, remember: false, deadline };
+    try {
+      server = await adminAccess(cluster, deps);
+    } catch (thrown) {
+      // The hook cannot use it, but the other checks can.
+      if (needsKubectl(thrown)) server = await commandAccess(cluster, deps).catch(() => undefined);
+      throw thrown;
+    }
     return ok(`${cluster.admin.file} has credentials for ${server.url}`);
   });
   if (server === undefined)
@@ -104,9 +113,10 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
 
 function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeServer> {
   const address = `${server.url.replace(/\/$/, '')}/version`;
-  const { tlsServerName } = server;
+  const { tlsServerName, agent } = server;
   const facts = probeServer(address, {
     signal: AbortSignal.timeout(timeoutMs),
+    ...(agent === undefined ? {} : { agent }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
   }).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -158,6 +158,12 @@ export const clusterErrors = {
     why: 'It is an admin’s own kubeconfig of a cloud provider or of kubelogin.',
     next: 'Give the hook its own token. With such a kubeconfig, kubectl requests it: `kubectl -n ondemand create token berth-hook --duration 24h | berth token setup --cluster NAME`.',
   },
+  'kubeconfig-plugin-failed': {
+    exit: 'unavailable',
+    what: 'The exec plugin of a kubeconfig gave no credential.',
+    why: 'It is not installed, its session has expired, it needs a terminal or a browser, or it took too long.',
+    next: 'Run `kubectl --kubeconfig FILE auth whoami` as root, and log in where the plugin asks for it.',
+  },
   'hook-token-missing': {
     exit: 'config',
     what: 'The kubeconfig of the hook has no token for this cluster.',

@@ -17,16 +17,42 @@ export interface ContextChoice {
 /** Reads a file that the kubeconfig names, relative to it. */
 export type ReadReferenced = (path: string) => string;
 
+/** One context of a kubeconfig, the files that it names read. */
+export interface ContextAccess {
+  readonly server: ApiServer;
+  /** Name of the user entry. */
+  readonly user: string;
+  /** A credential plugin, as the user entry describes it; validated by nobody yet. */
+  readonly exec?: unknown;
+  readonly proxyUrl?: string;
+}
+
 /**
  * One context of a kubeconfig as an API server with credentials. Takes the document as parsed from
- * YAML or JSON. Throws `admin-kubeconfig-invalid`, `admin-kubeconfig-context` (none fits, or the
- * named one is not there) and `admin-kubeconfig-unsupported` (exec plugins and proxies).
+ * YAML or JSON. Throws what `readContext` throws, and `admin-kubeconfig-unsupported` for exec plugins
+ * and `proxy-url`, which only admin commands can use (`src/clusters/kubectl-access.ts`).
  */
 export function apiServerFrom(
   document: unknown,
   choice: ContextChoice,
   read: ReadReferenced,
 ): ApiServer {
+  const { server, exec, proxyUrl } = readContext(document, choice, read);
+  if (exec !== undefined) throw unsupportedField(choice.file, 'users[].user.exec');
+  if (proxyUrl !== undefined) throw unsupportedField(choice.file, 'clusters[].cluster.proxy-url');
+  return server;
+}
+
+/**
+ * One context of a kubeconfig. Throws `admin-kubeconfig-invalid`, `admin-kubeconfig-context` (none
+ * fits, or the named one is missing) and `admin-kubeconfig-unsupported` for `auth-provider` and
+ * `username`, which client-go has dropped too.
+ */
+export function readContext(
+  document: unknown,
+  choice: ContextChoice,
+  read: ReadReferenced,
+): ContextAccess {
   const config = mapping(document) ?? {};
   const names = chosenEntries(document, choice);
   const cluster = entry(config, 'clusters', 'cluster', names.cluster, choice.file);
@@ -34,11 +60,9 @@ export function apiServerFrom(
   const url = text(cluster.server);
   if (!url?.startsWith('https://'))
     throw invalid(choice.file, `cluster ${names.cluster} has no https server address`);
-  for (const unsupported of ['exec', 'auth-provider', 'username'])
+  for (const unsupported of ['auth-provider', 'username'])
     if (user[unsupported] !== undefined)
       throw unsupportedField(choice.file, `users[].user.${unsupported}`);
-  if (cluster['proxy-url'] !== undefined)
-    throw unsupportedField(choice.file, 'clusters[].cluster.proxy-url');
 
   const ca = inlineOrFile(cluster, 'certificate-authority', read);
   const cert = inlineOrFile(user, 'client-certificate', read);
@@ -46,15 +70,22 @@ export function apiServerFrom(
   const tokenFile = text(user.tokenFile);
   const token = tokenFile === undefined ? text(user.token) : read(tokenFile).trim();
   const tlsServerName = text(cluster['tls-server-name']);
-  if (token === undefined && (cert === undefined || key === undefined))
+  const proxyUrl = text(cluster['proxy-url']);
+  const exec = user.exec ?? undefined;
+  if (token === undefined && (cert === undefined || key === undefined) && exec === undefined)
     throw invalid(choice.file, `user ${names.user} has neither a token nor a client certificate`);
   return {
-    url,
-    ...(ca === undefined ? {} : { ca }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    ...(cluster['insecure-skip-tls-verify'] === true ? { insecureSkipTlsVerify: true } : {}),
-    ...(token === undefined ? {} : { token }),
-    ...(cert === undefined || key === undefined ? {} : { clientCertificate: { cert, key } }),
+    server: {
+      url,
+      ...(ca === undefined ? {} : { ca }),
+      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      ...(cluster['insecure-skip-tls-verify'] === true ? { insecureSkipTlsVerify: true } : {}),
+      ...(token === undefined ? {} : { token }),
+      ...(cert === undefined || key === undefined ? {} : { clientCertificate: { cert, key } }),
+    },
+    user: names.user,
+    ...(exec === undefined ? {} : { exec }),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
   };
 }
 
@@ -136,8 +167,13 @@ function invalid(file: string, what: string): BerthError {
   });
 }
 
+/** Whether only an admin command can use the kubeconfig, as kubectl can. */
+export function needsKubectl(thrown: unknown): boolean {
+  return thrown instanceof BerthError && thrown.code === 'admin-kubeconfig-unsupported';
+}
+
 function unsupportedField(file: string, field: string): BerthError {
-  return new BerthError(`${file}: ${field} is not something the hook can use at a login`, {
+  return new BerthError(`${file}: ${field} cannot be used by the hook at a login`, {
     code: 'admin-kubeconfig-unsupported',
     exit: 'config',
     hint: `Give the hook a ServiceAccount token of its own: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`, then \`berth token setup\`.`,

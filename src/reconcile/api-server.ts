@@ -1,3 +1,5 @@
+import type { Agent } from 'node:http';
+
 /** Where an API server is and how to prove who asks, as a kubeconfig's context says it. */
 export interface ApiServer {
   /** Base URL; may carry a path, as behind Rancher's proxy. */
@@ -9,6 +11,8 @@ export interface ApiServer {
   readonly insecureSkipTlsVerify?: boolean;
   readonly token?: string;
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
+  /** Makes connections through a proxy, in admin commands: HTTP/1.1. Holds the options of TLS itself. */
+  readonly agent?: Agent;
 }
 
 /** The same server for somebody else. */

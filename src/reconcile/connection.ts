@@ -71,3 +71,38 @@ function answerTooLarge({ method, path, largestBody }: Exchange): BerthError {
     hint: 'See what answers at this address, and how many RoleBindings the namespace holds.',
   });
 }
+
+/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
+const certificateCodes =
+  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_TLSV1_ALERT)/;
+
+const certificateHints: Readonly<Record<string, string | undefined>> = {
+  CERT_HAS_EXPIRED: "Renew the API server's certificate (kubeadm certs renew apiserver).",
+  CERT_NOT_YET_VALID: "Compare the clocks of this host and of the API server's.",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'Use an address that the certificate names, or say its name as tls-server-name in the admin kubeconfig.',
+};
+
+/** Why no connection came about: `api-certificate` or `api-unreachable`. */
+export function connectionError(base: URL, thrown: unknown): BerthError {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  if (certificateCodes.test(code))
+    return new BerthError(
+      `connecting to ${base.host}: its certificate is not accepted: ${reason}`,
+      {
+        code: 'api-certificate',
+        exit: 'config',
+        hint:
+          certificateHints[code] ??
+          'Compare certificate-authority in the admin kubeconfig with the CA that signed the server certificate.',
+        cause: thrown,
+      },
+    );
+  return new BerthError(`connecting to ${base.host}: ${reason}`, {
+    code: 'api-unreachable',
+    exit: 'temporary',
+    hint: 'See whether the API server runs and this host may reach it (firewall, address in the admin kubeconfig).',
+    cause: thrown,
+  });
+}

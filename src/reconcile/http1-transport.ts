@@ -1,7 +1,9 @@
+import type { Agent as AnyAgent } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { ConnectionOptions } from 'node:tls';
 import {
   collectBody,
+  connectionError,
   connectionLost,
   type Answer,
   type Connection,
@@ -20,7 +22,11 @@ export function http1Connection(
   options: ConnectionOptions,
   deadline: AbortSignal,
 ): Connection {
-  const agent = new Agent({ ...options, keepAlive: true, maxSockets });
+  return agentConnection(base, new Agent({ ...options, keepAlive: true, maxSockets }), deadline);
+}
+
+/** HTTP/1.1 over the connections that the agent makes. */
+export function agentConnection(base: URL, agent: AnyAgent, deadline: AbortSignal): Connection {
   return {
     roundTrip: (exchange) => roundTrip(base, agent, exchange, deadline),
     close: () => agent.destroy(),
@@ -29,7 +35,7 @@ export function http1Connection(
 
 function roundTrip(
   base: URL,
-  agent: Agent,
+  agent: AnyAgent,
   exchange: Exchange,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -61,7 +67,16 @@ function roundTrip(
         }),
       );
     });
-    outgoing.on('error', (cause) => reject(connectionLost(cause)));
+    let connected = false;
+    outgoing.on('socket', (socket) => {
+      connected = outgoing.reusedSocket;
+      socket.once('secureConnect', () => {
+        connected = true;
+      });
+    });
+    outgoing.on('error', (cause) =>
+      reject(connected ? connectionLost(cause) : connectionError(base, cause)),
+    );
     outgoing.end(exchange.body);
   });
 }

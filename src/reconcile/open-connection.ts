@@ -1,8 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
-import type { Connection } from './connection.ts';
+import { connectionError, type Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
 import { type Address, addressOf, tlsOptions } from './tls-options.ts';
 
@@ -18,6 +17,10 @@ export async function openConnection(
   server: ApiServer,
   deadline: AbortSignal,
 ): Promise<Connection> {
+  if (server.agent !== undefined) {
+    const { agentConnection } = await import('./http1-transport.ts');
+    return agentConnection(base, server.agent, deadline);
+  }
   const address = addressOf(base);
   const options = { ...tlsOptions(address.host, server), ...address };
   const { socket, http2Connection } = await openSocket(base, options, deadline);
@@ -58,39 +61,5 @@ function happened(socket: Socket, event: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once(event, resolve);
     socket.once('error', reject);
-  });
-}
-
-/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
-const certificateCodes =
-  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_TLSV1_ALERT)/;
-
-const certificateHints: Readonly<Record<string, string | undefined>> = {
-  CERT_HAS_EXPIRED: "Renew the API server's certificate (kubeadm certs renew apiserver).",
-  CERT_NOT_YET_VALID: "Compare the clocks of this host and of the API server's.",
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    'Use an address that the certificate names, or say its name as tls-server-name in the admin kubeconfig.',
-};
-
-function connectionError(base: URL, thrown: unknown): BerthError {
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  if (certificateCodes.test(code))
-    return new BerthError(
-      `connecting to ${base.host}: its certificate is not accepted: ${reason}`,
-      {
-        code: 'api-certificate',
-        exit: 'config',
-        hint:
-          certificateHints[code] ??
-          'Compare certificate-authority in the admin kubeconfig with the CA that signed the server certificate.',
-        cause: thrown,
-      },
-    );
-  return new BerthError(`connecting to ${base.host}: ${reason}`, {
-    code: 'api-unreachable',
-    exit: 'temporary',
-    hint: 'See whether the API server runs and this host may reach it (firewall, address in the admin kubeconfig).',
-    cause: thrown,
   });
 }

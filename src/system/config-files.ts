@@ -70,6 +70,18 @@ export function peekConfigFile(path: string, uid: number): ConfigFile {
   });
 }
 
+/**
+ * The same requirements for a program to run, which may be large and is not read.
+ *
+ * @throws BerthError those of `readConfigFile` that are not about size and contents
+ */
+export function assertOwnProgram(path: string, uid: number): void {
+  assertFoldersOf(path, uid);
+  withDescriptor(path, (descriptor) =>
+    checkWriters(path, fstatSync(descriptor, { bigint: true }), uid),
+  );
+}
+
 /** Whether an error can be fixed without changing the file, so that its identity stays the same. */
 export function isOutsideTheFile(thrown: unknown): boolean {
   return (

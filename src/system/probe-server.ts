@@ -1,3 +1,5 @@
+import type { Agent } from 'node:http';
+
 /** What a server shows without authentication. */
 export interface ServerFacts {
   /** Its clock, from the Date header (whole seconds), in milliseconds since the epoch. */
@@ -14,7 +16,11 @@ export interface ServerFacts {
  */
 export async function probeServer(
   address: string,
-  options: { readonly signal: AbortSignal; readonly tlsServerName?: string },
+  options: {
+    readonly signal: AbortSignal;
+    readonly tlsServerName?: string;
+    readonly agent?: Agent;
+  },
 ): Promise<ServerFacts> {
   const [{ request }, { TLSSocket }] = await Promise.all([
     import('node:https'),
@@ -26,7 +32,7 @@ export async function probeServer(
       address,
       {
         method: 'GET',
-        agent: false,
+        agent: options.agent ?? false,
         rejectUnauthorized: false,
         signal: options.signal,
         ...(options.tlsServerName === undefined ? {} : { servername: options.tlsServerName }),
