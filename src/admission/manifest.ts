@@ -1,12 +1,9 @@
+import type { ObjectMeta } from '../desired/kube-object.ts';
+
 /** A Kubernetes object of any kind, as it is written into a file. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
+  readonly metadata: ObjectMeta;
   readonly [field: string]: unknown;
 }

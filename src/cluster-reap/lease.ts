@@ -1,3 +1,5 @@
+import type { V1Lease } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient, ApiResponse } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 
@@ -23,14 +25,7 @@ export interface LeaseOptions {
   readonly now: () => number;
 }
 
-interface LeaseObject {
-  readonly metadata: { readonly resourceVersion: string };
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly renewTime?: string;
-    readonly leaseDurationSeconds?: number;
-  };
-}
+type LeaseObject = KubeJson<V1Lease> & { readonly metadata: { readonly resourceVersion: string } };
 
 /** Killed with its lease, a reaper keeps the next one waiting for so long. Seconds. */
 const leaseSeconds = 60;

@@ -1,14 +1,10 @@
+import type { CoreV1Event, V1ObjectReference } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 
 export interface EventToTell {
-  readonly about: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly uid: string;
-    readonly namespace?: string;
-  };
+  readonly about: KubeJson<V1ObjectReference> & { readonly name: string };
   /** Where it is kept: `default` for what is in no namespace. */
   readonly namespace: string;
   readonly reason: string;
@@ -40,7 +36,7 @@ export async function tellEvent(client: ApiClient, event: EventToTell): Promise<
         lastTimestamp: time,
         count: 1,
       },
-    }),
+    } satisfies KubeJson<CoreV1Event>),
   });
   if (answer.status !== 201) throw apiError(`telling of ${event.about.name} by an event`, answer);
 }

@@ -1,4 +1,5 @@
 import type { ApiClient } from '../reconcile/api-client.ts';
+import type { ObjectMeta } from '../desired/kube-object.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 
 /**
@@ -16,7 +17,9 @@ export async function serverClock(client: ApiClient): Promise<() => number> {
     body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }),
   });
   if (answer.status !== 201) throw apiError('asking the API server for its time', answer);
-  const { creationTimestamp } = answer.body.metadata as { readonly creationTimestamp: string };
+  const { creationTimestamp } = answer.body.metadata as Required<
+    Pick<ObjectMeta, 'creationTimestamp'>
+  >;
   const then = Date.parse(creationTimestamp) / 1000;
   const started = performance.now();
   return () => then + (performance.now() - started) / 1000;

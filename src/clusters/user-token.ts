@@ -50,7 +50,7 @@ export async function mintUserToken(
 }
 
 async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {
-  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } } as const;
+  const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
   const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
   if (live === undefined)
     throw new BerthError(`there is no namespace ${namespace} to take a token of`, {

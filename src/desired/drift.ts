@@ -1,4 +1,5 @@
-import type { JsonObject } from '../config/settings.ts';
+import type { V1LocalObjectReference } from '@kubernetes/client-node';
+import type { KubeJson } from './kube-json.ts';
 import type { KubeObject, LiveObject } from './kube-object.ts';
 import { sameQuantity } from './quantity.ts';
 
@@ -8,9 +9,9 @@ import { sameQuantity } from './quantity.ts';
  * that nobody changes the account meanwhile.
  */
 export function keepReferences(desired: KubeObject, live: LiveObject): KubeObject {
-  if (desired.imagePullSecrets === undefined) return desired;
-  const theirs = references(live);
-  const missing = references(desired).filter(
+  if (desired.kind !== 'ServiceAccount' || desired.imagePullSecrets === undefined) return desired;
+  const theirs = (live.imagePullSecrets ?? []) as readonly KubeJson<V1LocalObjectReference>[];
+  const missing = desired.imagePullSecrets.filter(
     (ours) => !theirs.some(({ name }) => name === ours.name),
   );
   const { resourceVersion } = live.metadata;
@@ -18,14 +19,10 @@ export function keepReferences(desired: KubeObject, live: LiveObject): KubeObjec
     ...desired,
     metadata: {
       ...desired.metadata,
-      ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
     imagePullSecrets: [...theirs, ...missing],
   };
-}
-
-function references({ imagePullSecrets }: KubeObject | LiveObject): readonly JsonObject[] {
-  return Array.isArray(imagePullSecrets) ? (imagePullSecrets as readonly JsonObject[]) : [];
 }
 
 /** Kinds whose values are quantities, and to whose list elements the API server adds defaults. */

@@ -1,29 +1,49 @@
-import type { JsonObject } from '../config/settings.ts';
+import type {
+  V1LimitRange,
+  V1Namespace,
+  V1NetworkPolicy,
+  V1ObjectMeta,
+  V1Pod,
+  V1ResourceQuota,
+  V1RoleBinding,
+  V1Secret,
+  V1ServiceAccount,
+} from '@kubernetes/client-node';
+import type { KubeJson } from './kube-json.ts';
 
-/** A Kubernetes object as it is sent: only the fields that Berth decides. */
-export interface KubeObject {
-  readonly apiVersion: string;
-  readonly kind: Kind;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-    /** Where present, the object is changed only if it is still this very version. */
-    readonly resourceVersion?: string;
-  };
-  readonly [field: string]: unknown;
+interface Kinds {
+  Namespace: V1Namespace;
+  NetworkPolicy: V1NetworkPolicy;
+  Pod: V1Pod;
+  RoleBinding: V1RoleBinding;
+  Secret: V1Secret;
+  ServiceAccount: V1ServiceAccount;
+  ResourceQuota: V1ResourceQuota;
+  LimitRange: V1LimitRange;
 }
 
-export type Kind =
-  | 'Namespace'
-  | 'NetworkPolicy'
-  | 'Pod'
-  | 'RoleBinding'
-  | 'Secret'
-  | 'ServiceAccount'
-  | 'ResourceQuota'
-  | 'LimitRange';
+/** The kinds that Berth makes. */
+export type Kind = keyof Kinds;
+
+/** `metadata` of an object that has a name. */
+export type ObjectMeta = KubeJson<V1ObjectMeta> & { readonly name: string };
+
+/** A Kubernetes object as it is sent: only the fields that Berth decides. */
+export type KubeObject<K extends Kind = Kind> = {
+  readonly [One in K]: KubeJson<Omit<Kinds[One], 'apiVersion' | 'kind' | 'metadata'>> & {
+    readonly apiVersion: string;
+    readonly kind: One;
+    /** With a `resourceVersion`, the object is changed only if it is still that version. */
+    readonly metadata: ObjectMeta;
+  };
+}[K];
+
+/** What an object is found by. */
+export interface ObjectName {
+  readonly apiVersion?: string;
+  readonly kind: Kind;
+  readonly metadata: ObjectMeta;
+}
 
 const resources: Record<Kind, { readonly root: string; readonly plural: string }> = {
   Namespace: { root: '/api/v1', plural: 'namespaces' },
@@ -45,29 +65,19 @@ export function collectionPath(kind: Kind, namespace?: string): string {
 }
 
 /** The URL path of one object. */
-export function objectPath({ kind, metadata }: KubeObject): string {
+export function objectPath({ kind, metadata }: ObjectName): string {
   return `${collectionPath(kind, metadata.namespace)}/${encodeURIComponent(metadata.name)}`;
 }
 
 /** `Secret u-alice/registry`, as a person names it. */
-export function describe({ kind, metadata }: KubeObject): string {
+export function describe({ kind, metadata }: ObjectName): string {
   const place = metadata.namespace === undefined ? '' : `${metadata.namespace}/`;
   return `${kind} ${place}${metadata.name}`;
 }
 
-/** A Kubernetes object as the API server answers with it. */
-export interface LiveObject extends JsonObject {
-  readonly metadata: JsonObject & {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid?: string;
-    readonly resourceVersion?: string;
-    /** RFC 3339, by the API server's clock. */
-    readonly creationTimestamp?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly deletionTimestamp?: string;
-    readonly deletionGracePeriodSeconds?: number;
-    readonly finalizers?: readonly string[];
-  };
+/** A Kubernetes object of any kind as the API server answers with it. */
+export interface LiveObject {
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
 }

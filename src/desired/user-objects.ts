@@ -1,5 +1,7 @@
+import type { RbacV1Subject } from '@kubernetes/client-node';
 import type { ClusterSettings, JsonObject } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
+import type { KubeJson } from './kube-json.ts';
 import type { KubeObject } from './kube-object.ts';
 import {
   annotations,
@@ -12,10 +14,12 @@ import {
   sessionServiceAccount,
 } from './names.ts';
 
+type Subject = KubeJson<RbacV1Subject>;
+
 /** Everything a user owns on one cluster. */
 export interface UserObjects {
   /** The one cluster-scoped object; without it none of the others can exist. */
-  readonly namespace: KubeObject;
+  readonly namespace: KubeObject<'Namespace'>;
   readonly members: readonly KubeObject[];
 }
 
@@ -93,7 +97,10 @@ function namespaceAnnotations(user: User, now: number): Record<string, string> {
 }
 
 /** Default deny between namespaces; the same namespace and the site's CIDRs may come in. */
-function networkPolicy(namespace: string, allowedCidrs: readonly string[]): KubeObject {
+function networkPolicy(
+  namespace: string,
+  allowedCidrs: readonly string[],
+): KubeObject<'NetworkPolicy'> {
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -112,8 +119,8 @@ function roleBinding(
   namespace: string,
   name: string,
   role: string,
-  subjects: readonly JsonObject[],
-): KubeObject {
+  subjects: readonly Subject[],
+): KubeObject<'RoleBinding'> {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
@@ -123,11 +130,11 @@ function roleBinding(
   };
 }
 
-function serviceAccountSubject(name: string, namespace: string): JsonObject {
+function serviceAccountSubject(name: string, namespace: string): Subject {
   return { kind: 'ServiceAccount', name, namespace };
 }
 
-function serviceAccount(namespace: string, name: string): KubeObject {
+function serviceAccount(namespace: string, name: string): KubeObject<'ServiceAccount'> {
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
 }
 
@@ -166,5 +173,7 @@ function limits(
   namespace: string,
   spec: JsonObject,
 ): KubeObject {
-  return { apiVersion: 'v1', kind, metadata: { name: limitsName, namespace }, spec };
+  const metadata = { name: limitsName, namespace };
+  // `spec` is the site's: the API server checks it.
+  return { apiVersion: 'v1', kind, metadata, spec } as unknown as KubeObject;
 }

@@ -94,8 +94,8 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
 /** Whether the ClusterRoles to which the hook binds users exist. */
 export async function rolesFinding(client: ApiClient, { members }: UserObjects): Promise<Finding> {
   const names = members
-    .filter(({ kind }) => kind === 'RoleBinding')
-    .map(({ roleRef }) => (roleRef as { readonly name: string }).name);
+    .filter((member) => member.kind === 'RoleBinding')
+    .map(({ roleRef }) => roleRef.name);
   const statuses = await Promise.all(
     names.map(async (name) => {
       const attempted = `reading ClusterRole ${name}`;

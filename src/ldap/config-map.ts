@@ -1,3 +1,5 @@
+import type { V1ConfigMap } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { found } from '../reconcile/read-members.ts';
@@ -19,11 +21,8 @@ export async function readConfigMap(
 ): Promise<LiveConfigMap | undefined> {
   const live = found(await client.send({ method: 'GET', path: pathOf(at) }), attempted('read', at));
   if (live === undefined) return undefined;
-  const { data, metadata } = live as {
-    readonly data?: Readonly<Record<string, string>>;
-    readonly metadata: { readonly resourceVersion?: unknown };
-  };
-  return { data: data ?? {}, resourceVersion: String(metadata.resourceVersion) };
+  const { data = {} } = live as KubeJson<V1ConfigMap>;
+  return { data, resourceVersion: live.metadata.resourceVersion ?? '' };
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { V1DeleteOptions, V1Preconditions } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 
@@ -6,7 +8,7 @@ export interface DeleteTarget {
   readonly what: string;
   readonly path: string;
   /** Only this very object, and where a version is given only as it was seen. */
-  readonly preconditions: { readonly uid: string; readonly resourceVersion?: string };
+  readonly preconditions: KubeJson<V1Preconditions> & { readonly uid: string };
   /** How long a pod's processes may take for their end; what the pod itself says where absent. */
   readonly gracePeriodSeconds?: number;
 }
@@ -26,7 +28,7 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
       ...{ apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
       preconditions,
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    }),
+    } satisfies KubeJson<V1DeleteOptions>),
   });
   if (answer.status === 404 || answer.status === 409) return false;
   if (answer.status !== 200 && answer.status !== 202)

@@ -1,4 +1,6 @@
+import type { V1ListMeta } from '@kubernetes/client-node';
 import { BerthError } from '../errors.ts';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
@@ -109,7 +111,7 @@ async function* pagesOf(
     if (answer.status !== 200) throw apiError(attempted, answer);
     const page = answer.body as {
       readonly items?: readonly LiveObject[];
-      readonly metadata?: { readonly continue?: string };
+      readonly metadata?: KubeJson<V1ListMeta>;
     };
     // Large ones may be few.
     limit = Math.min(pageSize, limit * 2);

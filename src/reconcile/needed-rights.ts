@@ -1,3 +1,5 @@
+import type { V1ResourceAttributes } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import type { KubeObject } from '../desired/kube-object.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import type { ApiRequest } from './api-client.ts';
@@ -10,14 +12,8 @@ import {
 } from './requests.ts';
 
 /** One thing that RBAC allows or not: the `resourceAttributes` of a SelfSubjectAccessReview. */
-export interface Right {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string;
-  readonly name?: string;
-  readonly namespace?: string;
-}
+export type Right = KubeJson<V1ResourceAttributes> &
+  Required<Readonly<Pick<V1ResourceAttributes, 'verb' | 'group' | 'resource'>>>;
 
 /**
  * Exactly what the hook must be allowed to do for these objects, read off the requests that it
@@ -95,7 +91,7 @@ export function rightText({ verb, group, resource, subresource, name, namespace 
 /** Who gives a role away must hold all of its rights, or be allowed to bind it. */
 function rightToBind(member: KubeObject): Right[] {
   if (member.kind !== 'RoleBinding') return [];
-  const { name } = member.roleRef as { readonly name: string };
+  const { name } = member.roleRef;
   const { namespace } = member.metadata;
   return [
     {

@@ -7,7 +7,13 @@ import type { ApiClient } from './api-client.ts';
 import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
 import { drifted, found, readMembers } from './read-members.ts';
-import { applyRequest, createRequest, getRequest, stampRequest } from './requests.ts';
+import {
+  applyRequest,
+  createRequest,
+  getRequest,
+  hasReferences,
+  stampRequest,
+} from './requests.ts';
 
 export interface ReconcileInput {
   readonly client: ApiClient;
@@ -110,7 +116,7 @@ async function applyAll(client: ApiClient, objects: readonly KubeObject[]): Prom
 async function apply(client: ApiClient, object: KubeObject): Promise<void> {
   const answer = await client.send(applyRequest(object));
   if (answer.status === 200 || answer.status === 201) return;
-  if (answer.status === 409 && object.imagePullSecrets !== undefined) {
+  if (answer.status === 409 && hasReferences(object)) {
     // In a new namespace, somebody else was faster with references of their own.
     const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
     if (live?.metadata.resourceVersion !== object.metadata.resourceVersion)

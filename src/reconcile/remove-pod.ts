@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, objectPath } from '../desired/kube-object.ts';
+import { describe, objectPath, type ObjectMeta } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { deleteObject } from './delete-object.ts';
 
@@ -23,7 +23,7 @@ export async function removePod(
   { name, namespace, uid }: PodId,
   { force = false } = {},
 ): Promise<void> {
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+  const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
   await deleteObject(client, {
     ...{ what: describe(pod), path: objectPath(pod), preconditions: { uid } },
     gracePeriodSeconds: force ? 0 : 1,
@@ -45,14 +45,11 @@ export async function podIsGone(
   { name, namespace, uid }: PodId,
   patienceMs: number,
 ): Promise<void> {
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace } } as const;
+  const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
   const late = performance.now() + patienceMs;
   while (performance.now() < late) {
     const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
-    const live = body.metadata as {
-      readonly uid?: string;
-      readonly finalizers?: readonly string[];
-    };
+    const live = body.metadata as ObjectMeta;
     // One that is held by a finalizer may be there for ever.
     if (status !== 200 || live.uid !== uid || (live.finalizers ?? []).length > 0) return;
     await sleep(pauseMs);

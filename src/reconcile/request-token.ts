@@ -1,3 +1,5 @@
+import type { V1TokenRequestStatus } from '@kubernetes/client-node';
+import type { KubeJson } from '../desired/kube-json.ts';
 import { collectionPath } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
@@ -43,9 +45,8 @@ export async function requestToken(
   });
   if (answer.status !== 201)
     throw apiError(`requesting a token of ServiceAccount ${namespace}/${account}`, answer);
-  const { token, expirationTimestamp } = answer.body.status as {
-    token: string;
-    expirationTimestamp: string;
-  };
+  const { token, expirationTimestamp } = answer.body.status as Required<
+    KubeJson<V1TokenRequestStatus>
+  >;
   return { token, expiry: Math.floor(Date.parse(expirationTimestamp) / 1000) };
 }

@@ -1,5 +1,10 @@
 import { annotations, namespaceLabel } from '../desired/names.ts';
-import { collectionPath, objectPath, type KubeObject } from '../desired/kube-object.ts';
+import {
+  collectionPath,
+  objectPath,
+  type KubeObject,
+  type ObjectName,
+} from '../desired/kube-object.ts';
 import type { ApiRequest } from './api-client.ts';
 
 /**
@@ -18,8 +23,7 @@ export function applyRequest(
   object: KubeObject,
   { dryRun = false, manager = fieldManager } = {},
 ): ApiRequest {
-  const { imagePullSecrets, metadata } = object;
-  const force = imagePullSecrets === undefined || metadata.resourceVersion !== undefined;
+  const force = !hasReferences(object) || object.metadata.resourceVersion !== undefined;
   const query = `fieldManager=${manager}${force ? '&force=true' : ''}${dryRun ? '&dryRun=All' : ''}`;
   return {
     method: 'PATCH',
@@ -27,6 +31,11 @@ export function applyRequest(
     contentType: 'application/apply-patch+yaml',
     body: JSON.stringify(object),
   };
+}
+
+/** A list that others write too, and that an apply replaces whole. */
+export function hasReferences(object: KubeObject): boolean {
+  return object.kind === 'ServiceAccount' && object.imagePullSecrets !== undefined;
 }
 
 /** Creates the namespace, and only that: one that exists already is never touched (409). */
@@ -64,7 +73,7 @@ export function stampRequest(namespace: KubeObject): ApiRequest {
   };
 }
 
-export function getRequest(object: KubeObject): ApiRequest {
+export function getRequest(object: ObjectName): ApiRequest {
   return { method: 'GET', path: objectPath(object) };
 }
 

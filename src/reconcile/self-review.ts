@@ -1,3 +1,4 @@
+import type { V1SelfSubjectAccessReview, V1SelfSubjectReview } from '@kubernetes/client-node';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import type { Right } from './needed-rights.ts';
@@ -17,8 +18,7 @@ export async function whoAmI(client: ApiClient): Promise<string> {
     }),
   });
   if (answer.status !== 201) throw apiError('asking the API server who we are', answer);
-  const { userInfo } = answer.body.status as { readonly userInfo?: { readonly username?: string } };
-  return userInfo?.username ?? '';
+  return (answer.body as V1SelfSubjectReview).status?.userInfo?.username ?? '';
 }
 
 /** Whether we may do this. SelfSubjectAccessReview. Throws the `api-…` errors. */
@@ -34,7 +34,7 @@ export async function mayI(client: ApiClient, right: Right): Promise<boolean> {
     }),
   });
   if (answer.status !== 201) throw apiError('asking the API server what we may do', answer);
-  return (answer.body.status as { readonly allowed?: boolean }).allowed === true;
+  return (answer.body as Partial<V1SelfSubjectAccessReview>).status?.allowed === true;
 }
 
 /** A ServiceAccount's name as the API server spells its user, or nothing for another kind of user. */

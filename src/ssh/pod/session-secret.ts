@@ -3,6 +3,7 @@ import {
   describe,
   objectPath,
   type KubeObject,
+  type ObjectMeta,
 } from '../../desired/kube-object.ts';
 import { BerthError } from '../../errors.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
@@ -93,12 +94,7 @@ export async function releaseSecret(client: ApiClient, secret: SessionSecret): P
   }
 }
 
-interface LiveMetadata {
-  readonly deletionTimestamp?: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
+type LiveMetadata = ObjectMeta & { readonly uid: string; readonly resourceVersion: string };
 
 /** @returns the metadata of the object after the change; undefined if it does not exist */
 function annotate(

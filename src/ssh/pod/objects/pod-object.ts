@@ -1,3 +1,5 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+import type { KubeJson } from '../../../desired/kube-json.ts';
 import type { Lifetime, Profile } from '../../../config/profile/profile.ts';
 import type { PodVolume } from '../../../config/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../desired/names.ts';
@@ -30,7 +32,7 @@ export interface PodObject {
     readonly labels: Readonly<Record<string, string>>;
     readonly annotations: Readonly<Record<string, string>>;
   };
-  readonly spec: Readonly<Record<string, unknown>>;
+  readonly spec: KubeJson<V1PodSpec>;
 }
 
 /** The name of the container of a session's pod. */

@@ -1,29 +1,12 @@
+import type { V1ContainerStatus, V1ObjectMeta, V1PodStatus } from '@kubernetes/client-node';
+import type { KubeJson } from '../../../desired/kube-json.ts';
 import { failsAgain } from './pull-failure.ts';
 
 /** The fields of a Pod (v1.Pod) that show its progress. */
 export interface PodStatus {
-  readonly metadata?: {
-    readonly uid?: string;
-    readonly creationTimestamp?: string;
-    readonly deletionTimestamp?: string;
-  };
-  readonly status?: {
-    readonly phase?: string;
-    readonly reason?: string;
-    readonly message?: string;
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason?: string;
-      readonly message?: string;
-    }[];
-    readonly containerStatuses?: readonly {
-      readonly state?: {
-        readonly waiting?: { readonly reason?: string; readonly message?: string };
-        readonly running?: object;
-        readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
-      };
-    }[];
+  readonly metadata?: KubeJson<V1ObjectMeta>;
+  readonly status?: KubeJson<Omit<V1PodStatus, 'containerStatuses'>> & {
+    readonly containerStatuses?: readonly KubeJson<Pick<V1ContainerStatus, 'state'>>[];
   };
 }
 
