@@ -4,21 +4,21 @@ import {
 } from '../config/admission-parameters.ts';
 import { namespaceLabel } from '../desired/names.ts';
 
-/** What the policies are named, whom they hold, and what the site lets them have. */
+/** Names and scope of the policies, and what the site allows. */
 export interface AdmissionSettings {
-  /** Before the name of every policy. */
+  /** Prefix of the name of every policy. */
   readonly prefix: string;
-  /** The namespaces whose pods are held: those of users, by the hook's label. */
+  /** The label of the namespaces that the policies cover: the hook's. */
   readonly label: { readonly key: string; readonly value: string };
-  /** Only namespaces whose names begin so; all where absent. To try the policies on some. */
+  /** Covers only namespaces with this name prefix, for a trial; all if absent. */
   readonly within?: string;
   /**
-   * Written into the policies as CEL literals, not read from a ConfigMap by `paramKind`: an API server
-   * that once saw the last such policy go never reads a ConfigMap again until it is restarted, and goes
-   * on with what it last saw (kubernetes/kubernetes#130887).
+   * Written into the policies as CEL literals, not read from a ConfigMap by `paramKind`: after the
+   * last such policy was deleted, an API server reads no ConfigMap again until it is restarted, and uses
+   * the old values (kubernetes/kubernetes#130887).
    */
   readonly parameters: AdmissionParameters;
-  /** The cluster serves no MutatingAdmissionPolicy: a pod says all of it itself, and messages say what. */
+  /** The cluster has no MutatingAdmissionPolicy: a pod must set every field, and messages list them. */
   readonly nothingFilledIn?: boolean;
 }
 

@@ -3,35 +3,35 @@ import { lifetimeAnnotation } from '../desired/names.ts';
 import { type Form, listOf, quoted, type Rule, type Variable } from './policy.ts';
 
 /*
- * Runtimes, networks and devices take orders by annotations, past every field of the API and every rule
- * about them: whose domains these are nobody can list. So what may pass is listed.
+ * Annotations configure runtimes, networks and devices without any field of the API. Their domains cannot all be
+ * known, so the allowed annotations are listed.
  */
 
-/** Read by people, by what made the object and by what looks at it. */
+/** Domains of annotations that are only informative or for the tools that made the object. */
 const harmlessDomains = [
   ...['kubectl.kubernetes.io', 'app.kubernetes.io', 'batch.kubernetes.io'],
   ...['helm.sh', 'meta.helm.sh', 'argocd.argoproj.io', 'workflows.argoproj.io'],
   ...['kustomize.toolkit.fluxcd.io', 'helm.toolkit.fluxcd.io'],
   ...['prometheus.io', 'hub.jupyter.org', 'openondemand.org'],
 ];
-/** The same, of domains with others in them that are not harmless. */
+/** Single keys of domains that have harmful keys too. */
 const harmlessKeys = [
   lifetimeAnnotation,
   ...['kubernetes.io/description', 'kubernetes.io/change-cause'],
-  // The API server's own LimitRanger, OpenShift's admission and Kyverno write these at admission.
+  // Written at admission by the API server's LimitRanger, OpenShift and Kyverno.
   ...['kubernetes.io/limit-ranger', 'policies.kyverno.io/last-applied-patches'],
   ...['openshift.io/scc', 'security.openshift.io/validated-scc-subject-type'],
-  // Which pods go first and which nodes stay, for no longer than the pod's lifetime.
+  // Eviction order and node scale-down, limited by the pod's lifetime.
   'controller.kubernetes.io/pod-deletion-cost',
   'cluster-autoscaler.kubernetes.io/safe-to-evict',
   ...['service.kubernetes.io/topology-mode', 'service.kubernetes.io/topology-aware-hints'],
-  // Files in the pods of SSH sessions are made of these.
+  // Mounted as files in the pods of SSH sessions.
   ...['berth.dev/passwd', 'berth.dev/group'],
 ];
-/** The old spelling of a field that has a rule. */
+/** The deprecated form of a field that has a rule. */
 const appArmor = 'container.apparmor.security.beta.kubernetes.io/';
 
-/** CEL about a key `k`: what orders begin with has a dot, `org.criu.config` as much as `cdi.k8s.io/x`. */
+/** CEL about a key `k`: harmful keys have a dot in their prefix, as in `org.criu.config` or `cdi.k8s.io/x`. */
 function isOrder(allowed: readonly string[]): string {
   const domain = "k.split('/')[0]";
   const domains = allowed.filter((one) => one.endsWith('/*')).map((one) => one.slice(0, -2));
@@ -45,7 +45,7 @@ function isOrder(allowed: readonly string[]): string {
   ].join(' && ');
 }
 
-/** @param form A template has no history: it is looked at as a whole where it changes. */
+/** @param form A template is checked as a whole when it changes. */
 export function annotationVariables(
   form: Form,
   { annotations }: AdmissionParameters,

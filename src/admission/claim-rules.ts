@@ -1,15 +1,15 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { allowed, listOf, ofPod, ofVolumes, quoted, type Rule } from './policy.ts';
 
-/** Fields of a claim that lead to a volume, or to data, that is there already. */
+/** Fields of a claim that select an existing volume or existing data. */
 const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];
 const made = quoted(' must be absent: the volume is made new');
-/** Counts before the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
+/** Takes precedence over the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
 const oldClass = 'volume.beta.kubernetes.io/storage-class';
 
 /**
- * What an ephemeral volume asks for becomes a PersistentVolumeClaim by a controller's rights: a volume
- * that an admin made for others, a hostPath among them, would be bound to it.
+ * A controller makes a PersistentVolumeClaim of an ephemeral volume, with its own rights: it could be bound
+ * to a volume that an admin made for others, for instance a hostPath.
  */
 export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] {
   const template = 'v.?ephemeral.?volumeClaimTemplate';
@@ -18,7 +18,7 @@ export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] 
     ...leading.map((name) =>
       ofVolumes(field(`spec.${name}`), `${template}.?spec.?${name}.hasValue()`, made),
     ),
-    // No class at all is the cluster's default, and where there is none, any volume without a class.
+    // Without a class it gets the cluster's default, or, if there is none, any volume without a class.
     ofVolumes(
       field('spec.storageClassName'),
       `has(v.ephemeral) && !(${template}.?spec.?storageClassName.orValue('') in ${listOf(storageClasses)})`,
@@ -32,7 +32,7 @@ export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] 
   ];
 }
 
-/** The same for claims, where a site lets users make them. The API server has filled in the default class. */
+/** The same for claims that users create. The API server has filled in the default class. */
 export function claimRules({ storageClasses }: AdmissionParameters): Rule[] {
   return [
     ...leading.map((name) => ofPod(name, `!object.spec.?${name}.hasValue()`, made)),

@@ -1,6 +1,6 @@
 /**
- * CEL: whether the requester may do this in kube-system, and so is a part of the cluster or an admin. A
- * user's rights end with their namespace, whatever they are there. Not for messages, which may not ask.
+ * CEL: whether the requester may do this in kube-system, and so is a component of the cluster or an admin: a
+ * user has rights in their own namespace only. Not for messages, which cannot use `authorizer`.
  *
  * @param resource CEL behind `authorizer`, up to the resource: `group('').resource('pods')`
  */
@@ -8,7 +8,7 @@ export function mayInSystem(resource: string, verb: string): string {
   return `authorizer.${resource}.namespace('kube-system').check('${verb}').allowed()`;
 }
 
-/** The same where the engine has no `authorizer`: the cluster's own names, not the namespace's accounts. */
+/** The same by user names, for an engine without `authorizer`; ServiceAccounts of the namespace do not match. */
 export const componentByName = [
   "('system:masters' in request.userInfo.?groups.orValue([])",
   "request.userInfo.username.startsWith('system:kube-')",

@@ -2,7 +2,7 @@ import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { goDurationMs } from '../desired/go-duration.ts';
 import { type Matched, ofContainers, ofPod, quoted, type Rule, type Variable } from './policy.ts';
 
-/** Seconds: a number of the user's may be larger than any of CEL's durations. */
+/** In seconds: a user's number may be larger than CEL's durations. */
 function seconds({ maxGracePeriod }: AdmissionParameters): number {
   return Math.floor((goDurationMs(maxGracePeriod) ?? 0) / 1000);
 }
@@ -12,9 +12,9 @@ function wanted({ maxGracePeriod }: AdmissionParameters): string {
 }
 
 /**
- * Between the deletion of a pod and the end of its processes lies no more than the site allows: else a pod
- * outlives its lifetime, and one that is deleted by force runs on where nobody sees it, since the kubelet
- * gives it the time that its spec says.
+ * Limits the time between the deletion of a pod and the end of its processes. Without it a pod could outlive its
+ * lifetime, and a forcibly deleted one would run without an object, since the kubelet uses the grace
+ * period of its spec.
  */
 export function graceRules(parameters: AdmissionParameters): Rule[] {
   const most = seconds(parameters);
@@ -24,7 +24,7 @@ export function graceRules(parameters: AdmissionParameters): Rule[] {
       `variables.spec.?terminationGracePeriodSeconds.orValue(0) <= ${most}`,
       wanted(parameters),
     ),
-    // The kubelet takes these for the whole container where the probe fails.
+    // The kubelet uses these for the whole container when the probe fails.
     ...['livenessProbe', 'startupProbe'].map((probe) =>
       ofContainers(
         `${probe}.terminationGracePeriodSeconds`,
@@ -35,7 +35,7 @@ export function graceRules(parameters: AdmissionParameters): Rule[] {
   ];
 }
 
-/** Who deletes a pod says how long its processes may take, and an eviction does. */
+/** Deletions and evictions, whose options can set the grace period. */
 export const deletions: readonly Matched[] = [
   { apiGroups: [''], resources: ['pods'], operations: ['DELETE'] },
   { apiGroups: [''], resources: ['pods/eviction'], operations: ['CREATE'] },
@@ -49,7 +49,7 @@ export const deletionVariables: readonly Variable[] = [
   },
 ];
 
-/** A pod from before the policies is deleted with what it says itself: the API server fills that in. */
+/** Existing pods may be deleted with the grace period of their spec, which the API server fills in. */
 export function deletionRules(parameters: AdmissionParameters): Rule[] {
   return [
     {

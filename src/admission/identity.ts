@@ -8,7 +8,7 @@ const gid = `' must be ' + string(variables.gid) + ', the GID of this namespace 
 
 export const identityVariables: readonly Variable[] = [containers, ...identity];
 
-/** The user's UID, GID and groups, and nobody else's. */
+/** A pod may have only the user's UID, GID and groups. */
 export function identityRules(
   form: Form,
   { supplementalGroupsPolicy }: AdmissionParameters,
@@ -59,7 +59,7 @@ export function identityRules(
       `${pod('supplementalGroups')}.orValue([]).all(g, g in variables.groups)`,
       `' has ' + variables.spec.securityContext.supplementalGroups.filter(g, !(g in variables.groups)).map(g, string(g)).join(', ') + ', and must be some of ' + variables.groups.map(g, string(g)).join(', ') + ', the groups of this namespace (${annotations.groups})'`,
     ),
-    // Merge gives a process the groups that the image's own /etc/group says, and anybody can make one.
+    // Merge adds the groups of the image's /etc/group, which any author of an image can set.
     ...(supplementalGroupsPolicy === 'Merge'
       ? []
       : [

@@ -6,16 +6,16 @@ const first = "i.split('/')[0]";
 const namesRegistry = `${first}.contains('.') || ${first}.contains(':') || ${first} == 'localhost' || ${first}.lowerAscii() != ${first}`;
 const full = `!i.contains('/') ? 'docker.io/library/' + i : (${namesRegistry}) ? i : 'docker.io/' + i`;
 
-/** A prefix ends where a part of the name ends: `example.org` is not `example.org.evil.net`. */
+/** A prefix must end at a separator: `example.org` does not match `example.org.evil.net`. */
 function within(prefix: string): string {
   const starts = (sign: string): string => `i.startsWith(${quoted(prefix + sign)})`;
-  // Behind a registry alone, a colon would begin a port.
+  // After a registry alone, a colon would start a port.
   return prefix.includes('/')
     ? `(i == ${quoted(prefix)} || ${starts('/')} || ${starts(':')} || ${starts('@')})`
     : starts('/');
 }
 
-/** Needs `containers` and `volumes`: an image can be a volume, too. */
+/** Needs `containers` and `volumes`: a volume can be an image. */
 export function imageVariables({ images }: AdmissionParameters): Variable[] {
   const foreign = images.includes('*')
     ? 'false'
@@ -28,7 +28,7 @@ export function imageVariables({ images }: AdmissionParameters): Variable[] {
   ];
 }
 
-/** Images come from the registries of the site's list. */
+/** Images must be from the registries on the site's list. */
 export function imageRules({ images }: AdmissionParameters): Rule[] {
   return [
     {

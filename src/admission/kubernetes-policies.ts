@@ -7,14 +7,14 @@ import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
 
 const api = 'admissionregistration.k8s.io/v1';
 
-/** The end of every message. */
+/** The end of every message: whom to ask. */
 export function ask({ parameters }: AdmissionSettings): string {
   return quoted(`. Ask ${parameters.contact}.`);
 }
 
 /**
- * The policies in Kubernetes' own form, each with its binding: ValidatingAdmissionPolicy (1.30) and, where
- * the cluster serves it, MutatingAdmissionPolicy (1.36).
+ * The policies as Kubernetes objects, each with its binding: ValidatingAdmissionPolicy (1.30) and, if the
+ * cluster has it, MutatingAdmissionPolicy (1.36).
  */
 export function kubernetesPolicies(settings: AdmissionSettings): Manifest[] {
   const defaults =
@@ -79,7 +79,7 @@ function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest[] {
   ];
 }
 
-/** `matchConstraints`, which both engines have in common. */
+/** `matchConstraints`, the same for both engines. */
 export function constraints(
   { matched, ofUsers }: { readonly matched: readonly Matched[]; readonly ofUsers: boolean },
   { label }: AdmissionSettings,

@@ -7,7 +7,7 @@ import type { Policy, Variable } from './policy.ts';
 
 const api = 'policies.kyverno.io/v1';
 
-/** The same policies as Kyverno's own kinds (1.17 and later), which take the same CEL. */
+/** The same policies as Kyverno's kinds (1.17 and later), with the same CEL. */
 export function kyvernoPolicies(settings: AdmissionSettings): Manifest[] {
   return [
     ...[podDefaults(settings.parameters), debugDefaults()].map((defaults) =>
@@ -61,8 +61,8 @@ function metadata(
 }
 
 /**
- * At admission only: what runs already is not reported on. Workloads have a policy of their own, so
- * Kyverno makes none of these for them, and hands none back to Kubernetes.
+ * Evaluates at admission only, without background reports. Workloads have their own policy, so Kyverno
+ * generates none for them, and no policies of Kubernetes.
  */
 function atAdmission(generated: readonly string[]): object {
   return {

@@ -2,7 +2,7 @@ import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/names.ts';
 import { quoted, type Rule, type Variable } from './policy.ts';
 
-/** What Go's ParseDuration takes and a person means: hours, minutes, seconds, no sign. */
+/** A duration of Go's ParseDuration with hours, minutes and seconds only, without a sign. */
 const format = quoted(
   '^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,7}([.][0-9]{1,3})?s)?$',
 );
@@ -12,7 +12,7 @@ const lifetimeOf = (object: string): string =>
 
 export const lifetimeVariables: readonly Variable[] = [
   { name: 'lifetime', expression: lifetimeOf('object') },
-  // What was there before the policy may stay as it is: labels and status have to go on changing.
+  // An existing value may stay, so that labels and status can still change.
   {
     name: 'unchanged',
     expression: `request.operation == 'UPDATE' && variables.lifetime == ${lifetimeOf('oldObject')} && ${deadline} == oldObject.spec.?activeDeadlineSeconds.orValue(0)`,
@@ -24,8 +24,8 @@ const missing = (maxLifetime: string): string =>
   quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
 
 /**
- * A pod says by its annotation when it is over, and that is not later than the site allows. A deadline alone
- * would end its processes, and only where a node ever started them.
+ * Every pod has a lifetime annotation within the site's limit. A deadline alone would end only its processes, and only
+ * if a node has started them.
  */
 export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
   const max = `duration('${maxLifetime}')`;
@@ -45,7 +45,7 @@ export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
   ];
 }
 
-/** A template whose pods nothing will give a lifetime. What it says is looked at in the pods. */
+/** For templates if no default is filled in. The value is checked in the pods. */
 export function templateLifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
   return [
     {

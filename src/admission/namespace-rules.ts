@@ -1,11 +1,11 @@
 import { quoted, type Rule, type Variable } from './policy.ts';
 
-/** All that the hook says about a user stands behind this. */
+/** Prefix of the hook's annotations about a user. */
 const stamps = 'openondemand.org/';
 
 /**
- * Who may stamp: whom RBAC gives a verb that exists for this alone, `stamp` on `identities` of
- * openondemand.org, in the whole cluster. Cluster admins have every verb, and the hook is given it.
+ * The right to write these annotations: a verb of RBAC that exists only for this, `stamp` on `identities` of
+ * openondemand.org, cluster-wide. Cluster admins have every verb; the hook is given it.
  */
 export const stampRight = {
   group: 'openondemand.org',
@@ -49,7 +49,7 @@ export function namespaceVariables(
   ];
 }
 
-/** Whoever may edit a namespace does not thereby become somebody else in it. */
+/** The right to edit a namespace does not include changing its identity. */
 export function namespaceRules(): Rule[] {
   return [
     {

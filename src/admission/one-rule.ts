@@ -1,12 +1,12 @@
 import type { EachRule, Rule } from './policy.ts';
 
 /*
- * The API server evaluates every rule on its own and every message too, those of rules that hold included:
- * with as many rules as ours the messages cost more than all else. It says the first message only. So the
- * rules of a policy are one, and its message looks for the broken one where there is one.
+ * The API server evaluates every rule and every message, even of rules that hold: with this many rules the
+ * messages are most of the cost. It returns only the first message. So the rules of a policy are joined
+ * into one, whose message finds the broken rule.
  */
 
-/** CEL: true where every rule holds. Lists are gone through once, for all rules about their elements. */
+/** CEL: true where every rule holds. Each list is iterated once for all rules about its elements. */
 export function allHold(rules: readonly Rule[]): string {
   const alone = rules.flatMap(({ holds, each }) => (each === undefined ? [`(${holds})`] : []));
   const lists = Map.groupBy(
@@ -27,7 +27,7 @@ function noneViolated(rules: readonly EachRule[]): string {
 /** CEL, a string: the message of the first rule that does not hold. */
 export function firstBroken(rules: readonly Rule[]): string {
   const [only, ...others] = rules;
-  // Nothing to look for; and a message may not ask the authorizer, as rules of some do.
+  // A single rule needs no search, and a message cannot use the authorizer, as some rules do.
   if (only !== undefined && others.length === 0) return only.message;
   const chain = rules.reduceRight(
     (rest, { holds, message }) => `!(${holds}) ? ${message} : ${rest}`,

@@ -5,20 +5,20 @@ export function placementVariables({ tolerations }: AdmissionParameters): Variab
   return [
     {
       name: 'intolerable',
-      // Kubernetes itself adds those of node.kubernetes.io. No key at all tolerates everything.
+      // Kubernetes adds those of node.kubernetes.io. A toleration without a key matches every taint.
       expression: `variables.spec.?tolerations.orValue([]).map(t, t.?key.orValue('')).filter(k, !k.startsWith('node.kubernetes.io/') && !(k in ${listOf(tolerations)}))`,
     },
   ];
 }
 
-/** The scheduler says where a pod runs, the site how important it is and which account it has. */
+/** Node, priority, account, tolerations and runtime class, by the scheduler or the site's lists. */
 export function placementRules(form: Form, parameters: AdmissionParameters): Rule[] {
   const { priorityClasses, runtimeClasses, tolerations } = parameters;
   const accounts = ['default', ...parameters.serviceAccounts];
   return [
     ofPod(
       'nodeName',
-      // A pod that was scheduled has one.
+      // A scheduled pod has a node name.
       `${form === 'pod' ? "request.operation != 'CREATE' || " : ''}variables.spec.?nodeName.orValue('') == ''`,
       `' must be absent: the scheduler sets it'`,
     ),

@@ -3,7 +3,7 @@ import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { identity } from './pod-variables.ts';
 import { type Matched, quoted, type Variable } from './policy.ts';
 
-/** What fills in, as data: the counterpart of `Policy`. */
+/** A mutating policy as data, as `Policy` is a validating one. */
 export interface Defaults {
   readonly name: string;
   readonly about: string;
@@ -13,25 +13,25 @@ export interface Defaults {
   readonly patch: string;
 }
 
-/** One operation of RFC 6902, where the condition holds. All of these are CEL. */
+/** One operation of RFC 6902 with its condition, all in CEL. */
 function add(condition: string, path: string, value: string): string {
   return `(${condition} ? [JSONPatch{op: 'add', path: ${path}, value: ${value}}] : [])`;
 }
 
 /**
- * What is missing as a whole is filled in as a whole: the API server decodes the pod anew for each
- * operation, and the pod that says nothing is the usual one.
+ * A missing object is added with one operation: the API server decodes the pod again for each
+ * operation, and most pods set nothing.
  */
 function whole(isEmpty: string, all: string, each: readonly string[]): string {
   return `(${isEmpty} ? ${all} : ${each.join(' + ')})`;
 }
 
-/** The user's identity, where the pod says nothing. */
+/** The user's identity, if the pod sets none. */
 function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
   const context = 'object.spec.?securityContext';
   const missing = (field: string, value: string, when = 'true'): string =>
     add(`${when} && !${context}.?${field}.hasValue()`, `'/spec/securityContext/${field}'`, value);
-  // In a namespace that has no user yet there is nothing to fill in, and the policies say so.
+  // A namespace without a user has no identity to fill in; the policies refuse the pod.
   const known = 'variables.uid > 0 && variables.gid > 0';
   const seccomp = "Object.spec.securityContext.seccompProfile{type: 'RuntimeDefault'}";
   const strict = supplementalGroupsPolicy === 'Strict';
@@ -49,7 +49,7 @@ function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
       missing('runAsUser', 'variables.uid', known),
       missing('runAsGroup', 'variables.gid', known),
       missing('runAsNonRoot', 'true'),
-      // An empty list is the same to the API as none.
+      // The API treats an empty list as absent.
       missing('supplementalGroups', 'variables.groups', known),
       ...(strict ? [missing('supplementalGroupsPolicy', "'Strict'")] : []),
       missing('seccompProfile', seccomp),
@@ -58,8 +58,8 @@ function ofPod({ supplementalGroupsPolicy }: AdmissionParameters): string {
 }
 
 /**
- * A pod that has no lifetime is given one, its own deadline or the site's: `berth reap` ends pods by the
- * annotation, those that no node ever started among them.
+ * A pod without a lifetime gets one, from its own deadline or the site's default: `berth reap` deletes pods by the
+ * annotation, including those that never started.
  */
 function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
   const deadline = 'object.spec.?activeDeadlineSeconds';
@@ -77,14 +77,14 @@ function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
   ];
 }
 
-/** What each container of a list lacks; `at` is its path, `kind` its list. */
+/** Missing fields of each container of a list; `at` is its path, `kind` its list. */
 function ofContainer(kind: string, at: string): string {
   const context = 'c.?securityContext';
   const type = `Object.spec.${kind}.securityContext`;
   const least = `${type}{allowPrivilegeEscalation: false, capabilities: ${type}.capabilities{drop: ['ALL']}}`;
   return whole(`${context}.orValue({}) == {}`, add('true', `${at} + '/securityContext'`, least), [
     add(`!${context}.hasValue()`, `${at} + '/securityContext'`, `${type}{}`),
-    // The API server refuses these two together in words of its own; our policy says whom to ask.
+    // The API server refuses these two together; the message of our policy also names a contact.
     add(
       `!${context}.?allowPrivilegeEscalation.hasValue() && !${context}.?privileged.orValue(false) && !${context}.?capabilities.?add.orValue([]).exists(a, a in ['SYS_ADMIN', 'CAP_SYS_ADMIN'])`,
       `${at} + '/securityContext/allowPrivilegeEscalation'`,
@@ -108,7 +108,7 @@ function ofContainer(kind: string, at: string): string {
   ]);
 }
 
-/** Requests and limits: each from the other, else what the site says. */
+/** Requests and limits: each defaults to the other, then to the site's value. */
 function resources(kind: string, at: string, { defaultResources }: AdmissionParameters): string {
   const type = `Object.spec.${kind}.resources`;
   const has = (path: string): string => `c.?resources.?${path}`;
@@ -150,7 +150,7 @@ function ofList(
   return `${from}.transformList(i, c, ${patches(kind, `'/spec/${kind}/' + string(i)`).join(' + ')}).flatten()`;
 }
 
-/** So that a plain `kubectl run` is a pod of the user's: what is missing is filled in. */
+/** Fills in missing fields, so that a plain `kubectl run` passes the policies. */
 export function podDefaults(parameters: AdmissionParameters): Defaults {
   const full = (kind: string, at: string): string[] => [
     ofContainer(kind, at),
@@ -164,15 +164,14 @@ export function podDefaults(parameters: AdmissionParameters): Defaults {
   ];
   return {
     name: 'pod-defaults',
-    about:
-      'Fills in what a pod leaves open: the identity of the namespace and the least of rights.',
+    about: 'Fills in unset fields of a pod: the identity of the namespace and minimal rights.',
     matched: [{ apiGroups: [''], resources: ['pods'], operations: ['CREATE'] }],
     variables: identity,
     patch: created.join(' + '),
   };
 }
 
-/** The same for `kubectl debug`. Those that are there already can no longer be changed. */
+/** The same for `kubectl debug`. Existing ephemeral containers cannot be changed. */
 export function debugDefaults(): Defaults {
   const old = 'oldObject.spec.?ephemeralContainers.orValue([]).exists(o, o.name == c.name)';
   const patches = (kind: string, at: string): string[] => [
@@ -180,7 +179,7 @@ export function debugDefaults(): Defaults {
   ];
   return {
     name: 'debug-defaults',
-    about: 'Fills in what an ephemeral container leaves open.',
+    about: 'Fills in unset fields of an ephemeral container.',
     matched: [{ apiGroups: [''], resources: ['pods/ephemeralcontainers'], operations: ['UPDATE'] }],
     variables: [],
     patch: ofList('ephemeralContainers', patches, 'object.spec.?ephemeralContainers.orValue([])'),

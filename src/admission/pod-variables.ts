@@ -1,10 +1,10 @@
 import { annotations } from '../desired/names.ts';
 import type { Form, Variable } from './policy.ts';
 
-/** Digits of a UID or GID that is not root's. */
+/** A UID or GID other than root's, in digits. */
 const id = "'^[1-9][0-9]{0,9}$'";
 
-/** The pod's spec, wherever a workload keeps it. */
+/** The pod's spec, or that of a workload's template. */
 export function specVariables(form: Form): Variable[] {
   if (form === 'pod') return [{ name: 'spec', expression: 'object.spec' }];
   return [
@@ -17,7 +17,7 @@ export function specVariables(form: Form): Variable[] {
   ];
 }
 
-/** Every container there is: sidecars are init containers. */
+/** All containers, including init containers (sidecars) and ephemeral ones. */
 export const containers: Variable = {
   name: 'containers',
   expression:
@@ -29,7 +29,7 @@ export const volumes: Variable = {
   expression: 'variables.spec.?volumes.orValue([])',
 };
 
-/** What the hook stamped on the namespace; -1 where it did not. */
+/** The identity that the hook stamped on the namespace; -1 if it is missing. */
 export const identity: readonly Variable[] = [
   {
     name: 'stamped',
@@ -48,7 +48,7 @@ function number(annotation: string): string {
   return `${text}.matches(${id}) ? int(${text}) : -1`;
 }
 
-/** Where the owner is known; an empty name matches nobody's home. */
+/** The owner's name; an empty one matches no home. */
 export const owner: Variable = {
   name: 'owner',
   expression: `namespaceObject.metadata.?annotations[?'${annotations.owner}'].orValue('')`,

@@ -17,7 +17,7 @@ import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 import { writeAll } from './write-all.ts';
 
-/** Every way to write what a pod runs. */
+/** All requests that write a pod's spec. */
 const podSpecs: readonly Matched[] = [
   {
     apiGroups: [''],
@@ -26,7 +26,7 @@ const podSpecs: readonly Matched[] = [
   },
 ];
 
-/** Every way to write a pod's annotations: who may write a pod's status may write them, too. */
+/** All requests that write a pod's annotations, which includes its status. */
 const podMetadata: readonly Matched[] = [
   {
     apiGroups: [''],
@@ -36,8 +36,8 @@ const podMetadata: readonly Matched[] = [
 ];
 
 /**
- * What controllers make pods of. Their pods are held by the policies of pods in any case; here the
- * refusal reaches the author, not only the controller's events.
+ * Workloads, of which controllers make pods. The pods are checked in any case; here the author sees the
+ * refusal, not only the controller's events.
  */
 const templates: readonly Matched[] = [
   {
@@ -66,7 +66,7 @@ const routes: readonly Matched[] = [
   },
 ];
 
-/** A pod from before the policies goes on: its labels and finalizers change, what it runs does not. */
+/** An update of an existing pod's metadata only, whose spec may be older than the policies. */
 const newSpec: Variable = {
   name: 'spec-is-new',
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
@@ -75,8 +75,8 @@ const newSpec: Variable = {
 const newAnnotations = 'object.metadata.?annotations != oldObject.metadata.?annotations';
 
 /**
- * What is new is looked at: not the status, which the kubelet changes all the time, and not what parts of
- * the cluster change. A network's plugin writes its addresses into the annotations of pods that run.
+ * Only changes are checked: not the status, which the kubelet changes often, and not changes by components of
+ * the cluster, such as a network plugin that writes addresses into annotations.
  */
 function changed(what: string, changers: readonly string[]): Variable {
   const condition = (component: string): string =>
@@ -97,7 +97,7 @@ const newService = changed(`${newAnnotations} || object.spec != oldObject.spec`,
   "group('').resource('services')",
 ]);
 
-/** Which volume a claim is bound to says who may make volumes: the controller, and admins. */
+/** Binding a claim to a volume is left to those who may create volumes: the controller and admins. */
 const newClaim: readonly Variable[] = [
   {
     name: 'claims-anew',
@@ -120,21 +120,21 @@ const bindingVariables: readonly Variable[] = [
 ];
 
 /**
- * All policies that refuse. What holds a pod's spec is one of them, and what holds its metadata another:
- * the API server converts the pod anew for each policy, and evaluates the messages of all rules, which
- * costs more than the rules do.
+ * All validating policies. One policy covers a pod's spec and another its metadata, since the API server
+ * converts the pod for each policy and evaluates the messages of all rules, which costs more than the
+ * rules.
  */
 export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const { label, parameters, within, nothingFilledIn = false } = settings;
   const pod = specVariables('pod');
   const advice = nothingFilledIn ? { advice: writeAll(parameters) } : {};
-  // What no defaults fill in later is missing in the template already.
+  // A field that no defaults fill in later must be in the template.
   const template = nothingFilledIn ? 'pod' : 'template';
   return [
     {
       name: 'pod-spec',
       about:
-        'Pods run with the UID, GID and groups that the login hook stamped on the namespace, and have nothing more of the host than the site allows.',
+        'Pods run with the UID, GID and groups that the login hook stamped on the namespace, and have no more access to the host than the site allows.',
       matched: podSpecs,
       ofUsers: true,
       conditions: [newSpec],
@@ -152,7 +152,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...resourceRules(),
         ...graceRules(parameters),
         ...placementRules('pod', parameters),
-        // Doctor does not know which images a site allows, and in its namespace nothing runs.
+        // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
         ...imageRules(parameters).map(({ holds, message }) => ({
           holds: `request.namespace == ${quoted(probeNamespace(settings))} || ${holds}`,
           message,
@@ -162,7 +162,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'pod-metadata',
-      about: 'A pod says when it is over, and no annotation gives orders to the runtime.',
+      about: 'Every pod has a lifetime, and no annotation configures the runtime.',
       matched: podMetadata,
       ofUsers: true,
       conditions: [newMetadata],
@@ -178,7 +178,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'pod-binding',
-      about: 'Only a scheduler says on which node a pod runs.',
+      about: 'Only a scheduler chooses the node of a pod.',
       matched: [
         { apiGroups: [''], resources: ['bindings', 'pods/binding'], operations: ['CREATE'] },
       ],
@@ -191,7 +191,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'pod-deletion',
-      about: 'A pod that is deleted ends soon.',
+      about: 'Limits the grace period of a deleted pod.',
       matched: deletions,
       ofUsers: true,
       conditions: [],
@@ -200,8 +200,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'pod-templates',
-      about:
-        'Workloads whose pods would be refused are refused themselves, where their author sees it.',
+      about: 'Refuses workloads whose pods would be refused, so that their author sees it.',
       matched: templates,
       ofUsers: true,
       conditions: [newSpec],
@@ -227,7 +226,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'services',
-      about: 'A Service takes no traffic but that of its own addresses, which the cluster gives.',
+      about: 'A Service receives traffic only for addresses that the cluster assigned.',
       matched: [{ apiGroups: [''], resources: ['services'], operations: ['CREATE', 'UPDATE'] }],
       ofUsers: true,
       conditions: [newService],
@@ -236,8 +235,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'service-endpoints',
-      about:
-        'Only parts of the cluster say to which pods and from which addresses a Service leads.',
+      about: 'Only components of the cluster write the endpoints and addresses of a Service.',
       matched: routes,
       ofUsers: true,
       conditions: [],
@@ -246,8 +244,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'claims',
-      about:
-        'A claim is given a new volume of a class that the site allows, and none that is there.',
+      about: 'A claim gets a new volume of an allowed class, not an existing volume.',
       matched: [
         {
           apiGroups: [''],
@@ -262,7 +259,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'account-tokens',
-      about: 'Tokens of accounts end: none is kept in a Secret.',
+      about: 'No ServiceAccount token without an expiry is kept in a Secret.',
       matched: [{ apiGroups: [''], resources: ['secrets'], operations: ['CREATE', 'UPDATE'] }],
       ofUsers: true,
       conditions: [],
@@ -277,7 +274,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'namespace-identity',
-      about: 'Only the login hook and cluster admins say whose a namespace is.',
+      about: 'Only the login hook and cluster admins change the owner and identity of a namespace.',
       matched: [
         {
           apiGroups: [''],

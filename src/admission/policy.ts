@@ -1,62 +1,62 @@
-/** A CEL expression with a name; evaluated when it is first asked for, once a request. */
+/** A named CEL expression, evaluated lazily and once for each request. */
 export interface Variable {
   readonly name: string;
   readonly expression: string;
-  /** In its place where the engine has no `authorizer`: knows requesters by their names. */
+  /** Replaces it by user names, for an engine without `authorizer`. */
   readonly byName?: string;
 }
 
-/** One thing that must be so, and what is said when it is not. Both are CEL. */
+/** A condition and the message if it does not hold, both in CEL. */
 export interface Rule {
-  /** True where all is well. */
+  /** True if the request is allowed. */
   readonly holds: string;
-  /** The same for a rule about each element of a list: who has many such rules asks in one turn. */
+  /** The same for a rule about each element of a list, so that a list is iterated once for all rules. */
   readonly each?: EachRule;
-  /** A string: the field, the value wanted. Whom to ask is added behind it. */
+  /** A string: the field and the allowed values. The contact is appended. */
   readonly message: string;
 }
 
-/** `holds` where `violated` is true of no element. */
+/** Holds if `violated` is true for no element. */
 export interface EachRule {
   readonly list: 'containers' | 'volumes';
-  /** What `violated` calls an element. */
+  /** The variable of an element in `violated`. */
   readonly element: 'c' | 'v';
   /** CEL about the element. */
   readonly violated: string;
 }
 
-/** Which requests a policy sees. */
+/** The requests that a policy matches. */
 export interface Matched {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
 }
 
-/** A policy as data: what each engine's own objects are made of. */
+/** A validating policy as data, independent of the engine. */
 export interface Policy {
-  /** Behind the prefix. */
+  /** Without the prefix. */
   readonly name: string;
-  /** For whoever finds it in a cluster: what it is good for. */
+  /** Its purpose, for its description in the cluster. */
   readonly about: string;
   readonly matched: readonly Matched[];
-  /** Only in the namespaces of users; else `conditions` say where. */
+  /** Whether it covers only namespaces of users; else `conditions` limit it. */
   readonly ofUsers: boolean;
-  /** All must be true, or the policy has no say. */
+  /** The policy applies only if all of them are true. */
   readonly conditions: readonly Variable[];
   readonly variables: readonly Variable[];
   readonly rules: readonly Rule[];
-  /** CEL, a string: said behind the message of a broken rule. */
+  /** CEL, a string: appended to the message of a broken rule. */
   readonly advice?: string;
 }
 
 /**
- * A pod holds what the API server, its plugins and our own defaults have filled in: nothing may be
- * missing. A template that pods are made of later may leave out what will be filled in then, but may
- * not say anything else; where our defaults are not there it is held like a pod to what they fill in.
+ * A pod has all fields that the API server, its plugins and our defaults have filled in: none may be missing.
+ * A template may omit fields that are filled in later, but not set other values; without our defaults
+ * it must set what they would fill in.
  */
 export type Form = 'pod' | 'template';
 
-/** What stands for an absent field: fails in a pod, passes in a template. */
+/** The value for an absent field: fails in a pod, passes in a template. */
 export function absent(form: Form, fails: string, passes: string): string {
   return form === 'pod' ? fails : passes;
 }
@@ -71,7 +71,7 @@ export function listOf(texts: readonly string[]): string {
   return `[${texts.map(quoted).join(', ')}]`;
 }
 
-/** The end of a message: what the site allows. */
+/** The end of a message: the allowed values. */
 export function allowed(texts: readonly string[]): string {
   return quoted(
     ` must be one that this site allows: ${texts.length === 0 ? 'none' : texts.join(', ')}`,
@@ -79,7 +79,7 @@ export function allowed(texts: readonly string[]): string {
 }
 
 /**
- * A rule about each container of every kind. The message names those that break it.
+ * A rule about each container of every kind. The message names those that violate it.
  *
  * @param field Below the container.
  * @param violated CEL about `c`.

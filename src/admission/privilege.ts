@@ -4,7 +4,7 @@ const no = `' must be false or absent'`;
 const none = `' must be absent'`;
 const confined = `' must be RuntimeDefault or Localhost'`;
 
-/** Kinds of probes and hooks by which the kubelet itself, on the node's network, asks an address. */
+/** Probes and hooks with which the kubelet connects to an address from the node's network. */
 const askers = [
   ...['livenessProbe', 'readinessProbe', 'startupProbe'].map((probe) => `c.?${probe}`),
   'c.?lifecycle.?postStart',
@@ -12,9 +12,9 @@ const askers = [
 ];
 
 /**
- * What container runtimes of devices take for a request, past the scheduler and what it gave: with
- * nvidia-container-runtime as the node's runtime, `all` is every GPU of the node, and the others its
- * InfiniBand and NVSwitch. Device plugins set these themselves, behind the API.
+ * Variables with which container runtimes grant devices regardless of the scheduler: with
+ * nvidia-container-runtime, `all` is every GPU of the node, and others are its InfiniBand and NVSwitch.
+ * Device plugins set these after admission.
  */
 const deviceVariables = [
   ...['NVIDIA', 'AMD', 'HABANA', 'ASCEND'].map((vendor) => `${vendor}_VISIBLE_DEVICES`),
@@ -22,11 +22,11 @@ const deviceVariables = [
   ...['CONFIG', 'MONITOR'].map((what) => `NVIDIA_MIG_${what}_DEVICES`),
 ];
 
-/** Each container may say it for itself, as OnDemand's adapter does; which it says is a rule of its own. */
+/** Each container may set it, as OnDemand's adapter does; its value has a separate rule. */
 const eachSeccomp =
   "variables.containers.all(c, c.?securityContext.?seccompProfile.hasValue()) ? 'RuntimeDefault' : ''";
 
-/** Nothing of the host, and no way to more rights than the user has. */
+/** No access to the host, and no privilege escalation. */
 export function privilegeRules(form: Form): Rule[] {
   const own = (field: string): string => `c.?securityContext.?${field}`;
   const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
@@ -34,7 +34,7 @@ export function privilegeRules(form: Form): Rule[] {
     ...['hostNetwork', 'hostPID', 'hostIPC'].map((field) =>
       ofPod(field, `!variables.spec.?${field}.orValue(false)`, no),
     ),
-    // In a user namespace of its own the pod's UID is another one to the host and to file servers.
+    // In its own user namespace the pod has another UID on the host and on file servers.
     ofPod(
       'hostUsers',
       'variables.spec.?hostUsers.orValue(true) == true',

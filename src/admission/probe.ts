@@ -2,7 +2,7 @@ import { annotations } from '../desired/names.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import type { Manifest } from './manifest.ts';
 
-/** Whom the probe namespace belongs to: nobody. */
+/** The owner of the probe namespace: nobody. */
 export const probeIdentity = { owner: 'nobody', uid: 65534, gid: 65534 } as const;
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -12,8 +12,8 @@ export function probeNamespace({ prefix }: Pick<AdmissionSettings, 'prefix'>): s
 }
 
 /**
- * A namespace like a user's, for `berth doctor`: the hook may make pods and Services in it, and so find
- * out which are refused. The quota keeps it empty, whoever has the hook's token.
+ * A namespace like a user's, for `berth doctor`: the hook may create pods and Services in it, to see which are
+ * refused. A quota keeps it empty, even if the hook's token is stolen.
  */
 export function probeManifests(settings: AdmissionSettings): Manifest[] {
   const { label, parameters } = settings;

@@ -7,10 +7,10 @@ import { stampRights } from './stamp-rights.ts';
 
 export type Engine = 'kubernetes' | 'kyverno';
 
-/** Everything that the enforcement is made of: the rights first, or the hook could not stamp. */
+/** All objects of the enforcement. The rights come first, since the hook needs them to stamp. */
 export function admissionManifests(engine: Engine, settings: AdmissionSettings): Manifest[] {
   return [
-    // Kyverno has no authorizer to ask: there the accounts stand in the policy.
+    // Kyverno has no authorizer: its policy names the accounts.
     ...(engine === 'kubernetes' ? stampRights(settings) : []),
     ...probeManifests(settings),
     ...(engine === 'kubernetes' ? kubernetesPolicies(settings) : kyvernoPolicies(settings)),

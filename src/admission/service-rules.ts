@@ -2,7 +2,7 @@ import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { componentByName, mayInSystem } from './component.ts';
 import { listOf, ofPod, quoted, type Rule, type Variable } from './policy.ts';
 
-/** Services take the traffic of their own pods, at addresses that the cluster gives (CVE-2020-8554). */
+/** Services receive traffic only at addresses that the cluster assigned (CVE-2020-8554). */
 export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule[] {
   const type = "object.spec.?type.orValue('ClusterIP')";
   const ofClass = `object.spec.?loadBalancerClass.orValue('default') in ${listOf(loadBalancerClasses)}`;
@@ -41,7 +41,7 @@ export const routesVariables: readonly Variable[] = [
   },
 ];
 
-/** By these a Service leads to any address: another user's pod, past the policy of its namespace, or a file server. */
+/** With endpoints a Service could forward to any address, as another user's pod or a file server, despite NetworkPolicies. */
 export const routesRules: readonly Rule[] = [
   {
     holds: 'variables.component',

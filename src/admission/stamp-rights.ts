@@ -4,7 +4,7 @@ import { stampRight } from './namespace-rules.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
-/** Lets the hook go on stamping identities, which `namespace-identity` forbids to others. */
+/** Gives the hook the right to stamp identities, which `namespace-identity` denies to others. */
 export function stampRights({ prefix, parameters }: AdmissionSettings): Manifest[] {
   const name = `${prefix}identity-stamper`;
   const { group, resource, verb } = stampRight;

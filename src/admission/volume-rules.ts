@@ -11,18 +11,18 @@ import {
   type Variable,
 } from './policy.ts';
 
-/** Kinds that hold what is in the namespace already, or pass a rule of their own below. */
+/** Kinds with contents of the namespace only, or with a rule below. */
 const kinds = [
   ...['configMap', 'secret', 'emptyDir', 'downwardAPI', 'projected', 'persistentVolumeClaim'],
   ...['ephemeral', 'image', 'hostPath', 'nfs', 'csi'],
 ];
 
-/** What a projected volume may be made of. */
+/** Allowed sources of a projected volume. */
 const sources = ['configMap', 'secret', 'downwardAPI', 'serviceAccountToken', 'clusterTrustBundle'];
 
 /**
- * Patterns of the site as a CEL list of regular expressions: `*` is one part of a path, `{user}` the
- * owner. One part and no more, because below what a user may write, a link leads anywhere on the host.
+ * The site's patterns as a CEL list of regular expressions: `*` is one part of a path, `{user}` the owner.
+ * Only one part, because a symlink in a directory that a user can write may lead anywhere on the host.
  */
 function patterns(paths: readonly string[]): string {
   const one = (path: string): string =>
@@ -41,7 +41,7 @@ export function volumeVariables({ hostPaths, nfs }: AdmissionParameters): Variab
     owner,
     {
       name: 'ownerPattern',
-      // A namespace without an owner has nobody's home.
+      // Without an owner no home is allowed.
       expression: "variables.owner == '' ? '/' : variables.owner.replace('.', '[.]')",
     },
     { name: 'readable', expression: readable },
@@ -59,11 +59,11 @@ export function volumeVariables({ hostPaths, nfs }: AdmissionParameters): Variab
   ];
 }
 
-/** A path that is not what it looks like; the API server refuses some of these itself. */
+/** Paths that are not normalised; the API server refuses some of these itself. */
 const crooked = (path: string): string =>
   `${path}.contains('//') || ${path}.matches('/[.]{1,2}(/|$)')`;
 
-/** No volume leads to the host or to a server but by the site's list. */
+/** Volumes of the host or of a server must be on the site's list. */
 export function volumeRules(parameters: AdmissionParameters): Rule[] {
   const { hostPaths, nfs, csiDrivers, tokenAudiences } = parameters;
   const mounts = (violated: string): string => `c.?volumeMounts.orValue([]).exists(m, ${violated})`;
@@ -88,7 +88,7 @@ export function volumeRules(parameters: AdmissionParameters): Rule[] {
       mounts('m.name in variables.onlyReadable && !m.?readOnly.orValue(false)'),
       `' must be true for ' + variables.onlyReadable.join(', ')`,
     ),
-    // Following a path inside a host's folder was the way out of several known faults of the kubelet.
+    // Several faults of the kubelet allowed an escape through a path below a host directory.
     ofContainers(
       'volumeMounts.subPath',
       mounts(

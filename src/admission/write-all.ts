@@ -3,8 +3,8 @@ import { lifetimeAnnotation } from '../desired/names.ts';
 import { quoted } from './policy.ts';
 
 /**
- * CEL, a string: all that a pod has to say where nothing fills it in, so that its author does not hear of
- * one field after the other. Empty where the pod says whose it is: then one field was forgotten.
+ * CEL, a string: all fields that a pod must set if none are filled in, so that its author gets them in one
+ * message. Empty if the pod sets `runAsUser`: then a single field is missing.
  */
 export function writeAll({ supplementalGroupsPolicy }: AdmissionParameters): string {
   const context = [

@@ -11,8 +11,8 @@ const counters = {
 } as const;
 
 /**
- * Writes metrics in the format of node_exporter's textfile collector. The counters go on from what
- * stands in the file: it is all that outlives a run.
+ * Writes metrics in the format of node_exporter's textfile collector. Counters
+ * continue from the values in the file, the only state between runs.
  *
  * @param seconds Since the epoch.
  * @throws `read-only`, `disk-full` and the others of `writeAtomically`

@@ -10,16 +10,16 @@ export interface LeaseName {
 
 export interface Lease {
   /**
-   * To be called before each step: renews it where a third of its time is over. False where somebody
-   * else has it by now, and nothing more may be done.
+   * Call before each step: renews the lease after a third of its duration. False if another holder has
+   * taken it, and nothing more may be done.
    */
   readonly held: () => Promise<boolean>;
-  /** Gives it back, so that the next one need not wait. */
+  /** Releases it, so that the next holder need not wait. */
   readonly release: () => Promise<void>;
 }
 
 export interface LeaseOptions {
-  /** Who we are: different for each process. */
+  /** Identity of the holder, unique for each process. */
   readonly holder: string;
   /** The API server's time now, seconds since the epoch. */
   readonly now: () => number;
@@ -27,13 +27,13 @@ export interface LeaseOptions {
 
 type LeaseObject = KubeJson<V1Lease> & { readonly metadata: { readonly resourceVersion: string } };
 
-/** Killed with its lease, a reaper keeps the next one waiting for so long. Seconds. */
+/** In seconds. After a holder was killed, the next one waits this long. */
 const leaseSeconds = 60;
 
 /**
- * A Lease of coordination.k8s.io, as client-go's leader election keeps it.
+ * Acquires a Lease of coordination.k8s.io, as client-go's leader election does.
  *
- * @returns Nothing where somebody else has it.
+ * @returns Undefined if another holder has it.
  * @throws the `api-…` errors
  */
 export async function takeLease(
@@ -64,7 +64,7 @@ export async function takeLease(
     return answer.status === 422 || answer.status === 404 ? undefined : taken(answer, attempted);
   };
 
-  // Made without a holder: apply by two at once is no conflict, and who takes it then is one.
+  // Created without a holder: two applies do not conflict, and the patch that follows decides.
   const make = async (): Promise<LeaseObject> => {
     const answer = await client.send({
       method: 'PATCH',

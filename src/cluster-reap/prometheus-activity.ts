@@ -1,9 +1,9 @@
 import { BerthError } from '../errors.ts';
 
-/** Where a Prometheus with kube-state-metrics is, as k8-namespace-reaper asks it. */
+/** A Prometheus with kube-state-metrics, queried as k8-namespace-reaper does. */
 export interface PrometheusQuestion {
   readonly url: string;
-  /** Further label matchers, where it looks after several clusters: `cluster="prod"`. */
+  /** Further label matchers, if it monitors several clusters: `cluster="prod"`. */
   readonly matchers: string;
   readonly timeoutMs: number;
 }
@@ -19,8 +19,8 @@ interface QueryAnswer {
 }
 
 /**
- * Namespaces in which a container was seen within the last `seconds`. An answer with warnings is half
- * of one, and an empty one comes from a Prometheus that knows no pods at all: both are errors.
+ * Namespaces in which a container was seen within the last `seconds`. An answer with warnings is
+ * incomplete, and an empty one means that Prometheus has no data on pods: both are errors.
  *
  * @throws BerthError `prometheus-unreachable`, `prometheus-refused`, `prometheus-incomplete`
  */
@@ -40,7 +40,7 @@ export async function namespacesWithPods(
   if ((body.warnings ?? []).length > 0)
     throw incomplete(url, `it warns: ${(body.warnings ?? []).join('; ')}`);
   const names = (body.data.result ?? []).flatMap(({ metric }) => metric?.namespace ?? []);
-  if (names.length === 0) throw incomplete(url, 'it has seen no pod in any namespace');
+  if (names.length === 0) throw incomplete(url, 'it has no data on pods');
   return new Set(names);
 }
 
@@ -61,7 +61,7 @@ async function ask(
     throw new BerthError(`asking Prometheus at ${url}: ${reason}`, {
       code: 'prometheus-unreachable',
       exit: 'temporary',
-      hint: 'No namespace was deleted. See whether Prometheus runs there; the next run asks again.',
+      hint: 'No namespace was deleted. See whether Prometheus runs there; the next run tries again.',
       cause,
     });
   }

@@ -18,7 +18,7 @@ import { reapPods, type PodsOptions, type ReapedPods } from './reap-pods.ts';
 
 export interface ReapClusterOptions extends PodsOptions {
   readonly dryRun: boolean;
-  /** Label selector of the namespaces in which may be reaped. */
+  /** Label selector of the namespaces that are reaped. */
   readonly namespaceSelector: string;
   /** Absent: no namespace is deleted. */
   readonly unused?: NamespacesOptions;
@@ -27,33 +27,33 @@ export interface ReapClusterOptions extends PodsOptions {
 
 export interface ReapedCluster {
   readonly cluster: string;
-  /** Another reaper is at work there, and this one did nothing. */
+  /** Another reaper holds the lease, and this one did nothing. */
   readonly busy: boolean;
   readonly pods: ReapedPods;
   readonly namespaces: ReapedNamespaces;
   readonly failed: readonly BerthError[];
 }
 
-/** What both kinds of reaping go by. */
+/** Common input of reaping pods and namespaces. */
 export interface ReapRound {
   readonly client: ApiClient;
   readonly dryRun: boolean;
   /** The namespaces of users, without those that are kept. */
   readonly namespaces: readonly LiveObject[];
-  /** What is known of every pod of the cluster. */
+  /** All pods of the cluster. */
   readonly pods: SeenPods;
-  /** Of the pods that a selector takes, the same. */
+  /** The pods that match the selector. */
   readonly podsOf: (labelSelector: string) => Promise<SeenPods>;
   /** Seconds since the epoch, by the API server. */
   readonly now: () => number;
   readonly ageOf: (object: LiveObject) => number;
-  /** Of an RFC 3339 time, the same. */
+  /** Converts an RFC 3339 time to seconds since the epoch. */
   readonly secondsOf: (timestamp: string | undefined) => number;
-  /** To be asked before each deletion: false where another reaper has taken over. */
+  /** Call before each deletion: false if another reaper has taken over. */
   readonly mayGoOn: () => Promise<boolean>;
 }
 
-/** Beside the hook's account. */
+/** In the namespace of the hook's account. */
 const lease = { namespace: 'ondemand', name: 'berth-reaper' };
 
 const nothing = {
@@ -65,8 +65,8 @@ const nothing = {
 };
 
 /**
- * Ends what is over on one cluster: pods past their lifetime, and namespaces that nobody uses. Nothing
- * is thrown: what could not be done is among `failed`, and the next run tries again.
+ * Deletes expired pods and unused namespaces of one cluster. Does not throw: errors are in `failed`, and
+ * the next run tries again.
  */
 export async function reapCluster(
   target: ClusterTarget,
@@ -79,7 +79,7 @@ export async function reapCluster(
     try {
       const now = await serverClock(client);
       const holder = `${hostname()}-${process.pid}`;
-      // A dry run changes nothing, so it is in nobody's way.
+      // A dry run changes nothing and needs no lease.
       const held = dryRun ? undefined : await takeLease(client, lease, { holder, now });
       if (!dryRun && held === undefined) return { cluster, busy: true, ...nothing, failed: [] };
       try {

@@ -13,11 +13,11 @@ import { type PrometheusQuestion, namespacesWithPods } from './prometheus-activi
 import type { ReapRound } from './reap-cluster.ts';
 
 export interface NamespacesOptions {
-  /** How long nobody must have used it, and how old it must be. Seconds. */
+  /** Seconds without use, and minimum age, before a namespace is deleted. */
   readonly after: number;
-  /** The most in one run; 0 for no limit. */
+  /** Limit for one run; 0 for none. */
   readonly max: number;
-  /** Whether data in PersistentVolumeClaims may go too. */
+  /** Whether data in PersistentVolumeClaims may be deleted. */
   readonly deleteClaims: boolean;
   readonly prometheus?: PrometheusQuestion;
 }
@@ -25,7 +25,7 @@ export interface NamespacesOptions {
 export interface ReapedNamespaces {
   readonly deleted: readonly UnusedNamespace[];
   readonly left: NamespacesPlan['left'];
-  /** Unused, and left to the next run. */
+  /** Unused, but left for the next run. */
   readonly later: number;
   readonly failed: readonly BerthError[];
 }
@@ -33,8 +33,8 @@ export interface ReapedNamespaces {
 const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /**
- * Deletes namespaces that no hook has touched for long and in which no pod runs, as OSC's
- * k8-namespace-reaper does. Whatever cannot be known for sure leaves all of them alone.
+ * Deletes namespaces without a recent login and without a running pod, as OSC's k8-namespace-reaper
+ * does. If any of the checks cannot be made, none is deleted.
  */
 export async function reapNamespaces(
   round: ReapRound,
@@ -84,7 +84,7 @@ async function deleteAll(
   return { deleted, failed };
 }
 
-/** A login stamps the namespace, and then its version is another one: it stays. */
+/** A login in the meantime changes the namespace's version, and it is not deleted. */
 async function deleteOne(
   { client, now }: ReapRound,
   { name, uid, resourceVersion, unused }: UnusedNamespace,

@@ -14,14 +14,14 @@ import { tellEvent } from './record-event.ts';
 import type { ReapRound } from './reap-cluster.ts';
 
 export interface PodsOptions {
-  /** Label selector of the pods that may be reaped; absent: whatever has a lifetime. */
+  /** Label selector of the pods that are reaped; if absent, all with a lifetime. */
   readonly podSelector?: string;
-  /** The most in one run; 0 for no limit. */
+  /** Limit for one run; 0 for none. */
   readonly maxPods: number;
 }
 
 export interface ReapedPods extends PodsPlan {
-  /** Services, ConfigMaps and Secrets that went with their jobs. */
+  /** Number of Services, ConfigMaps and Secrets deleted with their jobs. */
   readonly objects: number;
   readonly failed: readonly BerthError[];
 }
@@ -29,9 +29,9 @@ export interface ReapedPods extends PodsPlan {
 const collections = ['services', 'configmaps'] as const;
 
 /**
- * Ends pods past `pod.kubernetes.io/lifetime`, with the Services, ConfigMaps and Secrets of their jobs,
- * and what jobs without a pod left, as OSC's job-pod-reaper does. Secrets are never read: they go by
- * their label.
+ * Deletes pods past `pod.kubernetes.io/lifetime`, with the Services, ConfigMaps and Secrets of their jobs,
+ * and those of jobs without a pod, as OSC's job-pod-reaper does. Secrets are never read: they are
+ * deleted by label.
  */
 export async function reapPods(
   round: ReapRound,
@@ -57,7 +57,7 @@ export async function reapPods(
     try {
       if (await endPod(round, pod)) {
         done.expired.push(pod);
-        // Where a quota lets no event in, the pod ends all the same.
+        // If a quota rejects the event, the pod is deleted all the same.
         await tell(round, pod);
       }
       if (pod.job !== undefined) count += await endJob(client, { ...pod, job: pod.job }, objects);
@@ -71,7 +71,7 @@ export async function reapPods(
       count += await endJob(client, job, objects);
       done.orphaned.push(job);
     } catch (thrown) {
-      failed.push(asBerthError(thrown, `reaping what job ${job.namespace}/${job.job} left`));
+      failed.push(asBerthError(thrown, `reaping the objects of job ${job.namespace}/${job.job}`));
     }
   }
   return { ...rest, ...done, objects: count, failed };
@@ -106,11 +106,11 @@ async function jobObjects(
 
 function crowded(namespace: string): BerthError {
   return new BerthError(
-    `namespace ${namespace} has more objects with the label ${jobLabel} than one run looks at`,
+    `namespace ${namespace} has more objects with the label ${jobLabel} than one run handles`,
     {
       code: 'reap-namespace-too-large',
       exit: 'temporary',
-      hint: 'Pods end at their lifetime all the same; the next run looks at the rest. A ResourceQuota limits how many objects a user can have.',
+      hint: 'Pods still end at their lifetime; the next run handles the rest. A ResourceQuota limits how many objects a user can have.',
     },
   );
 }
@@ -129,7 +129,7 @@ async function tell({ client, now }: ReapRound, pod: ExpiredPod): Promise<void> 
     about: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
     namespace,
     reason: 'LifetimeExceeded',
-    message: `Ended by berth reap: its time was over (pod.kubernetes.io/lifetime ${lifetime})`,
+    message: `Deleted by berth reap: its lifetime has expired (pod.kubernetes.io/lifetime ${lifetime})`,
     now: now(),
   });
 }

@@ -5,7 +5,7 @@ import { apiError } from '../reconcile/api-errors.ts';
 
 export interface EventToTell {
   readonly about: KubeJson<V1ObjectReference> & { readonly name: string };
-  /** Where it is kept: `default` for what is in no namespace. */
+  /** Namespace of the event: `default` for a cluster-scoped object. */
   readonly namespace: string;
   readonly reason: string;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface EventToTell {
 }
 
 /**
- * Says in `kubectl get events`, and in OnDemand's own view, why something is gone.
+ * Records an event that says why an object was deleted, for `kubectl get events` and OnDemand.
  *
  * @throws the `api-…` errors
  */
@@ -38,5 +38,5 @@ export async function tellEvent(client: ApiClient, event: EventToTell): Promise<
       },
     } satisfies KubeJson<CoreV1Event>),
   });
-  if (answer.status !== 201) throw apiError(`telling of ${event.about.name} by an event`, answer);
+  if (answer.status !== 201) throw apiError(`recording an event for ${event.about.name}`, answer);
 }

@@ -3,10 +3,10 @@ import type { ObjectMeta } from '../desired/kube-object.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 
 /**
- * The API server's clock: ages are reckoned by it, as it wrote the times that they begin with. A host
- * whose clock is an hour ahead would end everybody's pods an hour early.
+ * The API server's clock. Ages are computed with it, since it wrote the creation times: a host whose
+ * clock is an hour ahead would delete all pods an hour early.
  *
- * @returns Seconds since the epoch now, at each call.
+ * @returns A function that returns the present time in seconds since the epoch.
  * @throws the `api-…` errors
  */
 export async function serverClock(client: ApiClient): Promise<() => number> {
@@ -16,7 +16,7 @@ export async function serverClock(client: ApiClient): Promise<() => number> {
     contentType: 'application/json',
     body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }),
   });
-  if (answer.status !== 201) throw apiError('asking the API server for its time', answer);
+  if (answer.status !== 201) throw apiError('reading the time of the API server', answer);
   const { creationTimestamp } = answer.body.metadata as Required<
     Pick<ObjectMeta, 'creationTimestamp'>
   >;

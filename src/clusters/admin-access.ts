@@ -8,25 +8,25 @@ import { readConfigFile } from '../system/config-files.ts';
 import { readAdminKubeconfig } from './admin-kubeconfig-file.ts';
 
 export interface AccessDeps {
-  /** Root's folder for what a login need not work out again. */
+  /** Root's directory for cached state. */
   readonly stateDir: string;
-  /** False for a dry run, which leaves no trace there. */
+  /** False for a dry run, which writes nothing there. */
   readonly remember: boolean;
   readonly deadline: AbortSignal;
-  /** Root's kubeconfigs as they were read, where clusters share them. */
+  /** Parsed kubeconfigs of root, if clusters share them. */
   readonly documents?: Map<string, Promise<unknown>>;
-  /** Reads what a kubeconfig names; `readTrusted` where not said. */
+  /** Reads the files that a kubeconfig names; `readTrusted` by default. */
   readonly read?: (file: string) => string;
-  /** How many clusters are configured: with one, `current-context` may decide. */
+  /** Number of configured clusters: only with one, `current-context` is a fallback. */
   readonly clusterCount: number;
 }
 
-/** Reads a file as root, refusing one that others could have written. */
+/** Reads a file as root; one that others can write is refused. */
 export function readTrusted(file: string): string {
   return readConfigFile(file, process.geteuid?.() ?? 0).bytes.toString();
 }
 
-/** The same, each file once: for a login over many clusters that share their files. */
+/** The same, reading each file once: clusters may share files. */
 export function readingOnce(): (file: string) => string {
   const texts = new Map<string, string>();
   return (file) => {
@@ -37,8 +37,8 @@ export function readingOnce(): (file: string) => string {
 }
 
 /**
- * The hook's way into a cluster: its own token, in a kubeconfig on this host. Takes our own turn
- * (`asOurselves`), so call it outside of one.
+ * The hook's access to a cluster: its token, in a kubeconfig on this host. It calls `asOurselves`, so call
+ * it outside of such a section.
  *
  * @throws {BerthError} `hook-token-missing`, and what `apiServerFrom` and reading the file throw
  */
@@ -46,7 +46,7 @@ export function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise
   return asOurselves(() => localAccess(cluster, deps));
 }
 
-/** The same for who has our own turn already. */
+/** The same, within a section of `asOurselves`. */
 export async function localAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
   try {
     return await fromKubeconfigFile(cluster, deps);
@@ -57,15 +57,15 @@ export async function localAccess(cluster: ClusterSettings, deps: AccessDeps): P
   }
 }
 
-/** The name of the entries that `berth token setup` makes in root's kubeconfig. */
+/** Name of the entries that `berth token setup` makes in root's kubeconfig. */
 export function hookEntry({ name }: Pick<ClusterSettings, 'name'>): string {
   return `berth-hook@${name}`;
 }
 
 /**
- * What to look for in root's kubeconfig; `berth token rotate` writes into the entry it finds. For a
- * cluster of Cluster API that is what `berth token setup` made, and nothing else that leads there: an
- * admin of the fleet may well have a cluster-admin's entry in the same file.
+ * Which context of root's kubeconfig to use; `berth token rotate` writes into its user entry. For a
+ * cluster of Cluster API it is only the one that `berth token setup` made: the same file may have an entry
+ * of a cluster admin for the same address.
  */
 export function contextChoice(
   cluster: Pick<ClusterSettings, 'name' | 'admin' | 'server'>,
@@ -91,11 +91,11 @@ async function fromKubeconfigFile(cluster: ClusterSettings, deps: AccessDeps): P
   return apiServerFrom(document, choice, (path) => read(resolve(dirname(file), path)));
 }
 
-/** Of Cluster API's clusters: what else is in the file counts for nothing. */
+/** For a cluster of Cluster API: reports that the hook's own entry is missing. */
 export function withoutToken(thrown: unknown, name: string, file: string): unknown {
   const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
-  return new BerthError(`${file} has no token of the hook's for cluster ${name}`, {
+  return new BerthError(`${file} has no token of the hook for cluster ${name}`, {
     code: 'hook-token-missing',
     exit: 'config',
     hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,

@@ -10,15 +10,15 @@ interface Kept {
   readonly document: unknown;
 }
 
-/** A kubeconfig of thousands of clusters has some megabytes. */
+/** In bytes; a kubeconfig of thousands of clusters has a few MiB. */
 const largest = 16 * 1024 * 1024;
 
 /**
- * Root's kubeconfig as a plain value. Parsing YAML costs more than all requests of a login, so the
- * value is kept as JSON, mode 0600, for as long as the file is the very same (`fileIdentity`: a new
- * token, another owner or mode make it another file).
+ * Root's kubeconfig as a plain value. Parsing YAML takes longer than all requests of a login, so the
+ * value is cached as JSON, mode 0600, as long as the file is unchanged (`fileIdentity`, which covers
+ * contents, owner and mode).
  *
- * @param remember False for a dry run, which leaves no trace.
+ * @param remember False for a dry run, which writes nothing.
  * @throws {BerthError} `config-…` of `readConfigFile`, `admin-kubeconfig-invalid`
  */
 export async function readAdminKubeconfig(
@@ -43,7 +43,7 @@ async function parseKubeconfigYaml(text: string, file: string): Promise<unknown>
   try {
     return parseYaml(text, file, 'kubectl');
   } catch {
-    throw new BerthError(`${file}: this is not YAML`, {
+    throw new BerthError(`${file}: this is not valid YAML`, {
       code: 'admin-kubeconfig-invalid',
       exit: 'config',
       hint: 'See `kubectl config view --kubeconfig FILE`.',
@@ -57,7 +57,7 @@ function readKept(path: string): Kept | undefined {
     const text = readPrivateFile(path, process.geteuid?.() ?? 0, largest);
     return text === undefined ? undefined : (JSON.parse(text) as Kept);
   } catch {
-    // Not ours or not whole: the kubeconfig itself is read, and the copy written anew.
+    // Not ours or incomplete: the kubeconfig is read, and the copy replaced.
     return undefined;
   }
 }
@@ -66,6 +66,6 @@ function keep(path: string, kept: Kept): void {
   try {
     writePrivateFile(path, JSON.stringify(kept));
   } catch {
-    // A full or read-only state folder costs the next login a parse; settings-cache has said so.
+    // A full or read-only state directory slows down the next login; settings-cache reports it.
   }
 }

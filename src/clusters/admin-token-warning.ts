@@ -4,10 +4,10 @@ import { setupCommand } from './setup-command.ts';
 import { tokenState } from './token-state.ts';
 
 /**
- * Tells the admin in the log of each login that the hook's own token is over or ends soon, from what
- * the token says itself: nobody is asked for it. Codes `hook-token-expired`, `hook-token-ends-soon`.
+ * Warns in the log of each login if the hook's token has expired or expires soon, by the token's own
+ * claims, without a request. Codes `hook-token-expired`, `hook-token-ends-soon`.
  *
- * @param token of root's kubeconfig on this host, which `berth token rotate` renews
+ * @param token the token in root's kubeconfig, which `berth token rotate` renews
  * @param now seconds since the epoch
  */
 export function warnOfTokenEnd(
@@ -22,15 +22,15 @@ export function warnOfTokenEnd(
   const when = `${new Date(expires * 1000).toISOString().slice(0, 19)}Z`;
   const enable = 'systemctl enable --now berth-token-rotate.timer';
   if (state === 'soon')
-    log.warning(`the hook's token in ${admin.file} ends soon, at ${when}`, {
+    log.warning(`the hook's token in ${admin.file} expires soon, at ${when}`, {
       cluster: name,
       code: 'hook-token-ends-soon',
       hint: `Run: berth token rotate --cluster ${name}; and: ${enable}`,
     });
   else
-    log.warning(`the hook's token in ${admin.file} ended at ${when}`, {
+    log.warning(`the hook's token in ${admin.file} expired at ${when}`, {
       cluster: name,
       code: 'hook-token-expired',
-      hint: `berth token rotate cannot renew it any more. Run: ${setupCommand(cluster)}; and: ${enable}`,
+      hint: `berth token rotate can no longer renew it. Run: ${setupCommand(cluster)}; and: ${enable}`,
     });
 }

@@ -19,7 +19,7 @@ export interface BootstrapInput {
   readonly onConnected?: () => void;
 }
 
-/** Makes the user's namespace and all that belongs into it on one cluster. */
+/** Creates or updates the user's namespace and its objects on one cluster. */
 export async function bootstrapCluster(input: BootstrapInput): Promise<ReconcileResult> {
   const client = apiClient(input.server, input.deadline, input.onConnected);
   try {
@@ -35,7 +35,7 @@ export async function bootstrapCluster(input: BootstrapInput): Promise<Reconcile
   }
 }
 
-/** The same objects for the real run, the dry run and `berth render`. */
+/** The user's objects, for a login, a dry run and `berth render`. */
 export function objectsFor(
   input: Pick<BootstrapInput, 'user' | 'cluster' | 'now' | 'dockerConfig'>,
 ): UserObjects {
@@ -51,8 +51,8 @@ export function objectsFor(
 }
 
 /**
- * The site's registry credentials for a pull secret. Throws `docker-config-invalid` where the API
- * server would refuse them: it wants a JSON object with `auths`.
+ * The site's registry credentials for a pull secret. Throws `docker-config-invalid` unless it is a JSON
+ * object with `auths`, as the API server requires.
  */
 export function checkDockerConfig(text: string, file: string): string {
   try {

@@ -56,7 +56,7 @@ export function bootstrapUser(
   return { connected: connection.promise, outcome };
 }
 
-/** The contents of the site's registry credentials, where a pull secret is configured. */
+/** The contents of the site's registry credentials, if a pull secret is configured. */
 export function dockerConfig(
   { pullSecret }: ClusterSettings,
   read: (file: string) => string = readTrusted,

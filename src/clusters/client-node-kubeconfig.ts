@@ -62,7 +62,11 @@ export async function apiServerByKubeConfig(
   try {
     await Promise.race([config.applyToHTTPSOptions(options), passed(deadline)]);
   } catch (cause) {
-    throw pluginFailed(name, file, cause instanceof Error ? cause.message : String(cause), cause);
+    // A parser's message would quote what was printed, which may be a token.
+    const unreadable = cause instanceof SyntaxError || cause instanceof TypeError;
+    const said =
+      cause instanceof Error && !unreadable ? cause.message : 'it printed no ExecCredential';
+    throw pluginFailed(name, file, said);
   }
   const { authorization } = Object.fromEntries(
     Object.entries(options.headers ?? {}).map(([key, value]) => [key.toLowerCase(), value]),
@@ -107,13 +111,12 @@ function passed(deadline: AbortSignal): Promise<never> {
   });
 }
 
-function pluginFailed(user: string, file: string, reason: string, cause?: unknown): BerthError {
+function pluginFailed(user: string, file: string, reason: string): BerthError {
   const said = escapeControl(reason.trim()).slice(0, 300);
   return new BerthError(`${file}: the credential plugin of user ${user} failed: ${said}`, {
     code: 'kubeconfig-plugin-failed',
     exit: 'unavailable',
     hint: `Run as root: kubectl --kubeconfig ${file} auth whoami. A plugin that needs a terminal or a browser must log in there first.`,
     fields: { file },
-    ...(cause === undefined ? {} : { cause }),
   });
 }

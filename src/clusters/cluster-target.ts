@@ -5,14 +5,14 @@ import type { ApiServer } from '../reconcile/api-server.ts';
 import { commandAccess } from './kubectl-access.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** A cluster that a timer or a CronJob works on, and the way into it. */
+/** A cluster that a timer or a CronJob works on, and how to reach it. */
 export interface ClusterTarget {
   readonly name: string;
   /** @throws what `commandAccess` throws, `not-in-cluster` */
   readonly reach: (deadline: AbortSignal) => Promise<ApiServer>;
 }
 
-/** The way in is the configured one: `admin` in berth.yml. */
+/** A cluster reached as configured: `admin` in berth.yml. */
 export function configuredTarget(
   cluster: ClusterSettings,
   { stateDir, clusters }: SiteSettings,
@@ -25,13 +25,13 @@ export function configuredTarget(
   };
 }
 
-/** Where the kubelet puts a pod's token: k8s.io/client-go, rest.InClusterConfig. */
-const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** Where the kubelet mounts a pod's token: k8s.io/client-go, rest.InClusterConfig. */
+const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * The cluster that this process is a pod of, as its ServiceAccount.
+ * The cluster in which this process runs as a pod, with the pod's ServiceAccount.
  *
- * @param env Of the process: the kubelet says there where the API server is.
+ * @param env The environment of the process, with the API server's address.
  */
 export function ownCluster(env: Readonly<Record<string, string | undefined>>): ClusterTarget {
   return {
@@ -41,8 +41,8 @@ export function ownCluster(env: Readonly<Record<string, string | undefined>>): C
       if (host === undefined || port === undefined)
         return Promise.reject(notInCluster('KUBERNETES_SERVICE_HOST and _PORT are not set'));
       try {
-        const token = readFileSync(`${serviceAccountFolder}/token`, 'utf8').trim();
-        const ca = readFileSync(`${serviceAccountFolder}/ca.crt`, 'utf8');
+        const token = readFileSync(`${serviceAccountDirectory}/token`, 'utf8').trim();
+        const ca = readFileSync(`${serviceAccountDirectory}/ca.crt`, 'utf8');
         const address = host.includes(':') ? `[${host}]` : host;
         return Promise.resolve({ url: `https://${address}:${port}`, token, ca });
       } catch (cause) {
@@ -57,7 +57,7 @@ function notInCluster(reason: string, cause?: unknown): BerthError {
   return new BerthError(`--in-cluster: ${reason}`, {
     code: 'not-in-cluster',
     exit: 'config',
-    hint: `This is for a pod with a ServiceAccount (${installedPath('share/etc/kubernetes')}); elsewhere name the cluster: --cluster NAME.`,
+    hint: `--in-cluster is for a pod with a ServiceAccount (${installedPath('share/etc/kubernetes')}). Elsewhere use: --cluster NAME`,
     cause,
   });
 }

@@ -11,9 +11,9 @@ export interface ClusterOutcome<Result> {
 }
 
 /**
- * Does the same for every cluster at once. A cluster that is dead, slow or wrongly configured has an
- * outcome with its error; the others do not notice. Each outcome is there at the deadline at the
- * latest, also where a piece of work hangs in a file system and cannot be stopped.
+ * Runs the work for all clusters in parallel. A cluster that is unreachable, slow or wrongly configured
+ * has an outcome with its error and does not affect the others. Each outcome settles at the deadline at
+ * the latest, even if the work hangs in a file system and cannot be stopped.
  */
 export function eachCluster<Result>(
   clusters: readonly ClusterSettings[],
@@ -38,11 +38,11 @@ export async function clusterOutcome<Result>(
   }
 }
 
-/** The work's result, or `deadline` when the time is over; the work itself may still be stuck. */
+/** The work's result, or the error `deadline`; the work itself may go on. */
 export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result> {
   return new Promise((resolve, reject) => {
     const over = (): void => {
-      // The work that sees the same signal gets its turn first: its own error says more.
+      // Work that gets the same signal settles first: its own error says more.
       setImmediate(() => setImmediate(() => reject(deadlineError())));
     };
     if (deadline.signal.aborted) over();

@@ -2,19 +2,19 @@ import { join } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 /**
- * What root remembers of a user's last login. It only makes the next one faster: a wrong or lost
- * record costs a round trip or a parse, never correctness.
+ * What root stores about a user's last login, to make the next one faster. A wrong or lost record costs
+ * a round trip or a parse, but never correctness.
  */
 export interface LoginRecord {
-  /** Clusters on which the namespace was seen to be the user's. */
+  /** Clusters on which the namespace was known to be the user's. */
   readonly clusters: readonly string[];
-  /** Digests of the kubeconfigs as they were left, from `updateKubeconfig`, by their files. */
+  /** Digests of the kubeconfigs from `updateKubeconfig`, by file. */
   readonly kubeconfigs?: Readonly<Record<string, string>>;
 }
 
 const largestRecord = 64 * 1024;
 
-/** The empty record where there is none or it cannot be read as one. */
+/** The record; empty if there is none or it is invalid. */
 export function readLoginRecord(stateDir: string, user: string): LoginRecord {
   try {
     const text = readPrivateFile(recordPath(stateDir, user), 0, largestRecord);
@@ -24,7 +24,7 @@ export function readLoginRecord(stateDir: string, user: string): LoginRecord {
       ...(value.kubeconfigs instanceof Object ? { kubeconfigs: value.kubeconfigs } : {}),
     };
   } catch {
-    // Half a record of a power cut, or one that somebody else owns: the login goes the long way.
+    // Incomplete after a power failure, or not owned by root: it is ignored.
     return { clusters: [] };
   }
 }

@@ -10,10 +10,10 @@ import { readTrusted } from './admin-access.ts';
 import { kubectlAccess } from './kubectl-access.ts';
 
 /**
- * A cluster as its cluster-admin, by the kubeconfig that Cluster API keeps in the management cluster.
- * For making the hook's token alone.
+ * Access to a cluster as cluster-admin, with the kubeconfig that Cluster API keeps in the management
+ * cluster. Only for creating the hook's token.
  *
- * @param endpoint of the cluster, as OnDemand has it
+ * @param endpoint the cluster's address in OnDemand
  * @throws {BerthError} what `apiServerFrom`, `kubectlAccess` and reading the file and the secret throw
  */
 export async function asClusterAdmin(
@@ -24,22 +24,22 @@ export async function asClusterAdmin(
   const file = `secret ${management.namespace}/${management.cluster}-kubeconfig`;
   const { values } = parseKubeconfig(await readSecret(management, file, deadline), file);
   return apiServerFrom(values, { file, endpoint, onlyCluster: true }, (path) => {
-    throw new BerthError(`${file}: it refers to the file ${path}`, {
+    throw new BerthError(`${file}: it names the file ${path}`, {
       code: 'admin-kubeconfig-unsupported',
       exit: 'config',
-      hint: 'A kubeconfig kept by Cluster API holds its certificates inline.',
+      hint: 'A kubeconfig of Cluster API must contain its certificates.',
     });
   });
 }
 
-/** Cluster API's contract: key `value` of the secret `CLUSTER-kubeconfig`. */
+/** Reads the key `value` of the secret `CLUSTER-kubeconfig`, as Cluster API's contract defines it. */
 async function readSecret(
   { file, context, namespace, cluster }: ManagementCluster,
   secret: string,
   deadline: AbortSignal,
 ): Promise<string> {
   const { values } = parseKubeconfig(readTrusted(file), file);
-  // No address is known: the named context, or the current one.
+  // Its address is not configured: the named context, or the current one.
   const choice = {
     file,
     endpoint: '',
@@ -65,13 +65,13 @@ async function readSecret(
   }
 }
 
-/** The hints of an `api-…` error are about the hook's own token. */
+/** Replaces the hint of an `api-…` error, which is about the hook's token. */
 function unreadable(secret: string, file: string, error: BerthError): BerthError {
   const { message, code, exit, fields } = error;
   return new BerthError(message, {
     code,
     exit,
-    hint: `${file} must lead to the management cluster and be allowed to get ${secret}; look at admin.cluster_api in berth.yml.`,
+    hint: `${file} must give access to the management cluster and the right to get ${secret}; see admin.cluster_api in berth.yml.`,
     fields,
   });
 }

@@ -22,18 +22,18 @@ export interface ServiceAccountName {
   readonly name: string;
 }
 
-/** One token that is to be renewed. */
+/** A token to be renewed. */
 export interface RotateTarget {
-  /** OnDemand's name of the cluster, or the file where no configuration names one. */
+  /** OnDemand's name of the cluster, or the file if it is not configured. */
   readonly cluster: string;
   readonly choice: ContextChoice;
-  /** Makes a new token where the present one cannot renew itself any more. */
+  /** Creates a new token if the present one can no longer renew itself. */
   readonly setUp?: (account: ServiceAccountName) => Promise<RotatedToken>;
 }
 
 export interface RotateDeps {
   readonly lifetimeSeconds: number;
-  /** Where the present credential is a token of somebody else's: whose token takes its place. */
+  /** The ServiceAccount of the new token, if the present token is another account's. */
   readonly serviceAccount?: ServiceAccountName;
   readonly deadline: Deadline;
   readonly log: Logger;
@@ -53,7 +53,7 @@ export interface RotatedToken {
 export type RotateOutcome =
   { readonly rotated: RotatedToken } | { readonly cluster: string; readonly error: BerthError };
 
-/** Where one target's token stands and who is asked for the next. */
+/** The present token of a target, and the API server that issues the next. */
 interface Entry {
   readonly target: RotateTarget;
   readonly user: string;
@@ -62,8 +62,8 @@ interface Entry {
 }
 
 /**
- * Renews the token of the hook's ServiceAccount for every target, clusters at once. One that fails
- * has its error and costs nobody else. A user entry that several clusters share is renewed once.
+ * Renews the token of the hook's ServiceAccount for all targets in parallel. A failure does not affect
+ * the others. A user entry that several clusters share is renewed once.
  */
 export async function rotateTokens(
   targets: readonly RotateTarget[],
@@ -113,16 +113,16 @@ function findEntry(target: RotateTarget): Entry {
     readonly user?: { readonly token?: string; readonly tokenFile?: string };
   }[];
   const fields = users.find(({ name }) => name === user)?.user;
-  // A token beside a certificate or a token file is not what the API server goes by.
+  // With a certificate or a token file too, the token is not the effective credential.
   const tokenCounts = server.clientCertificate === undefined && fields?.tokenFile === undefined;
   if (fields?.token !== undefined && tokenCounts)
     return { target, user, server, token: fields.token };
   throw new BerthError(
-    `${file}: user ${user} proves itself with ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not with a token that could be renewed`,
+    `${file}: user ${user} has ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not a token that can be renewed`,
     {
       code: 'hook-token-not-in-kubeconfig',
       exit: 'config',
-      hint: `Give the hook a token of its own ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
+      hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
       fields: { file, cluster: target.cluster },
     },
   );
@@ -158,12 +158,12 @@ async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken
   };
 }
 
-/** The account of the present token, or the one that the admin named. */
+/** The account that the admin named, or that of the present token. */
 function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): ServiceAccountName {
   const account = named ?? serviceAccountOf(peekClaims(token)?.sub);
   if (account !== undefined) return account;
   throw new BerthError(
-    `${target.choice.file}: the token of user ${user} does not say which ServiceAccount it is of`,
+    `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,
     {
       code: 'hook-token-account-unknown',
       exit: 'config',
@@ -174,7 +174,7 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
 }
 
 /**
- * Proves that a token works before anything depends on it.
+ * Checks that a token works before it is written.
  *
  * @throws {BerthError} `hook-token-rejected`
  */
@@ -189,9 +189,9 @@ export async function checkToken(
   try {
     const username = await whoAmI(client);
     if (username === wanted) return;
-    reason = `the API server takes it for ${username}`;
+    reason = `the API server authenticates it as ${username}`;
   } catch (thrown) {
-    const error = asBerthError(thrown, 'trying it');
+    const error = asBerthError(thrown, 'using it');
     if (error.exit === 'temporary') throw error;
     reason = error.message;
   } finally {
@@ -204,9 +204,9 @@ export async function checkToken(
   });
 }
 
-/** Reads the file again under the lock: whatever kubectl changed in the meantime stays. */
+/** Reads the file again under the lock, to keep what kubectl changed in the meantime. */
 async function writeToken({ target, user }: Entry, token: string, deps: RotateDeps): Promise<void> {
-  // A link stays one: the file that it leads to is replaced.
+  // If it is a symlink, its target is replaced.
   const file = realpathSync(target.choice.file);
   await withKubeconfigLock(file, deps, async () => {
     const text = readTrusted(file);
@@ -214,14 +214,14 @@ async function writeToken({ target, user }: Entry, token: string, deps: RotateDe
   });
 }
 
-/** What the refusal of a TokenRequest means here, where "rotate the token" is no help. */
+/** Replaces the hint of a refused TokenRequest: rotating the token is what failed. */
 function explained(thrown: unknown, cluster: string): unknown {
   if (!(thrown instanceof BerthError)) return thrown;
   const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` makes a new one.`;
   const hints: Readonly<Record<string, string>> = {
     'api-unauthorized': `The present token has expired or was revoked, and cannot renew itself: ${setup}`,
     'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k ${installedPath('share/etc/kubernetes')}. Or: ${setup}`,
-    'api-unexpected': `Is the ServiceAccount there? kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
+    'api-unexpected': `See whether the ServiceAccount exists: kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
   };
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;
@@ -231,11 +231,11 @@ function explained(thrown: unknown, cluster: string): unknown {
 
 function sharedEntry(one: Entry, other: Entry): BerthError {
   return new BerthError(
-    `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}: a token is good for one of them`,
+    `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}, but a token is valid for one cluster`,
     {
       code: 'hook-token-entry-shared',
       exit: 'config',
-      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` makes an entry for this cluster alone.`,
+      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` makes an entry for this cluster.`,
       fields: { file: one.target.choice.file },
     },
   );

@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../config/settings.ts';
 
-/** The command line that makes a new token for the hook; of Cluster API's clusters the way is known. */
+/** The command that creates a token for the hook; a cluster of Cluster API needs no admin kubeconfig. */
 export function setupCommand(
   { name, admin }: Pick<ClusterSettings, 'name' | 'admin'>,
   from = 'ADMIN_KUBECONFIG',

@@ -30,16 +30,16 @@ export interface SetupInput {
   readonly account: ServiceAccountName;
 }
 
-/** Where the first token comes from. */
+/** The source of the first token. */
 export type TokenSource =
-  /** From the API server, with a kubeconfig of an admin who may create tokens for the account. */
+  /** The API server, with the kubeconfig of an admin who may create tokens for the account. */
   | { readonly kind: 'admin'; readonly file: string; readonly context?: string }
   /** The same, with the kubeconfig that Cluster API keeps in the management cluster. */
   | { readonly kind: 'cluster-api'; readonly management: ManagementCluster }
-  /** From `kubectl create token`, for an admin whose credentials only kubectl can use. */
+  /** `kubectl create token`, for credentials that only kubectl can use. */
   | { readonly kind: 'token'; readonly token: string };
 
-/** A first token, and what is known of the server where it came from. */
+/** The first token and the TLS settings of its server. */
 interface FirstToken {
   readonly token: string;
   readonly expires?: number;
@@ -47,10 +47,10 @@ interface FirstToken {
 }
 
 /**
- * Makes root's kubeconfig for the hook: takes the first token of the hook's ServiceAccount, tries it at the address that OnDemand has for the cluster, and writes
- * it as entries `berth-hook@CLUSTER`. What else is in the file stays.
+ * Writes root's kubeconfig for the hook: gets the first token of the hook's ServiceAccount, checks it with
+ * OnDemand's address of the cluster, and writes it as entries `berth-hook@CLUSTER`. Other entries stay.
  *
- * @throws {BerthError} `admin-kubeconfig-context` where the hook would choose another context, and what
+ * @throws {BerthError} `admin-kubeconfig-context` if the hook would use another context, and what
  *   `asClusterAdmin`, `kubectlAccess`, `requestToken`, `checkToken` and the writing throw
  */
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
@@ -116,7 +116,7 @@ function adminServer(
   return kubectlAccess(values, choice, deadline);
 }
 
-/** The cluster's entry: OnDemand's address, and the CA of clusters.d or else of the admin's file. */
+/** The cluster entry: OnDemand's address, and the CA of clusters.d or else of the admin's file. */
 function serverEntry(
   { server }: ClusterSettings,
   admin: FirstToken['server'],
@@ -158,7 +158,7 @@ async function writeEntries(
           cluster: { name, value: server },
           user: { name, value: { token } },
           context: { name: context, value: { cluster: name, user: name } },
-          // The management cluster may be the current one of the same file, and is not to lose that.
+          // In the same file, the current context may be the management cluster's.
           ...(admin.kind === 'kubeconfig' ? { currentContextIfUnset: context } : {}),
         },
       ],
@@ -192,17 +192,17 @@ function readIfThere(file: string): string {
 
 function otherContext({ name, admin }: ClusterSettings, chosen: string, own: string): BerthError {
   return new BerthError(
-    `${admin.file}: the hook would go on using context ${chosen}, which leads to the same address`,
+    `${admin.file}: the hook would still use context ${chosen}, which has the same address`,
     {
       code: 'admin-kubeconfig-context',
       exit: 'config',
-      hint: `Write into berth.yml: clusters.${name}.admin.context: ${own}, and run this again; nothing was written.`,
+      hint: `Nothing was written. Set clusters.${name}.admin.context: ${own} in berth.yml, and run this again.`,
       fields: { file: admin.file, cluster: name },
     },
   );
 }
 
-/** The account is made by who has the cluster-admin's kubeconfig, which Cluster API keeps. */
+/** Adds how to install the missing account with the kubeconfig that Cluster API keeps. */
 function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementCluster): unknown {
   if (!(thrown instanceof BerthError) || thrown.fields.status !== 404) return thrown;
   const { message, code, exit, fields } = thrown;

@@ -3,18 +3,18 @@ import { peekClaims } from '../credentials/oidc/token.ts';
 export interface TokenState {
   /** `exp`, in seconds since the epoch. */
   readonly expires?: number;
-  /** `soon`: less than a third of its lifetime is left; `unknown`: it does not say (not a JWT). */
+  /** `soon`: less than a third of its lifetime is left; `unknown`: not a JWT with an expiry. */
   readonly state: 'good' | 'soon' | 'expired' | 'unknown';
 }
 
-/** Assumed where a token says when it ends and not when it began, in seconds. */
+/** Lifetime in seconds of a token without `iat` and `nbf`. */
 const assumedLifetime = 3 * 3600;
 
 /**
- * How long a token of root's is still good for, as it says itself; nothing is verified.
+ * The state of root's token by its own claims, without verification.
  *
- * A third of its lifetime: with 24 hours and `berth token rotate` every 8 hours that is a timer that
- * has missed two runs, and with the 9 hours of OSC's cron job it is not each login.
+ * The limit is a third of its lifetime. With 24 hours and `berth token rotate` every 8 hours, the timer has then
+ * missed two runs; with the 9 hours of OSC's cron job, not every login warns.
  *
  * @param now seconds since the epoch
  */

@@ -10,15 +10,15 @@ import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { adminAccess, type AccessDeps } from './admin-access.ts';
 
 export interface MintDeps extends AccessDeps {
-  /** True where this very login saw that the namespace is the user's; else it is asked for. */
+  /** True if this login has checked that the namespace is the user's; else it is checked here. */
   readonly owned: boolean;
 }
 
 /**
  * A short-lived token of the user's own ServiceAccount, for sites without an identity provider.
  *
- * Two names can map to one namespace, and the account is called the same in all of them: so the
- * namespace's owner is what makes the token this user's.
+ * Two user names can map to one namespace, and the account has the same name in all namespaces: so the
+ * namespace's owner is checked.
  *
  * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-owner-unknown`,
  *   and what `adminAccess` and `requestToken` throw
@@ -53,10 +53,10 @@ async function assertOwned(client: ApiClient, namespace: string, user: string): 
   const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
   const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
   if (live === undefined)
-    throw new BerthError(`there is no namespace ${namespace} to take a token of`, {
+    throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
       code: 'namespace-missing',
       exit: 'unavailable',
-      hint: 'The login’s bootstrap makes it: run pre-pun, or k8s-bootstrap before set-k8s-creds.',
+      hint: 'The hook makes it: run pre-pun, or k8s-bootstrap before set-k8s-creds.',
     });
   const owner = ownership(user, live, []);
   if (owner.verdict === 'refused') throw owner.error;

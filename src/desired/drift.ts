@@ -4,9 +4,9 @@ import type { KubeObject, LiveObject } from './kube-object.ts';
 import { sameQuantity } from './quantity.ts';
 
 /**
- * What to apply where `live` is there already. A ServiceAccount's `imagePullSecrets` is one list that
- * apply replaces whole (`listType=atomic`): ours is added to what others put there, on the condition
- * that nobody changes the account meanwhile.
+ * The object to apply over `live`. A ServiceAccount's `imagePullSecrets` is one list that an apply
+ * replaces as a whole (`listType=atomic`): ours is added to the others' references, if nobody changes
+ * the account meanwhile.
  */
 export function keepReferences(desired: KubeObject, live: LiveObject): KubeObject {
   if (desired.kind !== 'ServiceAccount' || desired.imagePullSecrets === undefined) return desired;
@@ -25,19 +25,19 @@ export function keepReferences(desired: KubeObject, live: LiveObject): KubeObjec
   };
 }
 
-/** Kinds whose values are quantities, and to whose list elements the API server adds defaults. */
+/** Kinds whose values are quantities, and whose list elements get defaults from the API server. */
 const limits: readonly unknown[] = ['ResourceQuota', 'LimitRange'];
 
 /**
- * True where applying `desired` would change `live`: a field that we decide is missing or different,
- * or a list has other elements. A list is ours whole, so that a field more in one of its elements is
- * a difference too: `namespaceSelector: {}` beside a `podSelector` opens the door to everybody. Other
- * fields that we say nothing about do not count.
+ * True if applying `desired` would change `live`: a desired field is missing or different, or a list has
+ * other elements. A list is compared as a whole, so that an additional field in an element is a
+ * difference too: `namespaceSelector: {}` beside a `podSelector` would admit every namespace. Other
+ * fields of `live` are ignored.
  */
 export function differs(desired: KubeObject, live: LiveObject): boolean {
   const covers = limits.includes(desired.kind) ? coversAmounts : coversExactly;
   return Object.entries(desired).some(
-    // What kind an object is was decided by its path.
+    // The kind is given by the object's path.
     ([field, wanted]) => field !== 'kind' && field !== 'apiVersion' && !covers(live[field], wanted),
   );
 }
@@ -60,7 +60,7 @@ function coverage(sameElement: Compare, sameValue: Compare): Compare {
       );
     }
     if (!isMapping(wanted)) return sameValue(live, wanted);
-    // An empty selector means everything: a narrower live one is not the same.
+    // An empty selector matches everything, a narrower one in `live` does not.
     if (Object.keys(wanted).length === 0) return isMapping(live) && Object.keys(live).length === 0;
     return (
       isMapping(live) && Object.entries(wanted).every(([key, value]) => covers(live[key], value))

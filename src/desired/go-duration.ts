@@ -3,8 +3,8 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /**
- * `1h30m0s` in milliseconds, as Go's time.ParseDuration reads it, by which job-pod-reaper takes
- * `pod.kubernetes.io/lifetime`. Nothing where it is no duration, or a negative one.
+ * `1h30m0s` in milliseconds, as Go's time.ParseDuration reads it, which job-pod-reaper uses for
+ * `pod.kubernetes.io/lifetime`. Undefined if it is not a duration, or negative.
  */
 export function goDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
@@ -15,6 +15,6 @@ export function goDurationMs(text: string): number | undefined {
     if (!/[0-9]/.test(number)) return undefined;
     total += Number(number) * (units[unit] ?? 0);
   }
-  // Go's durations end at 292 years, and what is beyond is an error there.
+  // The limit of Go's durations, 292 years.
   return total <= 9_223_372_036_854 ? total : undefined;
 }

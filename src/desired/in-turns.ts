@@ -1,6 +1,6 @@
 /**
- * One of each group, then the next of each, and so on: the order within a group stays, and the groups come
- * in the order of their firsts. Whoever has much waits only for their own.
+ * Round robin: the first item of each group, then the second of each, and so on. The order within a group
+ * stays, and the groups are in the order of their first items.
  */
 export function inTurns<T>(items: readonly T[], groupOf: (item: T) => string): T[] {
   const groups = [...Map.groupBy(items, groupOf).values()];

@@ -1,21 +1,21 @@
 import type { LiveObject } from './kube-object.ts';
 
-/** Which pod a Service, ConfigMap or Secret of a job belongs to. */
+/** Label with the job of a pod, Service, ConfigMap or Secret. */
 export const jobLabel = 'job';
 
-/** A Service or ConfigMap of a job, as far as its deletion needs it. */
+/** A Service or ConfigMap of a job. */
 export interface JobObject {
   readonly name: string;
   readonly uid: string;
 }
 
-/** A job's objects may be there before its pod is. Seconds. */
+/** In seconds: a job's objects may exist before its pod does. */
 const orphanAge = 600;
 
-/** More of a namespace's objects are not kept in memory at once. */
+/** Limit of a namespace's objects in memory. */
 const mostOfNamespace = 1_000;
 
-/** The API server's time; pure code has no clock of its own. */
+/** The API server's time. */
 export interface ServerTime {
   /** Seconds since the epoch. */
   readonly now: number;
@@ -24,18 +24,18 @@ export interface ServerTime {
 }
 
 export interface JobsInput {
-  /** In which may be reaped. */
+  /** Namespaces that are reaped. */
   readonly namespaces: ReadonlySet<string>;
-  /** How many pods each job has, by `jobKey`. */
+  /** Number of pods of each job, by `jobKey`. */
   readonly jobs: ReadonlyMap<string, number>;
-  /** Jobs whose last pod ends in this run, by `jobKey`. */
+  /** Jobs whose last pod is deleted in this run, by `jobKey`. */
   readonly ending: ReadonlySet<string>;
   readonly time: ServerTime;
 }
 
 /**
- * What the reaper keeps of Services, or of ConfigMaps, while they are listed: those of jobs that have no pod,
- * or have none after this run. What is being deleted already is none of them: with a finalizer it may stay.
+ * The Services, or ConfigMaps, that the reaper keeps while it lists them: those of jobs that have no pod, or have
+ * none after this run. Objects that are already being deleted are left out.
  */
 export class JobObjects {
   /** `services`. */
@@ -50,7 +50,7 @@ export class JobObjects {
     this.#input = input;
   }
 
-  /** Jobs without a pod, in the order in which they were seen. */
+  /** Jobs without a pod, in the order of the list. */
   get orphaned(): { readonly namespace: string; readonly job: string }[] {
     return [...this.#orphans].flatMap((key) => {
       const kept = this.#kept.get(key);
@@ -58,7 +58,7 @@ export class JobObjects {
     });
   }
 
-  /** Namespaces with more objects than are kept. */
+  /** Namespaces with more objects than the limit. */
   get crowded(): string[] {
     return [...this.#counts].flatMap(([name, count]) => (count > mostOfNamespace ? [name] : []));
   }
@@ -86,8 +86,8 @@ export class JobObjects {
 }
 
 /**
- * The job of an object that is OnDemand's adapter's, as that names them (ood_core, `id`, `service_name`,
- * `configmap_name`) or labels them: a user's own pods and ConfigMaps may have a label `job` as well.
+ * The job of an object that OnDemand's adapter made, by its name (ood_core, `id`, `service_name`,
+ * `configmap_name`) or label: a user's own objects may have a label `job` too.
  */
 export function jobOf({ metadata }: LiveObject): string | undefined {
   const job = metadata.labels?.[jobLabel];
@@ -99,7 +99,7 @@ export function jobOf({ metadata }: LiveObject): string | undefined {
   return isOfAdapter ? job : undefined;
 }
 
-/** One job of one namespace. */
+/** Key of a job: namespace and label. */
 export function jobKey({ metadata }: LiveObject): string | undefined {
   const job = metadata.labels?.[jobLabel];
   return job === undefined ? undefined : `${metadata.namespace ?? ''}/${job}`;

@@ -38,7 +38,7 @@ export type KubeObject<K extends Kind = Kind> = {
   };
 }[K];
 
-/** What an object is found by. */
+/** Kind, name and namespace of an object. */
 export interface ObjectName {
   readonly apiVersion?: string;
   readonly kind: Kind;
@@ -56,7 +56,7 @@ const resources: Record<Kind, { readonly root: string; readonly plural: string }
   RoleBinding: { root: '/apis/rbac.authorization.k8s.io/v1', plural: 'rolebindings' },
 };
 
-/** The URL path of all objects of a kind, in a namespace where the kind lives in one. */
+/** The URL path of a collection; with the namespace for a namespaced kind. */
 export function collectionPath(kind: Kind, namespace?: string): string {
   const { root, plural } = resources[kind];
   return namespace === undefined
@@ -69,7 +69,7 @@ export function objectPath({ kind, metadata }: ObjectName): string {
   return `${collectionPath(kind, metadata.namespace)}/${encodeURIComponent(metadata.name)}`;
 }
 
-/** `Secret u-alice/registry`, as a person names it. */
+/** `Secret u-alice/registry`, for messages. */
 export function describe({ kind, metadata }: ObjectName): string {
   const place = metadata.namespace === undefined ? '' : `${metadata.namespace}/`;
   return `${kind} ${place}${metadata.name}`;

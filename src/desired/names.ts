@@ -4,9 +4,9 @@
 export const namespaceLabel = { key: 'app.kubernetes.io/name', value: 'open-ondemand' } as const;
 
 export const annotations = {
-  /** Epoch seconds as a string; OSC's k8-namespace-reaper reads it. */
+  /** Epoch seconds as a string, read by OSC's k8-namespace-reaper. */
   lastHookExecution: 'openondemand.org/last-hook-execution',
-  /** The user for whom the namespace was made: decides when two names meet in one namespace. */
+  /** The user for whom the namespace was made; two user names can map to one namespace. */
   owner: 'openondemand.org/owner',
   uid: 'openondemand.org/uid',
   gid: 'openondemand.org/gid',
@@ -14,16 +14,16 @@ export const annotations = {
   groups: 'openondemand.org/groups',
 } as const;
 
-/** Of a pod: the longest that it may live, as Go prints a duration; OSC's job-pod-reaper ends it then. */
+/** Annotation of a pod: its maximum age as a Go duration, after which OSC's job-pod-reaper deletes it. */
 export const lifetimeAnnotation = 'pod.kubernetes.io/lifetime';
 
 export const networkPolicyName = 'deny-from-other-namespaces';
 export const defaultServiceAccount = 'default';
 
-/** As which a user's SSH sessions make pods and run in them. */
+/** ServiceAccount that makes the pods of a user's SSH sessions. */
 export const sessionServiceAccount = 'berth-session';
 
-/** ClusterRoles that `etc/kubernetes` installs and the hook may only bind. */
+/** ClusterRoles of `etc/kubernetes`, which the hook may bind. */
 export const clusterRoles = {
   initializer: 'ood-initializer',
   user: 'ood-user',
@@ -31,7 +31,7 @@ export const clusterRoles = {
   session: 'berth-session',
 } as const;
 
-/** Raw user name: RBAC object names may hold `.` and `@`, a namespace's may not. */
+/** With the user name unchanged: names of RBAC objects may contain `.` and `@`. */
 export const roleBindingNames = {
   initializer: (user: string): string => `${user}-ood-initializer`,
   user: (user: string): string => `${user}-ood-user`,

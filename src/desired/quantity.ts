@@ -1,8 +1,8 @@
 import { billionths } from '../config/quantity.ts';
 
 /**
- * True where both are Kubernetes quantities of the same amount: the API server stores `1000m` as `1`
- * and `0.5` as `500m`. A number in YAML is a quantity as well.
+ * True if both are Kubernetes quantities of the same amount: the API server stores `1000m` as `1`
+ * and `0.5` as `500m`. A YAML number is a quantity too.
  */
 export function sameQuantity(one: unknown, other: unknown): boolean {
   const amount = billionths(one);

@@ -16,9 +16,9 @@ import {
 
 type Subject = KubeJson<RbacV1Subject>;
 
-/** Everything a user owns on one cluster. */
+/** All objects of a user on one cluster. */
 export interface UserObjects {
-  /** The one cluster-scoped object; without it none of the others can exist. */
+  /** The only cluster-scoped object; it contains the others. */
   readonly namespace: KubeObject<'Namespace'>;
   readonly members: readonly KubeObject[];
 }
@@ -28,17 +28,17 @@ export interface DesiredInput {
   readonly cluster: ClusterSettings;
   /** The namespace's name, from `namespaceOf`. */
   readonly namespace: string;
-  /** The name under which the API server knows the user. */
+  /** The user name as the API server sees it. */
   readonly subject: string;
   /** Epoch seconds of this login. */
   readonly now: number;
-  /** Contents of the site's `.dockerconfigjson`, where a pull secret is configured. */
+  /** Contents of the site's `.dockerconfigjson`, if a pull secret is configured. */
   readonly dockerConfig?: string;
 }
 
 /**
- * A user and a cluster's settings as Kubernetes objects: same input, same objects. Names and shapes
- * are those of OSC's hooks, so that policies and reapers of a site go on working.
+ * The Kubernetes objects of a user, from the cluster's settings. Names and contents are those of OSC's
+ * hooks, so that the policies and reapers of a site still work.
  */
 export function userObjects(input: DesiredInput): UserObjects {
   const { user, cluster, namespace, dockerConfig } = input;
@@ -96,7 +96,7 @@ function namespaceAnnotations(user: User, now: number): Record<string, string> {
   };
 }
 
-/** Default deny between namespaces; the same namespace and the site's CIDRs may come in. */
+/** Allows ingress only from the same namespace and the site's CIDRs. */
 function networkPolicy(
   namespace: string,
   allowedCidrs: readonly string[],
@@ -138,7 +138,7 @@ function serviceAccount(namespace: string, name: string): KubeObject<'ServiceAcc
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
 }
 
-/** Who makes the user's pods for SSH, with rights to nothing but pods. */
+/** The ServiceAccount that makes the user's pods for SSH, with rights to pods only. */
 function sessionObjects(namespace: string, user: User): KubeObject[] {
   return [
     { ...serviceAccount(namespace, sessionServiceAccount), automountServiceAccountToken: false },
@@ -149,8 +149,8 @@ function sessionObjects(namespace: string, user: User): KubeObject[] {
 }
 
 /**
- * The secret and its reference. Applying it also makes the account where the controller has not come
- * round to it yet; where it is there, its other references stay (`keepReferences`).
+ * The secret and its reference. Applying it also creates the account if the controller has not done so
+ * yet; the references of an existing account stay (`keepReferences`).
  */
 function pullSecretObjects(namespace: string, name: string, dockerConfig: string): KubeObject[] {
   return [

@@ -1,12 +1,12 @@
 import type { LiveObject } from './kube-object.ts';
 
-/** Fields that the API server keeps for itself: noise in a diff. */
+/** Fields that the API server manages, which are not shown in a diff. */
 const serverFields = ['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation'];
 
-/** Where `kubectl apply` keeps a copy of what it sent: of a Secret, its contents. */
+/** Annotation with the copy of an object that `kubectl apply` sent, which includes a Secret's contents. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** The object without the API server's book-keeping and without kubectl's copy of it. */
+/** The object without the fields that the API server manages and without kubectl's copy. */
 export function visible(object: LiveObject): LiveObject {
   const { annotations, ...metadata } = without(object.metadata, serverFields);
   return {
@@ -25,8 +25,8 @@ function without(object: object, fields: readonly string[]): Record<string, unkn
 }
 
 /**
- * Takes the values of a Secret out of a comparison, leaving only whether they are the same: as
- * `kubectl diff` shows them.
+ * Masks the values of a Secret in a comparison, showing only whether they differ, as `kubectl diff`
+ * does.
  */
 export function redact(
   before: LiveObject | undefined,

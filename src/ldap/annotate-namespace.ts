@@ -10,10 +10,10 @@ import { apiError } from '../reconcile/api-errors.ts';
 import { found } from '../reconcile/read-members.ts';
 
 /**
- * Writes a planned change. Where the namespace was changed since it was planned, it is looked at once
- * more: a login may have done the same, or the namespace may be another user's by now.
+ * Writes a planned change. If the namespace was changed since it was planned, it is read and planned once
+ * more: a login may have made the same change, or the namespace may now belong to another user.
  *
- * @returns What was written; nothing where there was nothing left to write.
+ * @returns The change that was written; undefined if none was left to write.
  * @throws the `api-…` errors
  */
 export async function annotateNamespace(

@@ -14,7 +14,7 @@ export interface LiveConfigMap {
   readonly resourceVersion: string;
 }
 
-/** Nothing where there is none. @throws the `api-…` errors */
+/** Undefined if it does not exist. @throws the `api-…` errors */
 export async function readConfigMap(
   client: ApiClient,
   at: ConfigMapName,
@@ -26,8 +26,8 @@ export async function readConfigMap(
 }
 
 /**
- * Makes the whole of its data this, if it is still as `live` says. A ConfigMap that is made goes
- * through apply, which RBAC can bind to its name; a plain create cannot be.
+ * Replaces all of its data, if it still has the version of `live`. A new ConfigMap is created by apply, which
+ * RBAC can limit to its name; a plain create cannot be limited.
  *
  * @throws the `api-…` errors
  */

@@ -14,14 +14,14 @@ import { trustedRoots } from '../system/trusted-roots.ts';
 import { ldapLost, ldapRefusal, ldapTimeout, ldapUnreachable } from './ldap-errors.ts';
 
 export interface LdapConnectOptions {
-  /** PEM; the system's where absent. */
+  /** PEM; the system's certificates if absent. */
   readonly ca?: string;
   readonly bind?: { readonly dn: string; readonly password: string };
-  /** The longest that the server may say nothing, in milliseconds. */
+  /** Milliseconds without an answer after which a request fails. */
   readonly timeoutMs: number;
 }
 
-/** All that came in answer to one request. */
+/** The complete answer to one request. */
 export interface LdapAnswer {
   readonly entries: readonly SearchEntry[];
   readonly references: readonly string[];
@@ -51,9 +51,9 @@ interface Pending {
 const startTlsOid = '1.3.6.1.4.1.1466.20037';
 
 /**
- * One connection to one server, for one request after the other. When it breaks it stays broken:
- * ldapts' own client would connect anew at the next search, without TLS and without the bind, and an
- * anonymous reader is shown less. Nor does it end a search where a page is empty and has a successor.
+ * One connection to one server, for one request at a time. It never reconnects: ldapts' own client
+ * reconnects at the next search without TLS and without the bind, and an anonymous reader is shown
+ * less. It also continues a search after an empty page.
  */
 export class LdapConnection {
   readonly url: string;
@@ -97,7 +97,7 @@ export class LdapConnection {
   }
 
   /**
-   * Sends a request and waits for its final answer, which is a success.
+   * Sends a request and waits for its final, successful answer.
    *
    * @throws BerthError `ldap-connection-lost`, `ldap-timeout`, and by the result
    */
@@ -135,7 +135,7 @@ export class LdapConnection {
     await this.request('StartTLS', new ExtendedRequest({ messageId, oid: startTlsOid }));
     const plain = this.#socket;
     plain.removeAllListeners();
-    // What came in the clear behind the answer is nobody's word.
+    // Data received in the clear after the answer is not authenticated.
     this.#parser = new MessageParser();
     try {
       const secure = connectTls({ socket: plain, ...tlsOptions(server.host, ca) });
@@ -161,7 +161,9 @@ export class LdapConnection {
     this.#socket.on('timeout', () => this.#fail(ldapTimeout(doing(), this.#timeoutMs)));
     this.#socket.on('error', (error) => lost(`the connection broke: ${error.message}`, error));
     this.#socket.on('close', () => lost('the server closed the connection before it had answered'));
-    this.#parser.on('error', (error) => lost(`what came is no LDAP: ${error.message}`, error));
+    this.#parser.on('error', (error) =>
+      lost(`the server sent invalid LDAP: ${error.message}`, error),
+    );
     this.#parser.on('message', (message) => this.#took(message));
   }
 
@@ -169,7 +171,12 @@ export class LdapConnection {
     const pending = this.#pending;
     if (pending?.message.messageId !== message.messageId) {
       // RFC 4511, section 4.4.1: a notice of disconnection has the number 0.
-      this.#fail(ldapLost(pending?.attempted ?? this.url, `the server ends: ${said(message)}`));
+      this.#fail(
+        ldapLost(
+          pending?.attempted ?? this.url,
+          `the server closes the connection: ${said(message)}`,
+        ),
+      );
     } else if (message instanceof SearchEntry) pending.entries.push(message);
     else if (message instanceof SearchReference) pending.references.push(...message.uris);
     else {
@@ -219,7 +226,7 @@ function tlsOptions(host: string, ca: string | undefined): object {
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
     host,
     ca: trustedRoots(ca),
-    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED has no say.
+    // Set explicitly, or NODE_TLS_REJECT_UNAUTHORIZED could disable it.
     rejectUnauthorized: true,
   };
 }
@@ -235,7 +242,7 @@ function happened(socket: Socket, event: string, timeoutMs: number): Promise<voi
       settle();
     };
     socket.once(event, over(resolve));
-    // Stays: an error that comes behind the first one would be nobody's.
+    // This listener stays: a later error without one would end the process.
     socket.on('error', (error) => over(() => reject(error))());
     socket.once('close', () => over(() => reject(new Error('the server closed the connection')))());
   });

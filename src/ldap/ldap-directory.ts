@@ -9,9 +9,9 @@ export interface ReadOptions extends LdapConnectOptions {
 }
 
 /**
- * Asks the first server that can be reached for all users and groups, over one connection.
+ * Reads all users and groups from the first server that can be reached, over one connection.
  *
- * @throws BerthError those of `LdapConnection` and `searchAll`; there is no half answer
+ * @throws BerthError those of `LdapConnection` and `searchAll`; there is no partial result
  */
 export async function readDirectory(
   settings: LdapSettings,
@@ -55,7 +55,7 @@ async function firstReachable(
     try {
       return await LdapConnection.open(server, options);
     } catch (error) {
-      // Another one is asked where this one is away, not where it refuses us.
+      // The next server is tried only if this one is unreachable, not if it refuses the request.
       if (!(error instanceof BerthError) || error.exit !== 'temporary') throw error;
       away ??= error;
     }

@@ -4,7 +4,7 @@ type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 
 const cut = 'Nothing was changed: half an answer would take groups and users away.';
 
-/** Result codes of RFC 4511, section 4.1.9, and what an admin does about them. */
+/** Result codes of RFC 4511, section 4.1.9, with the remedy for an admin. */
 const meanings: Readonly<Record<number, Meaning>> = {
   3: {
     code: 'ldap-time-limit',
@@ -19,7 +19,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   8: {
     code: 'ldap-tls-required',
     exit: 'config',
-    hint: 'Write ldaps:// in ldap.url, or take start_tls: false away.',
+    hint: 'Write ldaps:// in ldap.url, or remove start_tls: false.',
   },
   10: {
     code: 'ldap-referral',
@@ -34,7 +34,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   12: {
     code: 'ldap-no-paging',
     exit: 'config',
-    hint: 'The server gives no pages (RFC 2696), or not to ldap.bind_dn.',
+    hint: 'The server does not support paged results (RFC 2696), or not for ldap.bind_dn.',
   },
   32: {
     code: 'ldap-base-not-found',
@@ -44,12 +44,12 @@ const meanings: Readonly<Record<number, Meaning>> = {
   49: {
     code: 'ldap-credentials-invalid',
     exit: 'config',
-    hint: 'Compare ldap.bind_dn and what stands in ldap.bind_password_file: `ldapwhoami -x -D DN -y FILE`.',
+    hint: 'Compare ldap.bind_dn and the contents of ldap.bind_password_file: `ldapwhoami -x -D DN -y FILE`.',
   },
   50: {
     code: 'ldap-forbidden',
     exit: 'permission',
-    hint: 'Let ldap.bind_dn read users and groups.',
+    hint: 'Allow ldap.bind_dn to read users and groups.',
   },
   51: busy(),
   52: busy(),
@@ -59,11 +59,11 @@ function busy(): Meaning {
   return {
     code: 'ldap-busy',
     exit: 'temporary',
-    hint: 'The server cannot answer now; the next run asks again.',
+    hint: 'The server cannot answer now; the next run tries again.',
   };
 }
 
-/** A server's answer that is no success. */
+/** An answer with a result other than success. */
 export function ldapRefusal(attempted: string, code: number, said: string): BerthError {
   const words = said === '' ? '' : `: ${said}`;
   return new BerthError(`${attempted}: the LDAP server answered with result ${code}${words}`, {
@@ -77,25 +77,25 @@ export function ldapRefusal(attempted: string, code: number, said: string): Bert
   });
 }
 
-/** The connection ended, or what came over it was no LDAP. */
+/** The connection ended, or the server sent invalid LDAP. */
 export function ldapLost(attempted: string, reason: string, cause?: unknown): BerthError {
   return new BerthError(`${attempted}: ${reason}`, {
     code: 'ldap-connection-lost',
     exit: 'temporary',
-    hint: `${cut} See whether the LDAP server restarts; the next run asks again.`,
+    hint: `${cut} See whether the LDAP server restarts; the next run tries again.`,
     cause,
   });
 }
 
 export function ldapTimeout(attempted: string, milliseconds: number): BerthError {
-  return new BerthError(`${attempted}: the server said nothing for ${milliseconds / 1000} s`, {
+  return new BerthError(`${attempted}: no answer from the server for ${milliseconds / 1000} s`, {
     code: 'ldap-timeout',
     exit: 'temporary',
-    hint: 'See whether the server is overloaded; ldap.timeout says how long is waited.',
+    hint: 'See whether the server is overloaded; ldap.timeout sets the limit.',
   });
 }
 
-/** The server hands out less than there is. */
+/** The server returned only a part of the entries. */
 export function ldapIncomplete(attempted: string, what: string, hint: string): BerthError {
   return new BerthError(`${attempted}: ${what}`, {
     code: 'ldap-incomplete',
@@ -104,11 +104,11 @@ export function ldapIncomplete(attempted: string, what: string, hint: string): B
   });
 }
 
-/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
+/** OpenSSL's and Node's codes for a certificate that is not accepted. */
 const certificateCodes =
   /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_)/;
 
-/** What came of the attempt to connect. */
+/** Why no connection could be made. */
 export function ldapUnreachable(url: string, thrown: unknown): BerthError {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
   const reason = thrown instanceof Error ? thrown.message || code : String(thrown);
@@ -122,7 +122,7 @@ export function ldapUnreachable(url: string, thrown: unknown): BerthError {
   return new BerthError(`${url}: ${reason}`, {
     code: 'ldap-unreachable',
     exit: 'temporary',
-    hint: 'See whether the LDAP server runs and this host may reach it; the next run asks again.',
+    hint: 'See whether the LDAP server runs and this host can reach it; the next run tries again.',
     cause: thrown,
   });
 }

@@ -10,16 +10,16 @@ export interface SearchOptions {
   readonly what: string;
   readonly attributes: readonly string[];
   readonly pageSize: number;
-  /** Told how many there are so far, after each page. */
+  /** Called after each page with the number of entries so far. */
   readonly onPage?: (count: number) => void;
 }
 
-/** A server that never stops to give pages. */
+/** Limit for a server that sends pages without end. */
 const mostEntries = 5_000_000;
 
 /**
- * Everything that a search finds, page by page (RFC 2696): all of it, or an error. A referral, a
- * limit, a lost connection and an attribute that came in part are errors.
+ * Reads all results of a search, page by page (RFC 2696). A referral, a limit, a lost connection and an
+ * incomplete attribute are errors: there is no partial result.
  *
  * @throws BerthError `ldap-filter-invalid`, `ldap-referral`, `ldap-incomplete`, and what
  *   `LdapConnection.request` throws
@@ -35,7 +35,7 @@ export async function searchAll(
   let cookie: Buffer | undefined;
   do {
     const paging = new PagedResultsControl({
-      // Critical: a server that knows no pages is to say so, and not to cut.
+      // Critical: a server without paged results must return an error, not a part.
       critical: true,
       value: { size: pageSize, ...(cookie === undefined ? {} : { cookie }) },
     });
@@ -45,7 +45,7 @@ export async function searchAll(
       scope: search.scope,
       filter,
       attributes: [...attributes],
-      // None of ours: ldapts would ask for ten seconds.
+      // No limit of ours: the default of ldapts is ten seconds.
       timeLimit: 0,
       controls: [paging],
     });
@@ -77,7 +77,7 @@ function plainEntry({ name, attributes }: SearchEntry, attempted: string): LdapE
   const values = new Map<string, readonly string[]>();
   for (const { type, values: all } of attributes) {
     const [attribute = '', ...options] = type.toLowerCase().split(';');
-    // MS-ADTS 3.1.1.3.1.3.3: of many values Active Directory sends the first 1500.
+    // MS-ADTS 3.1.1.3.1.3.3: Active Directory sends only the first 1500 values.
     if (options.some((option) => option.startsWith('range=')))
       throw ldapIncomplete(
         attempted,
@@ -94,7 +94,7 @@ function parsedFilter(filter: string, what: string): ReturnType<typeof FilterPar
     return FilterParser.parseString(filter);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BerthError(`ldap.${what}.filter: ${filter} is no filter: ${reason}`, {
+    throw new BerthError(`ldap.${what}.filter: ${filter} is not a valid filter: ${reason}`, {
       code: 'ldap-filter-invalid',
       exit: 'config',
       hint: 'Write it as RFC 4515 does: (&(objectClass=posixAccount)(uid=a*)).',

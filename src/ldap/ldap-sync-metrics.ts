@@ -4,16 +4,16 @@ import { writeMetrics, type Metric } from '../system/metrics-file.ts';
 import type { LdapSyncReport } from './ldap-sync.ts';
 
 export interface MetricsOptions {
-  /** Of the start, seconds since the epoch. */
+  /** Start of the run, in seconds since the epoch. */
   readonly started: number;
   readonly seconds: number;
 }
 
 /**
- * Writes metrics in the format of node_exporter's textfile collector, in one step, readable by all. The
- * time of the last success outlives a failure.
+ * Writes metrics in the format of node_exporter's textfile collector, atomically and readable by all. A
+ * failed run keeps the time of the last success.
  *
- * @param report Nothing where there was no whole answer of the directory.
+ * @param report Undefined if the directory could not be read completely.
  * @throws `read-only`, `disk-full` and the others of `writeAtomically`
  */
 export async function writeLdapSyncMetrics(

@@ -14,7 +14,7 @@ export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer
   readonly minimumUid: number;
   readonly targets: readonly ClusterTarget[];
   readonly deadline: Deadline;
-  /** Told what is being waited for. */
+  /** Called with a description of the current step. */
   readonly onProgress?: (what: string) => void;
 }
 
@@ -25,16 +25,16 @@ export interface LdapSyncReport {
   readonly clusters: readonly ClusterOfSync[];
 }
 
-/** What became of one cluster; one that failed costs the others nothing. */
+/** The result for one cluster; a failure does not affect the others. */
 export type ClusterOfSync = { readonly cluster: string } & (
   { readonly synced: SyncedCluster } | { readonly error: BerthError }
 );
 
 /**
- * Reads the whole directory, and only then writes: UID, GID and groups onto the namespaces of their
- * users, on every cluster at once.
+ * Reads the whole directory, then writes UID, GID and groups to the namespaces of the users, on all
+ * clusters in parallel.
  *
- * @throws BerthError where there is no whole answer: `ldap-…`
+ * @throws BerthError `ldap-…` if the directory could not be read completely
  */
 export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport> {
   const { ldap, secrets, deadline, onProgress = () => undefined } = input;
@@ -67,7 +67,7 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
   return { url: answers.url, people, clusters };
 }
 
-/** A wrong base or filter finds nobody, and everybody would be gone. */
+/** A wrong base or filter finds no users, and all of them would be marked as removed. */
 function assertSomebody(
   what: 'users' | 'groups',
   count: number,
@@ -75,7 +75,7 @@ function assertSomebody(
 ): void {
   if (count > 0) return;
   const { base, filter } = settings[what];
-  throw new BerthError(`there are no ${what} below ${base} that ${filter} finds and Berth takes`, {
+  throw new BerthError(`no valid ${what} found below ${base} with ${filter}`, {
     code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
     exit: 'config',
     hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,

@@ -13,7 +13,7 @@ import { sideBySide } from '../system/map-concurrent.ts';
 export interface SyncOptions {
   readonly ldap: LdapSettings;
   readonly dryRun: boolean;
-  /** The admin says that so many have left. */
+  /** The admin confirms that this many have left. */
   readonly acceptFewer: boolean;
   /** Epoch seconds. */
   readonly now: number;
@@ -21,14 +21,14 @@ export interface SyncOptions {
   readonly onProgress?: (done: number, of: number) => void;
 }
 
-/** What was written on one cluster, or would be. */
+/** What was written on one cluster, or would be written. */
 export interface SyncedCluster {
   readonly changes: readonly NamespaceChange[];
   readonly unchanged: number;
   readonly ownerless: readonly string[];
   readonly held: readonly string[];
   readonly configMaps: readonly SyncedMap[];
-  /** What ended the writing before its end. */
+  /** The error that stopped the writing. */
   readonly error?: BerthError;
 }
 
@@ -39,20 +39,20 @@ export interface SyncedMap {
   readonly unnameable: readonly string[];
 }
 
-/** Where the numbers of the last run are kept, beside the hook's account. */
+/** Keeps the numbers of the last run, in the namespace of the hook's account. */
 const memory = { namespace: 'ondemand', name: 'berth-ldap-sync' };
 
-/** Namespaces that may be marked in one run whatever the share is: a site of ten loses one at times. */
+/** Namespaces that may be marked in one run regardless of `keep_percent`, for small sites. */
 const fewMarks = 5;
 
-/** What the API server takes for a ConfigMap's data: k8s.io/kubernetes, MaxSecretSize. */
+/** The API server's limit for a ConfigMap's data: k8s.io/kubernetes, MaxSecretSize. */
 const largestData = 1024 * 1024;
 
 const writesAtOnce = 8;
 
 /**
- * Brings one cluster to what the directory says. Everything is read and weighed first: an answer that
- * is much smaller than the last one's changes nothing.
+ * Brings one cluster to the state of the directory. Everything is read and checked before the first
+ * write: if the directory has become much smaller since the last run, nothing is changed.
  *
  * @throws BerthError `ldap-too-few-entries`, `config-map-too-large`, the `api-…` errors
  */
@@ -85,7 +85,7 @@ export async function syncCluster(
       for (const { write } of maps) await write();
       await remember(client, people, remembered);
     } catch (thrown) {
-      // What was written stays: the next run goes on from there.
+      // What was written stays: the next run continues from there.
       const error = asBerthError(thrown, `writing on cluster ${target.name}`);
       return { ...plan, changes, configMaps: [], error };
     }
@@ -95,7 +95,7 @@ export async function syncCluster(
   }
 }
 
-/** Against half an answer that looked whole: a filter that misses a subtree, a replica that is filling. */
+/** Detects a partial result that looked complete: a filter that misses a subtree, a new replica. */
 function weigh(
   people: LdapPeople,
   last: Readonly<Record<string, string>>,
@@ -114,10 +114,10 @@ function weigh(
 }
 
 function tooFew(what: string, keepPercent: number): BerthError {
-  return new BerthError(`half an answer: ${what}`, {
+  return new BerthError(`the directory returned far fewer entries than in the last run: ${what}`, {
     code: 'ldap-too-few-entries',
     exit: 'unavailable',
-    hint: `Nothing was changed: below ${keepPercent} percent (ldap.keep_percent) an answer counts as half. Where so many did leave, run \`berth ldap-sync --accept-fewer\` once.`,
+    hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many did leave, run \`berth ldap-sync --accept-fewer\` once.`,
   });
 }
 
@@ -169,7 +169,7 @@ function checkSize(name: string, data: Readonly<Record<string, string>>): void {
     {
       code: 'config-map-too-large',
       exit: 'config',
-      hint: 'Nothing was changed. Leave it out of ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
+      hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
     },
   );
 }

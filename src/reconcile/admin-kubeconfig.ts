@@ -2,15 +2,15 @@ import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
 import { installedPath } from '../installed-path.ts';
 
-/** What is looked for in root's kubeconfig. */
+/** Which context of root's kubeconfig to use. */
 export interface ContextChoice {
   /** The file, for messages. */
   readonly file: string;
-  /** Named by the site; then nothing is guessed. */
+  /** Name of the context, if the site configures one. */
   readonly context?: string;
-  /** The cluster's address in OnDemand's `clusters.d`: the context that leads there is taken. */
+  /** The cluster's address in OnDemand's `clusters.d`: else the context with this server is used. */
   readonly endpoint: string;
-  /** Whether `current-context` may decide, as it did for OSC's scripts: one cluster only. */
+  /** Whether `current-context` is the fallback, as with OSC's scripts: only with one cluster. */
   readonly onlyCluster: boolean;
 }
 
@@ -22,15 +22,15 @@ export interface ContextAccess {
   readonly server: ApiServer;
   /** Name of the user entry. */
   readonly user: string;
-  /** A credential plugin, as the user entry describes it; validated by nobody yet. */
+  /** The `exec` of the user entry, not validated. */
   readonly exec?: unknown;
   readonly proxyUrl?: string;
 }
 
 /**
- * One context of a kubeconfig as an API server with credentials. Takes the document as parsed from
- * YAML or JSON. Throws what `readContext` throws, and `admin-kubeconfig-unsupported` for exec plugins
- * and `proxy-url`, which only admin commands can use (`src/clusters/kubectl-access.ts`).
+ * The API server and credentials of one context of a kubeconfig, which is parsed from YAML or JSON.
+ * Throws what `readContext` throws, and `admin-kubeconfig-unsupported` for exec plugins and `proxy-url`,
+ * which only admin commands can use (`kubectlAccess`).
  */
 export function apiServerFrom(
   document: unknown,
@@ -45,8 +45,8 @@ export function apiServerFrom(
 
 /**
  * One context of a kubeconfig. Throws `admin-kubeconfig-invalid`, `admin-kubeconfig-context` (none
- * fits, or the named one is missing) and `admin-kubeconfig-unsupported` for `auth-provider` and
- * `username`, which client-go has dropped too.
+ * matches, or the named one is missing) and `admin-kubeconfig-unsupported` for `auth-provider` and
+ * `username`, which client-go no longer supports either.
  */
 export function readContext(
   document: unknown,
@@ -90,8 +90,7 @@ export function readContext(
 }
 
 /**
- * The names of the entries that `apiServerFrom` takes, for who wants to change one of them. Throws
- * `admin-kubeconfig-context`.
+ * The names of the entries that `apiServerFrom` uses. Throws `admin-kubeconfig-context`.
  */
 export function chosenEntries(
   document: unknown,
@@ -115,7 +114,7 @@ function chooseContext(config: Mapping, choice: ContextChoice): string {
     text(leading?.name) ?? (choice.onlyCluster ? text(config['current-context']) : undefined);
   if (chosen !== undefined && chosen !== '') return chosen;
   throw new BerthError(
-    `${choice.file}: no context leads to ${choice.endpoint}; there are: ${contexts.map(({ name }) => String(name)).join(', ') || 'none'}`,
+    `${choice.file}: no context has the server ${choice.endpoint}; contexts: ${contexts.map(({ name }) => String(name)).join(', ') || 'none'}`,
     {
       code: 'admin-kubeconfig-context',
       exit: 'config',
@@ -142,13 +141,13 @@ function entry(
   const value = mapping(found?.[field]);
   if (value !== undefined) return value;
   throw section === 'contexts'
-    ? new BerthError(`${file}: there is no context ${name}`, {
+    ? new BerthError(`${file}: context ${name} does not exist`, {
         code: 'admin-kubeconfig-context',
         exit: 'config',
         hint: 'See `kubectl config get-contexts --kubeconfig FILE` and name one in berth.yml: clusters.NAME.admin.context.',
         fields: { file },
       })
-    : invalid(file, `there is no entry ${name} in ${section}`);
+    : invalid(file, `${section} has no entry ${name}`);
 }
 
 function inlineOrFile(from: Mapping, field: string, read: ReadReferenced): string | undefined {

@@ -10,7 +10,7 @@ export interface ApiRequest {
   readonly path: string;
   readonly body?: string;
   readonly contentType?: string;
-  /** `application/json` where not said. */
+  /** `application/json` by default. */
   readonly accept?: string;
   /** Receives the body of a 200 as it arrives, for a watch. Such a request is sent once. */
   readonly onData?: (chunk: Buffer) => void;
@@ -18,34 +18,34 @@ export interface ApiRequest {
 
 export interface ApiResponse {
   readonly status: number;
-  /** The object, or the `Status` of an error; `{}` where the body is not JSON and not wanted. */
+  /** The object, or the `Status` of an error; of an error that is not JSON, its text as `message`. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
 export interface ApiClient {
   /**
-   * Any HTTP status is an answer. Throws `api-unreachable`, `api-certificate`, `api-connection-lost`,
-   * `api-deadline`, `api-answer-too-large` or `api-answer-invalid` where there is none.
+   * Resolves with any HTTP status. Throws `api-unreachable`, `api-certificate`, `api-connection-lost`,
+   * `api-deadline`, `api-answer-too-large` or `api-answer-invalid` if there is no valid answer.
    */
   send(request: ApiRequest): Promise<ApiResponse>;
-  /** Requests that are still under way fail with `api-connection-lost`. */
+  /** Pending requests fail with `api-connection-lost`. */
   close(): void;
 }
 
-/** Bodies of the hook's objects are a few KiB; a megabyte is a server gone mad. */
+/** In bytes; the hook's objects have a few KiB. */
 const largestBody = 4 * 1024 * 1024;
 
-/** Attempts at one request: the first and two more, where asking again is worth it. */
+/** Attempts at one request, including the first. */
 const attempts = 3;
 
-/** Milliseconds between two tries at a change that met somebody else's. */
+/** Milliseconds before a change that conflicted with another writer's is sent again. */
 const conflictPause = 50;
 
 /**
- * One HTTP/2 connection for all requests of a cluster: the requests of one login go out together and
- * cost one round trip. `deadline` bounds everything; when it fires, whatever is open is dropped.
+ * One HTTP/2 connection for all requests of a cluster: the requests of one login are sent together and
+ * take one round trip. `deadline` limits everything; when it fires, the connection is closed.
  *
- * @param onConnected Told when TLS is through: there is an API server at the other end.
+ * @param onConnected Called after the TLS handshake.
  */
 export function apiClient(
   server: ApiServer,
@@ -84,7 +84,7 @@ export function apiClient(
         largestBody,
       });
     } catch (thrown) {
-      // Of the requests that lost the same connection, the first one gives it up for all.
+      // Of the requests on a lost connection, the first discards it for all.
       if (connection === mine && isLost(thrown)) {
         connection = undefined;
         close(mine);
@@ -102,8 +102,8 @@ export function apiClient(
           answer = await once(request);
         } catch (thrown) {
           if (deadline.aborted) throw deadlineError(request, base);
-          // A server that restarts or sheds load closes the connection: a fresh one is worth a try. One that
-          // was opened for a request that met our own close() would be nobody's to close.
+          // A server that restarts or sheds load closes the connection: try a new one. Not after our own
+          // close(), as nothing would close that one.
           if (closed || attempt === most || !isLost(thrown)) throw thrown;
           continue;
         }
@@ -130,7 +130,7 @@ function close(connection: Promise<Connection>): void {
   );
 }
 
-/** False where the deadline came first: then what the server said is all there is to say. */
+/** False if the deadline came first; the server's last answer is then used. */
 async function slept(milliseconds: number, deadline: AbortSignal): Promise<boolean> {
   try {
     await sleep(milliseconds, undefined, { signal: deadline });
@@ -141,10 +141,9 @@ async function slept(milliseconds: number, deadline: AbortSignal): Promise<boole
 }
 
 /**
- * Milliseconds to wait before asking again, undefined where it is not worth it: the server's own
- * `Retry-After` on 429 and on 5xx, as API priority and fairness sends it. An apply that met another
- * write of the same object (409; the quota's own bookkeeping is one such object) can be repeated as
- * it is; a POST that finds its object there cannot.
+ * Milliseconds to wait before a retry, or undefined for none: the server's `Retry-After` on 429 and on
+ * 5xx, as API priority and fairness sends it. An apply that conflicted with another write of the same
+ * object (409, for instance the status of a quota) can be repeated; a POST of an existing object cannot.
  */
 function retryPause(
   { status, retryAfter, text }: Answer,
@@ -164,7 +163,7 @@ function parse(answer: Answer, request: ApiRequest, base: URL): ApiResponse {
     if (typeof body === 'object' && body !== null)
       return { status: answer.status, body: body as Record<string, unknown> };
   } catch {
-    // Reported below with what was received.
+    // Reported below.
   }
   if (answer.status >= 400)
     return { status: answer.status, body: { message: answer.text.slice(0, 200) } };

@@ -5,7 +5,7 @@ import { installedPath } from '../installed-path.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 
-/** What an API server's status means for the hook, and what an admin does about it. */
+/** The meaning of an HTTP status for the hook, with the remedy for an admin. */
 const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'api-unauthorized',
@@ -20,7 +20,7 @@ const meanings: Readonly<Record<number, Meaning>> = {
   409: {
     code: 'api-conflict',
     exit: 'temporary',
-    hint: 'Something else changes this object at the same moment; the next login tries again.',
+    hint: 'Another writer changed this object at the same time; the next login tries again.',
   },
   422: {
     code: 'api-invalid',
@@ -40,7 +40,7 @@ const serverFault: Meaning = {
   hint: "See the API server's own log at this time; the next login tries again.",
 };
 
-/** The answer to `attempted` as an error, with the server's own words. */
+/** The answer to `attempted` as an error, with the server's message. */
 export function apiError(attempted: string, { status, body }: ApiResponse): BerthError {
   const message = typeof body.message === 'string' ? body.message : 'no message';
   const meaning =
@@ -48,7 +48,7 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
       ? {
           code: 'api-quota-exceeded' as const,
           exit: 'config' as const,
-          hint: 'The quota of the namespace leaves no room for what the hook makes: raise it (`kubectl describe quota`).',
+          hint: 'The quota of the namespace is too small for the objects of the hook: raise it (`kubectl describe quota`).',
         }
       : (meanings[status] ??
         (status >= 500
@@ -65,8 +65,8 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
 }
 
 /**
- * The answer to applying `object` as an error. A RoleBinding's role and a Secret's type can never be
- * changed, and the hook deletes nothing: then it says what is to be deleted.
+ * The answer to applying `object` as an error. A RoleBinding's role and a Secret's type cannot be
+ * changed, and the hook deletes nothing: the hint says what to delete.
  */
 export function applyError(object: KubeObject, answer: ApiResponse): BerthError {
   const error = apiError(`applying ${describe(object)}`, answer);
@@ -75,7 +75,7 @@ export function applyError(object: KubeObject, answer: ApiResponse): BerthError 
   return new BerthError(error.message, {
     code: 'api-immutable',
     exit: 'config',
-    hint: `Somebody else made it. Delete it, and the next login makes it anew: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
+    hint: `Berth did not make it. Delete it, and the next login creates it: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
     fields: error.fields,
   });
 }

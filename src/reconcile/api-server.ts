@@ -1,21 +1,21 @@
 import type { Agent } from 'node:http';
 
-/** Where an API server is and how to prove who asks, as a kubeconfig's context says it. */
+/** The address of an API server and the client's credentials, as in a kubeconfig's context. */
 export interface ApiServer {
   /** Base URL; may carry a path, as behind Rancher's proxy. */
   readonly url: string;
-  /** PEM bundle; the system's where absent. */
+  /** PEM bundle; the system's certificates if absent. */
   readonly ca?: string;
-  /** Name expected in the certificate where it is not the URL's host. */
+  /** Name expected in the certificate, if it is not the URL's host. */
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
   readonly token?: string;
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
-  /** Makes connections through a proxy, in admin commands: HTTP/1.1. Holds the options of TLS itself. */
+  /** Connects through a proxy with HTTP/1.1, with its own TLS options; in admin commands only. */
   readonly agent?: Agent;
 }
 
-/** The same server for somebody else. */
+/** The same server with other credentials, and without a proxy. */
 export function withToken(
   { url, ca, tlsServerName, insecureSkipTlsVerify }: ApiServer,
   token: string,

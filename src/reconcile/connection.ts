@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { BerthError } from '../errors.ts';
 
-/** A request as it goes over the wire. */
+/** A request as it is sent. */
 export interface Exchange {
   readonly method: string;
   /** Path with query, complete. */
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly onData?: (chunk: Buffer) => void;
 }
 
-/** What came back, whole. */
+/** A complete response. */
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
@@ -22,12 +22,12 @@ export interface Answer {
 }
 
 export interface Connection {
-  /** Throws `api-connection-lost` where the answer ends early, `api-answer-too-large`. */
+  /** Throws `api-connection-lost` if the response is incomplete, `api-answer-too-large`. */
   roundTrip(exchange: Exchange): Promise<Answer>;
   close(): void;
 }
 
-/** The connection ended before the answer did. */
+/** The connection ended before the response was complete. */
 export function connectionLost(cause: unknown): BerthError {
   return new BerthError('the API server closed the connection before it had answered', {
     code: 'api-connection-lost',
@@ -38,11 +38,11 @@ export function connectionLost(cause: unknown): BerthError {
 }
 
 /**
- * Collects the body of an answer.
+ * Collects the body of a response.
  *
  * @param status of the answer; it is known when the body begins
- * @param giveUp Told where it is longer than the exchange allows: `api-answer-too-large`.
- * @returns What has come so far, as text.
+ * @param giveUp Called if it is longer than the exchange allows: `api-answer-too-large`.
+ * @returns A function that returns the text received so far.
  */
 export function collectBody(
   stream: Readable,
@@ -72,18 +72,18 @@ function answerTooLarge({ method, path, largestBody }: Exchange): BerthError {
   });
 }
 
-/** OpenSSL's and Node's codes for a certificate that does not prove the server. */
+/** OpenSSL's and Node's codes for a certificate that is not accepted. */
 const certificateCodes =
   /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|ERR_SSL_TLSV1_ALERT)/;
 
 const certificateHints: Readonly<Record<string, string | undefined>> = {
   CERT_HAS_EXPIRED: "Renew the API server's certificate (kubeadm certs renew apiserver).",
-  CERT_NOT_YET_VALID: "Compare the clocks of this host and of the API server's.",
+  CERT_NOT_YET_VALID: 'Compare the clocks of this host and of the API server.',
   ERR_TLS_CERT_ALTNAME_INVALID:
-    'Use an address that the certificate names, or say its name as tls-server-name in the admin kubeconfig.',
+    'Use an address that the certificate names, or set tls-server-name in the admin kubeconfig.',
 };
 
-/** Why no connection came about: `api-certificate` or `api-unreachable`. */
+/** The error of a failed connection attempt: `api-certificate` or `api-unreachable`. */
 export function connectionError(base: URL, thrown: unknown): BerthError {
   const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
   const reason = thrown instanceof Error ? thrown.message : String(thrown);

@@ -7,14 +7,14 @@ export interface DeleteTarget {
   /** `pod u-alice/jupyter`, for messages. */
   readonly what: string;
   readonly path: string;
-  /** Only this very object, and where a version is given only as it was seen. */
+  /** Delete only the object with this UID and, if given, this version. */
   readonly preconditions: KubeJson<V1Preconditions> & { readonly uid: string };
-  /** How long a pod's processes may take for their end; what the pod itself says where absent. */
+  /** Grace period of a pod; the pod's own if absent. */
   readonly gracePeriodSeconds?: number;
 }
 
 /**
- * Deletes one object. False where it is gone, or is another one or changed since it was looked at.
+ * Deletes one object. False if it no longer exists, or does not meet the preconditions.
  *
  * @throws the `api-…` errors
  */
@@ -37,9 +37,9 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
 }
 
 /**
- * Deletes what carries a label, without a look at it: for Secrets, which nobody needs to read for that.
+ * Deletes all objects with a label without reading them, as is needed for Secrets.
  *
- * @returns How many.
+ * @returns The number of deleted objects.
  * @throws the `api-…` errors
  */
 export async function deleteLabelled(

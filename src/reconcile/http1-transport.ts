@@ -10,12 +10,12 @@ import {
   type Exchange,
 } from './connection.ts';
 
-/** The requests of one login go over so many connections at once. */
+/** Parallel connections for the requests of one login. */
 const maxSockets = 4;
 
 /**
- * HTTP/1.1, for a proxy before the API server that knows nothing else: a few connections side by
- * side, so a login takes some round trips more.
+ * HTTP/1.1, for a proxy in front of the API server that supports nothing else: a few parallel
+ * connections, so that a login takes a few more round trips.
  */
 export function http1Connection(
   base: URL,

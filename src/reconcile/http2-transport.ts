@@ -11,7 +11,7 @@ import {
 /** HTTP/2 over a connected socket: all requests at once, each on its own stream. */
 export function http2Connection(base: URL, socket: TLSSocket, deadline: AbortSignal): Connection {
   const session = connect(base, { createConnection: () => socket });
-  // Each open request reports the loss; a listener keeps it from being an uncaught event.
+  // Each open request reports the loss; without a listener the event would end the process.
   session.on('error', () => undefined);
   return {
     roundTrip: (exchange) => roundTrip(session, exchange, deadline),
@@ -52,7 +52,7 @@ function roundTrip(
     );
     stream.on('error', (cause) => reject(connectionLost(cause)));
     stream.on('close', () => {
-      // With its connection gone, Node ends a stream as if the server had: half a body looks whole.
+      // If the connection is lost, Node ends a stream as the server would: a partial body looks complete.
       const cut = session.destroyed || stream.aborted;
       if (answered === undefined || stream.rstCode !== constants.NGHTTP2_NO_ERROR || cut)
         reject(connectionLost(undefined));

@@ -10,27 +10,27 @@ export interface ListOptions {
   readonly attempted: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Only `metadata` of each: what a pod is made of is ten times as much. */
+  /** Only `metadata` of each object: a whole pod is ten times as large. */
   readonly metadataOnly?: boolean;
 }
 
-/** Objects a page, to begin with. */
+/** Initial number of objects in a page. */
 const pageSize = 200;
 
-/** How often a list is begun anew because its pages grew too old for etcd. */
+/** Attempts at a list whose pages have expired in etcd. */
 const attempts = 3;
 
-/** More than a cluster has; a list that never ends must end. Objects. */
+/** Limit of objects, against a list without end. */
 const mostObjects = 200_000;
 
 const metadataOnly =
   'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 
 /**
- * All objects of a collection, page by page, as they were at one moment.
+ * All objects of a collection, read page by page at one version.
  *
  * @param path The collection's, without a query.
- * @throws The `api-…` errors, `api-list-too-long`; there is no half list
+ * @throws The `api-…` errors, `api-list-too-long`; there is no partial list
  */
 export function listAll(
   client: ApiClient,
@@ -48,11 +48,11 @@ export function listAll(
 }
 
 /**
- * The same where users write the objects: each is given to `add`, with what `begin` made, and what it does not
- * keep is gone with the page.
+ * The same for objects that users write: each is passed to `add` with the value that `begin` made, so that not
+ * all have to be kept in memory.
  *
- * @param options.enough Asked after each page: whether the rest of the list is not wanted.
- * @returns What `begin` made, anew where the list was begun anew.
+ * @param options.enough Called after each page: true if the rest is not needed.
+ * @returns The value that `begin` made for the last attempt.
  * @throws The `api-…` errors, and what `add` throws
  */
 export async function listInto<T>(
@@ -77,7 +77,7 @@ export async function listInto<T>(
   }
 }
 
-/** @returns `expired` where the pages grew too old on the way (410) and it is not the last attempt. */
+/** @returns `expired` if the pages have expired (410) and it is not the last attempt. */
 async function* pagesOf(
   client: ApiClient,
   path: string,
@@ -101,7 +101,7 @@ async function* pagesOf(
         ...(options.metadataOnly === true ? { accept: metadataOnly } : {}),
       });
     } catch (thrown) {
-      // Users can make objects of a megabyte and more each: one of them always fits.
+      // Users can make objects of a megabyte and more: a single one always fits.
       const tooLarge = thrown instanceof BerthError && thrown.code === 'api-answer-too-large';
       if (!tooLarge || limit === 1) throw thrown;
       limit = Math.max(1, Math.floor(limit / 4));
@@ -113,7 +113,7 @@ async function* pagesOf(
       readonly items?: readonly LiveObject[];
       readonly metadata?: KubeJson<V1ListMeta>;
     };
-    // Large ones may be few.
+    // Large objects may be rare.
     limit = Math.min(pageSize, limit * 2);
     yield page.items ?? [];
     token = page.metadata?.continue ?? '';

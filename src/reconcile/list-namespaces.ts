@@ -2,7 +2,7 @@ import { collectionPath, type LiveObject } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { listAll } from './list-all.ts';
 
-/** Every namespace that the selector takes. @throws the `api-…` errors */
+/** Every namespace that matches the selector. @throws the `api-…` errors */
 export function listUserNamespaces(
   client: ApiClient,
   labelSelector: string,

@@ -11,13 +11,13 @@ import {
   stampRequest,
 } from './requests.ts';
 
-/** One thing that RBAC allows or not: the `resourceAttributes` of a SelfSubjectAccessReview. */
+/** One permission of RBAC: the `resourceAttributes` of a SelfSubjectAccessReview. */
 export type Right = KubeJson<V1ResourceAttributes> &
   Required<Readonly<Pick<V1ResourceAttributes, 'verb' | 'group' | 'resource'>>>;
 
 /**
- * Exactly what the hook must be allowed to do for these objects, read off the requests that it
- * sends, so that the two cannot drift apart.
+ * The permissions that the hook needs for these objects, derived from the requests that it sends, so
+ * that both always agree.
  */
 export function neededRights({ namespace, members }: UserObjects): Right[] {
   const requests = [
@@ -46,15 +46,15 @@ export function tokenRight(namespace: string, name: string): Right {
 }
 
 /**
- * The rights behind one request, as the API server derives them (k8s.io/apiserver,
- * pkg/endpoints/request/requestinfo.go). An apply may have to create, which is asked for too.
+ * The permissions for one request, as the API server derives them (k8s.io/apiserver,
+ * pkg/endpoints/request/requestinfo.go). An apply may create the object and needs that permission too.
  */
 export function rightsOf({ method, path, contentType }: ApiRequest): Right[] {
   const place =
     /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<resource>[^/?]+)(?:\/(?<name>[^/?]+))?(?:\/(?<subresource>[^/?]+))?(?:\?|$)/.exec(
       path,
     )?.groups;
-  if (place?.resource === undefined) throw new Error(`${path} is no path of an object`);
+  if (place?.resource === undefined) throw new Error(`${path} is not the path of an object`);
   const { group = '', resource, subresource } = place;
   const name = decoded(place.name);
   const namespace = decoded(place.namespace);
@@ -72,12 +72,12 @@ export function rightsOf({ method, path, contentType }: ApiRequest): Right[] {
     resource,
     ...(subresource === undefined ? {} : { subresource }),
     ...(name === undefined ? {} : { name }),
-    // A Namespace is in itself (requestinfo.go); RBAC has no such rule without a cluster-wide one.
+    // A Namespace counts as within itself (requestinfo.go), but its rights are cluster-wide in RBAC.
     ...(namespace === undefined ? {} : { namespace }),
   }));
 }
 
-/** `kubectl auth can-i` as a person would type it. */
+/** The right as arguments of `kubectl auth can-i`. */
 export function rightText({ verb, group, resource, subresource, name, namespace }: Right): string {
   const kind = [resource, group].filter((part) => part !== '').join('.');
   return [
@@ -88,7 +88,7 @@ export function rightText({ verb, group, resource, subresource, name, namespace 
   ].join(' ');
 }
 
-/** Who gives a role away must hold all of its rights, or be allowed to bind it. */
+/** To bind a role one needs all of its rights, or the right to bind it. */
 function rightToBind(member: KubeObject): Right[] {
   if (member.kind !== 'RoleBinding') return [];
   const { name } = member.roleRef;

@@ -6,9 +6,9 @@ import type { http2Connection as Http2Connection } from './http2-transport.ts';
 import { type Address, addressOf, tlsOptions } from './tls-options.ts';
 
 /**
- * Opens the connection and waits until TLS is through, so that a wrong certificate is reported as
- * such and not as a lost connection. HTTP/2 is what every API server speaks; a proxy before one may
- * know HTTP/1.1 only (RFC 7301: the server chooses), and gets that.
+ * Opens the connection and waits for the TLS handshake, so that a wrong certificate is reported as
+ * such and not as a lost connection. Every API server supports HTTP/2; a proxy in front of one may choose
+ * HTTP/1.1 (ALPN, RFC 7301).
  *
  * Throws `api-certificate` and `api-unreachable`.
  */
@@ -35,7 +35,7 @@ async function openSocket(
   options: ConnectionOptions & Address,
   deadline: AbortSignal,
 ): Promise<{ socket: TLSSocket; http2Connection: typeof Http2Connection }> {
-  // TLS is begun when somebody is there: with a hundred clusters away, it would be the whole cost.
+  // TLS starts after TCP is connected: with a hundred unreachable clusters it would dominate the cost.
   const tcp = connectTcp(options);
   let socket: Socket = tcp;
   const abort = (): void => void socket.destroy(new Error('the deadline has passed'));
@@ -44,7 +44,7 @@ async function openSocket(
     await happened(tcp, 'connect');
     const tls = connectTls({ ...options, socket: tcp, ALPNProtocols: ['h2', 'http/1.1'] });
     socket = tls;
-    // Loaded while the server does its part of the handshake.
+    // Loaded during the handshake.
     const [{ http2Connection }] = await Promise.all([
       import('./http2-transport.ts'),
       happened(tls, 'secureConnect'),

@@ -4,14 +4,14 @@ import { BerthError, type ErrorCode } from '../errors.ts';
 
 export type Ownership =
   | { readonly verdict: 'ours' }
-  /** Made by OSC's hook for this user: it says no owner, its bindings do. */
+  /** Made by OSC's hook for this user: without an owner annotation, but with the user's binding. */
   | { readonly verdict: 'adoptable' }
   | { readonly verdict: 'refused'; readonly error: BerthError };
 
 /**
- * Whose namespace this is. The owner annotation decides. OSC's hook writes none: there the label,
- * its timestamp and its own binding of `ood-user` to this very user prove for whom it was made, and
- * any other user's binding proves the contrary.
+ * Decides whose namespace this is. The owner annotation decides. OSC's hook writes none: there the label, the
+ * timestamp and the binding of `ood-user` to this user show for whom it was made, unless another user
+ * is bound too.
  */
 export function ownership(
   user: string,
@@ -34,13 +34,13 @@ export function ownership(
   if (madeByHook && users.length > 0 && users.every((bound) => bound === user))
     return { verdict: 'adoptable' };
   return refused(
-    `namespace ${name} exists and nothing shows that it was made for ${user}`,
+    `namespace ${name} exists, but nothing shows that it was made for ${user}`,
     'namespace-owner-unknown',
     `If it is theirs: kubectl annotate namespace ${name} ${annotations.owner}=${user}`,
   );
 }
 
-/** The users whose `USER-ood-user` binding stands in the namespace. */
+/** The users with a `USER-ood-user` binding in the namespace. */
 function boundUsers(roleBindings: readonly LiveObject[]): string[] {
   const suffix = roleBindingNames.user('');
   return roleBindings

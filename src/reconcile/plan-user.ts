@@ -20,11 +20,11 @@ export interface PlannedChange {
 }
 
 /**
- * What `reconcileUser` would do with the same objects, asked of the live cluster by server-side dry
- * run, so that defaults and admission count. Nothing is changed. In a namespace that is not there
- * yet nothing can be tried: its objects are shown as they would be sent.
+ * What `reconcileUser` would do with the same objects, by server-side dry run on the cluster, so that
+ * defaults and admission are included. Nothing is changed. In a namespace that does not exist yet a dry
+ * run is not possible: its objects are shown as they would be sent.
  *
- * Throws as `reconcileUser` does: what would stop the login stops the plan.
+ * Throws what `reconcileUser` throws.
  */
 export async function planUser({
   client,
@@ -46,7 +46,7 @@ export async function planUser({
   return Promise.all(
     [{ desired: keepStamp(namespace, live), live }, ...read.members].map(
       async ({ desired, live: before }) => {
-        // What would not be sent is not tried either: the plan is what happens.
+        // Objects that would not be sent are not tried either.
         if (before !== undefined && !differs(desired, before))
           return change(desired, before, before);
         return change(
@@ -85,7 +85,7 @@ function change(
   };
 }
 
-/** Every login renews the time of the last one: that alone is no change worth a plan. */
+/** Every login updates the timestamp, so that alone is not shown as a change. */
 function keepStamp(namespace: KubeObject, live: LiveObject): KubeObject {
   const stamp = live.metadata.annotations?.[annotations.lastHookExecution];
   if (stamp === undefined) return namespace;

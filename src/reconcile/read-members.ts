@@ -4,7 +4,7 @@ import type { ApiClient, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { getRequest, listRoleBindingsRequest } from './requests.ts';
 
-/** The wanted objects beside what the cluster has. */
+/** A desired object and its state in the cluster. */
 export interface Member {
   readonly desired: KubeObject;
   readonly live?: LiveObject;
@@ -12,11 +12,11 @@ export interface Member {
 
 export interface Members {
   readonly members: readonly Member[];
-  /** Every RoleBinding of the namespace, also those that are not ours. */
+  /** Every RoleBinding of the namespace, including those of others. */
   readonly roleBindings: readonly LiveObject[];
 }
 
-/** Reads all wanted objects of a namespace at once. What is not there is no error. */
+/** Reads all desired objects of a namespace in parallel. A missing one is not an error. */
 export async function readMembers(
   client: ApiClient,
   namespace: string,
@@ -41,14 +41,14 @@ export async function readMembers(
   return { members, roleBindings };
 }
 
-/** The objects that must be applied for the cluster to be as wanted. */
+/** The objects that are missing or differ and have to be applied. */
 export function drifted(members: readonly Member[]): KubeObject[] {
   return members
     .filter(({ desired, live }) => live === undefined || differs(desired, live))
     .map(({ desired }) => desired);
 }
 
-/** The object of a 200, nothing of a 404. */
+/** The object of a 200, undefined for a 404. */
 export function found(answer: ApiResponse, attempted: string): LiveObject | undefined {
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw apiError(attempted, answer);
@@ -56,8 +56,8 @@ export function found(answer: ApiResponse, attempted: string): LiveObject | unde
 }
 
 /**
- * All RoleBindings in one request; with OSC's ServiceAccount, which may get but not list them, each
- * wanted one by its name.
+ * Reads all RoleBindings in one request. OSC's ServiceAccount may get but not list them: then each
+ * desired one is read by name.
  */
 async function readRoleBindings(
   client: ApiClient,
@@ -76,7 +76,7 @@ async function readRoleBindings(
     return bindings.filter((binding) => binding !== undefined);
   }
   if (answer.status !== 200) throw apiError(`listing the RoleBindings of ${namespace}`, answer);
-  // In a list, the objects come without what they are.
+  // The items of a list have no apiVersion and kind.
   const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' };
   return (answer.body.items as readonly LiveObject[]).map((item) => ({ ...kind, ...item }));
 }

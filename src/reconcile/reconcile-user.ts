@@ -20,28 +20,28 @@ export interface ReconcileInput {
   readonly user: string;
   readonly objects: UserObjects;
   /**
-   * Whether this user was seen on this cluster before. A guess that only decides what is asked
-   * first: when it is wrong, the login costs one round trip more.
+   * Whether this is probably the user's first login on this cluster. It decides only which request is sent
+   * first: if it is wrong, the login takes one more round trip.
    */
   readonly expectNew: boolean;
-  /** Ends the wait for a namespace that is being deleted. */
+  /** Limits the wait for a namespace that is being deleted. */
   readonly deadline: AbortSignal;
 }
 
 export interface ReconcileResult {
   readonly namespace: 'created' | 'adopted' | 'kept';
-  /** What was missing or different and is now as wanted, e.g. `NetworkPolicy u-alice/deny-…`. */
+  /** Objects that were missing or different and have been applied, e.g. `NetworkPolicy u-alice/deny-…`. */
   readonly applied: readonly string[];
 }
 
-/** Milliseconds between looks at a namespace in Terminating. */
+/** Milliseconds between two reads of a namespace in Terminating. */
 const terminatingPoll = 250;
 
 /**
- * Makes the cluster what `objects` say. Nothing is written into a namespace before it is known to
- * be this user's: a later login reads everything and stamps the namespace, on that condition, in one
- * round trip, and applies only what drifted; a first login creates the namespace and then applies
- * all of its objects at once.
+ * Applies `objects` to the cluster. Nothing is written into a namespace that is not known to be this
+ * user's. A later login reads everything and, if the owner matches, updates the namespace's annotations in one round
+ * trip, then applies the objects that differ. A first login creates the namespace and then applies all of
+ * its objects in parallel.
  *
  * Throws `namespace-owned-by-another-user`, `namespace-owner-unknown`, `namespace-terminating` and the
  * `api-…` errors.
@@ -85,7 +85,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
   }
 }
 
-/** False where a namespace of that name exists already. */
+/** False if a namespace of that name already exists. */
 async function createNamespace(client: ApiClient, namespace: KubeObject): Promise<boolean> {
   const answer = await client.send(createRequest(namespace));
   if (answer.status === 201) return true;
@@ -100,7 +100,7 @@ async function readNamespace(
   return found(await client.send(getRequest(namespace)), `reading ${describe(namespace)}`);
 }
 
-/** Applies all at once. Every object is tried; the first refusal is thrown when all are answered. */
+/** Applies all objects in parallel. The first error is thrown after all requests have ended. */
 async function applyAll(client: ApiClient, objects: readonly KubeObject[]): Promise<string[]> {
   const outcomes = await Promise.allSettled(
     objects.map(async (object) => {
@@ -117,7 +117,7 @@ async function apply(client: ApiClient, object: KubeObject): Promise<void> {
   const answer = await client.send(applyRequest(object));
   if (answer.status === 200 || answer.status === 201) return;
   if (answer.status === 409 && hasReferences(object)) {
-    // In a new namespace, somebody else was faster with references of their own.
+    // In a new namespace, another writer was faster with its own references.
     const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
     if (live?.metadata.resourceVersion !== object.metadata.resourceVersion)
       return apply(client, live === undefined ? object : keepReferences(object, live));
@@ -129,7 +129,7 @@ function isTerminating({ metadata }: LiveObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Waits until a namespace in Terminating is gone. */
+/** Waits until a namespace in Terminating no longer exists. */
 async function gone({ client, objects, deadline }: ReconcileInput): Promise<void> {
   while ((await readNamespace(client, objects.namespace)) !== undefined) {
     if (deadline.aborted) throw stillTerminating(objects.namespace);
@@ -142,9 +142,9 @@ async function gone({ client, objects, deadline }: ReconcileInput): Promise<void
 }
 
 function stillTerminating(namespace: KubeObject): BerthError {
-  return new BerthError(`${describe(namespace)} is being deleted and was not gone in time`, {
+  return new BerthError(`${describe(namespace)} is still being deleted`, {
     code: 'namespace-terminating',
     exit: 'temporary',
-    hint: `See what holds it: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
+    hint: `See what blocks it: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
   });
 }

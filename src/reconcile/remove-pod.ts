@@ -3,19 +3,19 @@ import { describe, objectPath, type ObjectMeta } from '../desired/kube-object.ts
 import type { ApiClient } from './api-client.ts';
 import { deleteObject } from './delete-object.ts';
 
-/** A name may be another pod's a moment later. */
+/** Identifies a pod: its name can be reused. */
 export interface PodId {
   readonly name: string;
   readonly namespace: string;
-  /** Empty is that of none. */
+  /** An empty one matches no pod. */
   readonly uid: string;
 }
 
 /**
- * Removes this very pod; one that is gone, also where another has its name by now, is no error. Its node has
- * a second for its end, and its name is free when the node says that it is over.
+ * Deletes the pod with this UID; if it no longer exists, that is not an error. Its grace period is one second, and
+ * its name is free when the node has ended it.
  *
- * @param options.force At once, also where processes of it may run on: its node does not answer.
+ * @param options.force Deletes the object at once, even though its processes may go on: for an unreachable node.
  * @throws the `api-…` errors
  */
 export async function removePod(
@@ -30,14 +30,14 @@ export async function removePod(
   });
 }
 
-/** Between two looks, in milliseconds. */
+/** Milliseconds between two reads. */
 const pauseMs = 250;
 
 /**
- * Waits for the end of a pod that was removed, or of the patience: a session could still begin in a pod that
- * is on its way out, and would end with it.
+ * Waits until a deleted pod no longer exists: a session could still start in a terminating pod, and would end
+ * with it.
  *
- * @param patienceMs Of a node that does not answer, in milliseconds.
+ * @param patienceMs Longest wait in milliseconds, for a node that does not answer.
  * @throws the `api-…` errors
  */
 export async function podIsGone(
@@ -50,7 +50,7 @@ export async function podIsGone(
   while (performance.now() < late) {
     const { status, body } = await client.send({ method: 'GET', path: objectPath(pod) });
     const live = body.metadata as ObjectMeta;
-    // One that is held by a finalizer may be there for ever.
+    // A pod with a finalizer may exist forever.
     if (status !== 200 || live.uid !== uid || (live.finalizers ?? []).length > 0) return;
     await sleep(pauseMs);
   }

@@ -8,9 +8,9 @@ export interface TokenRequest {
   readonly namespace: string;
   /** The ServiceAccount. */
   readonly account: string;
-  /** The API server may give less, or more: its own minimum is ten minutes. */
+  /** The API server may grant less, or more: its minimum is ten minutes. */
   readonly lifetimeSeconds: number;
-  /** The Secret with which the token is to end. */
+  /** The Secret whose deletion invalidates the token. */
   readonly boundTo?: { readonly name: string; readonly uid: string };
 }
 
@@ -22,7 +22,7 @@ export interface IssuedToken {
 
 /**
  * A ServiceAccount's token by the TokenRequest API (`authentication.k8s.io/v1`), for the API
- * server's own audience. The `api-…` errors are thrown.
+ * server's own audience. Throws the `api-…` errors.
  */
 export async function requestToken(
   client: ApiClient,

@@ -8,16 +8,16 @@ import {
 import type { ApiRequest } from './api-client.ts';
 
 /**
- * Owner of our fields in server-side apply. Fixed: another name would leave the old one's fields
- * behind for ever.
+ * Field manager of server-side apply. It must never change: the fields of the old name would stay
+ * forever.
  */
 const fieldManager = 'berth';
 
 /**
- * Creates or repairs one object: our fields win, all others stay as they are. A list of references
- * that somebody else wrote (409) is overwritten only by who has seen it: see `keepReferences`.
+ * Creates or repairs one object: our fields win, all others stay. A list of references that another writer
+ * owns (409) is overwritten only at the version that was read: see `keepReferences`.
  *
- * @param options.manager Where several of us own fields of one object, each its own.
+ * @param options.manager Field manager, if several of ours own fields of one object.
  */
 export function applyRequest(
   object: KubeObject,
@@ -33,12 +33,12 @@ export function applyRequest(
   };
 }
 
-/** A list that others write too, and that an apply replaces whole. */
+/** Whether it has a list that others write too, and that an apply replaces as a whole. */
 export function hasReferences(object: KubeObject): boolean {
   return object.kind === 'ServiceAccount' && object.imagePullSecrets !== undefined;
 }
 
-/** Creates the namespace, and only that: one that exists already is never touched (409). */
+/** Creates the namespace; an existing one is never changed (409). */
 export function createRequest(object: KubeObject, { dryRun = false } = {}): ApiRequest {
   return {
     method: 'POST',
@@ -49,9 +49,9 @@ export function createRequest(object: KubeObject, { dryRun = false } = {}): ApiR
 }
 
 /**
- * Renews what a login renews on the namespace, on the condition that it is this user's: RFC 6902
- * `test` and the changes are one atomic step in the API server. 422 means the owner is another one
- * or none, 404 that there is no namespace.
+ * Updates the namespace's label and annotations if it is this user's: the `test` of RFC 6902 and the changes are
+ * one atomic step in the API server. 422 means that there is another owner or none, 404 that the
+ * namespace does not exist.
  */
 export function stampRequest(namespace: KubeObject): ApiRequest {
   const wanted = namespace.metadata.annotations ?? {};
@@ -77,7 +77,7 @@ export function getRequest(object: ObjectName): ApiRequest {
   return { method: 'GET', path: objectPath(object) };
 }
 
-/** All RoleBindings of a namespace in one request, in place of one for each. */
+/** Lists all RoleBindings of a namespace in one request. */
 export function listRoleBindingsRequest(namespace: string): ApiRequest {
   return { method: 'GET', path: collectionPath('RoleBinding', namespace) };
 }

@@ -4,8 +4,8 @@ import { apiError } from './api-errors.ts';
 import type { Right } from './needed-rights.ts';
 
 /**
- * Who the API server takes us for. SelfSubjectReview, Kubernetes 1.28; every authenticated user may
- * ask. Throws the `api-…` errors.
+ * Our user name as the API server sees it. SelfSubjectReview, Kubernetes 1.28; allowed to every
+ * authenticated user. Throws the `api-…` errors.
  */
 export async function whoAmI(client: ApiClient): Promise<string> {
   const answer = await client.send({
@@ -17,11 +17,11 @@ export async function whoAmI(client: ApiClient): Promise<string> {
       kind: 'SelfSubjectReview',
     }),
   });
-  if (answer.status !== 201) throw apiError('asking the API server who we are', answer);
+  if (answer.status !== 201) throw apiError('reading our user name from the API server', answer);
   return (answer.body as V1SelfSubjectReview).status?.userInfo?.username ?? '';
 }
 
-/** Whether we may do this. SelfSubjectAccessReview. Throws the `api-…` errors. */
+/** Whether we have this right. SelfSubjectAccessReview. Throws the `api-…` errors. */
 export async function mayI(client: ApiClient, right: Right): Promise<boolean> {
   const answer = await client.send({
     method: 'POST',
@@ -33,11 +33,11 @@ export async function mayI(client: ApiClient, right: Right): Promise<boolean> {
       spec: { resourceAttributes: right },
     }),
   });
-  if (answer.status !== 201) throw apiError('asking the API server what we may do', answer);
+  if (answer.status !== 201) throw apiError('reading our rights from the API server', answer);
   return (answer.body as Partial<V1SelfSubjectAccessReview>).status?.allowed === true;
 }
 
-/** A ServiceAccount's name as the API server spells its user, or nothing for another kind of user. */
+/** The ServiceAccount of a user name; undefined for another kind of user. */
 export function serviceAccountOf(
   username: unknown,
 ): { readonly namespace: string; readonly name: string } | undefined {

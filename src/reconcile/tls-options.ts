@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { trustedRoots } from '../system/trusted-roots.ts';
 import type { ApiServer } from './api-server.ts';
 
-/** For node:net. */
+/** Host and port for node:net; IPv6 without brackets. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -15,7 +15,7 @@ export function addressOf(base: URL): Address {
   };
 }
 
-/** How the server proves itself, and the client where it has a certificate. */
+/** TLS options for the server's certificate and the client's, if it has one. */
 export function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
   const name = server.tlsServerName ?? host;
   return {

@@ -148,7 +148,7 @@ describe('a kubeconfig with an exec plugin', () => {
   it.each([
     ['fails', 'echo "the session has expired: run login" >&2; exit 1', 'the session has expired'],
     ['is missing', undefined, 'not-there'],
-    ['prints no credential', 'echo hello', ''],
+    ['prints no credential', 'echo secret-token', 'it printed no ExecCredential'],
     ['hangs', 'sleep 600', ''],
   ])('says so where the plugin %s', async (_what, body, text) => {
     const exec =
@@ -163,6 +163,7 @@ describe('a kubeconfig with an exec plugin', () => {
     expect(stderr).toContain('[kubeconfig-plugin-failed]');
     expect(stderr).toContain(text);
     expect(stderr).toContain('\nnext: ');
+    expect(stderr).not.toContain('secret-token');
     expect(exitCode).toBe(69);
     expect(performance.now() - started).toBeLessThan(10_000);
   });

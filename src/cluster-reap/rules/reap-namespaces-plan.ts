@@ -1,23 +1,23 @@
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { annotations } from '../../desired/names.ts';
 
-/** On a namespace, with any value but `false`: nothing of it is ever reaped. */
+/** Label of a namespace that is never reaped, unless its value is `false`. */
 const keepLabel = 'berth.dev/keep';
 
-/** A namespace that nobody has used for long. */
+/** A namespace without recent use. */
 export interface UnusedNamespace {
   readonly name: string;
   readonly owner: string;
   readonly uid: string;
-  /** The deletion is bound to it: a login in between changes it. */
+  /** Precondition of the deletion: a login in the meantime changes it. */
   readonly resourceVersion: string;
-  /** Since the last hook, in seconds. */
+  /** Seconds since the last run of the hook. */
   readonly unused: number;
 }
 
 export interface NamespacesPlan {
   readonly unused: readonly UnusedNamespace[];
-  /** Old enough, and left alone, and why. */
+  /** Old enough but not deleted, with the reason. */
   readonly left: readonly { readonly name: string; readonly reason: string }[];
 }
 
@@ -27,9 +27,9 @@ export interface NamespacesInput {
   readonly youngest: ReadonlyMap<string, number>;
   /** Namespaces with pods that have not ended. */
   readonly busy: ReadonlySet<string>;
-  /** Namespaces with PersistentVolumeClaims: their data would go too. */
+  /** Namespaces with PersistentVolumeClaims, whose data would be deleted. */
   readonly withClaims: ReadonlySet<string>;
-  /** Namespaces that Prometheus saw a pod in, where it is asked. */
+  /** Namespaces in which Prometheus saw a pod, if it is queried. */
   readonly active?: ReadonlySet<string>;
   /** Seconds. */
   readonly after: number;
@@ -39,12 +39,12 @@ export interface NamespacesInput {
   readonly ageOf: (object: LiveObject) => number;
 }
 
-/** Says whether a namespace has the label that keeps it. */
+/** Whether the namespace has the label that keeps it. */
 export function isKept({ metadata }: LiveObject): boolean {
   return (metadata.labels?.[keepLabel] ?? 'false') !== 'false';
 }
 
-/** Namespaces to be deleted, the longest unused first. What is in doubt is left. */
+/** Namespaces to be deleted, the longest unused first. In doubt a namespace is kept. */
 export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
   const unused: UnusedNamespace[] = [];
   const left: { name: string; reason: string }[] = [];
@@ -79,7 +79,7 @@ function inUse(
   youngestPod: number,
 ): string | undefined {
   if (busy.has(name)) return 'a pod runs in it';
-  if (youngestPod < after) return 'a pod of late is in it';
+  if (youngestPod < after) return 'a recent pod is in it';
   if (active?.has(name) === true) return 'Prometheus saw a pod in it';
   return withClaims.has(name) ? 'it holds PersistentVolumeClaims (--delete-claims)' : undefined;
 }

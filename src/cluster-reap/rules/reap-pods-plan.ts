@@ -4,7 +4,7 @@ import { jobKey, jobOf, type JobObjects, type ServerTime } from '../../desired/j
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { lifetimeAnnotation } from '../../desired/names.ts';
 
-/** A pod that is past its time, and for which something can be done. */
+/** An expired pod that can be deleted. */
 export interface ExpiredPod {
   readonly namespace: string;
   readonly name: string;
@@ -12,65 +12,65 @@ export interface ExpiredPod {
   /** Seconds. */
   readonly age: number;
   readonly lifetime: string;
-  /** What its processes are given for their end. */
+  /** Grace period of the deletion. */
   readonly gracePeriodSeconds: number;
-  /** It was deleted before, with a longer grace period. */
+  /** Whether it was deleted before, with a longer grace period. */
   readonly again: boolean;
-  /** Its job, where no other pod belongs to it: what else is of the job goes with it. */
+  /** Its job, if it is the only pod of the job: the job's objects are deleted with it. */
   readonly job?: string;
 }
 
-/** Pods of a namespace that are past their time and deleted, and still there: nothing more can be done. */
+/** Expired pods of a namespace that were deleted and still exist: nothing more can be done. */
 export interface StuckPods {
   readonly namespace: string;
   readonly count: number;
   /** Name of one of them. */
   readonly first: string;
-  /** Finalizers hold the objects, whose containers end; else the node has not ended them. */
+  /** True if finalizers hold the objects, whose containers end; else the node has not ended them. */
   readonly finalizers: boolean;
 }
 
-/** What is left of a job without a pod. */
+/** A job without a pod whose objects still exist. */
 export interface OrphanedJob {
   readonly namespace: string;
   readonly job: string;
 }
 
-/** More of a namespace's pods are not kept in memory at once: the rest is for the next run. */
+/** Expired pods of a namespace that are kept in memory; the rest is left for the next run. */
 const mostOfNamespace = 1_000;
-/** Jobs of a namespace; where there are more, objects of jobs are not touched in it. */
+/** Jobs of a namespace; if there are more, objects of its jobs are not deleted. */
 const mostJobs = 10_000;
-/** Of a namespace's pods whose lifetime nobody can read, so many are named. */
+/** Pods of a namespace with an unreadable lifetime that are named. */
 const mostUnreadable = 10;
-/** Longer than every duration; users write this. */
+/** In characters, more than any valid duration has: users write this value. */
 const longestLifetime = 64;
 
-/** Seconds for the processes of a pod at the end of its lifetime, as Kubernetes gives by default. */
+/** Grace period in seconds at the end of a pod's lifetime: the default of Kubernetes. */
 const graceSeconds = 30;
-/** Of one that is still there after that: by 0 the object goes, and its processes may run on. */
+/** Grace period if the pod still exists after that. With 0 its processes could go on without the object. */
 const lastGraceSeconds = 1;
 /** How much longer than the grace period a node may take. Seconds. */
 const marginSeconds = 60;
 
 /**
- * What the reaper keeps of the pods of a cluster while they are listed: of most of them only that there is
- * one. Users write them, and any number.
+ * What the reaper keeps of the pods of a cluster while it lists them. Users can create any number of
+ * pods, so most are only counted.
  */
 export class SeenPods {
   /** When the youngest pod of each namespace was created, in seconds since the epoch. */
   readonly youngest = new Map<string, number>();
-  /** How many pods each job has, by `jobKey`; namespaces with too many jobs are among `crowded`. */
+  /** How many pods each job has, by `jobKey`; see `crowded` for namespaces with too many jobs. */
   readonly jobs = new Map<string, number>();
   readonly expired: ExpiredPod[] = [];
   readonly unreadable: { readonly namespace: string; readonly name: string }[] = [];
   readonly #stuck = new Map<string, StuckPods>();
-  /** Expired and not kept. */
+  /** Number of expired pods left for the next run. */
   later = 0;
   readonly #counts = new Map<string, { expired: number; jobs: number; unreadable: number }>();
   readonly #namespaces: ReadonlySet<string>;
   readonly #time: ServerTime;
 
-  /** @param namespaces In which may be reaped. */
+  /** @param namespaces Those that are reaped. */
   constructor(namespaces: ReadonlySet<string>, time: ServerTime) {
     this.#namespaces = namespaces;
     this.#time = time;
@@ -80,7 +80,7 @@ export class SeenPods {
     return [...this.#stuck.values()];
   }
 
-  /** Namespaces with so many jobs that nothing is said of which of them has a pod. */
+  /** Namespaces with too many jobs to know which of them have a pod. */
   get crowded(): string[] {
     return [...this.#counts].flatMap(([name, { jobs }]) => (jobs > mostJobs ? [name] : []));
   }
@@ -141,9 +141,9 @@ export class SeenPods {
 }
 
 /**
- * Seconds with which a pod is to be deleted now. Where admission lets them, its owner may have deleted it with
- * as long a grace period as they liked, which each further deletion can only make shorter. The kubelet (1.36)
- * heeds that only where it was restarted since (kubernetes#113606). Nothing where no deletion would help.
+ * The grace period for deleting a pod now, in seconds. Unless admission limits it, its owner may have deleted it
+ * with any grace period, which another deletion can only shorten. The kubelet (1.36) honours that only after a
+ * restart (kubernetes#113606). Undefined if another deletion would not help.
  */
 function graceFor({ metadata }: LiveObject, { now, secondsOf }: ServerTime): number | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds: given = 0 } = metadata;
@@ -155,19 +155,20 @@ function graceFor({ metadata }: LiveObject, { now, secondsOf }: ServerTime): num
 export interface PodsPlan {
   readonly expired: readonly ExpiredPod[];
   readonly orphaned: readonly OrphanedJob[];
-  /** Pods whose lifetime nobody can read. */
+  /** Pods with an unreadable lifetime. */
   readonly unreadable: readonly { readonly namespace: string; readonly name: string }[];
   readonly stuck: readonly StuckPods[];
-  /** Over, and left to the next run. */
+  /** Number of expired pods left for the next run. */
   readonly later: number;
 }
 
 /**
- * Which pods end in this run: the oldest of each namespace first, and the places are shared among the
+ * Which pods are deleted in this run: the oldest of each namespace first, taking turns among the
  * namespaces.
  *
- * @param chosen Of the pods that the site's selector takes.
- * @param all Of all pods.
+ * @param chosen The pods that match the site's selector.
+ * @param all All pods.
+ * @param most The limit of the run.
  */
 export function planPods(
   chosen: SeenPods,
@@ -188,9 +189,9 @@ export function planPods(
 }
 
 /**
- * Which orphaned jobs go in this run; their places are shared in the same way.
+ * Which orphaned jobs are cleaned up in this run, taking turns in the same way.
  *
- * @param objects Of each kind.
+ * @param objects One for each kind.
  */
 export function planOrphans(
   objects: readonly JobObjects[],

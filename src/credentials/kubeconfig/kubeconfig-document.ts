@@ -13,24 +13,24 @@ import type { JsonObject, JsonValue } from '../../config/settings.ts';
 import { BerthError } from '../../errors.ts';
 import { kubeconfigLists, type ListKey } from './kubeconfig-entries.ts';
 
-/** A kubeconfig that kubectl would read, as source, as nodes with their offsets, and as values. */
+/** A kubeconfig that kubectl would accept: its source, its nodes with their offsets, and its values. */
 export interface KubeconfigDocument {
   readonly text: string;
-  /** Absent where the text holds nothing but comments. */
+  /** Absent if the text has only comments. */
   readonly root?: YAMLMap;
   readonly values: JsonObject;
 }
 
 /**
- * The parser takes about 5 µs for each scalar and holds up every timer meanwhile, the deadline's
- * too. This many line ends, commas and brackets, some 2,500 clusters, cost it about half a second.
+ * Limit of line ends, commas and brackets, about 2,500 clusters. The parser takes about 5 µs for each
+ * scalar, half a second for so many, and blocks all timers meanwhile, including the deadline.
  */
 const mostParts = 50_000;
 
 /**
  * Reads a kubeconfig in YAML or JSON and checks what kubectl checks: one document, a mapping, kind
- * and version, lists of named entries, no name twice. Nothing of the text gets into a message: it may
- * be a secret.
+ * and version, lists of named entries, no name twice. Messages never quote the text, which may
+ * hold secrets.
  *
  * @throws `kubeconfig-invalid` with the line, `kubeconfig-too-large`
  */
@@ -44,13 +44,13 @@ export function parseKubeconfig(text: string, file: string): KubeconfigDocument 
   const root = document.contents;
   if (root === null || isEmptyScalar(root)) return { text, values: {} };
   const at = (node: unknown): number => offsetOf(node) ?? 0;
-  if (!isMap(root)) throw invalid(file, text, at(root), 'a mapping is wanted at the top');
+  if (!isMap(root)) throw invalid(file, text, at(root), 'the top level is not a mapping');
   const values = valuesOf(document, file, text);
   check(values, root, (node, reason) => invalid(file, text, at(node), reason));
   return { text, root, values };
 }
 
-/** The pair of this key, where the mapping itself has it. */
+/** The pair with this key, if the mapping itself has it. */
 export function pairOf(map: YAMLMap, key: string): Pair<Node, Node | null> | undefined {
   return (map.items as Pair<Node, Node | null>[]).find(
     ({ key: node }) => isScalar(node) && node.value === key,
@@ -61,7 +61,7 @@ export function isMapping(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The items of a list of a kubeconfig; none where it is missing or null. */
+/** The items of a list of a kubeconfig; empty if it is missing or null. */
 export function itemsOf(values: JsonObject, list: ListKey): readonly JsonObject[] {
   return (values[list] ?? []) as readonly JsonObject[];
 }
@@ -79,7 +79,7 @@ function check(values: JsonObject, root: YAMLMap, fault: Fault): void {
   for (const list of Object.keys(kubeconfigLists) as ListKey[]) {
     const node = pairOf(root, list)?.value;
     const items = values[list] ?? [];
-    if (!Array.isArray(items)) throw fault(node, `${list} is no list`);
+    if (!Array.isArray(items)) throw fault(node, `${list} is not a list`);
     checkItems(list, items as readonly JsonValue[], (index, reason) =>
       fault(isSeq(node) ? node.items[index] : node, reason),
     );
@@ -93,14 +93,14 @@ function checkItems(
 ): void {
   const seen = new Set<string>();
   for (const [index, item] of items.entries()) {
-    if (!isMapping(item)) throw fault(index, `an item of ${list} is no mapping`);
+    if (!isMapping(item)) throw fault(index, `an item of ${list} is not a mapping`);
     const name = item.name ?? '';
-    if (typeof name !== 'string') throw fault(index, `a name in ${list} is no string`);
-    if (seen.has(name)) throw fault(index, `a name is twice in ${list}`);
+    if (typeof name !== 'string') throw fault(index, `a name in ${list} is not a string`);
+    if (seen.has(name)) throw fault(index, `a name occurs twice in ${list}`);
     seen.add(name);
     const value = item[kubeconfigLists[list]] ?? null;
     if (value !== null && !isMapping(value)) {
-      throw fault(index, `${kubeconfigLists[list]} is no mapping in an item of ${list}`);
+      throw fault(index, `${kubeconfigLists[list]} is not a mapping in an item of ${list}`);
     }
   }
 }
@@ -109,8 +109,8 @@ function valuesOf(document: Document.Parsed, file: string, text: string): JsonOb
   try {
     return document.toJS() as JsonObject;
   } catch {
-    // Aliases that multiply beyond all measure.
-    throw invalid(file, text, 0, 'its aliases cannot be resolved');
+    // Aliases that expand beyond the parser's limit.
+    throw invalid(file, text, 0, 'its aliases expand too far');
   }
 }
 
@@ -132,7 +132,7 @@ function checkParts(text: string, file: string): void {
   throw new BerthError(`${file} has too many entries`, {
     code: 'kubeconfig-too-large',
     exit: 'config',
-    hint: 'Move what is not needed into another file and name it in KUBECONFIG.',
+    hint: 'Move unused entries into another file and add that to KUBECONFIG.',
     fields: { file },
   });
 }
@@ -142,7 +142,7 @@ function invalid(file: string, text: string, offset: number, reason: string): Be
   return new BerthError(`${file}:${line}: ${reason}`, {
     code: 'kubeconfig-invalid',
     exit: 'config',
-    hint: `See what kubectl says: kubectl config view --kubeconfig=${file}; nothing was written.`,
+    hint: `Nothing was written. See: kubectl config view --kubeconfig=${file}`,
     fields: { file, line },
   });
 }

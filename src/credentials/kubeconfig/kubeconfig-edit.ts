@@ -29,13 +29,12 @@ import {
 import { applySplices, eolOf, type Splice } from './yaml-text.ts';
 
 /**
- * Sets our entries in a kubeconfig, YAML or JSON, and leaves every other byte of it alone: comments,
- * order, quoting, indentation, line endings. In an entry of ours only the fields of
- * `KubeconfigEntries` are set, and what would win over them is removed (`fieldsToRemove`).
+ * Sets our entries in a kubeconfig, YAML or JSON, and keeps every other byte: comments, order,
+ * quoting, indentation, line endings. In our entries only the fields of `KubeconfigEntries` are set, and
+ * fields that would override them are removed (`fieldsToRemove`).
  *
- * The result is read again before it is returned: it must hold our entries, and the old values
- * everywhere else. What cannot be changed alone, an entry that others refer to by `*alias`, is
- * refused.
+ * The result is parsed again before it is returned: it must have our entries, and the old values
+ * everywhere else. An entry that others share by `*alias` cannot be changed alone and is refused.
  *
  * @param text the old file; empty for a new one
  * @param file its name, for messages
@@ -70,7 +69,7 @@ export function setKubeconfigEntries(
 
 type FilledDocument = KubeconfigDocument & { readonly root: YAMLMap };
 
-/** A file with nothing in it but comments gets what kubectl writes into a new one. */
+/** Adds the fields that kubectl writes into a new file, if the file has only comments. */
 function withHeader(document: KubeconfigDocument, file: string): FilledDocument {
   if (document.root !== undefined) return { ...document, root: document.root };
   const { text } = document;
@@ -90,7 +89,7 @@ function contextToSet(
   return wanted.find((entry) => entry.currentContextIfUnset !== undefined)?.currentContextIfUnset;
 }
 
-/** Collects the splices for one list and returns its new items, or nothing where none changes. */
+/** Collects the splices for one list. Returns its new items, or undefined if none changes. */
 function editList(
   document: FilledDocument,
   list: ListKey,
@@ -125,7 +124,7 @@ function editList(
   return changed ? [...items, ...missing] : undefined;
 }
 
-/** What must be done for the entry's value to hold what is wanted; nothing where it does. */
+/** The change that the entry needs; undefined if it needs none. */
 function changeOf(
   list: ListKey,
   current: JsonValue | undefined,
@@ -141,7 +140,7 @@ function changeOf(
   return { set, remove, value: { ...Object.fromEntries(kept), ...set } };
 }
 
-/** One entry that is there: as little of its text as its style allows. */
+/** Changes an existing entry, as little of its text as its style allows. */
 function editItem(
   document: FilledDocument,
   node: Node,
@@ -167,17 +166,17 @@ function checkResult(edited: string, expected: JsonObject, file: string): void {
   try {
     ({ values } = parseKubeconfig(edited, file));
   } catch (error) {
-    // The line would be one of a text that nobody has seen.
+    // The error's line would be of a text that was never written.
     throw notEditable(file, error);
   }
   if (!isDeepStrictEqual(values, expected)) throw notEditable(file);
 }
 
 function notEditable(file: string, cause?: unknown): BerthError {
-  return new BerthError(`${file}: our entries cannot be set without changing others`, {
+  return new BerthError(`${file}: Berth's entries cannot be set without changing others`, {
     code: 'kubeconfig-not-editable',
     exit: 'config',
-    hint: 'Write the entries that share text by `&anchor` and `*alias` or `<<` out in full, once: kubectl config view --raw.',
+    hint: 'Replace `&anchor`, `*alias` and `<<` by the full entries; this prints them: kubectl config view --raw.',
     fields: { file },
     ...(cause === undefined ? {} : { cause }),
   });

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../config/settings.ts';
 /** One named entry of a kubeconfig list. */
 export interface NamedEntry {
   readonly name: string;
-  /** The fields we set; what else the entry holds is the user's, see `fieldsToRemove`. */
+  /** The fields that are set; others are the user's and stay, except for `fieldsToRemove`. */
   readonly value: JsonObject;
 }
 
@@ -13,11 +13,11 @@ export interface KubeconfigEntries {
   readonly user?: NamedEntry;
   readonly cluster?: NamedEntry;
   readonly context?: NamedEntry;
-  /** Becomes `current-context` where the file names none. */
+  /** Becomes `current-context` if the file has none. */
   readonly currentContextIfUnset?: string;
 }
 
-/** What becomes of one entry that is there already. */
+/** The change of an existing entry. */
 export interface EntryChange {
   readonly set: JsonObject;
   readonly remove: readonly string[];
@@ -34,7 +34,7 @@ export const kubeconfigLists = {
 
 export type ListKey = keyof typeof kubeconfigLists;
 
-/** What a user entry can prove an identity with (client-go, `clientcmd/api/v1`, `AuthInfo`). */
+/** Credentials of a user entry (client-go, `clientcmd/api/v1`, `AuthInfo`). */
 const credentialFields = [
   'client-certificate',
   'client-certificate-data',
@@ -49,11 +49,11 @@ const credentialFields = [
 ] as const;
 
 /**
- * The fields that must go when `value` is set, because they would win over it.
+ * The fields to remove when `value` is set, because they would override it.
  *
- * Of a user: every other credential; a static token makes client-go pass over the exec plugin.
- * Impersonation (`as`, `as-groups`, …) and `extensions` are the user's and stay. Of a cluster: what
- * `kubectl config set-cluster` clears along with `--server` and `--certificate-authority`.
+ * For a user: every other credential; client-go ignores the exec plugin if there is a static token.
+ * Impersonation (`as`, `as-groups`, …) and `extensions` stay. For a cluster: the fields that
+ * `kubectl config set-cluster` clears for `--server` and `--certificate-authority`.
  */
 export function fieldsToRemove(list: ListKey, value: JsonObject): readonly string[] {
   if (list === 'users') return credentialFields.filter((field) => !(field in value));
@@ -95,9 +95,9 @@ export function clusterEntry(server: {
 }
 
 /**
- * Tells whether anything has changed since the last look, without parsing YAML (which would cost
- * more than all else that a later login does): the same file and the same wishes give the same
- * digest, SHA-256 in hex. Remember what `updateKubeconfig` returns and hand it in the next time.
+ * Digest of a file and the wanted entries, SHA-256 in hex. An equal digest means that nothing changed,
+ * without parsing YAML, which would be the largest part of a later login. `updateKubeconfig` returns
+ * it and takes it the next time.
  */
 export function kubeconfigDigest(
   contents: Uint8Array,
@@ -111,7 +111,7 @@ export function kubeconfigDigest(
 }
 
 /**
- * Whether two values mean the same to kubectl, which writes `args: null` and `env: null` into every
+ * Whether two values are equal to kubectl, which writes `args: null` and `env: null` into every
  * exec entry that it rewrites.
  */
 export function sameForKubectl(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
@@ -132,7 +132,7 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
-/** The wished entries of one list; the last of a name counts. */
+/** The wanted entries of one list; of several with one name, the last. */
 export function entriesOf(list: ListKey, wanted: readonly KubeconfigEntries[]): NamedEntry[] {
   const entries = wanted.flatMap((entry) => entry[kubeconfigLists[list]] ?? []);
   return [...new Map(entries.map((entry) => [entry.name, entry])).values()];

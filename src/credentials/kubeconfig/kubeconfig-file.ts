@@ -12,11 +12,11 @@ import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
 
 export interface KubeconfigUpdate {
   readonly changed: boolean;
-  /** For the next login: `knownDigest`. */
+  /** `knownDigest` for the next login. */
   readonly digest: string;
 }
 
-/** What an update would do now, as data: `text` is the old file and `newText` the one to come. */
+/** What an update would do now, as data: `text` is the present file and `newText` the new one. */
 export interface KubeconfigPlan {
   readonly path: string;
   readonly text: string;
@@ -27,16 +27,16 @@ export interface KubeconfigPlan {
 }
 
 /**
- * Sets our entries in a kubeconfig of the user's, as the user, under kubectl's lock and in one step:
+ * Sets our entries in a user's kubeconfig, as the user, under kubectl's lock and atomically:
  * `options.file`, relative to the home or absolute, or `~/.kube/config`.
  *
- * Where the file and the wishes are those of `knownDigest`, it is read and hashed and that is all.
- * Where nothing has to change, no lock is taken: kubectl does not wait for one but fails. A change is
- * staged before the lock, and the lock held for a second look at the file and the rename; what
- * another process wrote in between is taken up.
+ * If file and entries match `knownDigest`, the file is only read and hashed. If nothing has to change, no
+ * lock is taken, since kubectl fails instead of waiting for one. A change is staged before the lock is
+ * taken; under the lock the file is read again and replaced. If another process changed it meanwhile, the
+ * change is computed again.
  *
- * A new file has mode 0600 and its folder 0700; an old one keeps its mode, without what group and
- * others could do where credentials are set.
+ * A new file has mode 0600 and its directory 0700. An existing one keeps its mode, except that group and
+ * others lose access where credentials are set.
  *
  * @throws what `readKubeconfig`, `setKubeconfigEntries`, `withKubeconfigLock` and `stageFile` throw
  */
@@ -58,7 +58,7 @@ export function updateKubeconfig(
       await clearLock(source.path, options.log);
       return { changed: false, digest };
     }
-    if (source.mode === undefined) await makeFolder(user, dirname(source.path));
+    if (source.mode === undefined) await makeDirectory(user, dirname(source.path));
     const done = await replace(source, plan, wanted, user, options);
     return {
       changed: done.changed,
@@ -68,7 +68,7 @@ export function updateKubeconfig(
 }
 
 /**
- * What `updateKubeconfig` would do at this moment, without a lock and without a write.
+ * What `updateKubeconfig` would do now, without a lock and without a write.
  *
  * @throws as `updateKubeconfig`, but for the lock and the write
  */
@@ -97,12 +97,12 @@ async function edit(
   path: string,
 ): Promise<{ readonly text: string; readonly changed: boolean }> {
   if (text === '' && wanted.length > 0) return { text: newKubeconfig(wanted), changed: true };
-  // Loaded here: the YAML parser would cost the logins that need none 10 ms.
+  // Loaded here: the YAML parser takes 10 ms, and most logins need none.
   const { setKubeconfigEntries } = await import('./kubeconfig-edit.ts');
   return setKubeconfigEntries(text, wanted, path);
 }
 
-/** Puts the planned text in place, or one planned anew if the file is no longer what it was. */
+/** Writes the planned text, or a new plan's if the file has changed. */
 async function replace(
   source: KubeconfigSource,
   plan: KubeconfigPlan,
@@ -116,7 +116,7 @@ async function replace(
   ]);
   const staged = await stageFile(source.target, plan.newText, {
     mode: plan.mode,
-    // Nothing of the user's is in it yet.
+    // It has no data of the user's yet.
     replaceable: source.contents.length === 0,
   });
   try {
@@ -126,7 +126,7 @@ async function replace(
         await staged.commit();
         return plan;
       }
-      // Somebody wrote between the two looks: what they wrote is the old text now.
+      // Another process wrote between the two reads: plan again from its text.
       const newer = await planFrom(now, wanted);
       if (newer.changed) await writeAtomically(now.target, newer.newText, { mode: newer.mode });
       return newer;
@@ -136,7 +136,7 @@ async function replace(
   }
 }
 
-/** A hook that was killed after its rename leaves its lock to a login that needs none. */
+/** Removes the lock of a hook that was killed after its rename. */
 async function clearLock(path: string, log: Logger): Promise<void> {
   try {
     await lstat(`${path}.lock`);
@@ -151,24 +151,24 @@ function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
   return now.target === before.target && Buffer.compare(now.contents, before.contents) === 0;
 }
 
-async function makeFolder({ home }: User, folder: string): Promise<void> {
+async function makeDirectory({ home }: User, directory: string): Promise<void> {
   try {
-    await makeBelow(home, folder);
+    await makeBelow(home, directory);
   } catch (cause) {
     const { writeError } = await import('../../system/atomic-file.ts');
-    throw writeError(folder, cause);
+    throw writeError(directory, cause);
   }
 }
 
-/** Text whose encoding back gives the same bytes, a byte order mark included. */
+/** Decodes UTF-8 without loss, a byte order mark included. */
 function decode({ path, contents }: KubeconfigSource): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(contents);
   } catch (cause) {
-    throw new BerthError(`${path} is no UTF-8 text`, {
+    throw new BerthError(`${path} is not UTF-8 text`, {
       code: 'kubeconfig-invalid',
       exit: 'config',
-      hint: `See what it is: file ${path}; nothing was written.`,
+      hint: `Nothing was written. See: file ${path}`,
       fields: { file: path },
       cause,
     });

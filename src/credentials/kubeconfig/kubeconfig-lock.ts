@@ -64,7 +64,7 @@ function locked(file: string, holder: string, ageSeconds: number): BerthError {
   return new BerthError(`${file} has been locked by ${holder} for ${ageSeconds} s`, {
     code: 'kubeconfig-locked',
     exit: 'temporary',
-    hint: `If no kubectl of the user runs on any host: rm ${lock}`,
+    hint: `If the user runs no kubectl on any host: rm ${lock}`,
     fields: { file: lock },
   });
 }

@@ -9,24 +9,24 @@ import { readAtMost } from '../../system/user-file.ts';
 
 /** The user's kubeconfig as it is now. */
 export interface KubeconfigSource {
-  /** `$HOME/.kube/config`, or what the site names: the name that kubectl locks. */
+  /** `$HOME/.kube/config`, or the site's choice: the name that kubectl locks. */
   readonly path: string;
-  /** What that name leads to; another name where the user made it a symlink. */
+  /** The resolved path; differs if the user made it a symlink. */
   readonly target: string;
-  /** Empty where there is no file. */
+  /** Empty if there is no file. */
   readonly contents: Uint8Array;
-  /** Permission bits; nothing where there is no file. */
+  /** Permission bits; undefined if there is no file. */
   readonly mode?: number;
 }
 
-/** In bytes. The largest honest one, a few hundred clusters with their certificates, has 2 MiB. */
+/** In bytes. A few hundred clusters with their certificates take 2 MiB. */
 const largestFile = 8 * 1024 * 1024;
 
 /**
- * Reads `$HOME/.kube/config`; to be called as the user. A symlink is followed to a file of the
- * user's own and to nothing else; where the site names the file, to nothing outside of the home.
- * Nothing can hold it up but the file system: a FIFO or a device is recognised first. A file that the
- * user may not write is refused here already, so that the dry run says so too.
+ * Reads `$HOME/.kube/config`; call it as the user. A symlink is followed only to a file that the user
+ * owns; if the site names the file, only within the home. A FIFO or a device is recognised before
+ * it is opened, so only the file system can block. A read-only file is refused here, so that a dry
+ * run reports it too.
  *
  * @param file `config_file` of OnDemand's cluster: relative to the home, or absolute and below it
  * @throws `home-invalid`, `home-missing`, `kubeconfig-outside-home`, `kubeconfig-not-own-file`, `kubeconfig-not-a-file`,
@@ -42,7 +42,7 @@ export async function readKubeconfig(
   const path = resolve(home, file);
   if (!isBelow(path, home)) throw outside(path, home);
   const target = await resolved(path, home);
-  // A user's own ~/.kube may well be on another file system; a folder that the site names is not.
+  // A user may keep ~/.kube on another file system; a directory that the site names must be in the home.
   if (file !== defaultKubeconfig) await assertInside(path, target ?? dirname(path), home);
   if (target === undefined) return { path, target: path, contents: new Uint8Array() };
   const opened = await openOwn(path, target, user);
@@ -54,7 +54,7 @@ export async function readKubeconfig(
       throw refused(path, `has ${status.size} bytes`, {
         code: 'kubeconfig-too-large',
         exit: 'config',
-        hint: 'Move what is not needed into another file and name it in KUBECONFIG.',
+        hint: 'Move unused entries into another file and add that to KUBECONFIG.',
       });
     }
     return {
@@ -69,7 +69,7 @@ export async function readKubeconfig(
 }
 
 /**
- * The home must be there: we make no homes. To be called as the user.
+ * Checks that the home exists; Berth makes no homes. Call it as the user.
  *
  * @throws `home-invalid`, `home-missing`
  */
@@ -95,27 +95,27 @@ export async function assertHome(user: User): Promise<void> {
 }
 
 function missingHome(user: User, cause?: unknown): BerthError {
-  const why = isErrno(cause) ? (cause.code ?? '') : 'it is no folder';
+  const why = isErrno(cause) ? (cause.code ?? '') : 'it is not a directory';
   return new BerthError(`the home of ${user.name} cannot be entered: ${user.home}: ${why}`, {
     code: 'home-missing',
     exit: 'unavailable',
-    hint: 'Is the file system mounted on this host, and is the home made (pam_mkhomedir, the site’s own tool)?',
+    hint: 'See whether the file system is mounted on this host and the home exists (pam_mkhomedir or the site’s own tool).',
     fields: { user: user.name, file: user.home },
     ...(cause === undefined ? {} : { cause }),
   });
 }
 
-/** Where the path leads; nothing where nothing is. */
+/** The resolved path; undefined if there is nothing. */
 async function resolved(path: string, home: string): Promise<string | undefined> {
   try {
     return await realpath(path);
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) {
       if (!(await isLinkBelow(path, home))) return undefined;
-      throw refused(path, 'is a symlink to nothing', {
+      throw refused(path, 'is a dangling symlink', {
         code: 'kubeconfig-dangling-link',
         exit: 'config',
-        hint: `Make what it leads to, or remove it: rm ${path}`,
+        hint: `Make its target, or remove it: rm ${path}`,
         cause,
       });
     }
@@ -125,13 +125,13 @@ async function resolved(path: string, home: string): Promise<string | undefined>
   }
 }
 
-/** Whether a link to nothing is on the way from the home to the path. */
+/** Whether the path or one of its directories below the home is a dangling symlink. */
 async function isLinkBelow(path: string, home: string): Promise<boolean> {
   if (path === home || path === '/') return false;
   return (await isLink(path)) || isLinkBelow(dirname(path), home);
 }
 
-/** What is to be written must be in the home, links resolved, and so must the folder to be made. */
+/** The file and the directory to be made must be in the home, with symlinks resolved. */
 async function assertInside(path: string, target: string, home: string): Promise<void> {
   let real: string | undefined;
   for (let at = target; real === undefined; at = dirname(at)) real = await realpathIfThere(at);
@@ -148,20 +148,20 @@ async function realpathIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-function isBelow(path: string, folder: string): boolean {
-  return path.startsWith(`${folder}/`);
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(`${directory}/`);
 }
 
 function outside(path: string, home: string, real?: string): BerthError {
-  const leads = real === undefined ? 'is' : `leads to ${escapeControl(real)}:`;
+  const leads = real === undefined ? 'is' : `resolves to ${escapeControl(real)},`;
   return refused(path, `${leads} outside of the home ${home}`, {
     code: 'kubeconfig-outside-home',
     exit: 'config',
-    hint: 'Write v2.job.config_file of the cluster in clusters.d as $HOME/PATH, with no link that leads out; or set credentials.mode: none in berth.yml, and write that file yourself.',
+    hint: 'Write v2.job.config_file of the cluster in clusters.d as $HOME/PATH, without symlinks out of the home; or set credentials.mode: none in berth.yml and write that file yourself.',
   });
 }
 
-/** Of a link whose target is there too: only called where realpath found nothing. */
+/** Whether it is a dangling symlink. */
 async function isLink(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSymbolicLink() && (await realpath(path).catch(() => '')) === '';
@@ -172,8 +172,8 @@ async function isLink(path: string): Promise<boolean> {
 }
 
 /**
- * Opened for reading and writing: access(2) would ask for the real user, who is root. Nothing where
- * the file has just gone.
+ * Opens it for reading and writing, since access(2) would check the real user, who is root. Undefined if
+ * the file has just been removed.
  */
 async function openOwn(path: string, target: string, user: User): Promise<FileHandle | undefined> {
   const { O_RDWR, O_RDONLY, O_NONBLOCK, O_NOFOLLOW, O_NOCTTY } = constants;
@@ -190,7 +190,7 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
     throw refused(path, 'is read-only', {
       code: 'kubeconfig-read-only',
       exit: 'permission',
-      hint: `If it need not be: chmod u+w ${path} (or mount the home read-write).`,
+      hint: `Run: chmod u+w ${path}, or mount the home read-write.`,
       cause,
     });
   }
@@ -199,18 +199,18 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
 function checkKind(path: string, status: Stats | BigIntStats, user: User): void {
   if (!status.isFile()) throw notAFile(path);
   if (Number(status.uid) === user.uid) return;
-  throw refused(path, `leads to a file of UID ${status.uid}`, {
+  throw refused(path, `resolves to a file of UID ${status.uid}`, {
     code: 'kubeconfig-not-own-file',
     exit: 'permission',
-    hint: `Replace it by a file of the user's own: rm ${path}`,
+    hint: `Replace it by a file that the user owns: rm ${path}`,
   });
 }
 
 function notAFile(path: string, cause?: unknown): BerthError {
-  return refused(path, 'is no regular file', {
+  return refused(path, 'is not a regular file', {
     code: 'kubeconfig-not-a-file',
     exit: 'config',
-    hint: `Move it out of the way: mv ${path} ${path}.old`,
+    hint: `Rename it: mv ${path} ${path}.old`,
     cause,
   });
 }
@@ -219,7 +219,7 @@ function unreadable(path: string, cause: unknown): BerthError {
   return refused(path, 'cannot be read by its user', {
     code: 'kubeconfig-unreadable',
     exit: 'permission',
-    hint: `Look at owners and modes as that user: namei -l ${path}`,
+    hint: `Check owners and modes as that user: namei -l ${path}`,
     cause,
   });
 }

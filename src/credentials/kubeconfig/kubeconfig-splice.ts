@@ -14,7 +14,7 @@ import {
   type Splice,
 } from './yaml-text.ts';
 
-/** Where a splice goes: the source and its top mapping (or the mapping that is appended to). */
+/** The source of a splice, and its top mapping or the mapping that is appended to. */
 interface Place {
   readonly text: string;
   readonly root: YAMLMap;
@@ -22,7 +22,7 @@ interface Place {
 
 type FieldPair = Pair<Node, Node | null>;
 
-/** New pairs at the end of a mapping, in its own style. */
+/** Adds pairs at the end of a mapping, in its own style. */
 export function appendPairs(
   { text, root }: Place,
   pairs: readonly (readonly [string, JsonValue])[],
@@ -46,7 +46,7 @@ export function appendPairs(
   return { start: at, end: at, text: rendered.map((pair) => `,${newline ?? ' '}${pair}`).join('') };
 }
 
-/** New items at the end of a list that is there, filled or empty. */
+/** Adds items at the end of an existing list. */
 export function appendItems(
   place: Place,
   pair: FieldPair,
@@ -70,7 +70,7 @@ export function appendItems(
   };
 }
 
-/** A whole item of a list in flow style, or an alias in its place. */
+/** Replaces a whole list item in flow style, or an alias. */
 export function replaceItem({ text }: Place, node: Node, item: JsonObject): Splice {
   const newline = multiline(text, node);
   return {
@@ -81,8 +81,8 @@ export function replaceItem({ text }: Place, node: Node, item: JsonObject): Spli
 }
 
 /**
- * The value of one pair. Inside brackets it becomes JSON; elsewhere the pair becomes block style,
- * unless its value was in brackets and had something in them.
+ * Replaces the value of one pair. It becomes JSON in a flow collection or if it was a flow collection with
+ * content, and block style elsewhere.
  */
 export function replaceValue(
   { text, root }: Place,
@@ -108,7 +108,7 @@ export function replaceValue(
   };
 }
 
-/** The fields of one entry in block style, each by itself. */
+/** Sets and removes single fields of one entry in block style. */
 export function setFields({ text }: Place, fields: YAMLMap, change: EntryChange): Splice[] {
   const column = columnOf(text, startOf(fields));
   const added: string[] = [];
@@ -155,12 +155,12 @@ function listStep(text: string, root: YAMLMap, column: number): number {
 
 function withoutIndent(text: string, pair: FieldPair, lines: readonly string[]): string {
   const eol = eolOf(text);
-  // A block scalar ends with its line ending, and takes it along.
+  // A block scalar includes its line ending.
   const tail = text[contentEnd(pair) - 1] === '\n' ? eol : '';
   return lines.join(eol).trimStart() + tail;
 }
 
-/** The line break before the last item of a flow collection, where every item has its own line. */
+/** The line break before the last item of a flow collection with one item on each line. */
 function newlineInside(text: string, collection: Node): string | undefined {
   const items = isMap(collection) || isSeq(collection) ? collection.items : [];
   const last = items.at(-1);
@@ -172,7 +172,7 @@ function newlineInside(text: string, collection: Node): string | undefined {
     : undefined;
 }
 
-/** The line break to use where this piece of text has several lines. */
+/** The line break to use if the node has several lines. */
 function multiline(text: string, node: Node): string | undefined {
   if (!text.slice(startOf(node), contentEnd(node)).includes('\n')) return undefined;
   const line = text.slice(lineStart(text, startOf(node)));
@@ -189,8 +189,8 @@ function startOf(node: unknown): number {
 }
 
 /**
- * Offset behind a node's last character. The parser's own range of a block collection takes comments
- * and blank lines along, so its last value is asked.
+ * Offset behind a node's last character. The parser's range of a block collection includes comments
+ * and blank lines, so the end of its last value is used.
  */
 function contentEnd(node: unknown): number {
   if (isPair(node)) {

@@ -5,16 +5,15 @@ import { isMapping, itemsOf, pairOf, parseKubeconfig } from './kubeconfig-docume
 import { applySplices } from './yaml-text.ts';
 
 /**
- * Replaces the static token of one user entry and leaves every other byte of the kubeconfig alone,
- * in block style, in brackets and in JSON. The result is read again: it must differ in that token
- * only.
+ * Replaces the static token of one user entry and keeps every other byte of the kubeconfig, in block
+ * style, flow style and JSON. The result is parsed again: only the token may differ.
  *
  * @param token a JWT, which is plain text to every YAML reader
- * @throws `kubeconfig-invalid`, `kubeconfig-too-large`; `hook-token-not-in-kubeconfig` where that entry has no
- *   token of its own; `kubeconfig-not-editable` where others share its text by an alias
+ * @throws `kubeconfig-invalid`, `kubeconfig-too-large`; `hook-token-not-in-kubeconfig` if the entry has no
+ *   token of its own; `kubeconfig-not-editable` if others share its text by an alias
  */
 export function replaceToken(text: string, user: string, token: string, file: string): string {
-  if (!/^[A-Za-z][\w.-]*$/.test(token)) throw notEditable(file, 'the new token is no JWT');
+  if (!/^[A-Za-z][\w.-]*$/.test(token)) throw notEditable(file, 'the new token is not a JWT');
   const { root, values } = parseKubeconfig(text, file);
   const users = itemsOf(values, 'users');
   const index = users.findIndex(({ name }) => name === user);
@@ -31,7 +30,7 @@ export function replaceToken(text: string, user: string, token: string, file: st
   const item = isSeq(list) ? list.items[index] : undefined;
   const fields = isMap(item) ? pairOf(item, 'user')?.value : undefined;
   const value = isMap(fields) ? pairOf(fields, 'token')?.value : undefined;
-  if (!isScalar(value) || !value.range) throw notEditable(file, 'the token stands behind an alias');
+  if (!isScalar(value) || !value.range) throw notEditable(file, 'the token is an alias');
   const [start, end] = value.range;
   const old = text.slice(start, end);
   const quote = old.startsWith('"') ? '"' : old.startsWith("'") ? "'" : '';
@@ -52,7 +51,7 @@ function notEditable(file: string, reason: string): BerthError {
   return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
     code: 'kubeconfig-not-editable',
     exit: 'config',
-    hint: 'Write the entries that share text by `&anchor` and `*alias` or `<<` out in full, once: kubectl config view --raw.',
+    hint: 'Replace `&anchor`, `*alias` and `<<` by the full entries; this prints them: kubectl config view --raw.',
     fields: { file },
   });
 }

@@ -8,8 +8,8 @@ import {
 import { blockItem, blockPair } from './yaml-text.ts';
 
 /**
- * The kubeconfig of a user who has none: what `setKubeconfigEntries` makes of an empty file, without
- * the YAML parser, which would cost a first login more than its requests.
+ * The kubeconfig for a user who has none: equal to the result of `setKubeconfigEntries` for an empty
+ * file, without loading the YAML parser, which takes longer than the requests of a first login.
  */
 export function newKubeconfig(wanted: readonly KubeconfigEntries[]): string {
   const lists = (Object.keys(kubeconfigLists) as ListKey[]).flatMap((list) => {

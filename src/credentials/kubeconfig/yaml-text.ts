@@ -8,8 +8,8 @@ export interface Splice {
 }
 
 /**
- * Puts the pieces in. They must not overlap; at the same place insertions come first, then the order
- * given is kept.
+ * Inserts the pieces. They must not overlap; at the same offset insertions come first, then the given
+ * order is kept.
  */
 export function applySplices(text: string, splices: readonly Splice[]): string {
   const inOrder = splices.toSorted((a, b) => a.start - b.start || a.end - b.end);
@@ -27,7 +27,7 @@ export function eolOf(text: string): '\n' | '\r\n' {
   return /^[^\n]*\r\n/.test(text) ? '\r\n' : '\n';
 }
 
-/** How many characters stand before this offset in its line. */
+/** The number of characters before this offset in its line. */
 export function columnOf(text: string, offset: number): number {
   return offset - lineStart(text, offset);
 }
@@ -37,9 +37,9 @@ export function lineStart(text: string, offset: number): number {
 }
 
 /**
- * Where the line that holds the last character before `offset` is over, past its line ending and
- * past the comment lines that are indented to at least `commentIndent`: those belong to what they
- * follow. The text's end where no line ending comes.
+ * The end of the line with the last character before `offset`, after its line ending and after the
+ * following comment lines that are indented by at least `commentIndent`, which belong to it. The end of the
+ * text if there is no line ending.
  */
 export function lineEnd(text: string, offset: number, commentIndent: number): number {
   let end = offset;
@@ -58,7 +58,7 @@ function afterLine(text: string, offset: number): number {
   return newline === -1 ? text.length : newline + 1;
 }
 
-/** Whole lines, inserted where a line begins; at the end of a text without a last line ending too. */
+/** Inserts whole lines at the start of a line, or at the end of a text without a final line ending. */
 export function insertLines(text: string, at: number, lines: readonly string[]): Splice {
   const eol = eolOf(text);
   const missing = at > 0 && text[at - 1] !== '\n' ? eol : '';
@@ -87,12 +87,12 @@ export function blockItem(item: JsonObject, indent: number): string[] {
   return [`${' '.repeat(indent)}- ${first.slice(indent + 2)}`, ...rest];
 }
 
-/** One line that YAML and, but for a plain string at its top, JSON read alike. */
+/** One line of YAML; also JSON, unless it is a plain string. */
 function flow(value: JsonValue): string {
   return typeof value === 'string' ? scalar(value) : json(value);
 }
 
-/** A string plain where every YAML reader takes it for a string, in double quotes elsewhere. */
+/** A string: plain if every YAML parser reads it as a string, else in double quotes. */
 function scalar(text: string): string {
   const plain =
     /^[A-Za-z/_](?:[\w./@+-]|:(?=[\w./@+-]))*$/.test(text) &&
@@ -102,7 +102,7 @@ function scalar(text: string): string {
 
 /**
  * JSON on one line, or, with `newline` (a line ending and the indentation to begin with) and `unit`
- * (one level of it), on several. Valid YAML in any place: other line breaks of YAML 1.1 are escaped.
+ * (one level of it), on several. Valid YAML anywhere: the other line breaks of YAML 1.1 are escaped.
  */
 export function json(value: JsonValue, newline?: string, unit = '  '): string {
   const text = JSON.stringify(value, null, newline === undefined ? undefined : unit).replace(

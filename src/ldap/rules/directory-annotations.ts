@@ -2,35 +2,35 @@ import type { LdapPeople, LdapUser } from './ldap-people.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { annotations } from '../../desired/names.ts';
 
-/** Epoch seconds, as a string, since which the directory has no such user. */
+/** When the user was first missing in the directory: epoch seconds, as a string. */
 const removedAnnotation = 'openondemand.org/removed';
 
-/** What a namespace's annotations are to become; those that are not named stay. */
+/** A change of a namespace's annotations; others stay as they are. */
 export interface NamespaceChange {
   readonly namespace: string;
   readonly owner: string;
   readonly kind: 'update' | 'mark' | 'unmark';
-  /** Values to be written; undefined takes the annotation away. */
+  /** Values to be written; undefined removes the annotation. */
   readonly wanted: Readonly<Record<string, string | undefined>>;
-  /** What stands there now. */
+  /** The present values. */
   readonly before: Readonly<Record<string, string | undefined>>;
 }
 
 export interface NamespacePlan {
   readonly changes: readonly NamespaceChange[];
-  /** As the directory has it already. */
+  /** How many need no change. */
   readonly unchanged: number;
   /** Namespaces whose user is not marked as removed, before this. */
   readonly active: number;
-  /** Without an owner: OSC's hook made them, or nobody of ours. Nothing is written there. */
+  /** Namespaces without an owner, not made by Berth. Nothing is written there. */
   readonly ownerless: readonly string[];
   /** Namespaces of users whose entries are refused: nothing is written there. */
   readonly held: readonly string[];
 }
 
 /**
- * What the directory makes of the users' namespaces. The owner annotation alone says whose a namespace
- * is. A user who is gone is noted on the namespace, and nothing is ever deleted.
+ * Plans the annotations of the users' namespaces. Only the owner annotation says whose a namespace is.
+ * The namespace of a missing user is marked; nothing is ever deleted.
  *
  * @param now Epoch seconds.
  */
@@ -96,8 +96,8 @@ function changeOf(
 type Annotations = Readonly<Record<string, string | undefined>>;
 
 /**
- * The change as RFC 6902 operations, on the condition that the owner is still the same one and that
- * what is replaced is still what was seen: all of it in one step, or nothing.
+ * The change as RFC 6902 operations, applied in one step. They test that the owner and the replaced
+ * values are still those that were read.
  */
 export function changeOperations({ owner, wanted, before }: NamespaceChange): readonly object[] {
   const path = (key: string): string =>

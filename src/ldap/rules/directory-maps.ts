@@ -1,7 +1,7 @@
 import type { ConfigMapKind } from '../../config/ldap-options.ts';
 import type { LdapPeople, LdapUser } from './ldap-people.ts';
 
-/** What each of k8-ldap-configmap's mappers says of a user (its internal/mapper). */
+/** The value of each mapper of k8-ldap-configmap for a user (its internal/mapper). */
 const values: Readonly<Record<ConfigMapKind, (user: LdapUser) => string>> = {
   'user-uid': ({ uid }) => String(uid),
   'user-gid': ({ gid }) => String(gid),
@@ -21,9 +21,9 @@ export interface DirectoryMap {
 
 export interface MapOptions {
   readonly kind: ConfigMapKind;
-  /** What a policy finds before the user's name. */
+  /** Prefix of each user name, for policies. */
   readonly userPrefix: string;
-  /** What stands there now: kept for users whose entries are refused, as their namespaces are. */
+  /** The present data: kept for users whose entries are refused. */
   readonly live: Readonly<Record<string, string>>;
 }
 

@@ -1,9 +1,9 @@
 /**
- * A distinguished name in the one form in which equal names are equal: RFC 4514's escapes taken out,
- * letter case and blanks as directories compare them (caseIgnoreMatch, RFC 4518 as far as names of
+ * A distinguished name in canonical form, so that equal names compare equal: without RFC 4514's escapes, with
+ * letter case and blanks folded as directories compare them (caseIgnoreMatch, RFC 4518 as far as names of
  * people and groups need it), the parts of a multi-valued RDN in order.
  *
- * @returns Nothing where it is no distinguished name.
+ * @returns Undefined if it is not a distinguished name.
  */
 export function normalDn(text: string): string | undefined {
   if (text.trim() === '') return undefined;
@@ -17,7 +17,7 @@ export function normalDn(text: string): string | undefined {
   return normal === undefined || normal.includes(undefined) ? undefined : normal.join('\u0000');
 }
 
-/** `uid=alice` of `uid=alice,ou=people`: the values by their types in lower case. */
+/** `uid=alice` of `uid=alice,ou=people`: values by lower-case type. */
 export function firstRdn(text: string): ReadonlyMap<string, string> {
   const parts = split(split(text, /[,;]/)?.[0] ?? '', /\+/) ?? [];
   return new Map(
@@ -42,7 +42,7 @@ function typeAndValue(part: string): [string, string] | undefined {
   return at < 0 || !/^[a-z0-9.-]+$/.test(type) || value === undefined ? undefined : [type, value];
 }
 
-/** At separators that no backslash and no quotes (RFC 2253, section 4) take the meaning from. */
+/** Splits at separators that are neither escaped nor within quotes (RFC 2253, section 4). */
 function split(text: string, separator: RegExp): string[] | undefined {
   const parts: string[] = [];
   let part = '';
@@ -76,7 +76,7 @@ function unescaped(written: string): string | undefined {
   return Buffer.concat(bytes).toString();
 }
 
-/** Blanks around a value do not belong to it, unless the last one is escaped. */
+/** Removes blanks around a value, except for an escaped last one. */
 function trimUnescaped(text: string): string {
   const start = text.trimStart();
   const end = start.trimEnd();

@@ -1,10 +1,10 @@
-/** An entry with its values by the attributes' names in lower case. */
+/** An entry: values by attribute name in lower case. */
 export interface LdapEntry {
   readonly dn: string;
   readonly values: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What the directory holds of users and groups, whole. */
+/** All users and groups of the directory. */
 export interface LdapAnswers {
   readonly url: string;
   readonly users: readonly LdapEntry[];

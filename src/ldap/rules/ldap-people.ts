@@ -2,7 +2,7 @@ import type { LdapSettings } from '../../config/ldap-settings.ts';
 import { firstRdn, normalDn } from './ldap-dn.ts';
 import type { LdapAnswers, LdapEntry } from './ldap-entry.ts';
 
-/** A user as the directory has it, every number checked. */
+/** A user of the directory, with all numbers checked. */
 export interface LdapUser {
   readonly name: string;
   readonly uid: number;
@@ -10,12 +10,12 @@ export interface LdapUser {
   readonly gid: number;
   /** Every group, the primary one among them, ascending. */
   readonly groups: readonly number[];
-  /** Their names, where the directory has a group of that number. */
+  /** Names of the groups that the directory has. */
   readonly groupNames: readonly string[];
   readonly home: string;
 }
 
-/** An entry that is not believed, and why. */
+/** An entry that is left out, and the reason. */
 export interface Refused {
   readonly what: 'user' | 'group';
   readonly name: string;
@@ -25,13 +25,13 @@ export interface Refused {
 
 export interface LdapPeople {
   readonly users: ReadonlyMap<string, LdapUser>;
-  /** How many groups count. */
+  /** Number of valid groups. */
   readonly groups: number;
   readonly refused: readonly Refused[];
 }
 
 export type PeopleRules = Pick<LdapSettings, 'users' | 'groups' | 'minimumGid'> & {
-  /** Accounts below it get no namespace from the hook either. */
+  /** The hook makes no namespace for accounts below it either. */
   readonly minimumUid: number;
 };
 
@@ -45,8 +45,8 @@ interface Group {
 }
 
 /**
- * The directory's entries as users with their groups. An entry whose numbers nobody should get is
- * refused by itself: the others count. Of a user of whom there are two, or who shares a UID, none does.
+ * The directory's entries as users with their groups. An entry with an invalid number is left out by
+ * itself. Entries with the same name or the same UID are all left out.
  */
 export function peopleOf({ users, groups }: LdapAnswers, rules: PeopleRules): LdapPeople {
   const refused: Refused[] = [];
@@ -94,8 +94,8 @@ function userOf(
     ...{ what: 'user', name: name ?? entry.dn, dn: entry.dn, reason },
   });
   if (name === undefined) return refuse(`it has no single ${users.name}`);
-  // What nginx_stage takes for a user's name.
-  if (!/^[A-Za-z0-9_@.-]+$/.test(name)) return refuse(`${users.name} is no login name`);
+  // The user names that nginx_stage accepts.
+  if (!/^[A-Za-z0-9_@.-]+$/.test(name)) return refuse(`${users.name} is not a valid login name`);
   const uid = idOf(entry, users.uid, minimumUid);
   if (typeof uid === 'string') return refuse(uid);
   const gid = idOf(entry, users.gid, minimumGid);
@@ -119,7 +119,7 @@ function groupOf(entry: LdapEntry, { groups, minimumGid }: PeopleRules): Group |
   return { what: 'group', name: name ?? entry.dn, dn: entry.dn, reason };
 }
 
-/** Of several values, the one that stands in the DN. */
+/** Of several values, the one in the DN. */
 function nameOf({ dn, values }: LdapEntry, attribute: string): string | undefined {
   const key = attribute.toLowerCase();
   const all = values.get(key) ?? [];
@@ -128,13 +128,13 @@ function nameOf({ dn, values }: LdapEntry, attribute: string): string | undefine
   return all.find((value) => value.toLowerCase() === distinguished);
 }
 
-/** A number that may be given to a process, or what is wrong with it. */
+/** A UID or GID, or the reason why it is invalid. */
 function idOf({ values }: LdapEntry, attribute: string, minimum: number): number | string {
   const all = values.get(attribute.toLowerCase()) ?? [];
   const [text] = all;
   if (text === undefined) return `it has no ${attribute}`;
   if (all.length > 1) return `it has ${all.length} values of ${attribute}`;
-  if (!/^(?:0|-?[1-9][0-9]{0,15})$/.test(text)) return `${attribute} is no number`;
+  if (!/^(?:0|-?[1-9][0-9]{0,15})$/.test(text)) return `${attribute} is not a number`;
   const id = Number(text);
   if (id < minimum) return `${attribute} ${text} is below ${minimum}`;
   return id > largestId ? `${attribute} ${text} is above ${largestId}` : id;
@@ -170,7 +170,7 @@ function membershipsOf(
   return of;
 }
 
-/** Each value once: directories compare DNs and some take the same one twice. */
+/** Removes duplicates, which some directories allow. */
 function valuesOf({ values }: LdapEntry, attribute: string): readonly string[] {
   return [...new Set(values.get(attribute.toLowerCase()) ?? [])];
 }

@@ -37,7 +37,7 @@ describe('Services', () => {
     expect([status, message]).toEqual([201, '']);
   });
 
-  it('have their endpoints and their address from the cluster', async () => {
+  it('get their endpoints and address from the cluster', async () => {
     const { namespace, cluster } = admission;
     const fields = { type: 'LoadBalancer', loadBalancerClass: 'example.org/campus' };
     const made = await admission.create(service(fields, { name: 'campus' }), { keep: true });
@@ -62,8 +62,8 @@ describe('Services', () => {
   });
 });
 
-describe('volumes that are made new', () => {
-  it('come with a pod, of a class on the list', async () => {
+describe('new volumes', () => {
+  it('can be ephemeral volumes of an allowed class', async () => {
     const template = { spec: claim({}) };
     const pod = mounting({ ephemeral: { volumeClaimTemplate: template } });
     const { spec } = pod as { spec?: object };
@@ -79,7 +79,7 @@ describe('volumes that are made new', () => {
     expect(made.spec).toMatchObject({ storageClassName: 'scratch' });
   });
 
-  it('come by a claim; and who may make volumes may bind one', async () => {
+  it('can be claimed, and accounts that may create volumes may bind one', async () => {
     const { status, message } = await admission.create(claimOf({}));
     expect([status, message]).toEqual([201, '']);
 

@@ -50,11 +50,11 @@ describe("pods of OnDemand's Kubernetes adapter", () => {
   });
 });
 
-describe('what a user types', () => {
+describe('commands of a user', () => {
   const kubectl = (...args: string[]): ReturnType<AdmissionSite['kubectl']> =>
     admission.kubectl(args);
 
-  it('kubectl run: the pod is theirs', async () => {
+  it('kubectl run creates a pod with the user’s identity', async () => {
     const ran = await kubectl(
       'run',
       'plain',
@@ -85,7 +85,7 @@ describe('what a user types', () => {
     });
   });
 
-  it('kubectl create deployment: the controller’s pods are theirs', async () => {
+  it('kubectl create deployment: the controller’s pods have the user’s identity', async () => {
     const made = await kubectl('create', 'deployment', 'web', `--image=${person.image}`);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
 
@@ -96,7 +96,7 @@ describe('what a user types', () => {
     expect(pod.spec).toMatchObject({ securityContext: identity });
   });
 
-  it('kubectl debug: refused as it comes, taken with --profile=restricted', async () => {
+  it('kubectl debug is refused by default and accepted with --profile=restricted', async () => {
     await admission.create(victim, { keep: true });
     const debug = (profile: string): ReturnType<typeof kubectl> =>
       kubectl('debug', 'pod/victim', `--image=${person.image}`, `--profile=${profile}`, '--', 'sh');
@@ -108,7 +108,7 @@ describe('what a user types', () => {
     expect(await debug('restricted')).toMatchObject({ exitCode: 0 });
   });
 
-  it('an ephemeral container that says nothing has the least of rights', async () => {
+  it('an ephemeral container without settings gets minimal rights', async () => {
     await admission.create(victim, { keep: true });
     const { status, body } = await admission.request(
       'PATCH',
@@ -123,7 +123,7 @@ describe('what a user types', () => {
     );
   });
 
-  it('a request without a limit gets one that fits', async () => {
+  it('a request without a limit gets a matching limit', async () => {
     const { containers } = person.pod().spec;
     const resources = { requests: { cpu: '4', memory: '8Gi' } };
 
@@ -138,14 +138,14 @@ describe('what a user types', () => {
     });
   });
 
-  it('a deadline is a lifetime, which the reaper sees', async () => {
+  it('a deadline becomes a lifetime, which the reaper uses', async () => {
     const { status, body } = await admission.create(podWith({ activeDeadlineSeconds: 60 }));
 
     expect(status).toBe(201);
     expect(body.metadata).toMatchObject({ annotations: { 'pod.kubernetes.io/lifetime': '60s' } });
   });
 
-  it('what the site allows, all of it at once', async () => {
+  it('everything that the site allows, in one pod', async () => {
     const [container] = person.pod().spec.containers;
     const mounts = ['own', 'apps', 'certificates', 'export', 'token', 'vault', 'scratch', 'image'];
     const { status, message } = await admission.create({
@@ -184,14 +184,14 @@ describe('what a user types', () => {
   });
 });
 
-describe('an end within the time that the site allows', () => {
+describe('a grace period within the site’s limit', () => {
   const remove = (name: string, gracePeriodSeconds?: number): Promise<{ status: number }> =>
     admission.request('DELETE', `/api/v1/namespaces/${admission.namespace}/pods/${name}`, {
       dryRun: ['All'],
       ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     });
 
-  it('is the pod’s own, or who deletes it says it', async () => {
+  it('is set by the pod or by the deletion', async () => {
     const terminationGracePeriodSeconds = 120;
     const spec = { ...placed.spec, terminationGracePeriodSeconds };
     const { status, message } = await admission.create({ ...placed, spec }, { keep: true });
@@ -203,7 +203,7 @@ describe('an end within the time that the site allows', () => {
     expect(await remove('placed', 121)).toMatchObject({ status: 403 });
   });
 
-  it('is what a pod from before the policies says: it can be deleted', async () => {
+  it('may be exceeded by an existing pod, which can be deleted', async () => {
     await admission.podFromBefore('slow', {}, { terminationGracePeriodSeconds: 86_400 });
     await bind(admission, 'slow');
 
@@ -212,7 +212,7 @@ describe('an end within the time that the site allows', () => {
   });
 });
 
-describe('annotations that give nobody orders', () => {
+describe('harmless annotations', () => {
   it.each([
     ...['note', 'checksum/config', 'kubernetes.io/description', 'app.kubernetes.io/version'],
     ...['kubectl.kubernetes.io/restartedAt', 'kubectl.kubernetes.io/default-container'],
@@ -230,14 +230,14 @@ describe('annotations that give nobody orders', () => {
     }
   });
 
-  it('nor does a loaded AppArmor profile in the old spelling', async () => {
+  it('include a loaded AppArmor profile in the deprecated form', async () => {
     const key = 'container.apparmor.security.beta.kubernetes.io/main';
     const { status, message } = await admission.create(annotated({ [key]: 'runtime/default' }));
 
     expect([status, message]).toEqual([201, '']);
   });
 
-  it('and a network’s plugin may write what a user may not, into a pod that runs', async () => {
+  it('a network plugin may write others into a running pod', async () => {
     await admission.create(victim, { keep: true });
     const metadata = { annotations: { 'cni.projectcalico.org/podIP': '10.0.0.9/32' } };
     const patch = ['patch', 'pod', 'victim', '--subresource=status', '--dry-run=server'];
@@ -252,7 +252,7 @@ describe('annotations that give nobody orders', () => {
   });
 });
 
-describe('variables of devices that ask for none', () => {
+describe('device variables that request no device', () => {
   it.each([
     ['NVIDIA_VISIBLE_DEVICES', 'void'],
     ['NVIDIA_VISIBLE_DEVICES', 'none'],
@@ -265,8 +265,8 @@ describe('variables of devices that ask for none', () => {
   });
 });
 
-describe('a pod from before the policies', () => {
-  it('goes on: labels and status change, what it runs does not', async () => {
+describe('an existing pod', () => {
+  it('stays: its labels and status can change, its spec cannot', async () => {
     const old = await admission.podFromBefore('old', { runAsUser: 0 });
     const patch = (path: string, body: object): Promise<{ status: number }> =>
       admission.request(
@@ -286,8 +286,8 @@ describe('a pod from before the policies', () => {
   });
 });
 
-describe('a namespace that nobody has logged in to', () => {
-  it('takes no pod, and says why', async () => {
+describe('a namespace without a login', () => {
+  it('accepts no pod, and the message says why', async () => {
     await admission.withoutIdentity(async () => {
       const { status, message } = await admission.create(person.pod());
 

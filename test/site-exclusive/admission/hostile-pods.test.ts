@@ -18,7 +18,7 @@ afterAll(() => admission.remove());
 /** By default these know no such volume, and keep an emptyDir in its place. */
 const dropsImageVolumes = (): boolean => ['1.33', '1.34'].includes(site.record.kubernetesMinor);
 
-describe('a user with every right in the namespace may not make a pod with', () => {
+describe('a user with every right in the namespace cannot create a pod with', () => {
   it.each(hostilePods.map((one) => [one.way, one] as const))('%s', async (way, hostile) => {
     const { status, message } = await admission.create(hostile.object);
     if (way === 'an image as a volume' && dropsImageVolumes()) {

@@ -33,7 +33,7 @@ function refused(
   expect(message).toMatch(/Ask hpc-help@example\.org\.$/);
 }
 
-describe('a user with every right in the namespace may not have', () => {
+describe('a user with every right in the namespace cannot have', () => {
   it.each([...hostileChanges, ...hostileDeletions].map((one) => [one.way, one] as const))(
     '%s',
     async (_, hostile) => {
@@ -59,7 +59,7 @@ describe('a user with every right in the namespace may not have', () => {
   });
 });
 
-describe('a user with every right on the own namespace may not change', () => {
+describe('a user with every right on their namespace cannot change', () => {
   const stamped = (key: string, value: string | null): object => ({
     metadata: { annotations: { [`openondemand.org/${key}`]: value } },
   });
@@ -96,7 +96,7 @@ describe('a user with every right on the own namespace may not change', () => {
     expect([status, message]).toEqual([403, expect.stringContaining('openondemand.org/uid')]);
   });
 
-  it('the label by which the policies find it', async () => {
+  it('the label that the policies select', async () => {
     const { status, message } = await patchNamespace('', {
       metadata: { labels: { [admission.settings.label.key]: null } },
     });
@@ -107,13 +107,13 @@ describe('a user with every right on the own namespace may not change', () => {
     ]);
   });
 
-  it('but may describe it', async () => {
+  it('but can change its description', async () => {
     const { status } = await patchNamespace('', { metadata: { annotations: { note: 'mine' } } });
 
     expect(status).toBe(200);
   });
 
-  it('nor make another that is somebody’s, with the right to make namespaces', async () => {
+  it('nor create another user’s namespace with the right to create namespaces', async () => {
     await admission.mayMakeNamespaces();
     const { label, within = '' } = admission.settings;
     const make = (metadata: object): Promise<Verdict> =>

@@ -100,7 +100,7 @@ function named(object: Manifest, name: string): Manifest {
   return { ...understood, metadata: { ...object.metadata, ...place, name } };
 }
 
-describe('Kyverno refuses, with the same policy and the same words,', () => {
+describe('Kyverno refuses, with the same policy and message,', () => {
   it.each(hostile.map((one, index) => [one.way, index, one] as const))('%s', (_, index, one) => {
     const { policy, message } = refusals.get(`hostile-${index}`) ?? { policy: '', message: '' };
 
@@ -111,7 +111,7 @@ describe('Kyverno refuses, with the same policy and the same words,', () => {
   });
 });
 
-describe('Kyverno takes', () => {
+describe('Kyverno accepts', () => {
   it.each(friendly.map(([name], index) => [name, index] as const))('%s', (_, index) => {
     expect(refusals.get(`friendly-${index}`)).toBeUndefined();
   });

@@ -18,7 +18,7 @@ describe('etc/kubernetes/admission', () => {
     );
   });
 
-  it('is taken by the API server as it is, or what is rendered for its version', async () => {
+  it('is accepted by the API server, unchanged or rendered for its version', async () => {
     const site = await openSite();
     const nothingFilledIn = !fillsIn(site.record.kubernetesMinor);
     const made = nothingFilledIn

@@ -66,7 +66,7 @@ const taken = (attempt: () => Promise<Verdict>): Promise<Verdict> =>
     return verdict.status < 300 ? verdict : undefined;
   });
 
-describe('without the one policy that refuses it, taken is', () => {
+describe('without the policy that refuses it, the API server accepts', () => {
   it.each(Object.entries(alone))('%s', async (policy, attempt) => {
     expect(await attempt()).toMatchObject({ status: 403 });
 
@@ -75,7 +75,7 @@ describe('without the one policy that refuses it, taken is', () => {
     });
   });
 
-  it('pod-spec: a container without limits, where the site fills in none', async () => {
+  it('pod-spec: a container without limits, if no defaults are filled in', async () => {
     const said = {
       metadata: { annotations: { 'pod.kubernetes.io/lifetime': '1h' } },
       context: {
@@ -109,7 +109,7 @@ describe('without the one policy that refuses it, taken is', () => {
     });
   });
 
-  it('pod-defaults: what says nothing is refused', async () => {
+  it('pod-defaults: a pod without settings is refused', async () => {
     const plain = (): Promise<Verdict> => admission.create(person.pod());
     await admission.without('pod-defaults', async () => {
       await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
@@ -119,7 +119,7 @@ describe('without the one policy that refuses it, taken is', () => {
     await taken(plain);
   });
 
-  it('debug-defaults: an ephemeral container that says nothing is refused', async () => {
+  it('debug-defaults: an ephemeral container without settings is refused', async () => {
     const plain = (): Promise<Verdict> =>
       admission.request(
         'PATCH',
@@ -137,7 +137,7 @@ describe('without the one policy that refuses it, taken is', () => {
     await taken(plain);
   });
 
-  it('and every policy is among these', () => {
+  it('every policy is covered', () => {
     const names = admissionPolicies(admission.settings).map(({ name }) => name);
 
     expect(Object.keys(alone).sort()).toEqual(names.sort());

@@ -36,13 +36,13 @@ const taken = [201, ''];
 const whole =
   'This cluster fills in nothing. Write securityContext {runAsUser: 5001, runAsGroup: 5002, runAsNonRoot: true, supplementalGroups: [5002, 6000, 6001], supplementalGroupsPolicy: Strict, seccompProfile: {type: RuntimeDefault}} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} and resources (requests and limits of cpu and memory) for each container, and the annotation pod.kubernetes.io/lifetime. Ask hpc-help@example.org.';
 
-describe('where nothing is filled in, pods of OnDemand’s adapter', () => {
+describe('without defaults, pods of OnDemand’s adapter', () => {
   it.each(['batch.yml', 'host-type.yml'])('%s: passes as it is', async (file) => {
     const { status, message } = await merge.asItIs(await ondemand(file, merge));
     expect([status, message]).toEqual(taken);
   });
 
-  it('with init containers pass where a LimitRange gives those their resources', async () => {
+  it('with init containers are accepted if a LimitRange sets their resources', async () => {
     const pod = await ondemand('jupyter.yml', merge);
     expect((await merge.asItIs(pod)).message).toContain(
       'resources.requests.cpu of container init-1 must be present',
@@ -59,7 +59,7 @@ describe('where nothing is filled in, pods of OnDemand’s adapter', () => {
     expect([status, message]).toEqual(taken);
   });
 
-  it('of an app without a wall time are told to have one', async () => {
+  it('of an app without a wall time are refused for that', async () => {
     const pod = await ondemand('gpu.yml', merge);
     expect((await merge.asItIs(pod)).message).toContain(
       'metadata.annotations[pod.kubernetes.io/lifetime] must say how long the pod may run',
@@ -73,7 +73,7 @@ describe('where nothing is filled in, pods of OnDemand’s adapter', () => {
     expect([status, message]).toEqual(taken);
   });
 
-  it('are refused for the groups of their images, unless the site takes those', async () => {
+  it('are refused for the groups of their images, unless the site allows them', async () => {
     const { status, message } = await strict.asItIs(await ondemand('batch.yml', strict));
     expect(status).toBe(403);
     expect(message).toMatch(
@@ -82,8 +82,8 @@ describe('where nothing is filled in, pods of OnDemand’s adapter', () => {
   });
 });
 
-describe('where nothing is filled in', () => {
-  it('the pod of an SSH session passes as it is', async () => {
+describe('without defaults', () => {
+  it('the pod of an SSH session is accepted', async () => {
     const { name, uid, gid, groups } = person;
     const pod = podObject({
       user: { name, uid, gid, groups, home: '/home/ada', shell: '/bin/bash' },
@@ -94,7 +94,7 @@ describe('where nothing is filled in', () => {
     expect([status, message]).toEqual(taken);
   });
 
-  it('who says nothing is told all of it, and passes with that', async () => {
+  it('a pod without settings is refused with all missing fields, and accepted with them', async () => {
     const plain = person.pod('plain');
     const { status, message } = await strict.asItIs(plain);
     expect(status).toBe(403);
@@ -108,7 +108,7 @@ describe('where nothing is filled in', () => {
     expect([full.status, full.message]).toEqual(taken);
   });
 
-  it('who forgot one field is told that one', async () => {
+  it('a pod without one field is refused with that field', async () => {
     const pod = saidInFull(person.pod('plain')) as Manifest & { spec: { securityContext: object } };
     const securityContext = { ...pod.spec.securityContext, runAsNonRoot: false };
     const { message } = await strict.asItIs({ ...pod, spec: { ...pod.spec, securityContext } });
@@ -117,7 +117,7 @@ describe('where nothing is filled in', () => {
     );
   });
 
-  it('each container may say its own seccomp profile, but all of them', async () => {
+  it('each container may have its own seccomp profile, if all of them do', async () => {
     const pod = saidInFull(person.pod('plain')) as Manifest & {
       spec: { securityContext: object; containers: { securityContext: object }[] };
     };
@@ -144,13 +144,13 @@ describe('where nothing is filled in', () => {
     });
   });
 
-  it('a Deployment that leaves it open is refused itself', async () => {
+  it('a Deployment without the fields is refused', async () => {
     const made = await strict.kubectl(['create', 'deployment', 'web', `--image=${person.image}`]);
     expect(made.exitCode).toBe(1);
     expect(made.stderr).toContain(whole);
   });
 
-  it('kubectl debug passes with --profile=restricted', async () => {
+  it('kubectl debug is accepted with --profile=restricted', async () => {
     await strict.create(victim, { keep: true });
     const debug = ['debug', 'pod/victim', `--image=${person.image}`, '--profile=restricted'];
     expect(await strict.kubectl([...debug, '--', 'sh'])).toMatchObject({ exitCode: 0 });

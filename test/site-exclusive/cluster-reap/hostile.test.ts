@@ -42,7 +42,7 @@ const deletedFor = (name: string, at: string, seconds: number): Promise<string> 
   ]);
 
 describe('a pod that would outlive its lifetime', () => {
-  it('by a long grace period has 30 seconds, whoever deleted it', async () => {
+  it('with a long grace period is given 30 seconds, whoever deleted it', async () => {
     const at = await host.namespace('mallory');
     const patient = jobPod(at, 'spec') as { spec: object };
     const terminationGracePeriodSeconds = 1_000_000;
@@ -103,7 +103,7 @@ describe('a pod that would outlive its lifetime', () => {
 });
 
 describe('one user with many objects', () => {
-  it('waits for the own ones: the places of a run are shared', async () => {
+  it('delays only their own: namespaces take turns', async () => {
     const mallory = await host.namespace('mallory');
     const alice = await host.namespace('alice');
     const many = Array.from({ length: 8 }, (_, n) => jobPod(mallory, `job-${n}`));

@@ -67,11 +67,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-describe('what Prometheus has seen of pods', () => {
+describe('the answer of Prometheus', () => {
   const ask = (seconds: number, matchers = ''): Promise<ReadonlySet<string>> =>
     namespacesWithPods({ url, matchers, timeoutMs: 10_000 }, seconds);
 
-  it('is the namespaces with a pod within the time', async () => {
+  it('has the namespaces with a pod within the time', async () => {
     expect([...(await ask(24 * hour))].sort()).toEqual(['u-elsewhere', 'u-lately']);
     expect([...(await ask(48 * hour, 'cluster="prod"'))].sort()).toEqual([
       'u-lately',
@@ -79,7 +79,7 @@ describe('what Prometheus has seen of pods', () => {
     ]);
   });
 
-  it('is an error where it knows no pod, does not understand, or is not there', async () => {
+  it('is an error if it has no pods, rejects the query, or is unreachable', async () => {
     await expect(ask(24 * hour, 'cluster="none"')).rejects.toMatchObject({
       code: 'prometheus-incomplete',
     });

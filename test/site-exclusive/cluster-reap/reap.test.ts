@@ -22,7 +22,7 @@ const now = (): number => Date.now() / 1000;
 const aWhile = (): Promise<void> => sleep(2_100);
 
 describe('pods past their lifetime', () => {
-  it('end with the Service, ConfigMap and Secret of their job, and nothing else does', async () => {
+  it('are deleted with the Service, ConfigMap and Secret of their job, and nothing else is', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(
       jobPod(at, 'old'),
@@ -44,7 +44,7 @@ describe('pods past their lifetime', () => {
     expect(events).toContain('LifetimeExceeded');
   });
 
-  it('are shown with --dry-run, and stay', async () => {
+  it('are listed with --dry-run, and stay', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(jobPod(at, 'old'), ...jobObjects(at, 'old'));
     await aWhile();
@@ -55,7 +55,7 @@ describe('pods past their lifetime', () => {
     expect(await host.names('pods,services,configmaps,secrets', at)).toHaveLength(4);
   });
 
-  it('end whoever made them: what admission lets in has a lifetime', async ({ skip }) => {
+  it('are deleted whoever made them: with admission every pod has a lifetime', async ({ skip }) => {
     const { kubernetesMinor: minor } = (await openSite()).record;
     skip(!fillsIn(minor), `Kubernetes ${minor} fills in no lifetime: such a pod is refused`);
     const parameters = { ...siteParameters, defaultLifetime: '1s' };
@@ -92,7 +92,7 @@ describe('pods past their lifetime', () => {
     }
   });
 
-  it('stay where the namespace is kept, the selector takes others, or the lifetime is no duration', async () => {
+  it('stay if the namespace is kept, the selector does not match, or the lifetime is not a duration', async () => {
     const kept = await host.namespace('kept', { labels: { 'berth.dev/keep': 'true' } });
     const at = await host.namespace('alice');
     await host.cluster.create(
@@ -111,7 +111,7 @@ describe('pods past their lifetime', () => {
     expect(await host.names('pods', at)).toEqual(['foreign', 'odd']);
   });
 
-  it('end at most so many in one run, the oldest first', async () => {
+  it('are deleted up to the limit of a run, the oldest first', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(jobPod(at, 'first'));
     await aWhile();
@@ -124,7 +124,7 @@ describe('pods past their lifetime', () => {
     expect(await host.names('pods', at)).toEqual(['second']);
   });
 
-  it('are ended by one of two reapers', async () => {
+  it('are deleted by one of two reapers', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(...Array.from({ length: 8 }, (_, n) => jobPod(at, `job-${n}`)));
     await aWhile();
@@ -155,7 +155,7 @@ describe('pods past their lifetime', () => {
     expect(taken.filter((held) => held !== undefined)).toHaveLength(1);
   });
 
-  it('wait while another host reaps, and no longer than its lease when that host died', async () => {
+  it('wait while another host reaps, and until its lease expires if that host died', async () => {
     const at = await host.namespace('alice');
     await host.cluster.create(jobPod(at, 'old'));
     await aWhile();
@@ -178,7 +178,7 @@ describe('pods past their lifetime', () => {
 describe('namespaces', () => {
   const longAgo = { 'openondemand.org/last-hook-execution': '1700000000' };
 
-  it('are looked at only where that is asked for, and an hour is the least', async () => {
+  it('are reaped only with the option, of at least an hour', async () => {
     const at = await host.namespace('alice', { annotations: longAgo });
 
     expect((await host.reap()).stdout).toBe('');
@@ -188,7 +188,7 @@ describe('namespaces', () => {
     expect(await host.cluster.get('namespace', at)).toBeDefined();
   });
 
-  it('go where nobody has used them and no pod runs, and what is in doubt stays', async () => {
+  it('are deleted if unused and without a running pod, and kept if in doubt', async () => {
     const old = { annotations: longAgo };
     const unused = await host.namespace('unused', old);
     const busy = await host.namespace('busy', old);
@@ -229,7 +229,7 @@ describe('namespaces', () => {
     expect(events).toContain(unused);
   });
 
-  it('stay where a login came between the look and the deletion', async () => {
+  it('stay if a login came between the check and the deletion', async () => {
     const at = await host.namespace('alice', { annotations: longAgo });
     const seen = await host.cluster.get('namespace', at);
     await host.cluster.kubectl([

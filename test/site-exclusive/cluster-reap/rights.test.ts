@@ -41,8 +41,8 @@ async function request(
 
 const inUsers = (rest: string): string => `/api/v1/namespaces/${users}/${rest}?dryRun=All`;
 
-describe('with a stolen token of the reaper somebody can', () => {
-  it('end what has a lifetime, or a job', async () => {
+describe('with a stolen token of the reaper one can', () => {
+  it('delete objects with a lifetime or a job', async () => {
     expect((await request('DELETE', inUsers('pods/job'))).status).toBe(200);
     expect((await request('DELETE', inUsers('services/job-service'))).status).toBe(200);
   });
@@ -59,7 +59,7 @@ describe('with a stolen token of the reaper somebody can', () => {
     expect([status, text]).toEqual([422, expect.stringContaining('berth-reaper-guard')]);
   });
 
-  it('and see no Secret: not by a trial deletion, and not by a real one of what has no job', async () => {
+  it('but not see a Secret, neither by a dry run of a deletion nor by deleting one without a job', async () => {
     for (const query of ['?dryRun=All&labelSelector=job', '?dryRun=All', '']) {
       const { status, text } = await request(
         'DELETE',

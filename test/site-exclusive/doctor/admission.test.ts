@@ -108,8 +108,8 @@ const nobodysPod = saidInFull({
   },
 }) as Manifest;
 
-describe('berth doctor, in the right of the hook', () => {
-  it('says which right it lacks where the policies did not bring it', async () => {
+describe('berth doctor with the rights of the hook', () => {
+  it('names the missing right if the policies did not grant it', async () => {
     const warning = await found('warning');
     assert(warning.status === 'warning');
     const { message, next } = warning;
@@ -123,7 +123,7 @@ describe('berth doctor, in the right of the hook', () => {
     );
   });
 
-  it('finds that they hold, and which one is gone', async () => {
+  it('reports that the policies are enforced, and names a missing one', async () => {
     await admission.cluster.create(...probeManifests(admission.settings));
     await admission.cluster.settled(probeNamespace(admission.settings));
 
@@ -157,7 +157,7 @@ describe('berth doctor, in the right of the hook', () => {
 });
 
 describe('the hook', () => {
-  it('stamps identities with the right that the policies bring, and not without', async () => {
+  it('can stamp identities only with the right that the policies grant', async () => {
     expect(await stamp('5009')).toBe(403);
 
     await admission.cluster.create(...stampRights(admission.settings));

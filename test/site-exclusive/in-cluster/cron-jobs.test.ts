@@ -181,7 +181,7 @@ describe('the CronJob of berth ldap-sync', () => {
     return live?.metadata.annotations ?? {};
   };
 
-  it('changes nothing while the directory is away, and its pod says so', async () => {
+  it('changes nothing while the directory is unreachable, and its pod reports that', async () => {
     const before = await identity();
     await slapd.down();
     try {
@@ -195,7 +195,7 @@ describe('the CronJob of berth ldap-sync', () => {
     expect(await identity()).toEqual(before);
   });
 
-  it('writes what the directory says, where the admission policies hold everybody else off', async () => {
+  it('writes the data of the directory, which the admission policies deny to others', async () => {
     const run = await jobs.run('berth-ldap-sync');
 
     expect([run.exitCode, run.log]).toEqual([0, expect.stringContaining('1 namespace changed')]);

@@ -58,7 +58,7 @@ const everywhere = [
 ];
 
 describe('kubectl auth can-i --list with a stolen token of the hook', () => {
-  it('shows this and no more', async () => {
+  it('shows these rights and no others', async () => {
     expect(await canI(stolen.token, 'default')).toEqual(everywhere);
     expect(await canI(stolen.token, 'kube-system')).toEqual(everywhere);
   });
@@ -85,7 +85,7 @@ describe('kubectl auth can-i --list with a stolen token of the hook', () => {
 const pod = { metadata: { name: 'x' }, spec: { containers: [{ name: 'x', image: 'x' }] } };
 const inVictim = `${rbac}/namespaces/${victim}/rolebindings`;
 
-describe('with a stolen token of the hook nobody can', () => {
+describe('with a stolen token of the hook one cannot', () => {
   it.each<[string, string, string, object?]>([
     ['list the secrets of the cluster', 'GET', '/api/v1/secrets'],
     ["list a user's secrets", 'GET', `/api/v1/namespaces/${victim}/secrets`],

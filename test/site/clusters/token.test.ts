@@ -271,7 +271,7 @@ describe('berth token setup', () => {
     );
     expect(exitCode).toBe(69);
     expect(stderr).toContain('[hook-token-rejected]');
-    expect(stderr).toContain('takes it for system:serviceaccount:default:default');
+    expect(stderr).toContain('authenticates it as system:serviceaccount:default:default');
     await expect(read()).rejects.toThrow('ENOENT');
   });
 
@@ -283,7 +283,7 @@ describe('berth token setup', () => {
     );
     expect(exitCode).toBe(78);
     expect(stderr).toContain(
-      'next: Write into berth.yml: clusters.prod.admin.context: berth-hook@prod',
+      'next: Nothing was written. Set clusters.prod.admin.context: berth-hook@prod in berth.yml',
     );
     expect(await read()).toBe(before);
   });

@@ -37,7 +37,7 @@ async function nothingChanged(): Promise<void> {
     expect(Object.keys(annotations).sort()).toEqual(['last-hook-execution', 'owner']);
 }
 
-describe('a directory that gives no whole answer', () => {
+describe('a directory with an incomplete answer', () => {
   it.each<[string, LdapSection, string, number]>([
     ['is away', { url: 'ldaps://127.0.0.1:1' }, 'ldap-unreachable', 75],
     ['wants another password', { bind_dn: `cn=nobody,${base}` }, 'ldap-credentials-invalid', 78],
@@ -59,7 +59,7 @@ describe('a directory that gives no whole answer', () => {
     await nothingChanged();
   });
 
-  it('ends at a size limit', async () => {
+  it('stops at a size limit', async () => {
     await slapd.down();
     const limits = `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.prtotal=100`;
     await slapd.configure({ ...options, database: [limits] });
@@ -121,7 +121,7 @@ describe('a directory that gives no whole answer', () => {
     expect(await host.annotations('user-219')).toMatchObject({ uid: '20219' });
   });
 
-  it('has many users less than last time, until an admin says that it is so', async () => {
+  it('has far fewer users than in the last run, until an admin confirms it', async () => {
     await host.configure(slapd);
     await host.makeNamespaces(['user-1', 'user-200']);
     await host.sync();
@@ -141,7 +141,7 @@ describe('a directory that gives no whole answer', () => {
     expect(await host.annotations('user-200')).toHaveProperty('removed');
   });
 
-  it('is asked at another address, where the first server is away', async () => {
+  it('is read from another server if the first is unreachable', async () => {
     await host.configure(slapd, {
       url: `ldaps://127.0.0.1:1 ldaps://127.0.0.1:${slapd.ports.ldaps}`,
     });
@@ -151,8 +151,8 @@ describe('a directory that gives no whole answer', () => {
   });
 });
 
-describe('the way to the directory', () => {
-  it('is protected by StartTLS where the address is ldap://', async () => {
+describe('the connection to the directory', () => {
+  it('uses StartTLS if the address is ldap://', async () => {
     await host.configure(slapd, { url: `ldap://127.0.0.1:${slapd.ports.ldap}` });
     await host.makeNamespaces(['user-1']);
     expect(await host.sync()).toMatchObject({ exitCode: 0, stderr: '' });
@@ -163,14 +163,14 @@ describe('the way to the directory', () => {
     expect((await host.sync()).stderr).toContain('[ldap-certificate]');
   });
 
-  it('is never open to others', async () => {
+  it('is never unencrypted', async () => {
     await host.configure(slapd, { url: 'ldap://ldap.example.com', start_tls: false });
     const { exitCode, stderr } = await host.sync();
     expect(stderr).toContain('ldap.start_tls must not be false');
     expect(exitCode).toBe(78);
   });
 
-  it('needs a password that nobody else can read', async () => {
+  it('needs a password file that others cannot read', async () => {
     await host.configure(slapd);
     await chmod(slapd.passwordFile, 0o640);
     try {
@@ -182,7 +182,7 @@ describe('the way to the directory', () => {
     }
   });
 
-  it('ends with another exit status, and is in the metrics, where the API server refuses', async () => {
+  it('sets another exit status and the metrics if the API server refuses', async () => {
     await host.configure(slapd);
     const kubeconfig = join(host.folder, 'kubeconfig');
     const good = await readFile(kubeconfig, 'utf8');

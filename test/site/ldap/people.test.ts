@@ -26,7 +26,7 @@ async function withSlapd(
   }
 }
 
-describe('entries that nobody should believe', () => {
+describe('invalid entries', () => {
   const hostile = [
     person('is-root', 0),
     person('negative', -5),
@@ -85,8 +85,8 @@ describe('entries that nobody should believe', () => {
         'user group-root is left out: gidNumber 0 is below 1',
         'user twin-one is left out: twin-two has the same UID 20020',
         'user twin-two is left out: twin-one has the same UID 20020',
-        'user jürgen is left out: uid is no login name',
-        'user a b; rm -rf is left out: uid is no login name',
+        'user jürgen is left out: uid is not a valid login name',
+        'user a b; rm -rf is left out: uid is not a valid login name',
         'user cn=one,ou=people,dc=site,dc=test is left out: it has no single uid',
         'group wheel is left out: gidNumber 0 is below 1',
         'group negative is left out: gidNumber -1 is below 1',
@@ -105,7 +105,7 @@ describe('entries that nobody should believe', () => {
 describe('five thousand users', () => {
   const users = Array.from({ length: 5000 }, (_, n) => `many-${n}`);
 
-  it('come page by page, and only what is different is written', { timeout: 300_000 }, async () => {
+  it('are read page by page, and only differences are written', { timeout: 300_000 }, async () => {
     const entries = [
       ...users.map((name, n) => person(name, 20_000 + n)),
       group('users', 100),
@@ -151,7 +151,7 @@ describe("the ConfigMaps of OSC's k8-ldap-configmap", () => {
     ]);
   });
 
-  it('hold what its mappers write, and lose who is gone', async () => {
+  it('have what its mappers write, without users who have left', async () => {
     const entries = [
       person('anna', 20_001),
       person('boris', 20_002, { gidNumber: 30_000 }),

@@ -46,8 +46,8 @@ function patch(
   return request('PATCH', `/api/v1/namespaces/${namespace}?dryRun=All`, body);
 }
 
-describe('with a stolen token of ldap-sync somebody can', () => {
-  it('write UID, GID and groups of a user, and the mark', async () => {
+describe('with a stolen token of ldap-sync one can', () => {
+  it('write UID, GID, groups and the removed mark of a user', async () => {
     const values = { uid: '20001', gid: '100', groups: '100,200', removed: '1700000000' };
     const annotations = Object.fromEntries(
       Object.entries(values).map(([key, value]) => [prefix + key, value]),
@@ -59,7 +59,7 @@ describe('with a stolen token of ldap-sync somebody can', () => {
     ['make a user root', { 'openondemand.org/uid': '0' }],
     ['make a user a system account', { 'openondemand.org/uid': '999' }],
     ['put a user into the group of root', { 'openondemand.org/groups': '0,100' }],
-    ['write what is no number', { 'openondemand.org/gid': '100 # 0' }],
+    ['write a value that is not a number', { 'openondemand.org/gid': '100 # 0' }],
     ['give the namespace to somebody else', { 'openondemand.org/owner': 'mallory' }],
     ['make it look used', { 'openondemand.org/last-hook-execution': '1' }],
     ['write any other annotation', { 'scheduler.alpha.kubernetes.io/node-selector': 'x=y' }],

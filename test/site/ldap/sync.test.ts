@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 describe('berth ldap-sync', () => {
-  it("writes UID, GID and groups of each user onto the user's own namespace", async () => {
+  it("writes UID, GID and groups of each user to the user's namespace", async () => {
     await host.configure(slapd);
     await host.makeNamespaces(['anna', 'boris', 'c.d@e']);
 
@@ -46,7 +46,7 @@ describe('berth ldap-sync', () => {
     expect(await host.annotations('c.d@e')).toMatchObject({ uid: '20003', groups: '100' });
   });
 
-  it('writes what is different, and nothing where nothing is', async () => {
+  it('writes only differences', async () => {
     await host.configure(slapd);
     await host.makeNamespaces(['anna', 'boris']);
     await host.sync();
@@ -70,7 +70,7 @@ describe('berth ldap-sync', () => {
     await slapd.replace(`cn=chem,ou=groups,${base}`, 'memberUid', 'anna');
   });
 
-  it('marks the namespace of a user who is gone, and takes the mark off when the user is back', async () => {
+  it('marks the namespace of a user who has left, and removes the mark when the user is back', async () => {
     await host.configure(slapd, { keep_percent: 50 });
     await host.makeNamespaces(['anna', 'boris']);
     await host.sync();
@@ -105,7 +105,7 @@ describe('berth ldap-sync', () => {
     expect(await host.cluster.get('configmap', 'berth-ldap-sync', 'ondemand')).toBeUndefined();
   });
 
-  it('leaves a namespace alone that names no owner, or that is no namespace of the hook', async () => {
+  it('does not change a namespace without an owner, or not made by the hook', async () => {
     await host.configure(slapd);
     const name = host.namespaceOf('anna');
     await host.cluster.create(host.namespace(name, { 'openondemand.org/uid': '1' }));
@@ -117,7 +117,7 @@ describe('berth ldap-sync', () => {
   });
 });
 
-describe('the two ways to say who is in a group', () => {
+describe('the two schemas of group membership', () => {
   it.each(['rfc2307bis', 'memberof'] as const)('%s', async (schema) => {
     const dn = (cn: string): string => `cn=${escaped(cn)},ou=groups,${base}`;
     const lists = schema === 'rfc2307bis';

@@ -51,13 +51,13 @@ async function loginWithTokenOf(
 }
 
 describe("each login, by the hook's own token, which the log", () => {
-  it('does not mention while it is good', async ({ skip }) => {
+  it('does not mention while it is valid', async ({ skip }) => {
     const reason = site.skipped('audit');
     skip(reason !== undefined, reason);
     expect(await loginWithTokenOf(8 * hour)).toMatchObject({ exitCode: 0, warnings: [] });
   });
 
-  it('names with its end and the next step, when less than a third of its life is left', async ({
+  it('names with its expiry and the next step, when less than a third of its lifetime is left', async ({
     skip,
   }) => {
     const reason = site.skipped('audit');
@@ -73,7 +73,7 @@ describe("each login, by the hook's own token, which the log", () => {
     expect(warnings[0]?.msg).toContain(portal.files.kubeconfig);
   });
 
-  it('names as the cause, when it is over', async ({ skip }) => {
+  it('names as the cause, when it has expired', async ({ skip }) => {
     const reason = site.skipped('audit');
     skip(reason !== undefined, reason);
 

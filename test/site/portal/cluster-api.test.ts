@@ -104,7 +104,7 @@ async function tokenOfHook(): Promise<string> {
 }
 
 describe('a cluster that Cluster API made', () => {
-  it("is not entered without the hook's own token: login and plan say how to make it", async () => {
+  it("is not accessed without the hook's token: login and plan say how to create it", async () => {
     const { name, namespace } = await newcomers.come('capi-ann');
 
     const { exitCode, stderr } = await portal.prePun(name);
@@ -117,7 +117,7 @@ describe('a cluster that Cluster API made', () => {
     expect(plan.stdout + plan.stderr).toContain('berth token setup --cluster research');
   });
 
-  it("gives the hook's token by the management cluster's secret, and logins go by that alone", async ({
+  it("issues the hook's token with the management cluster's secret, and logins use only that", async ({
     skip,
   }) => {
     const reason = site.skipped('audit');
@@ -149,7 +149,7 @@ describe('a cluster that Cluster API made', () => {
     expect(contexts.map((context) => context.name)).toEqual(['c', 'berth-hook@research']);
   });
 
-  it('is set up by the commands of the documentation, as they stand there', async () => {
+  it('is set up by the commands of the documentation', async () => {
     const { name } = await newcomers.come('capi-doc');
     const [block] = codeBlocks('docs/configuration.md').filter(({ text }) =>
       text.includes('umask'),
@@ -172,7 +172,7 @@ describe('a cluster that Cluster API made', () => {
     expect(await readdir(portal.folder)).not.toContain('research.kubeconfig');
   });
 
-  it('has its token renewed by the token itself, without the secret', async () => {
+  it('has its token renewed with the token itself, without the secret', async () => {
     expect(await setUp()).toMatchObject({ exitCode: 0 });
     const before = await tokenOfHook();
     await withoutSecret();
@@ -183,7 +183,7 @@ describe('a cluster that Cluster API made', () => {
     expect(await tokenOfHook()).not.toBe(before);
   });
 
-  it('has its token made anew by the secret where it cannot renew itself any more', async () => {
+  it('gets a new token with the secret if the token can no longer renew itself', async () => {
     const { name } = await newcomers.come('capi-cid');
     expect(await setUp()).toMatchObject({ exitCode: 0 });
     const file = await readFile(portal.files.kubeconfig, 'utf8');
@@ -201,14 +201,14 @@ describe('a cluster that Cluster API made', () => {
     expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
   });
 
-  it('without a token of the hook has none made by the timer: whose it would be is not said', async () => {
+  it('without a token of the hook gets none from the timer, which does not know the account', async () => {
     const { exitCode, stderr } = await portal.berth('token', 'rotate');
     expect(exitCode).toBe(78);
     expect(stderr).toContain('[hook-token-missing]');
     expect(stderr).toContain('next: Run: berth token setup --cluster research');
   });
 
-  it('says what is missing where there is no secret, or no account of the hook', async () => {
+  it('reports a missing secret or a missing account of the hook', async () => {
     const missing = await setUp('--service-account', 'ondemand/not-there');
     expect(missing.exitCode).toBe(69);
     expect(missing.stderr).toMatch(/apply -k \S+\/share\/etc\/kubernetes;/);

@@ -61,7 +61,7 @@ describe('of several clusters', () => {
     return file;
   }
 
-  it('each that is dead, slow or wrong costs its own part only, and says which and what to do', async () => {
+  it('an unreachable, slow or misconfigured one affects only itself, and is named with a remedy', async () => {
     const user = await newcomers.come('cl-many');
     const portal = await Portal.make(site, { clusters: {}, hookEnv: { NAMESPACE_PREFIX: '' } });
     const { dead } = await freePorts(['dead']);
@@ -119,7 +119,7 @@ describe('of several clusters', () => {
     await portal.remove();
   });
 
-  it('a dead one among them does not keep the others waiting', async () => {
+  it('an unreachable one does not delay the others', async () => {
     const user = await newcomers.come('cl-quick');
     const { dead } = await freePorts(['dead']);
     const endpoint = `https://127.0.0.1:${dead}`;
@@ -138,7 +138,7 @@ describe('of several clusters', () => {
     await portal.remove();
   });
 
-  it('a hundred are read, and the one that answers is served', async () => {
+  it('a hundred are tried, and the one that answers is used', async () => {
     const user = await newcomers.come('cl-hundred');
     const { dead } = await freePorts(['dead']);
     const endpoint = `https://127.0.0.1:${dead}`;
@@ -203,7 +203,7 @@ describe('of several clusters', () => {
       return { portal, user, away, age, known };
     }
 
-    it('costs one login its deadline, and the next ones a line in all', async () => {
+    it('delays one login until its deadline, and is one line for the next logins', async () => {
       const { portal, user } = await setUp('cl-silent', ['dead', 'silent']);
       const first = await portal.prePun(user);
 
@@ -228,7 +228,7 @@ describe('of several clusters', () => {
       await portal.remove();
     });
 
-    it('is asked by one login at a time', async () => {
+    it('is tried by one login at a time', async () => {
       const { portal, user, age, known } = await setUp('cl-claim', ['silent'], '6s');
       await portal.prePun(user);
       await age();
@@ -248,7 +248,7 @@ describe('of several clusters', () => {
       await portal.remove();
     });
 
-    it('is not asked for a ServiceAccount’s token either', async () => {
+    it('is not asked for a ServiceAccount token either', async () => {
       const { portal, user, away } = await setUp('cl-mint', ['dead']);
       const endpoint = String(away.dead);
       await portal.writeCluster('dead', managed);
@@ -267,7 +267,7 @@ describe('of several clusters', () => {
       await portal.remove();
     });
 
-    it('is asked again after 30 seconds, and is forgotten once it is there', async () => {
+    it('is tried again after 30 seconds, and used again once it answers', async () => {
       const { portal, user, age, known } = await setUp('cl-back', ['dead']);
       await portal.prePun(user);
       await age();
@@ -287,7 +287,7 @@ describe('of several clusters', () => {
       await portal.remove();
     });
 
-    it('is always asked where no other was there, or where it is the only one', async () => {
+    it('is always tried if no other answered, or if it is the only one', async () => {
       const { portal, user, away } = await setUp('cl-none', ['dead']);
       const other = { ...managed, server: { endpoint: away.dead } };
       const kubeconfig = await kubeconfigFor(portal, String(away.dead));

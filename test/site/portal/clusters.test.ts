@@ -64,7 +64,7 @@ describe("OnDemand's auth type", () => {
 });
 
 describe('settings of one cluster', () => {
-  it("count for it alone: prefixes, CIDRs, root's context", async ({ skip }) => {
+  it("apply only to it: prefixes, CIDRs, root's context", async ({ skip }) => {
     skip(site.skipped('audit') !== undefined, site.skipped('audit'));
     const { name } = await newcomers.come('cl-own');
     const portal = await Portal.make(site, {

@@ -130,7 +130,7 @@ describe('the next login repairs', () => {
     expect(decided(await cluster.dump(user.namespace))).toEqual(intact);
   });
 
-  it('several at once, and leaves what others put into the namespace', async () => {
+  it('several at once, and keeps what others put into the namespace', async () => {
     const theirs = { name: 'of-the-user', namespace: user.namespace };
     await cluster.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: theirs });
     await cluster.delete('networkpolicy', 'deny-from-other-namespaces', user.namespace);
@@ -146,8 +146,8 @@ describe('the next login repairs', () => {
   });
 });
 
-describe('what Kubernetes does not let anybody change', () => {
-  it('a binding of another role: the error names what to delete, all else is repaired', async () => {
+describe('what cannot be changed in Kubernetes', () => {
+  it('a binding of another role: the error names what to delete, the rest is repaired', async () => {
     await cluster.delete('rolebinding', 'dr-user-ood-user', user.namespace);
     await cluster.kubectl([
       ...['create', 'rolebinding', 'dr-user-ood-user', '-n', user.namespace],

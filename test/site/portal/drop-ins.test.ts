@@ -174,7 +174,7 @@ describe('both, on a site without an identity provider', () => {
     expect(existsSync(join(home, '.kube/config'))).toBe(false);
   });
 
-  it('then give the user a token of the own ServiceAccount', async () => {
+  it('then give the user a token of the user’s ServiceAccount', async () => {
     const { name, namespace, home } = await newcomers.come('di-eve');
     const words = [name, portal.files.hookEnv];
 
@@ -190,7 +190,7 @@ describe('both, on a site without an identity provider', () => {
     });
   });
 
-  it('and no token to who shares the namespace’s name but not the namespace', async () => {
+  it('give no token to another user whose name maps to the same namespace', async () => {
     const [first, second] = await newcomers.comeAll(['di-f.o', 'di-f-o']);
     const files = portal.files.hookEnv;
     await asOnHost('hooks/k8s-bootstrap', [String(first?.name), files]);

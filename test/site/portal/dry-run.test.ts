@@ -76,8 +76,8 @@ describe('a plan changes nothing anywhere:', () => {
   });
 });
 
-describe('on a host on which no login ever was', () => {
-  it('a plan does not even leave the checked configuration behind', async () => {
+describe('on a host without any login before', () => {
+  it('a plan does not even cache the configuration', async () => {
     const { name } = await come('dry-host');
     // A younger configuration is not remembered by a login either.
     await sleep(2_100);
@@ -89,7 +89,7 @@ describe('on a host on which no login ever was', () => {
   });
 });
 
-describe('what is printed', () => {
+describe('the output', () => {
   it('is the same data as JSON and as YAML, and as text for pre-pun --dry-run', async () => {
     const { name } = await come('dry-forms');
     const [json, yaml, text, dry] = await Promise.all([
@@ -107,7 +107,7 @@ describe('what is printed', () => {
     expect([json, yaml, text, dry].map(({ exitCode }) => exitCode)).toEqual([1, 1, 1, 1]);
   });
 
-  it('never holds a secret, of the site or of the user', async () => {
+  it('never has a secret of the site or of the user', async () => {
     const user = await come('dry-secret');
     const own = {
       apiVersion: 'v1',

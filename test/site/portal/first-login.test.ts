@@ -56,7 +56,7 @@ describe('the first login of a user', () => {
     expect(login.stderr).toMatch(/^level=info msg="namespace created" user=fl-dana cluster=prod /m);
   });
 
-  it("makes the namespace: OnDemand's label, the owner, and who that is on the host", async () => {
+  it("makes the namespace with OnDemand's label, the owner, and the owner's UID, GID and groups", async () => {
     const groups = await execa('id', ['-G', dana.name]);
     const ascending = groups.stdout.split(' ').sort((a, b) => Number(a) - Number(b));
 
@@ -162,7 +162,7 @@ describe('the first login of a user', () => {
     });
   });
 
-  it('leaves nothing for the second one to do', async () => {
+  it('leaves nothing to do for the second login', async () => {
     const before = await cluster.dump(dana.namespace);
 
     const again = await portal.prePun(dana.name, await portal.login(dana.name));

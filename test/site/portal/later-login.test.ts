@@ -34,7 +34,7 @@ afterAll(async () => {
   await newcomers.leave();
 });
 
-describe('what a login asks of the API server', () => {
+describe('the requests of a login', () => {
   it('the first time: makes the namespace, then each object, and reads nothing', async ({
     skip,
   }) => {
@@ -83,7 +83,7 @@ describe('what a login asks of the API server', () => {
     await portal.remove();
   });
 
-  it('on a host that lost its state: no more than one request more', async ({ skip }) => {
+  it('on a host that lost its state: at most one more request', async ({ skip }) => {
     skip(site.skipped('audit') !== undefined, site.skipped('audit'));
     const { name, namespace } = await newcomers.come('ll-other');
     const before = await Portal.make(site, full);

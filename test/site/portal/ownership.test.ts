@@ -34,7 +34,7 @@ afterAll(async () => {
 const ownerOf = async (namespace: string): Promise<string | undefined> =>
   (await cluster.get('namespace', namespace))?.metadata.annotations?.['openondemand.org/owner'];
 
-describe('names that meet in one namespace', () => {
+describe('user names that map to one namespace', () => {
   it.each([
     ['ow1.b', ['ow1@b', 'ow1-b']],
     ['ow2@b', ['ow2-b', 'ow2.b']],
@@ -56,7 +56,7 @@ describe('names that meet in one namespace', () => {
     expect((await portal.prePun(first)).exitCode).toBe(0);
   });
 
-  it('who comes first wins, also when all come at once', async () => {
+  it('the first login wins, also with parallel logins', async () => {
     const names = ['ow4.b', 'ow4@b', 'ow4-b'];
     const [{ namespace } = { namespace: '' }] = await newcomers.comeAll(names);
 
@@ -72,7 +72,7 @@ describe('names that meet in one namespace', () => {
 });
 
 describe("a namespace that OSC's hook made", () => {
-  it('for this user is adopted: theirs now, with all that belongs to it', async () => {
+  it('for this user is adopted with its objects', async () => {
     const { name, namespace } = await newcomers.come('ow-osc');
     await runOscHook(portal, cluster, name);
     await cluster.settled(namespace);
@@ -112,7 +112,7 @@ describe('a namespace that no hook made', () => {
     await expectRefused(name, namespace);
   });
 
-  it('is taken once the admin said whose it is, as the error told', async () => {
+  it('is adopted after the admin annotated its owner, as the error says', async () => {
     const { name, namespace } = await newcomers.come('ow-given');
     await cluster.kubectl(['create', 'namespace', namespace]);
     const { stderr } = await portal.prePun(name);
@@ -132,7 +132,7 @@ describe('a namespace in Terminating', () => {
     for (const name of [waited, stuck]) await release(`u-${name}`);
   });
 
-  it('is waited for until it is gone, then made anew', async () => {
+  it('is waited for until it is deleted, then created', async () => {
     const { name, namespace } = await newcomers.come(waited);
     await portal.prePun(name);
     const old = await cluster.get('namespace', namespace);
@@ -151,7 +151,7 @@ describe('a namespace in Terminating', () => {
     expect(await cluster.get('rolebinding', `${name}-ood-user`, namespace)).toBeDefined();
   });
 
-  it('that does not end is reported at the deadline, with what to look at', async () => {
+  it('that stays is reported at the deadline, with what to check', async () => {
     const { name, namespace } = await newcomers.come(stuck);
     const hasty = await Portal.make(site, { clusters: managed, berth: { deadline: '2s' } });
     await hasty.prePun(name);

@@ -74,7 +74,7 @@ describe('a plan before the first login', () => {
     expect(await fingerprint(home)).toBe(before);
   });
 
-  it('is what the login then does', async () => {
+  it('matches what the login then does', async () => {
     const user = await come('pl-same');
     const { name, namespace, home } = user;
     const { changed } = await planJson(name);
@@ -98,7 +98,7 @@ describe('a plan before the first login', () => {
 });
 
 describe('a plan after a login', () => {
-  it('has nothing to do', async () => {
+  it('shows no change', async () => {
     const user = await come('pl-done');
     await logIn(user);
 
@@ -193,7 +193,7 @@ describe('a plan after a login', () => {
     });
   });
 
-  it('shows an entry that the user took out of the kubeconfig', async () => {
+  it('shows an entry that the user removed from the kubeconfig', async () => {
     const user = await come('pl-file');
     await logIn(user);
     const file = join(user.home, '.kube/config');
@@ -211,7 +211,7 @@ describe('a plan after a login', () => {
 });
 
 describe('several clusters', () => {
-  it('--cluster plans for one; what cannot be planned says why and exits with more than 1', async () => {
+  it('--cluster plans for one; an error is reported and the exit status is greater than 1', async () => {
     const { name } = await come('pl-two');
     const { dead } = await freePorts(['dead']);
     const endpoint = `https://127.0.0.1:${dead}`;

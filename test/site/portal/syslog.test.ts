@@ -43,8 +43,8 @@ async function login(
   return { ...result, lines: lines.filter((line) => line.includes(' berth: ')) };
 }
 
-describe('what nginx_stage drops of a login, or makes one long line of', () => {
-  it('is in syslog, if it is more than information, without a token', async () => {
+describe('the messages of a login, which nginx_stage drops or joins into one line', () => {
+  it('are in syslog from warning level, without a token', async () => {
     const { idToken } = await portal.login(eve.name);
     const { exitCode, stderr, lines } = await login(eve.name, { idToken });
     expect(exitCode, stderr).toBe(0);
@@ -56,12 +56,12 @@ describe('what nginx_stage drops of a login, or makes one long line of', () => {
     expect(lines[0]).not.toContain(String(idToken).split('.')[2]);
   });
 
-  it('is nothing where all is well', async () => {
+  it('are none if there is no problem', async () => {
     const { exitCode, lines } = await login(eve.name, await portal.login(eve.name));
     expect({ exitCode, lines }).toEqual({ exitCode: 0, lines: [] });
   });
 
-  it('is each line of one that fails', async () => {
+  it('are all in syslog for a failed login', async () => {
     const broken = join(portal.files.clustersDir, 'broken.yml');
     await writeFile(broken, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
     const { idToken } = await portal.login(eve.name);

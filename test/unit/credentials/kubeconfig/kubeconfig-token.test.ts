@@ -70,6 +70,6 @@ describe('the token of one user entry', () => {
   });
 
   it('is refused where the new one could be anything but a JWT', () => {
-    expect(() => replaceToken(block, 'hook', 'a: b\nc', 'f')).toThrow(/no JWT/);
+    expect(() => replaceToken(block, 'hook', 'a: b\nc', 'f')).toThrow(/not a JWT/);
   });
 });
