@@ -22,14 +22,15 @@ export function http1Connection(
   options: ConnectionOptions,
   deadline: AbortSignal,
 ): Connection {
-  return agentConnection(base, new Agent({ ...options, keepAlive: true, maxSockets }), deadline);
+  const agent = new Agent({ ...options, keepAlive: true, maxSockets });
+  return { ...agentConnection(base, agent, deadline), close: () => agent.destroy() };
 }
 
-/** HTTP/1.1 over the connections that the agent makes. */
+/** HTTP/1.1 over the connections of an agent that others use too and that keeps none open. */
 export function agentConnection(base: URL, agent: AnyAgent, deadline: AbortSignal): Connection {
   return {
     roundTrip: (exchange) => roundTrip(base, agent, exchange, deadline),
-    close: () => agent.destroy(),
+    close: () => undefined,
   };
 }
 

@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { ensureAccount } from '../rig/site/accounts.ts';
 import { Portal } from '../rig/site/portal.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import { check, doctor } from '../rig/site/doctor-says.ts';
@@ -141,6 +142,7 @@ describe('a kubeconfig with an exec plugin', () => {
 
   it('keeps the hook from the cluster, which loads no plugin at a login', async () => {
     await withPlugin();
+    await ensureAccount('alice');
     const { stderr } = await portal.prePun('alice');
     expect(stderr).toContain('admin-kubeconfig-unsupported');
   });

@@ -8,11 +8,10 @@ const policy: KubeObject = {
   metadata: { name: 'p', namespace: 'u-alice' },
   spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ from: [{ podSelector: {} }] }] },
 };
-const live = (change: Record<string, unknown> = {}): LiveObject =>
-  ({
-    metadata: { name: 'p', namespace: 'u-alice', uid: 'u', resourceVersion: '7' },
-    spec: { ...policy.spec, ...change },
-  }) as unknown as LiveObject;
+const live = (change: Record<string, unknown> = {}): LiveObject => ({
+  metadata: { name: 'p', namespace: 'u-alice', uid: 'u', resourceVersion: '7' },
+  spec: { ...policy.spec, ...change },
+});
 
 describe('drift of a live object', () => {
   it('is none where the server only added its own fields', () => {
