@@ -5,7 +5,7 @@ import { setKubeconfigEntries } from '../../../src/credentials/kubeconfig/kubeco
 import { clusterEntry, execUser } from '../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import { realKubeconfigs } from './real-kubeconfigs.ts';
 
-/** docs/decisions/0011-kubeconfig-editing.md: why kubeconfigs are not written by yaml's Document. */
+/** docs/decisions/0004-kubeconfig-editing.md: why kubeconfigs are not written by yaml's Document. */
 
 const entries = {
   clusters: { name: 'ours', cluster: clusterEntry({ endpoint: 'https://ours.example.org:6443' }) },
