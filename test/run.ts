@@ -9,10 +9,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { buildAhead } from './rig/site/build-ahead.ts';
+import { buildAhead } from './rig/site/prebuild.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
-import { readTimes, timesTable, type FileTime } from './times.ts';
+import { readTimes, timesTable, type FileTime } from './duration-reporter.ts';
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
 
@@ -29,7 +29,7 @@ async function runAll(times: string): Promise<number> {
     run(
       [
         ...['--project', project, '--passWithNoTests', '--reporter=default'],
-        `--reporter=${new URL('times.ts', import.meta.url).pathname}`,
+        `--reporter=${new URL('duration-reporter.ts', import.meta.url).pathname}`,
       ],
       { BERTH_TEST_SITE: 'ready', BERTH_TEST_TIMES: times },
     );

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { ensureCommand } from '../rig/site/packages.ts';
 import { machine } from './measure.ts';
 import { oscMissing, Osc } from './osc.ts';
-import { openBench } from './portal-of-bench.ts';
+import { openBench } from './bench-portal.ts';
 import { parts, usersOf } from './parts.ts';
 import { heading, say } from './report.ts';
 

@@ -4,7 +4,7 @@ import { parse, stringify } from 'yaml';
 import { hookOf, warmUp } from './logins.ts';
 import { median } from './measure.ts';
 import type { Part } from './parts.ts';
-import type { Bench } from './portal-of-bench.ts';
+import type { Bench } from './bench-portal.ts';
 import { say, ratio } from './report.ts';
 import { spawnSync } from 'node:child_process';
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { atOnce, inTurn, measure, median, medians, type Command, type Sample } from './measure.ts';
 import type { Osc } from './osc.ts';
 import type { Part } from './parts.ts';
-import type { Bench } from './portal-of-bench.ts';
+import type { Bench } from './bench-portal.ts';
 import { ratio, say, table } from './report.ts';
 
 /** A configuration file must be older than this before its parsed form is cached. Milliseconds. */

@@ -4,7 +4,7 @@ import { credentialPlugin } from './credential.ts';
 import { firstLogin, laterLogin, manyLogins } from './logins.ts';
 import { namespaceScale } from './namespaces.ts';
 import type { Osc } from './osc.ts';
-import type { Bench } from './portal-of-bench.ts';
+import type { Bench } from './bench-portal.ts';
 
 export interface Part {
   readonly title: string;

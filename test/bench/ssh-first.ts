@@ -10,7 +10,7 @@ import { execa } from 'execa';
 import { imagesFolder } from '../rig/site/folders.ts';
 import { step } from '../rig/site/progress.ts';
 import { siteArchive } from '../rig/node/image-archives.ts';
-import { buildStore } from '../rig/node/images.ts';
+import { buildStore } from '../rig/node/image-store.ts';
 import { SshHost } from '../rig/node/ssh-host.ts';
 import { machine } from './measure.ts';
 import { heading, ratio, say } from './report.ts';

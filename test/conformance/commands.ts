@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Background } from './background.ts';
+import { Background } from './background-client.ts';
 import { matches, same, succeeded, type Case } from './case.ts';
 
 /** `ssh host COMMAND`: input and output have the same bytes, in the same order, as with plain sshd. */

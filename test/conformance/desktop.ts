@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { same, matches, succeeded, type Case } from './case.ts';
-import { Background } from './background.ts';
+import { Background } from './background-client.ts';
 import type { Client } from './client.ts';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { randomInt } from 'node:crypto';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';
-import { Background } from './background.ts';
+import { Background } from './background-client.ts';
 import { same, succeeded, type Case } from './case.ts';
 import type { Client } from './client.ts';
 

@@ -5,7 +5,7 @@ import { step } from '../rig/site/progress.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import { stopSite } from '../rig/site/start.ts';
 import { ownNamespaces } from './own-namespace.ts';
-import { namespaceOf, newcomers, people } from './people.ts';
+import { namespaceOf, newcomers, people } from './users.ts';
 import { planAfter, planBefore } from './plans.ts';
 import { podSession } from './pod-session.ts';
 import { portalLogins } from './portal-login.ts';

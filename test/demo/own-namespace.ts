@@ -1,6 +1,6 @@
 import type { Site } from '../rig/site/site.ts';
-import { ended } from './expect.ts';
-import { kubectlOf, namespaceOf, people, type Person } from './people.ts';
+import { ended } from './expect-exit-code.ts';
+import { kubectlOf, namespaceOf, people, type Person } from './users.ts';
 import type { Story } from './story.ts';
 
 /** Each person's own kubectl reaches the own namespace and is refused the other's. */

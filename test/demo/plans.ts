@@ -1,5 +1,5 @@
 import type { Portal } from '../rig/site/portal.ts';
-import { ended } from './expect.ts';
+import { ended } from './expect-exit-code.ts';
 import type { Story } from './story.ts';
 
 /** What a login would do, shown before anybody logged in: nothing is changed by asking. */

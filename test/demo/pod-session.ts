@@ -2,8 +2,8 @@ import { ensureNode } from '../rig/site/node/node.ts';
 import type { Site } from '../rig/site/site.ts';
 import { waitFor } from '../rig/site/wait.ts';
 import { startPodHost } from '../rig/node/pod-host.ts';
-import { ended } from './expect.ts';
-import { kubectlOf, namespaceOf } from './people.ts';
+import { ended } from './expect-exit-code.ts';
+import { kubectlOf, namespaceOf } from './users.ts';
 import type { Story } from './story.ts';
 
 const person = 'alice';

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import type { Portal } from '../rig/site/portal.ts';
-import { ended } from './expect.ts';
-import { people, type Person } from './people.ts';
+import { ended } from './expect-exit-code.ts';
+import { people, type Person } from './users.ts';
 import type { Story } from './story.ts';
 
 /** Each person logs in through Keycloak, and OnDemand runs the hook before the portal opens. */

@@ -11,7 +11,7 @@ interface Timing {
   readonly osc?: number;
 }
 
-const program = new URL('beside-osc.ts', import.meta.url).pathname;
+const program = new URL('compare-with-osc.ts', import.meta.url).pathname;
 
 /** What a later login costs, beside OSC's scripts and beside the start of a bare Node. */
 export async function timing(story: Story): Promise<void> {

@@ -20,7 +20,7 @@ import {
   type DirectoryOptions,
 } from './directory.ts';
 import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
-import { testImages } from './images.ts';
+import { testImages } from './image-store.ts';
 import type { LoginMode } from './sshd-config.ts';
 
 type Profiles = Readonly<Record<string, object>>;

@@ -75,7 +75,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     // In a tmpfs, as a user's /run/user and /dev/shm are: inodes are counted up, see the program.
     const own = '/run/attacker';
     await run(host.enter(['install', '-d', '-o', String(attacker), own]));
-    const program = await compiled('test/rig/broker/broker-trap.ts', folder);
+    const program = await compiled('test/rig/broker/proc-net-unix-spoof.ts', folder);
     const sockets = [brokerSocket(attacker), brokerSocket(victim)];
     const argv = ['env', '-C', own, program, ...sockets, request];
     const [file = '', ...words] = host.as(attacker, argv);

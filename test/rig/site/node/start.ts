@@ -6,10 +6,10 @@ import { assertRunning, isRunning, startDetached, type Start } from '../processe
 import { step } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { waitFor } from '../wait.ts';
-import { apiServerForNode } from './api-server.ts';
+import { apiServerForNode } from './api-server-proxy.ts';
 import { nodeBinaries, type NodeBinaries } from './binaries.ts';
 import { containerdStart } from './containerd.ts';
-import { NodeImages } from './images.ts';
+import { NodeImages } from './containerd-images.ts';
 import { kubeletStart } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
 import { connectPods } from './pod-network.ts';

@@ -34,7 +34,7 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
   /** Connections that somebody made to the agent here. */
   let reached: Socket[];
   beforeAll(async () => {
-    program = await CompiledRelay.make('test/rig/exec/bridge-program.ts');
+    program = await CompiledRelay.make('test/rig/exec/forwarder-program.ts');
     pod = await HostilePod.open();
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTurn, measure, medians } from '../bench/measure.ts';
 import { Osc, oscMissing } from '../bench/osc.ts';
-import { openBench } from '../bench/portal-of-bench.ts';
+import { openBench } from '../bench/bench-portal.ts';
 import { ensureCommand } from '../rig/site/packages.ts';
 
 /**

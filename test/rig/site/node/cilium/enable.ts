@@ -1,7 +1,7 @@
 import { assertRunning } from '../../processes.ts';
 import { step } from '../../progress.ts';
 import type { Site } from '../../site.ts';
-import { apiServerForNode } from '../api-server.ts';
+import { apiServerForNode } from '../api-server-proxy.ts';
 import { addPart, removePart, startPart, stopPart } from '../parts.ts';
 import { nodeFolder, readNode } from '../record.ts';
 import { ciliumBinaries } from './build.ts';
