@@ -3,26 +3,26 @@ import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { soak } from './test/rig/soak.ts';
 
-/** What a directory of tests needs; each is a project of its name. */
+/** The global setup of each directory of tests that needs one. The directories are Vitest projects. */
 const environments = {
-  /** A login node of its own with a real sshd, and no cluster. */
+  /** Tests that start their own login node with sshd; no cluster. */
   node: 'test/rig/node/vitest-setup.ts',
-  /** The test site, used only through the test's own users and accounts: other tests may use it meanwhile. */
+  /** Tests that use the test site through their own users only, so that other tests can run at the same time. */
   site: 'test/rig/site/vitest-setup.ts',
-  /** The test site, where the test changes what all share: policies, the node, the provider. */
+  /** Tests that change shared parts of the test site: policies, the node, the identity provider. */
   'site-exclusive': 'test/rig/site/vitest-setup.ts',
-  /** The test site, whose API server the test stops: no other test may use it meanwhile. */
+  /** Tests that stop the test site's API server; no other test can use the site at the same time. */
   'site-outage': 'test/rig/site/vitest-setup.ts',
 };
 
-/** With `npm run test:soak` only the files which repeat more then: those that import soak.ts or run the conformance suite. */
+/** The test files of a directory; with `npm run test:soak` only those that import soak.ts or run the conformance cases. */
 function files(directory: string): string[] {
   const all = globSync(`test/${directory}/**/*.test.ts`).sort();
   const repeats = /\/soak\.ts'|conformance(?:Of\w+)?\(/;
   return soak ? all.filter((file) => repeats.test(readFileSync(file, 'utf8'))) : all;
 }
 
-/** test/run.ts says which projects run side by side. */
+/** test/run.ts runs some projects at the same time. */
 export default defineConfig({
   test: {
     projects: [
@@ -30,10 +30,10 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: files('unit'),
-          // A process of its own for each file would take longer than most of them.
+          // A separate process for each file would take longer than most files.
           isolate: false,
           maxWorkers: 2,
-          // They take milliseconds; a busy disk must not fail them.
+          // Most tests take milliseconds, but must not fail on a busy machine.
           testTimeout: 30_000,
         },
       },
@@ -41,7 +41,7 @@ export default defineConfig({
         test: {
           ...{ name, include: files(name), sequence: { groupOrder: index + 1 } },
           globalSetup: [setup],
-          // One file runs at a time: they share the site, or the two cores.
+          // One file at a time: they share the site, or two cores.
           ...{ fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 },
         },
       })),

@@ -1,6 +1,6 @@
 /**
- * Import it first: refuses a Node that is older than package.json's `engines` says, before anything
- * else of a script runs. npm scripts never meet that, they run on the Node that `npm ci` brings.
+ * Import this file first: it exits with 78 if Node is older than package.json's `engines` requires, before
+ * other code of the script runs. npm scripts use the Node that `npm ci` installs, which is new enough.
  */
 import { readFileSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ const { engines } = JSON.parse(
 ) as { engines: { node: string } };
 const oldest = engines.node.replace(/^>=/, '');
 
-/** What is wrong with a Node of this version (`v20.20.2`), and what to do; undefined where it is new enough. */
+/** The error message for a Node of this version (for example `v20.20.2`) that is too old; undefined if it is new enough. */
 export function tooOld(version: string, path: string): string | undefined {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
@@ -20,9 +20,9 @@ export function tooOld(version: string, path: string): string | undefined {
   );
 }
 
-const complaint = tooOld(process.version, process.execPath);
-if (complaint !== undefined) {
-  process.stderr.write(`${complaint}\n`);
-  // eslint-disable-next-line no-restricted-syntax -- nothing of the script that imports this may run
+const problem = tooOld(process.version, process.execPath);
+if (problem !== undefined) {
+  process.stderr.write(`${problem}\n`);
+  // eslint-disable-next-line no-restricted-syntax -- the importing script must not run
   process.exit(78);
 }

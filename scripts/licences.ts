@@ -8,32 +8,32 @@ interface PackageJson {
 }
 
 /**
- * The licences of the packages whose code is in the outputs, and of the Node that runs them. Each of them requires its text
- * to be distributed with the code.
+ * The texts of the licences of the packages whose code is in the outputs, and of Node. The licences require
+ * that they are distributed with the code.
  *
  * @param files paths of bundled sources, from esbuild's metafile
- * @param more directories of packages that are shipped as a whole
- * @throws {Error} for a package without a licence file
+ * @param more directories of packages that are installed completely
+ * @throws Error for a package without a licence file
  */
 export async function thirdPartyLicences(
   files: Iterable<string>,
   more: readonly string[] = [],
 ): Promise<string> {
-  const folders = new Set(more);
+  const directories = new Set(more);
   for (const file of files) {
-    const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0];
-    if (folder !== undefined) folders.add(folder);
+    const directory = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0];
+    if (directory !== undefined) directories.add(directory);
   }
-  const texts = await Promise.all([...folders].sort().map(licenceOf));
+  const texts = await Promise.all([...directories].sort().map(licenceOf));
   return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-async function licenceOf(folder: string): Promise<string> {
+async function licenceOf(directory: string): Promise<string> {
   const { name, version, license } = JSON.parse(
-    await readFile(join(folder, 'package.json'), 'utf8'),
+    await readFile(join(directory, 'package.json'), 'utf8'),
   ) as PackageJson;
-  const files = (await readdir(folder)).filter((file) => /^(?:licen[cs]e|notice)/i.test(file));
-  if (files.length === 0) throw new Error(`${folder} has no licence file`);
-  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+  const files = (await readdir(directory)).filter((file) => /^(?:licen[cs]e|notice)/i.test(file));
+  if (files.length === 0) throw new Error(`${directory} has no licence file`);
+  const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));
   return `${name} ${version} (${license ?? 'see below'})\n\n${texts.join('\n')}`;
 }

@@ -69,7 +69,7 @@ const noDebugger = '--inspect-port=192.0.2.1:1024';
 const littleAddressSpace = '--disable-wasm-trap-handler';
 
 /** Options of Node for an output. */
-export function optionsOf(entry: string): readonly string[] {
+export function nodeOptionsFor(entry: string): readonly string[] {
   return [...nodeOptions, ...(entry.startsWith('shell/') ? [noDebugger, littleAddressSpace] : [])];
 }
 
@@ -78,7 +78,7 @@ export function optionsOf(entry: string): readonly string[] {
  * and still does so when only the path is replaced. In JavaScript the second line is a string and a comment.
  */
 function banner(node: string, entry: string): string {
-  const options = optionsOf(entry).join(' ');
+  const options = nodeOptionsFor(entry).join(' ');
   const line = `#!/usr/bin/env -S ${environmentOf(entry)}${node} ${options}`;
   // BINPRM_BUF_SIZE: the kernel silently truncates longer lines.
   if (line.length > 254) throw new Error(`--node ${node}: too long for the first line of ${entry}`);
@@ -95,10 +95,10 @@ function environmentOf(entry: string): string {
   return `-i ${items.map((item) => `PAM_${item}=\${PAM_${item}}`).join(' ')} `;
 }
 
-async function scripts(folder: string): Promise<string[]> {
-  return (await readdir(join(root, folder)))
+async function scripts(directory: string): Promise<string[]> {
+  return (await readdir(join(root, directory)))
     .filter((file) => file.endsWith('.ts'))
-    .map((file) => join(folder, file));
+    .map((file) => join(directory, file));
 }
 
 function outputOf(entry: string): string {

@@ -1,19 +1,19 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** What a run says of one test file. */
+/** The result of one test file. */
 export interface FileTime {
   readonly file: string;
   readonly tests: number;
-  /** Of its tests and hooks. */
+  /** Time of its tests and hooks. */
   readonly seconds: number;
   /** Full names of the tests that did not run. */
   readonly skipped: readonly string[];
-  /** Each test that failed, and what fails outside of a test, with its error. */
+  /** Failed tests, and errors outside of tests, each with its error text. */
   readonly failed: readonly string[];
 }
 
-/** A reporter of Vitest: a line for each file, as JSON, at the end of the file that `BERTH_TEST_TIMES` names. */
+/** A Vitest reporter that appends a line of JSON for each test file to the file named by `BERTH_TEST_TIMES`. */
 export default class Times implements Reporter {
   onTestModuleEnd(module: TestModule): void {
     const { BERTH_TEST_TIMES: to = '' } = process.env;
@@ -25,18 +25,18 @@ export default class Times implements Reporter {
       skipped: [...children.allTests('skipped')].map(({ fullName }) => fullName),
       failed: [
         ...[...children.allTests('failed')].map((test) =>
-          inWords(test.fullName, test.result().errors),
+          failureText(test.fullName, test.result().errors),
         ),
         ...[module, ...children.allSuites()]
           .filter((outer) => outer.errors().length > 0)
-          .map((outer) => inWords('outside of its tests', outer.errors())),
+          .map((outer) => failureText('outside of the tests', outer.errors())),
       ],
     };
     appendFileSync(to, `${JSON.stringify(time)}\n`);
   }
 }
 
-function inWords(
+function failureText(
   name: string,
   errors: readonly { message: string; stack?: string; diff?: string }[] = [],
 ): string {
@@ -45,14 +45,14 @@ function inWords(
   return lines.filter((line) => !line.includes('/node_modules/')).join('\n');
 }
 
-/** What the reporter wrote, the slowest file first. */
+/** Reads the reporter's file. @returns the results, slowest file first */
 export function readTimes(file: string): FileTime[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const times = lines.map((line) => JSON.parse(line) as FileTime);
   return times.sort((one, other) => other.seconds - one.seconds);
 }
 
-/** A table in Markdown; files below `least` seconds are one line. */
+/** A Markdown table; files that took less than `least` seconds share one row. */
 export function timesTable(times: readonly FileTime[], least = 5): string {
   const row = (file: string, tests: number, seconds: number): string =>
     `| ${file} | ${tests} | ${seconds.toFixed(0)} |`;

@@ -1,15 +1,15 @@
 /**
- * `npm test`: what needs nothing but Node, then two runs side by side, since both wait much of their time:
- * outages of the site and what changes it for all, and login nodes and what only uses the site. Says at the
- * end the time of each file and, last, what failed.
- * `npm test -- NAME…` runs the files whose paths contain a name, one after the other.
+ * `npm test`: runs the project `unit`, then two streams at the same time, since both often wait: `site-outage`
+ * and then `site-exclusive`; `node` and then `site`. At the end it prints the time of each file, the skipped
+ * tests and the failures.
+ * `npm test -- NAME…` runs the files whose paths contain NAME, one after the other.
  */
 import '../scripts/check-node.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { buildAhead } from './rig/site/prebuild.ts';
+import { prebuild } from './rig/site/prebuild.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
 import { readTimes, timesTable, type FileTime } from './duration-reporter.ts';
@@ -36,7 +36,7 @@ async function runAll(times: string): Promise<number> {
   const started = performance.now();
   const codes = [await start('unit')];
   await setup();
-  const ahead = buildAhead();
+  const ahead = prebuild();
   try {
     const outages = start('site-outage');
     const node = start('node');
@@ -55,7 +55,7 @@ async function runAll(times: string): Promise<number> {
   return Math.max(...codes, skipped(files));
 }
 
-/** Says what was not tested. @returns an exit code: in CI nothing may be skipped */
+/** Prints the skipped tests. @returns the exit code: 1 if tests were skipped and `CI=true` */
 function skipped(files: readonly FileTime[]): number {
   const names = files.flatMap((each) => each.skipped.map((name) => `${each.file}: ${name}`));
   for (const name of names) console.log(`skipped: ${name}`);
@@ -63,14 +63,14 @@ function skipped(files: readonly FileTime[]): number {
 }
 
 const names = process.argv.slice(2);
-if (soak) console.log('npm run test:soak: about 35 minutes on two cores');
+if (soak) console.log('npm run test:soak takes about 35 minutes on two cores');
 if (names.length > 0) {
   process.exitCode = await run(names);
 } else {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-'));
   try {
-    process.exitCode = await runAll(join(folder, 'times'));
+    process.exitCode = await runAll(join(directory, 'times'));
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 }

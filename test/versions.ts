@@ -1,11 +1,11 @@
 /**
- * `npm run test:versions [-- 1.33 1.34]`: each version of Kubernetes before the newest, with the tests that
- * between them make every kind of request: logins, plan, doctor, admission, a session in a pod, reaping, LDAP.
- * Ends the site afterwards, so that the next tests have the newest.
+ * `npm run test:versions [-- 1.33 1.34]`: tests with the given versions of Kubernetes, or with all but the
+ * newest. The chosen tests cover every kind of request: logins, plan, doctor, admission, a session in a pod,
+ * reaping, LDAP. Stops the site afterwards, so that the next tests use the newest version.
  */
 import '../scripts/check-node.ts';
 import { execa } from 'execa';
-import { kubernetesMinors, newestMinor, wantedMinor } from './rig/site/kubernetes/versions.ts';
+import { kubernetesMinors, newestMinor, requestedMinor } from './rig/site/kubernetes/versions.ts';
 import { say } from './rig/site/progress.ts';
 import { stopSite } from './rig/site/start.ts';
 
@@ -20,7 +20,7 @@ const files = [
 ].map((name) => `test/${name}.test.ts`);
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
-const asked = process.argv.slice(2).map((minor) => wantedMinor(minor));
+const asked = process.argv.slice(2).map((minor) => requestedMinor(minor));
 const minors = asked.length > 0 ? asked : kubernetesMinors.filter((each) => each !== newestMinor);
 
 const failed: string[] = [];
@@ -36,5 +36,9 @@ try {
 } finally {
   await stopSite();
 }
-say(failed.length === 0 ? `all well with ${minors.join(', ')}` : `FAILED: ${failed.join(', ')}`);
+say(
+  failed.length === 0
+    ? `all tests passed with ${minors.join(', ')}`
+    : `tests FAILED with ${failed.join(', ')}`,
+);
 process.exitCode = failed.length === 0 ? 0 : 1;

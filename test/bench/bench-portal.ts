@@ -5,22 +5,22 @@ import { TestProvider } from '../rig/site/provider.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import type { Command } from './measure.ts';
 
-/** A public OIDC client, whose ID tokens the cluster accepts. */
+/** A public client whose ID tokens the cluster accepts. */
 const audience = 'kubernetes';
 
 export interface Bench {
   readonly site: Site;
   readonly portal: Portal;
   readonly provider: TestProvider;
-  /** Logs this user in again, so that no hook has seen the tokens. */
+  /** The tokens of a new login of this user. */
   tokens(user: string): Promise<PortalTokens>;
-  /** Berth's hook for this user, started as by nginx_stage. */
+  /** The command that runs the hook for this user as nginx_stage does. */
   hook(user: string, tokens: PortalTokens): Command;
-  /** The outputs' Node with an empty program. */
+  /** The command that starts the outputs' Node with an empty script. */
   bareNode(): Command;
 }
 
-/** A portal with one cluster and some accounts. */
+/** Creates a portal with one cluster, and the accounts of the users. */
 export async function openBench(users: readonly string[]): Promise<Bench> {
   const site = await openSite();
   await installBerth();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { installed } from '../rig/site/portal.ts';
 import { commandAs, homeOf } from '../rig/site/accounts.ts';
-import { hookOf, warmUp } from './logins.ts';
+import { hookCommand, warmUp } from './logins.ts';
 import { inTurn, measure, medians, type Command } from './measure.ts';
 import type { Part } from './parts.ts';
 import { ratio, table } from './report.ts';
@@ -13,17 +13,17 @@ export const credentialPlugin: Part = {
   users: [user],
   async run(bench) {
     await warmUp(bench, undefined);
-    await measure(await hookOf(bench, user)());
+    await measure(await hookCommand(bench, user)());
     const info = {
       apiVersion: 'client.authentication.k8s.io/v1',
       kind: 'ExecCredential',
       spec: { interactive: false, cluster: { server: bench.site.server } },
     };
     const as = (file: string, args: readonly string[]): Command => {
-      const { command, args: words } = commandAs(user, file, args);
+      const { command, args: argv } = commandAs(user, file, args);
       return {
         file: command,
-        args: words,
+        args: argv,
         env: {
           PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
           HOME: homeOf(user),
@@ -37,7 +37,7 @@ export const credentialPlugin: Part = {
     });
     table(samples);
     ratio(
-      'wall, of a bare Node start',
+      'wall time compared with a bare Node start',
       medians(samples.credential).wall / medians(samples.node).wall,
       { atMost: 1.5 },
     );

@@ -1,12 +1,20 @@
 import { requestsOf } from '../rig/site/requests-of.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atOnce, inTurn, measure, median, medians, type Command, type Sample } from './measure.ts';
-import type { Osc } from './osc.ts';
+import {
+  measureConcurrently,
+  inTurn,
+  measure,
+  median,
+  medians,
+  type Command,
+  type Sample,
+} from './measure.ts';
+import type { OscHooks } from './osc.ts';
 import type { Part } from './parts.ts';
 import type { Bench } from './bench-portal.ts';
 import { ratio, say, table } from './report.ts';
 
-/** A configuration file must be older than this before its parsed form is cached. Milliseconds. */
+/** The settings cache does not trust files that were changed less than this many milliseconds ago. */
 const settled = 2_500;
 
 const numbered = (prefix: string, count: number): string[] =>
@@ -19,19 +27,23 @@ export const laterLogin: Part = {
     const mark = await bench.site.audit.mark();
     await warmUp(bench, osc);
     const samples = await inTurn<'berth' | 'node' | 'osc'>(15, {
-      berth: hookOf(bench, 'bench-later'),
+      berth: hookCommand(bench, 'bench-later'),
       node: () => Promise.resolve(bench.bareNode()),
       ...(osc === undefined ? {} : { osc: oscOf(bench, osc, 'bench-osc-later') }),
     });
     table(samples);
     compare(samples, { faster: 10, cpu: 6 });
-    ratio('wall, of a bare Node start', medians(samples.berth).wall / medians(samples.node).wall, {
-      atMost: 2.5,
-    });
+    ratio(
+      'wall time compared with a bare Node start',
+      medians(samples.berth).wall / medians(samples.node).wall,
+      {
+        atMost: 2.5,
+      },
+    );
     const last = await bench.site.audit.mark();
-    await measure(await hookOf(bench, 'bench-later')());
+    await measure(await hookCommand(bench, 'bench-later')());
     ratio('requests', (await requestsOf(bench.portal, last)).length, { atMost: 8 });
-    say(`(${(await requestsOf(bench.portal, mark)).length} requests of ours in this part)`);
+    say(`(${(await requestsOf(bench.portal, mark)).length} requests of the hook in this part)`);
   },
 };
 
@@ -44,7 +56,7 @@ export const firstLogin: Part = {
     await removeNamespaces(bench, this.users);
     await warmUp(bench, undefined);
     const samples = await inTurn<'berth' | 'osc'>(firsts, {
-      berth: (run) => hookOf(bench, `bench-first${run + 1}`)(),
+      berth: (run) => hookCommand(bench, `bench-first${run + 1}`)(),
       ...(osc === undefined
         ? {}
         : { osc: (run: number) => oscOf(bench, osc, `bench-osc-first${run + 1}`)() }),
@@ -60,27 +72,27 @@ const oscMany = 64;
 const width = 32;
 
 export const manyLogins: Part = {
-  title: `${many} first logins, ${width} at once`,
+  title: `${many} first logins, ${width} at a time`,
   users: [...numbered('bench-many', many), ...numbered('bench-osc-many', oscMany)],
   async run(bench, osc) {
     await removeNamespaces(bench, this.users);
     await warmUp(bench, undefined);
-    const ours = await atOnce(
-      await Promise.all(numbered('bench-many', many).map((user) => hookOf(bench, user)())),
+    const ours = await measureConcurrently(
+      await Promise.all(numbered('bench-many', many).map((user) => hookCommand(bench, user)())),
       width,
     );
     const rate = many / ours.seconds;
     say(`berth: ${rate.toFixed(1)} logins a second, none failed`);
     const wall = (samples: readonly Sample[]): number => median(samples.map((one) => one.wall));
     ratio(
-      'last 50 logins, of the first 50',
+      'last 50 logins compared with the first 50',
       wall(ours.samples.slice(-50)) / wall(ours.samples.slice(0, 50)),
       {
         atMost: 1.25,
       },
     );
     if (osc !== undefined) {
-      const theirs = await atOnce(
+      const theirs = await measureConcurrently(
         await Promise.all(
           numbered('bench-osc-many', oscMany).map((user) => oscOf(bench, osc, user)()),
         ),
@@ -88,7 +100,7 @@ export const manyLogins: Part = {
       );
       const oscRate = oscMany / theirs.seconds;
       say(`osc: ${oscRate.toFixed(1)} logins a second (${oscMany} logins)`);
-      ratio("throughput, of OSC's", rate / oscRate, { atLeast: 6 });
+      ratio("throughput compared with OSC's scripts", rate / oscRate, { atLeast: 6 });
     }
     await removeNamespaces(bench, this.users);
   },
@@ -99,28 +111,36 @@ function compare(
   wanted: { readonly faster: number; readonly cpu?: number },
 ): void {
   if (osc === undefined) return;
-  ratio("faster than OSC's scripts", medians(osc).wall / medians(berth).wall, {
-    atLeast: wanted.faster,
-  });
+  ratio(
+    "wall time of OSC's scripts compared with the hook",
+    medians(osc).wall / medians(berth).wall,
+    {
+      atLeast: wanted.faster,
+    },
+  );
   if (wanted.cpu !== undefined)
-    ratio("CPU of OSC's scripts, of ours", medians(osc).cpu / medians(berth).cpu, {
-      atLeast: wanted.cpu,
-    });
+    ratio(
+      "CPU time of OSC's scripts compared with the hook",
+      medians(osc).cpu / medians(berth).cpu,
+      {
+        atLeast: wanted.cpu,
+      },
+    );
 }
 
-export function hookOf(bench: Bench, user: string): () => Promise<Command> {
+export function hookCommand(bench: Bench, user: string): () => Promise<Command> {
   return async () => bench.hook(user, await bench.tokens(user));
 }
 
-function oscOf(bench: Bench, osc: Osc, user: string): () => Promise<Command> {
+function oscOf(bench: Bench, osc: OscHooks, user: string): () => Promise<Command> {
   return async () => osc.command(bench.portal, user, await bench.tokens(user));
 }
 
-/** The usual state of a portal: configuration cached, signing keys known. */
-export async function warmUp(bench: Bench, osc: Osc | undefined): Promise<void> {
+/** Fills the caches of settings and signing keys, as they are on a portal in use. */
+export async function warmUp(bench: Bench, osc: OscHooks | undefined): Promise<void> {
   await sleep(settled);
   for (let run = 0; run < 2; run += 1) {
-    await measure(await hookOf(bench, 'bench-later')());
+    await measure(await hookCommand(bench, 'bench-later')());
     if (osc !== undefined) await measure(await oscOf(bench, osc, 'bench-osc-later')());
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process to measure, as nginx_stage would start it. */
+/** A command to measure. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
@@ -11,21 +11,21 @@ export interface Command {
 }
 
 export interface Sample {
-  /** From start to end. Milliseconds. */
+  /** Wall time in milliseconds. */
   readonly wall: number;
-  /** User and system time, including children. Milliseconds. */
+  /** User and system time in milliseconds, including children. */
   readonly cpu: number;
-  /** The largest resident set of any one process. KiB. */
+  /** The largest resident set of one process in KiB. */
   readonly rss: number;
 }
 
-/** Output of GNU time: user and system seconds, and KiB. */
+/** GNU time's format: user and system seconds, and the maximum resident set in KiB. */
 const format = '\nmeasured %U %S %M';
 
 /**
- * Runs the command under GNU time and returns its figures.
+ * Runs the command under GNU time.
  *
- * @throws {Error} if it fails
+ * @throws Error if the command fails
  */
 export async function measure({ file, args, env }: Command): Promise<Sample> {
   const started = performance.now();
@@ -34,15 +34,15 @@ export async function measure({ file, args, env }: Command): Promise<Sample> {
     cwd: '/',
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (said += chunk));
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
   const [[code]] = (await Promise.all([once(child, 'exit'), once(child.stderr, 'close')])) as [
     [number | null],
     unknown,
   ];
   const wall = performance.now() - started;
-  const figures = /measured ([\d.]+) ([\d.]+) (\d+)\s*$/.exec(said);
-  if (code !== 0 || figures === null) throw new Error(`${file} ended with ${code}: ${said}`);
+  const figures = /measured ([\d.]+) ([\d.]+) (\d+)\s*$/.exec(stderr);
+  if (code !== 0 || figures === null) throw new Error(`${file} exited with ${code}: ${stderr}`);
   const [, user, system, rss] = figures.map(Number);
   return { wall, cpu: ((user ?? 0) + (system ?? 0)) * 1000, rss: rss ?? 0 };
 }
@@ -52,10 +52,10 @@ export type Commands<Name extends string> = Readonly<
 >;
 
 /**
- * Runs several commands interleaved, A B C A B C …, so that changes of the machine's load affect all of them.
+ * Runs several commands in turn, A B C A B C …, so that variations of the machine's speed affect all of them.
  *
- * @param pauseMs Before each run, so that work left over from the previous run is not measured.
- * @returns The samples of each command.
+ * @param pauseMs pause before each run, so that work left by the previous one is not measured
+ * @returns the samples of each command
  */
 export async function inTurn<Name extends string>(
   runs: number,
@@ -72,8 +72,8 @@ export async function inTurn<Name extends string>(
   return samples;
 }
 
-/** Runs the commands, with a limit on how many at once. @returns The samples in the order in which they ended. */
-export async function atOnce(
+/** Runs all commands, `width` at a time. @returns the samples in the order in which the commands ended */
+export async function measureConcurrently(
   commands: readonly Command[],
   width: number,
 ): Promise<{ readonly samples: readonly Sample[]; readonly seconds: number }> {

@@ -1,4 +1,4 @@
-import { hookOf, warmUp } from './logins.ts';
+import { hookCommand, warmUp } from './logins.ts';
 import { inTurn, medians } from './measure.ts';
 import type { Part } from './parts.ts';
 import { ratio, say } from './report.ts';
@@ -11,7 +11,7 @@ export const namespaceScale: Part = {
   async run(bench) {
     await warmUp(bench, undefined);
     const time = async (): Promise<number> =>
-      medians((await inTurn(15, { berth: hookOf(bench, 'bench-later') })).berth).wall;
+      medians((await inTurn(15, { berth: hookCommand(bench, 'bench-later') })).berth).wall;
     const few = await time();
     const manifests = Array.from({ length: existing }, (_, index) =>
       JSON.stringify({
@@ -21,14 +21,14 @@ export const namespaceScale: Part = {
       }),
     );
     try {
-      // kubectl sends five a second, and has a minute here.
+      // In batches, because `site.kubectl` has a time limit of one minute.
       for (let from = 0; from < existing; from += 500)
         await bench.site.kubectl(['create', '-f', '-'], {
           input: manifests.slice(from, from + 500).join('\n'),
         });
       const full = await time();
       say(`without: ${few.toFixed(1)} ms, with: ${full.toFixed(1)} ms`);
-      ratio('with them, of without', full / few, { atMost: 1.15 });
+      ratio('with them compared with without', full / few, { atMost: 1.15 });
     } finally {
       await bench.site.kubectl(['delete', 'namespace', '-l', 'berth-bench=crowd', '--wait=false']);
     }

@@ -10,14 +10,14 @@ import type { Command } from './measure.ts';
 
 const scripts = new URL('../../../shared/peers/osc-hooks/', import.meta.url).pathname;
 
-/** Why OSC's scripts cannot be measured here; undefined if they can. */
-export function oscMissing(): string | undefined {
+/** Why OSC's scripts cannot be measured, or undefined if they can. */
+export function whyOscIsMissing(): string | undefined {
   if (existsSync(scripts)) return undefined;
-  return 'OSC’s hook scripts are not at hand (../shared/peers/osc-hooks)';
+  return 'OSC’s hook scripts are missing (../shared/peers/osc-hooks)';
 }
 
-/** OSC's bash hooks on the portal's cluster, set up as in their README. */
-export class Osc {
+/** OSC's bash hooks, set up on the portal's cluster as their README says. */
+export class OscHooks {
   readonly #home: string;
   readonly #hook: string;
 
@@ -27,16 +27,16 @@ export class Osc {
   }
 
   /**
-   * Installs OSC's ServiceAccount, a kubeconfig with its token for root, `hook.env`, and a pre-PUN hook that runs
-   * both scripts in turn.
+   * Installs OSC's ServiceAccount, a kubeconfig with its token, `hook.env`, and a pre-PUN hook that runs both
+   * scripts.
    */
-  static async setUp(portal: Portal): Promise<Osc> {
+  static async setUp(portal: Portal): Promise<OscHooks> {
     await ensureCommand('envsubst', 'gettext-base');
     await ensureCommand('sudo', 'sudo');
     await putKubectlFirst(portal.site.kubectlPath);
     const { site } = portal;
-    await must(site.kubectl(['apply', '-f', join(scripts, 'k8s-bootstrap/ondemand.yaml')]));
-    const token = await must(
+    await stdoutOf(site.kubectl(['apply', '-f', join(scripts, 'k8s-bootstrap/ondemand.yaml')]));
+    const token = await stdoutOf(
       site.kubectl(['-n', 'ondemand', 'create', 'token', 'ondemand', '--duration=6h']),
     );
     const home = await mkdtemp(join(tmpdir(), 'osc-'));
@@ -62,7 +62,7 @@ export class Osc {
       `#!/bin/bash\nset -e\n${call('k8s-bootstrap-ondemand.sh')}${call('set-k8s-creds.sh')}`,
       { mode: 0o755 },
     );
-    return new Osc(home, hook);
+    return new OscHooks(home, hook);
   }
 
   command(portal: Portal, user: string, tokens: PortalTokens): Command {
@@ -75,7 +75,7 @@ export class Osc {
 }
 
 /**
- * The scripts put /usr/local/bin first into PATH, so the real kubectl is mounted there, in the benchmark's own mount
+ * Mounts kubectl at /usr/local/bin, which the scripts put first into PATH. The benchmark runs in its own mount
  * namespace.
  */
 async function putKubectlFirst(kubectl: string): Promise<void> {
@@ -85,7 +85,7 @@ async function putKubectlFirst(kubectl: string): Promise<void> {
   await execa('mount', ['--bind', directory, '/usr/local/bin']);
 }
 
-async function must(
+async function stdoutOf(
   running: Promise<{ exitCode: number; stdout: string; stderr: string }>,
 ): Promise<string> {
   const { exitCode, stdout, stderr } = await running;

@@ -3,17 +3,17 @@ import { clusterScale } from './clusters.ts';
 import { credentialPlugin } from './credential.ts';
 import { firstLogin, laterLogin, manyLogins } from './logins.ts';
 import { namespaceScale } from './namespaces.ts';
-import type { Osc } from './osc.ts';
+import type { OscHooks } from './osc.ts';
 import type { Bench } from './bench-portal.ts';
 
 export interface Part {
   readonly title: string;
-  /** How many accounts it needs. */
+  /** Accounts that the part needs. */
   readonly users: readonly string[];
-  run(bench: Bench, osc: Osc | undefined): Promise<void>;
+  run(bench: Bench, osc: OscHooks | undefined): Promise<void>;
 }
 
-/** By the name given on the command line. */
+/** The parts, by the name on the command line. */
 export const parts: Readonly<Record<string, Part | undefined>> = {
   later: laterLogin,
   first: firstLogin,

@@ -1,6 +1,6 @@
 import { medians, type Sample } from './measure.ts';
 
-/** Prints lines to standard output. */
+/** Prints a line to stdout. */
 export function say(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
@@ -11,7 +11,7 @@ export function heading(text: string): void {
   say('-'.repeat(text.length));
 }
 
-/** A table with one row per command: medians of wall time, CPU time and memory. */
+/** Prints the medians of wall time, CPU time and memory, one row per command. */
 export function table(rows: Readonly<Record<string, readonly Sample[] | undefined>>): void {
   const width = Math.max(...Object.keys(rows).map((name) => name.length));
   say(`${' '.repeat(width)}   wall ms    cpu ms   peak MiB`);
@@ -23,7 +23,7 @@ export function table(rows: Readonly<Record<string, readonly Sample[] | undefine
   }
 }
 
-/** Prints `x of y: 12.3 (wanted at least 10)`. @returns Whether the condition holds. */
+/** Prints a value and its bound, for example `ok   requests: 5.00 (at most 8)`, or `MISS` if it is not met. */
 export function ratio(
   what: string,
   value: number,
@@ -33,5 +33,5 @@ export function ratio(
     'atLeast' in wanted
       ? ['at least', wanted.atLeast, value >= wanted.atLeast]
       : ['at most', wanted.atMost, value <= wanted.atMost];
-  say(`${met ? 'ok  ' : 'MISS'} ${what}: ${value.toFixed(2)} (wanted ${word} ${bound})`);
+  say(`${met ? 'ok  ' : 'MISS'} ${what}: ${value.toFixed(2)} (${word} ${bound})`);
 }

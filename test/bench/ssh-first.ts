@@ -1,27 +1,27 @@
 /**
- * `tsx test/bench/ssh-first.ts [RUNS]`, as root, measures the first container of a user from an image, and later ones,
- * with images of different sizes. For the first one, the user's store is empty.
+ * `npm run bench:ssh-first [-- RUNS]`, as root: compares the start of a user's first container, with an empty
+ * user store, with that of later ones, for two sizes of the image.
  */
 import '../../scripts/check-node.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { imagesFolder } from '../rig/site/folders.ts';
+import { imagesDirectory } from '../rig/site/folders.ts';
 import { step } from '../rig/site/progress.ts';
 import { siteArchive } from '../rig/node/image-archives.ts';
-import { buildStore } from '../rig/node/image-store.ts';
+import { buildImageStore } from '../rig/node/image-store.ts';
 import { SshHost } from '../rig/node/ssh-host.ts';
-import { machine } from './measure.ts';
+import { machine, median } from './measure.ts';
 import { heading, ratio, say } from './report.ts';
 
-/** Megabytes of random bytes on top of the site image. */
+/** Megabytes of random data that are added to the site image. */
 const images = { 'localhost/bench-860:1': 400, 'localhost/bench-1720:1': 1260 } as const;
 type Image = keyof typeof images;
 const [small, large] = Object.keys(images) as [Image, Image];
 
 const runs = Number(process.argv[2] ?? 7);
-const store = join(imagesFolder, 'store-of-bench');
+const store = join(imagesDirectory, 'store-of-bench');
 
 await makeStore();
 const host = await SshHost.start({ mode: 'plain', images: store, users: { 'bench-first': [] } });
@@ -33,7 +33,7 @@ try {
 }
 
 async function bench(): Promise<void> {
-  say(`First and later containers: ${machine}; medians of ${runs} runs in turn`);
+  say(`First and later containers: ${machine}; medians of ${runs} interleaved runs`);
   const rows = [small, large].map((image) => ({
     image,
     first: [] as number[],
@@ -49,15 +49,14 @@ async function bench(): Promise<void> {
       ];
       row.size = await usedKiB(directory);
       await removed(directory);
-      // Not measured: the first run warms the page cache.
+      // The first round fills the page cache and is not counted.
       if (run === 0) continue;
       row.first.push(one.ms);
       row.later.push(other.ms);
-      if (!other.root.startsWith('fuse')) throw new Error(`its root is ${other.root}`);
+      if (!other.root.startsWith('fuse'))
+        throw new Error(`the container's root file system is ${other.root}, not fuse-overlayfs`);
     }
-  heading(
-    'podman run --rm --userns keep-id IMAGE, from the shared store, IDs mapped by fuse-overlayfs',
-  );
+  heading('podman run --rm --userns keep-id IMAGE, from the shared store, with fuse-overlayfs');
   for (const { image, first, later, size } of rows)
     say(
       `${image.padEnd(24)} first ${median(first)} ms, later ${median(later)} ms; the user's store has ${size} KiB`,
@@ -67,10 +66,10 @@ async function bench(): Promise<void> {
     later: median(later),
   }));
   if (one === undefined || twice === undefined) return;
-  ratio('first of later', one.first / one.later, { atMost: 1.5 });
-  ratio('first with twice the image', twice.first / one.first, { atMost: 1.15 });
+  ratio('first container compared with later ones', one.first / one.later, { atMost: 1.5 });
+  ratio('first container with twice the image size', twice.first / one.first, { atMost: 1.15 });
 
-  heading('the same with the kernel’s own overlay: podman copies the layers and chowns them');
+  heading('the same with the kernel’s overlayfs, for which podman copies and chowns the layers');
   const directory = '/var/lib/berth-ssh/users/bench';
   const { uid } = host.account('bench-first');
   await host.inside(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', directory]);
@@ -84,7 +83,7 @@ async function bench(): Promise<void> {
   await removed(directory);
 }
 
-/** @returns Milliseconds, and the type of the container's root file system. */
+/** Runs a container. @returns the time in milliseconds, and the type of its root file system */
 async function podmanRun(
   directory: string,
   image: Image,
@@ -117,10 +116,6 @@ async function removed(directory: string): Promise<void> {
   await host.inside(['rm', '-rf', directory]);
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
-}
-
 async function makeStore(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'bench-first-'));
   try {
@@ -133,7 +128,7 @@ async function makeStore(): Promise<void> {
       await execa('tar', ['-rf', tar, '-C', directory, './bytes']);
       archives[image] = tar;
     }
-    await step('making the images', () => buildStore(store, archives));
+    await step('building the images', () => buildImageStore(store, archives));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { waitFor } from '../rig/site/wait.ts';
 import type { Client } from './client.ts';
 
-/** A client that stays connected in the background, for example for a forward. */
-export class Background {
+/** A client that runs in the background, for example to keep forwards open. */
+export class BackgroundClient {
   readonly #child: ChildProcessWithoutNullStreams;
   #stdout = '';
   #stderr = '';
@@ -16,14 +16,14 @@ export class Background {
     child.stdin.on('error', () => undefined);
   }
 
-  /** Starts ssh with these options and command; its stdin stays open. */
-  static ssh(client: Client, args: readonly string[], env = {}): Background {
-    return Background.start(client, [...client.sshWords, ...args], env);
+  /** Starts ssh with further arguments; its stdin stays open. */
+  static ssh(client: Client, args: readonly string[], env = {}): BackgroundClient {
+    return BackgroundClient.start(client, [...client.sshArgv, ...args], env);
   }
 
-  static start(client: Client, words: readonly string[], env = {}): Background {
-    const [command = '', ...args] = words;
-    return new Background(spawn(command, args, { env: { ...client.env, ...env } }));
+  static start(client: Client, argv: readonly string[], env = {}): BackgroundClient {
+    const [command = '', ...args] = argv;
+    return new BackgroundClient(spawn(command, args, { env: { ...client.env, ...env } }));
   }
 
   write(text: string): void {
@@ -34,21 +34,21 @@ export class Background {
     this.#child.stdin.end();
   }
 
-  /** @throws {Error} with all output, if stdout does not match in time */
-  async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
+  /** Waits until stdout matches. @throws Error with stdout and stderr if it does not within the time */
+  async waitForOutput(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(pattern.exec(this.#stdout) ?? undefined),
     ).catch((error: unknown) => {
-      const came = JSON.stringify({ stdout: this.#stdout, stderr: this.#stderr });
-      throw new Error(`no ${String(pattern)} in ${came}`, { cause: error });
+      const output = JSON.stringify({ stdout: this.#stdout, stderr: this.#stderr });
+      throw new Error(`${String(pattern)} does not match ${output}`, { cause: error });
     });
   }
 
-  /** Ends the client with SIGTERM. */
-  async end(): Promise<void> {
+  /** Sends SIGTERM and waits for the exit. */
+  async terminate(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const gone = once(this.#child, 'exit');
+    const exited = once(this.#child, 'exit');
     this.#child.kill();
-    await gone;
+    await exited;
   }
 }

@@ -1,39 +1,37 @@
 import type { ClientResult } from '../rig/node/client.ts';
 import type { Client } from './client.ts';
 
-/** One use of SSH. */
+/** One thing that users do with SSH, run with a real client against any SSH server. */
 export interface Case {
   readonly name: string;
-  /** Debian packages that the clients need. */
+  /** Debian packages that the client machine needs. */
   readonly packages?: readonly string[];
-  /** What plain sshd does differently, and why that is correct there. */
-  readonly differs?: string;
-  /** Time limit for the case; 90 s by default. Milliseconds. */
+  /** Time limit of the whole case in milliseconds; default 90 s. */
   readonly timeoutMs?: number;
-  /** @throws {Error} with expected and actual values; {Skip} if it cannot be tried */
+  /** @throws Error with the expected and the actual value, or `Skip` */
   readonly run: (client: Client) => Promise<void>;
 }
 
-/** Thrown if a case cannot be tried on this host, for example because a program is missing. */
+/** Thrown by a case that cannot run on this host, for example because a program is missing. */
 export class Skip extends Error {}
 
-/** @throws {Error} with both values, shortened, if they differ */
-export function same(what: string, got: unknown, wanted: unknown): void {
+/** @throws Error with both values, shortened, if their JSON differs */
+export function assertEqual(what: string, got: unknown, wanted: unknown): void {
   if (JSON.stringify(got) === JSON.stringify(wanted)) return;
-  throw new Error(`${what}: wanted ${shown(wanted)}, got ${shown(got)}`);
+  throw new Error(`${what}: expected ${shown(wanted)}, got ${shown(got)}`);
 }
 
-/** @throws {Error} with the text, shortened, if it does not match */
-export function matches(what: string, text: string, pattern: RegExp): void {
+/** @throws Error with the text, shortened, if it does not match */
+export function assertMatches(what: string, text: string, pattern: RegExp): void {
   if (!pattern.test(text))
-    throw new Error(`${what}: wanted ${String(pattern)}, got ${shown(text)}`);
+    throw new Error(`${what}: expected ${String(pattern)}, got ${shown(text)}`);
 }
 
-/** @throws {Error} with the program's output if its exit code is not 0 */
-export function succeeded(what: string, result: ClientResult): ClientResult {
+/** @throws Error with the program's output, shortened, if its exit code is not 0 */
+export function assertSuccess(what: string, result: ClientResult): ClientResult {
   if (result.exitCode === 0) return result;
-  const end = result.exitCode ?? result.signal ?? 'nothing';
-  throw new Error(`${what} ended with ${end}: ${shown(result.stderr + result.stdout.toString())}`);
+  const end = result.exitCode ?? result.signal ?? 'no exit code';
+  throw new Error(`${what} exited with ${end}: ${shown(result.stderr + result.stdout.toString())}`);
 }
 
 function shown(value: unknown): string {

@@ -3,94 +3,101 @@ import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run, type ClientOptions, type ClientResult } from '../rig/node/client.ts';
-import { Skip, succeeded } from './case.ts';
+import { Skip, assertSuccess } from './case.ts';
 
-/** Where the suite logs in. It makes no assumption about what serves the sessions. */
+/** The SSH server that the cases log in to. */
 export interface Target {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   /** Path of a private key in OpenSSH's format, without a passphrase. */
   readonly key: string;
-  /** A line of the message of the day; by default the first line of /etc/motd in a session. */
+  /** A line of the message of the day; default: the first line of the session's /etc/motd. */
   readonly motd?: string;
 }
 
-/** A user on their own machine, with a directory there and one in the remote home. */
+/** A user's client machine: a local directory that serves as its home, and a directory in the remote home. */
 export class Client {
   readonly target: Target;
-  /** Directory on the machine of the clients. */
-  readonly folder: string;
-  /** Directory in the remote home, relative to it. */
-  readonly remote: string;
-  /** Environment of every client: no agent, display or configuration of the caller. */
+  /** The home of the clients that run here. */
+  readonly localDirectory: string;
+  /** Relative to the remote home. */
+  readonly remoteDirectory: string;
+  /** Environment of every client, without the caller's agent, display and configuration. */
   readonly env: Readonly<Record<string, string>>;
 
-  /** Which programs the session has, as far as that was checked. */
+  /** Programs that were looked for in the session, and whether they exist. */
   readonly #programs = new Map<string, boolean>();
 
-  private constructor(target: Target, folder: string) {
+  private constructor(target: Target, directory: string) {
     this.target = target;
-    this.folder = folder;
-    this.remote = `conformance-${randomBytes(4).toString('hex')}`;
+    this.localDirectory = directory;
+    this.remoteDirectory = `conformance-${randomBytes(4).toString('hex')}`;
     const { PATH = '/usr/bin:/bin' } = process.env;
-    this.env = { PATH, HOME: folder, LANG: 'C.UTF-8', TERM: 'xterm-256color' };
+    this.env = { PATH, HOME: directory, LANG: 'C.UTF-8', TERM: 'xterm-256color' };
   }
 
-  /** Reads the host's keys and creates both directories. */
+  /** Reads the server's host keys and creates both directories. */
   static async at(target: Target): Promise<Client> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-conformance-'));
-    const client = new Client(target, folder);
-    await mkdir(client.path('.ssh'), { mode: 0o700 });
-    await copyFile(target.key, client.path('key'));
-    await chmod(client.path('key'), 0o600);
-    await client.keep(
+    const directory = await mkdtemp(join(tmpdir(), 'berth-conformance-'));
+    const client = new Client(target, directory);
+    await mkdir(client.localPath('.ssh'), { mode: 0o700 });
+    await copyFile(target.key, client.localPath('key'));
+    await chmod(client.localPath('key'), 0o600);
+    await client.writeLocal(
       'key.pub',
-      await client.local('ssh-keygen', ['-y', '-f', client.path('key')]),
+      await client.localOutput('ssh-keygen', ['-y', '-f', client.localPath('key')]),
     );
-    await client.keep(
+    await client.writeLocal(
       '.ssh/known_hosts',
-      await client.local('ssh-keyscan', ['-p', String(target.port), target.host]),
+      await client.localOutput('ssh-keyscan', ['-p', String(target.port), target.host]),
     );
-    succeeded('mkdir', await client.ssh([`mkdir -p ${client.remote}`]));
+    assertSuccess('mkdir', await client.ssh([`mkdir -p ${client.remoteDirectory}`]));
     return client;
   }
 
-  /** Path in the local directory. */
-  path(name: string): string {
-    return join(this.folder, name);
+  /** Path of a file in the local directory. */
+  localPath(name: string): string {
+    return join(this.localDirectory, name);
   }
 
   get destination(): string {
     return `${this.target.user}@${this.target.host}`;
   }
 
-  /** `-o` and other options that all clients of OpenSSH accept; the option for the port differs. */
+  /** Options that ssh, scp and sftp have in common; the port option differs between them. */
   get options(): string[] {
     return [
-      ...['-F', '/dev/null', '-o', `IdentityFile=${this.path('key')}`, '-o', 'IdentitiesOnly=yes'],
-      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${this.path('.ssh/known_hosts')}`],
+      ...[
+        '-F',
+        '/dev/null',
+        '-o',
+        `IdentityFile=${this.localPath('key')}`,
+        '-o',
+        'IdentitiesOnly=yes',
+      ],
+      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${this.localPath('.ssh/known_hosts')}`],
     ];
   }
 
-  /** The arguments of ssh before further options and the command. */
-  get sshWords(): string[] {
+  /** The arguments of ssh up to the destination; further options and the command can follow. */
+  get sshArgv(): string[] {
     return ['ssh', ...this.options, '-p', String(this.target.port), this.destination];
   }
 
-  /** Runs OpenSSH's client; `args` may have options before the command. */
+  /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(args: readonly string[], options: ClientOptions = {}): Promise<ClientResult> {
-    const [command = 'ssh', ...words] = this.sshWords;
-    return this.run(command, [...words, ...args], options);
+    const [command = 'ssh', ...words] = this.sshArgv;
+    return this.runLocal(command, [...words, ...args], options);
   }
 
-  /** Output of a remote command. @throws {Error} if it fails */
-  async output(command: string): Promise<string> {
-    return succeeded(command, await this.ssh([command])).stdout.toString();
+  /** Runs a command in a session. @returns its stdout @throws Error if it fails */
+  async remoteOutput(command: string): Promise<string> {
+    return assertSuccess(command, await this.ssh([command])).stdout.toString();
   }
 
-  /** Runs a local program. */
-  run(
+  /** Runs a program on the client machine. */
+  runLocal(
     command: string,
     args: readonly string[],
     options: ClientOptions = {},
@@ -102,33 +109,33 @@ export class Client {
     });
   }
 
-  /** Output of a local program. @throws {Error} if it fails */
-  async local(command: string, args: readonly string[]): Promise<string> {
-    return succeeded(command, await this.run(command, args)).stdout.toString();
+  /** Runs a program on the client machine. @returns its stdout @throws Error if it fails */
+  async localOutput(command: string, args: readonly string[]): Promise<string> {
+    return assertSuccess(command, await this.runLocal(command, args)).stdout.toString();
   }
 
-  /** Writes a local file. @returns Its path. */
-  async keep(name: string, content: string | Buffer): Promise<string> {
-    await writeFile(this.path(name), content, { mode: 0o600 });
-    return this.path(name);
+  /** Writes a file in the local directory. @returns its path */
+  async writeLocal(name: string, content: string | Buffer): Promise<string> {
+    await writeFile(this.localPath(name), content, { mode: 0o600 });
+    return this.localPath(name);
   }
 
-  /** @throws {Skip} if the session does not have this program; {Error} if that could not be checked */
-  async needsRemote(...programs: string[]): Promise<void> {
+  /** @throws Skip if the session lacks one of the programs; Error if the session cannot be asked */
+  async requireRemotePrograms(...programs: string[]): Promise<void> {
     const unknown = programs.filter((program) => !this.#programs.has(program));
     if (unknown.length > 0) {
       const ask = `for each in ${unknown.join(' ')}; do command -v $each >/dev/null; echo $? $each; done`;
-      for (const line of (await this.output(ask)).trim().split('\n')) {
+      for (const line of (await this.remoteOutput(ask)).trim().split('\n')) {
         const [status, program = ''] = line.split(' ');
         this.#programs.set(program, status === '0');
       }
     }
     const missing = programs.filter((program) => this.#programs.get(program) !== true);
-    if (missing.length > 0) throw new Skip(`the session has no ${missing.join(' ')}`);
+    if (missing.length > 0) throw new Skip(`the session lacks ${missing.join(' ')}`);
   }
 
   async end(): Promise<void> {
-    await this.ssh([`rm -rf ${this.remote}`]);
-    await rm(this.folder, { recursive: true, force: true });
+    await this.ssh([`rm -rf ${this.remoteDirectory}`]);
+    await rm(this.localDirectory, { recursive: true, force: true });
   }
 }

@@ -1,140 +1,140 @@
 import { randomBytes } from 'node:crypto';
-import { Background } from './background-client.ts';
-import { matches, same, succeeded, type Case } from './case.ts';
+import { BackgroundClient } from './background-client.ts';
+import { assertMatches, assertEqual, assertSuccess, type Case } from './case.ts';
 
-/** `ssh host COMMAND`: input and output have the same bytes, in the same order, as with plain sshd. */
+/** `ssh host COMMAND`: input, output and environment of a command, as with a plain sshd. */
 export const commands: readonly Case[] = [
   {
-    name: 'stdout and stderr have exactly the bytes of the command',
+    name: 'stdout and stderr carry exactly the bytes that the command writes',
     run: async (client) => {
       const { exitCode, stdout, stderr } = await client.ssh([
         String.raw`printf 'out\0\377\r\n'; printf 'err\n' >&2`,
       ]);
-      same('exit code', exitCode, 0);
-      same(
+      assertEqual('exit code', exitCode, 0);
+      assertEqual(
         'stdout',
         stdout.toString('hex'),
         Buffer.from('out\0\xff\r\n', 'latin1').toString('hex'),
       );
-      same('stderr', stderr, 'err\n');
+      assertEqual('stderr', stderr, 'err\n');
     },
   },
   {
     name: 'a command without output leaves stdout and stderr empty',
     run: async (client) => {
       const { stdout, stderr } = await client.ssh(['true']);
-      same('output', stdout.toString() + stderr, '');
+      assertEqual('output', stdout.toString() + stderr, '');
     },
   },
   {
-    name: 'output arrives at once, whatever its last byte is',
+    name: 'output arrives at once, whatever byte it ends with',
     run: async (client) => {
-      const session = Background.ssh(client, ['cat']);
+      const session = BackgroundClient.ssh(client, ['cat']);
       try {
         for (let code = 0; code < 128; code += 1) {
           session.write(String.fromCharCode(code));
-          await session.shows(new RegExp(`^[^]{${code + 1}}$`), 10_000);
+          await session.waitForOutput(new RegExp(`^[^]{${code + 1}}$`), 10_000);
         }
       } finally {
-        await session.end();
+        await session.terminate();
       }
     },
   },
   {
-    name: '10 MB of binary stdin come back unchanged',
+    name: '10 MB of binary data pass through cat unchanged',
     run: async (client) => {
       const input = randomBytes(10_000_000);
-      const { stdout } = succeeded('cat', await client.ssh(['cat'], { input }));
-      same('equal', stdout.equals(input), true);
+      const { stdout } = assertSuccess('cat', await client.ssh(['cat'], { input }));
+      assertEqual('equal', stdout.equals(input), true);
     },
   },
   {
-    name: '20 MB on stderr and stdout at once arrive complete',
+    name: '10 MB on stdout and 10 MB on stderr at the same time arrive complete',
     run: async (client) => {
       const { stdout, stderr } = await client.ssh([
         'head -c 10000000 /dev/zero | tr "\\0" o & head -c 10000000 /dev/zero | tr "\\0" e >&2; wait',
       ]);
-      same('bytes', [stdout.length, stderr.length], [10_000_000, 10_000_000]);
+      assertEqual('bytes', [stdout.length, stderr.length], [10_000_000, 10_000_000]);
     },
   },
   {
-    name: 'half-close: the command sees the end of stdin and can still write',
+    name: 'half-close: the command reads the end of stdin and can still write',
     run: async (client) => {
       const { stdout } = await client.ssh(['cat; sleep 0.3; echo after the end'], { input: 'x\n' });
-      same('stdout', stdout.toString(), 'x\nafter the end\n');
+      assertEqual('stdout', stdout.toString(), 'x\nafter the end\n');
     },
   },
   {
     name: 'half-close: the command closes stdout and can still read',
     run: async (client) => {
-      const file = `${client.remote}/half-close`;
+      const file = `${client.remoteDirectory}/half-close`;
       const input = randomBytes(2_000_000);
-      succeeded('ssh', await client.ssh([`exec >&- 2>&-; sleep 0.3; cat >${file}`], { input }));
-      same('bytes', (await client.output(`wc -c <${file}`)).trim(), '2000000');
+      assertSuccess('ssh', await client.ssh([`exec >&- 2>&-; sleep 0.3; cat >${file}`], { input }));
+      assertEqual('bytes', (await client.remoteOutput(`wc -c <${file}`)).trim(), '2000000');
     },
   },
   {
-    name: 'a command that does not read its stdin ends at once',
+    name: 'a command that does not read its stdin ends without delay',
     run: async (client) => {
-      // A client that waits for its stdin to be read would hang, and is killed.
+      // A server that waits until all input is read would never end: the client is then killed.
       const input = Buffer.alloc(5_000_000, 'a');
-      const { stdout } = succeeded('head', await client.ssh(['head -c 3'], { input }));
-      same('stdout', stdout.toString(), 'aaa');
+      const { stdout } = assertSuccess('head', await client.ssh(['head -c 3'], { input }));
+      assertEqual('stdout', stdout.toString(), 'aaa');
     },
   },
   {
-    name: 'a writer whose reader leaves dies of SIGPIPE',
+    name: 'SIGPIPE kills a writer after its reader has ended',
     run: async (client) => {
       const { stdout } = await client.ssh(['yes | head -n 1; echo "${PIPESTATUS[0]}"']);
-      same('stdout', stdout.toString(), 'y\n141\n');
+      assertEqual('stdout', stdout.toString(), 'y\n141\n');
     },
   },
   {
-    name: 'stdin is not waited for with -n',
+    name: 'with -n the command gets an empty stdin',
     run: async (client) => {
       const { stdout } = await client.ssh(['-n', 'cat; echo end']);
-      same('stdout', stdout.toString(), 'end\n');
+      assertEqual('stdout', stdout.toString(), 'end\n');
     },
   },
   {
-    name: 'the command is one string for the shell: quotes, newlines, $, globs, a leading -',
+    name: 'the shell gets the command as one string: quotes, newlines, $, a leading -',
     run: async (client) => {
       const { stdout } = await client.ssh([
         'a="1  2"\nprintf "%s|" "$a" \'$HOME\' `echo b` "x\ty"\necho; -nothing 2>/dev/null; echo $?',
       ]);
-      same('stdout', stdout.toString(), '1  2|$HOME|b|x\ty|\n127\n');
-      // Plain sshd passes it to the user's shell as an option. No other program may take it as one.
+      assertEqual('stdout', stdout.toString(), '1  2|$HOME|b|x\ty|\n127\n');
+      // A plain sshd passes `-e` to the user's shell, which takes it as an option. No other program may.
       const dash = await client.ssh(['--', '-e']);
-      same('-e', [dash.exitCode === 0, dash.stdout.toString()], [false, '']);
+      assertEqual('-e', [dash.exitCode === 0, dash.stdout.toString()], [false, '']);
     },
   },
   {
     name: 'bytes that are not UTF-8 reach the command unchanged',
     run: async (client) => {
-      const script = await client.keep(
+      const script = await client.writeLocal(
         'latin1.sh',
         Buffer.from(`exec "$@" "printf '\xe9\xff'"\n`, 'latin1'),
       );
-      const { stdout } = await client.run('sh', [script, ...client.sshWords]);
-      same('stdout', stdout.toString('hex'), 'e9ff');
+      const { stdout } = await client.runLocal('sh', [script, ...client.sshArgv]);
+      assertEqual('stdout', stdout.toString('hex'), 'e9ff');
     },
   },
   {
-    name: 'a command of 100 KB arrives complete',
+    name: 'a command line of 100 KB arrives complete',
     run: async (client) => {
       const { stdout, stderr } = await client.ssh([`x='${'y'.repeat(100_000)}'; echo "\${#x}"`]);
-      same('output', stdout.toString() + stderr, '100000\n');
+      assertEqual('output', stdout.toString() + stderr, '100000\n');
     },
   },
   {
-    name: 'the command runs in the home, with HOME, USER, LOGNAME, SHELL, PATH and SSH_CONNECTION',
+    name: 'the command runs in the home directory, with HOME, USER, LOGNAME, SHELL, PATH and SSH_CONNECTION',
     run: async (client) => {
-      const text = await client.output(
+      const text = await client.remoteOutput(
         '[ "$PWD" -ef ~ ] && [ "$HOME" -ef . ] && echo "$USER $LOGNAME $(id -un)"; "$SHELL" -c "echo shell"; echo "${PATH:+path} $SSH_CONNECTION $SSH_CLIENT"',
       );
       const { user } = client.target;
       const address = '[0-9a-f.:]+';
-      matches(
+      assertMatches(
         'text',
         text,
         new RegExp(
@@ -144,31 +144,31 @@ export const commands: readonly Case[] = [
     },
   },
   {
-    name: 'LANG and LC_* of the client arrive, where sshd accepts them',
+    name: 'LC_* variables of the client are set in the session if sshd accepts them',
     run: async (client) => {
       const { stdout } = await client.ssh(
         ['-o', 'SendEnv=LC_CONFORMANCE', '-o', 'SendEnv=LANG', 'echo "$LC_CONFORMANCE"'],
         { env: { LC_CONFORMANCE: 'été' } },
       );
-      same('stdout', stdout.toString(), 'été\n');
+      assertEqual('stdout', stdout.toString(), 'été\n');
     },
   },
   {
-    name: 'there is no terminal without -t',
+    name: 'without -t there is no terminal',
     run: async (client) => {
       const { stdout } = await client.ssh([
         'tty; test -t 0 || test -t 1 || test -t 2 || echo none',
       ]);
-      same('stdout', stdout.toString(), 'not a tty\nnone\n');
+      assertEqual('stdout', stdout.toString(), 'not a tty\nnone\n');
     },
   },
   {
-    name: 'a background process that keeps no pipe does not hold the connection',
+    name: 'a background process with redirected stdin, stdout and stderr does not keep the connection open',
     run: async (client) => {
       const timeout = 60_000;
       const command = `sleep ${(2 * timeout) / 1000} </dev/null >/dev/null 2>&1 & echo started`;
-      const { stdout } = succeeded('the shell', await client.ssh([command], { timeout }));
-      same('stdout', stdout.toString(), 'started\n');
+      const { stdout } = assertSuccess('the shell', await client.ssh([command], { timeout }));
+      assertEqual('stdout', stdout.toString(), 'started\n');
     },
   },
 ];

@@ -1,135 +1,152 @@
 import { randomBytes } from 'node:crypto';
-import { same, matches, succeeded, type Case } from './case.ts';
-import { Background } from './background-client.ts';
+import { assertEqual, assertMatches, assertSuccess, type Case } from './case.ts';
+import { BackgroundClient } from './background-client.ts';
 import type { Client } from './client.ts';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';
 
-/** The user's agent, display and editor in a session. */
+/** Forwarding of the SSH agent and of X11, and VS Code. */
 export const desktop: readonly Case[] = [
   {
-    name: 'agent forwarding: the session sees the keys of the local agent',
+    name: 'agent forwarding: ssh-add in the session lists the keys of the client machine',
     run: async (client) => {
-      await client.needsRemote('ssh-add');
+      await client.requireRemotePrograms('ssh-add');
       await withAgent(client, async (agent) => {
         const { stdout } = await client.ssh(['-A', 'ssh-add -l'], {
           env: { SSH_AUTH_SOCK: agent },
         });
-        const fingerprint = (await client.local('ssh-keygen', ['-lf', client.path('key')])).split(
-          ' ',
-        )[1];
-        same('fingerprint', stdout.toString().split(' ')[1], fingerprint);
+        const fingerprint = (
+          await client.localOutput('ssh-keygen', ['-lf', client.localPath('key')])
+        ).split(' ')[1];
+        assertEqual('fingerprint', stdout.toString().split(' ')[1], fingerprint);
       });
     },
   },
   {
-    name: 'agent forwarding: not available without -A',
+    name: 'agent forwarding: disabled with -a',
     run: async (client) => {
       await withAgent(client, async (agent) => {
         const { stdout } = await client.ssh(['-a', 'echo "<$SSH_AUTH_SOCK>"'], {
           env: { SSH_AUTH_SOCK: agent },
         });
-        same('SSH_AUTH_SOCK', stdout.toString(), '<>\n');
+        assertEqual('SSH_AUTH_SOCK', stdout.toString(), '<>\n');
       });
     },
   },
   {
-    name: 'agent forwarding: ssh from the session authenticates with the local key',
+    name: 'agent forwarding: ssh from the session to another host signs with the key of the client machine',
     run: async (client) => {
-      await client.needsRemote('ssh');
+      await client.requireRemotePrograms('ssh');
       await withAgent(client, async (agent) => {
         const { host, port } = client.target;
         const onwards = `ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -p ${port} ${client.destination} echo onwards`;
-        const { stdout } = succeeded(
-          `ssh from there to ${host}`,
+        const { stdout } = assertSuccess(
+          `ssh from the session to ${host}`,
           await client.ssh(['-A', onwards], { env: { SSH_AUTH_SOCK: agent } }),
         );
-        same('stdout', stdout.toString(), 'onwards\n');
+        assertEqual('stdout', stdout.toString(), 'onwards\n');
       });
     },
   },
   x11Case('-X'),
   x11Case('-Y'),
   {
-    name: 'VS Code: the bootstrap script on stdin of bash, a server that stays, SOCKS and a new session to it',
+    name: 'VS Code: a bootstrap script on stdin of bash starts a server, which is reached through SOCKS',
     run: async (client) => {
-      await client.needsRemote('python3', 'bash', 'nohup');
+      await client.requireRemotePrograms('python3', 'bash', 'nohup');
       const { socks } = await freePorts(['socks']);
-      // Called as by the extension: the script ends, and the session stays open as long as stdin.
+      // The arguments of the extension. The script ends; the session lasts as long as stdin is open.
       const words = ['-T', '-D', String(socks), '-o', 'ConnectTimeout=15', 'bash'];
-      const session = Background.ssh(client, words);
+      const session = BackgroundClient.ssh(client, words);
       try {
         session.write(bootstrap(client));
-        const [, port = ''] = await session.shows(/listeningOn==(\d+)==/);
-        await session.shows(/f00d: end\n/);
+        const [, port = ''] = await session.waitForOutput(/listeningOn==(\d+)==/);
+        await session.waitForOutput(/f00d: end\n/);
         const proxy = ['-sS', '--socks5-hostname', `127.0.0.1:${socks}`];
-        const ask = () => client.local('curl', [...proxy, `http://127.0.0.1:${port}/version`]);
+        const ask = () =>
+          client.localOutput('curl', [...proxy, `http://127.0.0.1:${port}/version`]);
         const version = await waitFor({ what: 'the server', timeoutMs: 10_000 }, ask);
-        same('version', version, 'f00dcafe');
-        session.write('echo "still here: $(cat ~/' + client.remote + '/server.pid)"\n');
-        await session.shows(/still here: \d+/);
-        same('version', await ask(), 'f00dcafe');
+        assertEqual('version', version, 'f00dcafe');
+        session.write('echo "still here: $(cat ~/' + client.remoteDirectory + '/server.pid)"\n');
+        await session.waitForOutput(/still here: \d+/);
+        assertEqual('version', await ask(), 'f00dcafe');
       } finally {
-        await session.end();
+        await session.terminate();
       }
     },
     packages: ['curl'],
   },
 ];
 
-/** Part of the suite, and used by other tests. */
+/** X11 forwarding; some tests run this case alone. */
 export function x11Case(option: '-X' | '-Y'): Case {
   return {
-    name: `X11 with ${option}: xdpyinfo in the session reaches the local display`,
+    name: `X11 with ${option}: xdpyinfo in the session connects to the client's display`,
     packages: ['xvfb', 'xauth', 'x11-utils'],
     run: async (client) => {
-      await client.needsRemote('xdpyinfo', 'xauth');
-      // Xvfb chooses the number of the display; its own cookie entry may be for any number.
+      await client.requireRemotePrograms('xdpyinfo', 'xauth');
+      // Xvfb chooses the display number. It accepts its own entry whatever display the entry names.
       const cookie = randomBytes(16).toString('hex');
-      const [own, authority] = [client.path('Xvfb.auth'), client.path('Xauthority')];
-      await client.local('xauth', ['-q', '-f', own, 'add', ':0', '.', cookie]);
-      const server = Background.start(client, [
+      const [own, authority] = [client.localPath('Xvfb.auth'), client.localPath('Xauthority')];
+      await client.localOutput('xauth', ['-q', '-f', own, 'add', ':0', '.', cookie]);
+      const server = BackgroundClient.start(client, [
         ...['Xvfb', '-displayfd', '1', '-screen', '0', '800x600x24', '-nolisten', 'tcp'],
         ...['-auth', own],
       ]);
       try {
-        const [, number = ''] = await server.shows(/^(\d+)\n/);
+        const [, number = ''] = await server.waitForOutput(/^(\d+)\n/);
         const env = { DISPLAY: `:${number}`, XAUTHORITY: authority };
-        await client.local('xauth', ['-q', '-f', authority, 'add', `:${number}`, '.', cookie]);
-        succeeded('xdpyinfo here', await client.run('xdpyinfo', [], { env }));
-        const { stdout } = succeeded('xdpyinfo', await client.ssh([option, 'xdpyinfo'], { env }));
-        matches('xdpyinfo', stdout.toString(), /dimensions: +800x600 pixels/);
+        await client.localOutput('xauth', [
+          '-q',
+          '-f',
+          authority,
+          'add',
+          `:${number}`,
+          '.',
+          cookie,
+        ]);
+        assertSuccess(
+          'xdpyinfo on the client machine',
+          await client.runLocal('xdpyinfo', [], { env }),
+        );
+        const { stdout } = assertSuccess(
+          'xdpyinfo',
+          await client.ssh([option, 'xdpyinfo'], { env }),
+        );
+        assertMatches('xdpyinfo', stdout.toString(), /dimensions: +800x600 pixels/);
         const without = await client.ssh(['-x', 'echo "<$DISPLAY>"'], { env });
-        same('DISPLAY without X11', without.stdout.toString(), '<>\n');
+        assertEqual('DISPLAY without X11', without.stdout.toString(), '<>\n');
       } finally {
-        await server.end();
+        await server.terminate();
       }
     },
   };
 }
 
 async function withAgent(client: Client, work: (socket: string) => Promise<void>): Promise<void> {
-  const socket = client.path('agent.sock');
-  const agent = Background.start(client, ['ssh-agent', '-D', '-a', socket]);
+  const socket = client.localPath('agent.sock');
+  const agent = BackgroundClient.start(client, ['ssh-agent', '-D', '-a', socket]);
   try {
     const env = { SSH_AUTH_SOCK: socket };
     await waitFor({ what: 'the agent', timeoutMs: 10_000 }, async () => {
-      const { exitCode } = await client.run('ssh-add', ['-q', client.path('key')], { env });
+      const { exitCode } = await client.runLocal('ssh-add', ['-q', client.localPath('key')], {
+        env,
+      });
       return exitCode === 0 ? true : undefined;
     });
     await work(socket);
   } finally {
-    await agent.end();
-    await client.run('rm', ['-f', socket]);
+    await agent.terminate();
+    await client.runLocal('rm', ['-f', socket]);
   }
 }
 
 /**
- * A short form of what VS Code's extension pipes into the shell: a lock by link(2), a server that chooses a port on
- * loopback and is left running with nohup, its log polled for the port, and marked lines on stdout. The server is a
- * stand-in, because Microsoft's is not free software.
+ * A short form of the script that VS Code's extension writes to the shell: it takes a lock by link(2),
+ * starts a server on a free loopback port with nohup, polls the server's log for the port, and prints
+ * marked lines. The server is a stand-in, since Microsoft's is not free software.
  */
-function bootstrap({ remote }: Client): string {
+function bootstrap({ remoteDirectory: remote }: Client): string {
   const directory = `~/${remote}`;
   return `echo f00d: running
 cd ${directory} || exit 1

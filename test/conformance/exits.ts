@@ -1,24 +1,24 @@
 import { soak } from '../rig/soak.ts';
-import { same, succeeded, type Case } from './case.ts';
+import { assertEqual, assertSuccess, type Case } from './case.ts';
 import type { Client } from './client.ts';
-import { throughOneConnection } from './multiplexing.ts';
+import { withSharedConnection } from './multiplexing.ts';
 
-/** Exit codes that shells, sysexits(3), podman, timeout(1) or ssh itself also use. */
-const ownMeaning = [...[0, 1, 2, 64, 69, 75, 77, 78, 124, 125, 126, 127, 128, 130, 137, 255]];
+/** Exit codes that shells, sysexits(3), podman, timeout(1) or ssh also use for their own errors. */
+const ambiguousCodes = [0, 1, 2, 64, 69, 75, 77, 78, 124, 125, 126, 127, 128, 130, 137, 255];
 
-/** How a command ended. */
+/** Exit codes and signals. */
 export const exits: readonly Case[] = [
   {
-    name: 'exit codes from 0 to 255 are those of the command',
+    name: 'exit codes from 0 to 255 reach the client',
     timeoutMs: 240_000,
     run: (client) =>
-      throughOneConnection(client, async (ssh) => {
+      withSharedConnection(client, async (ssh) => {
         const all = Array.from({ length: 256 }, (_, code) => code);
-        const codes = soak ? all : [...ownMeaning];
+        const codes = soak ? all : [...ambiguousCodes];
         while (codes.length > 0) {
           const some = codes.splice(0, 16);
           const results = await Promise.all(some.map((code) => ssh([`exit ${code}`])));
-          same(
+          assertEqual(
             'exit codes',
             results.map(({ exitCode }) => exitCode),
             some,
@@ -27,31 +27,39 @@ export const exits: readonly Case[] = [
       }),
   },
   {
-    name: 'not found is 127, not executable is 126, and the shell says which',
+    name: 'exit code 127 for a command that is not found, 126 for one that is not executable, with a message of the shell',
     run: async (client) => {
       const missing = await client.ssh(['/no/such/program']);
-      same('missing', [missing.exitCode, missing.stderr.includes('/no/such/program')], [127, true]);
+      assertEqual(
+        'missing',
+        [missing.exitCode, missing.stderr.includes('/no/such/program')],
+        [127, true],
+      );
       const closed = await client.ssh(['/etc/passwd']);
-      same('not executable', [closed.exitCode, closed.stderr.includes('/etc/passwd')], [126, true]);
+      assertEqual(
+        'not executable',
+        [closed.exitCode, closed.stderr.includes('/etc/passwd')],
+        [126, true],
+      );
     },
   },
   {
-    name: 'the shell sees which signal killed its child',
+    name: 'the shell reports the signal that killed its child',
     run: async (client) => {
       const { exitCode, stderr } = await client.ssh(["sh -c 'kill -TERM $$'; exit $?"]);
-      // What the shell prints about it may differ.
-      same(`exit code (${stderr.trim()})`, exitCode, 143);
+      // The shell may print a message of its own.
+      assertEqual(`exit code (${stderr.trim()})`, exitCode, 143);
     },
   },
   {
-    name: 'a shell that dies of a signal: the client ends with 255',
+    name: 'a shell killed by a signal: the client exits with 255',
     run: async (client) => {
       for (const signal of ['TERM', 'KILL', 'HUP'])
-        same(signal, (await client.ssh([`kill -${signal} $$`])).exitCode, 255);
+        assertEqual(signal, (await client.ssh([`kill -${signal} $$`])).exitCode, 255);
     },
   },
   {
-    name: 'the name of that signal arrives (AsyncSSH)',
+    name: 'the client receives the name of the signal (AsyncSSH)',
     packages: ['python3-asyncssh'],
     run: async (client) => {
       const said = await asyncSsh(client, [
@@ -59,11 +67,11 @@ export const exits: readonly Case[] = [
         '    result = await connection.run("kill -" + name + " $$")',
         '    print(result.exit_signal[0] if result.exit_signal else result.exit_status)',
       ]);
-      same('signals', said, 'TERM\nKILL\nUSR1\n');
+      assertEqual('signals', said, 'TERM\nKILL\nUSR1\n');
     },
   },
   {
-    name: 'signals of the client reach the command (AsyncSSH)',
+    name: 'signals sent by the client reach the command (AsyncSSH)',
     packages: ['python3-asyncssh'],
     run: async (client) => {
       const said = await asyncSsh(client, [
@@ -75,15 +83,15 @@ export const exits: readonly Case[] = [
         '    rest = await asyncio.wait_for(process.wait(), 5)',
         '    print(name, rest.stdout.strip(), rest.exit_status)',
       ]);
-      same('signals', said, 'TERM got 4\nINT got 4\nUSR1 got 4\n');
+      assertEqual('signals', said, 'TERM got 4\nINT got 4\nUSR1 got 4\n');
     },
   },
 ];
 
-/** Runs lines of Python with an open AsyncSSH connection. @returns Their output. */
+/** Runs lines of Python with an open AsyncSSH `connection`. @returns their stdout */
 async function asyncSsh(client: Client, lines: readonly string[]): Promise<string> {
   const { host, port, user } = client.target;
-  const words = [host, port, user, client.path('key'), client.path('.ssh/known_hosts')];
+  const args = [host, port, user, client.localPath('key'), client.localPath('.ssh/known_hosts')];
   const script = [
     'import asyncio, asyncssh, sys',
     'host, port, user, key, known = sys.argv[1:]',
@@ -93,6 +101,6 @@ async function asyncSsh(client: Client, lines: readonly string[]): Promise<strin
     ...lines.map((line) => `        ${line}`),
     'asyncio.run(main())',
   ].join('\n');
-  const result = await client.run('/usr/bin/python3', ['-c', script, ...words.map(String)]);
-  return succeeded('AsyncSSH', result).stdout.toString();
+  const result = await client.runLocal('/usr/bin/python3', ['-c', script, ...args.map(String)]);
+  return assertSuccess('AsyncSSH', result).stdout.toString();
 }

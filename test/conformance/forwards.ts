@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net';
 import { randomInt } from 'node:crypto';
 import { freePorts } from '../rig/site/ports.ts';
 import { waitFor } from '../rig/site/wait.ts';
-import { Background } from './background-client.ts';
-import { same, succeeded, type Case } from './case.ts';
+import { BackgroundClient } from './background-client.ts';
+import { assertEqual, assertSuccess, type Case } from './case.ts';
 import type { Client } from './client.ts';
 
 const nc = ['netcat-openbsd'];
 
-/** Forwards: their remote end is where the user's programs run. */
+/** Forwarding of ports and Unix sockets; the remote end is where the user's programs run. */
 export const forwards: readonly Case[] = [
   {
-    name: '-L: to a port that a program of the session listens on',
+    name: '-L: to a port on which a program of the session listens',
     packages: nc,
     run: async (client) => {
-      await client.needsRemote('nc');
+      await client.requireRemotePrograms('nc');
       const { local } = await freePorts(['local']);
       const there = remotePort();
       const words = ['-L', `${local}:127.0.0.1:${there}`, listener(`127.0.0.1 ${there}`)];
@@ -27,9 +27,12 @@ export const forwards: readonly Case[] = [
     name: '-L: from a local Unix socket to one in the remote home',
     packages: nc,
     run: async (client) => {
-      await client.needsRemote('nc');
-      const home = (await client.output('pwd -P')).trim();
-      const [here, there] = [client.path('l.sock'), `${home}/${client.remote}/l.sock`];
+      await client.requireRemotePrograms('nc');
+      const home = (await client.remoteOutput('pwd -P')).trim();
+      const [here, there] = [
+        client.localPath('l.sock'),
+        `${home}/${client.remoteDirectory}/l.sock`,
+      ];
       await answered(
         client,
         ['-L', `${here}:${there}`, listener(`-U ${there}`)],
@@ -38,11 +41,11 @@ export const forwards: readonly Case[] = [
     },
   },
   {
-    name: '-L: to a remote Unix socket in /tmp',
+    name: '-L: to a Unix socket in /tmp of the session',
     packages: nc,
     run: async (client) => {
-      await client.needsRemote('nc');
-      const [here, there] = [client.path('t.sock'), `/tmp/${client.remote}.l.sock`];
+      await client.requireRemotePrograms('nc');
+      const [here, there] = [client.localPath('t.sock'), `/tmp/${client.remoteDirectory}.l.sock`];
       const command = `trap 'rm -f ${there}' EXIT; ${listener(`-U ${there}`)}`;
       await answered(client, ['-L', `${here}:${there}`, command], ['-N', '-U', here]);
     },
@@ -52,57 +55,32 @@ export const forwards: readonly Case[] = [
     packages: nc,
     run: (client) =>
       serving(async (port) => {
-        await client.needsRemote('nc');
+        await client.requireRemotePrograms('nc');
         const there = remotePort();
         const words = ['-R', `${there}:127.0.0.1:${port}`, `nc -N 127.0.0.1 ${there} </dev/null`];
-        const { stdout } = succeeded('ssh', await client.ssh([...strict, ...words]));
-        same('stdout', stdout.toString(), 'from here');
+        const { stdout } = assertSuccess('ssh', await client.ssh([...strict, ...words]));
+        assertEqual('stdout', stdout.toString(), 'from here');
       }),
   },
-  {
-    name: '-R: a Unix socket in the remote home leads to a local one',
-    packages: nc,
-    run: (client) =>
-      serving(async (port) => {
-        await client.needsRemote('nc');
-        const there = `${(await client.output('pwd -P')).trim()}/${client.remote}/r.sock`;
-        const words = [
-          '-R',
-          `${there}:127.0.0.1:${port}`,
-          `nc -N -U ${there} </dev/null; rm -f ${there}`,
-        ];
-        const { stdout } = succeeded('ssh', await client.ssh([...strict, ...words]));
-        same('stdout', stdout.toString(), 'from here');
-      }),
-  },
-  {
-    name: '-R: a remote Unix socket in /tmp leads to a local one',
-    packages: nc,
-    run: (client) =>
-      serving(async (port) => {
-        await client.needsRemote('nc');
-        const there = `/tmp/${client.remote}.r.sock`;
-        const words = [
-          '-R',
-          `${there}:127.0.0.1:${port}`,
-          `nc -N -U ${there} </dev/null; rm -f ${there}`,
-        ];
-        const { stdout } = succeeded('ssh', await client.ssh([...strict, ...words]));
-        same('stdout', stdout.toString(), 'from here');
-      }),
-  },
+  remoteSocketCase('-R: from a Unix socket in the remote home', async (client) => {
+    const home = (await client.remoteOutput('pwd -P')).trim();
+    return `${home}/${client.remoteDirectory}/r.sock`;
+  }),
+  remoteSocketCase('-R: from a Unix socket in /tmp of the session', (client) =>
+    Promise.resolve(`/tmp/${client.remoteDirectory}.r.sock`),
+  ),
   {
     name: '-D: curl reaches a web server of the session through SOCKS',
     packages: ['curl'],
     run: async (client) => {
-      await client.needsRemote('nc');
+      await client.requireRemotePrograms('nc');
       const { local } = await freePorts(['local']);
       const there = remotePort();
       const response = String.raw`HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello`;
       const server = `echo ready; while printf '${response}' | nc -l -N 127.0.0.1 ${there} >/dev/null; do :; done`;
-      const session = Background.ssh(client, ['-D', String(local), server]);
+      const session = BackgroundClient.ssh(client, ['-D', String(local), server]);
       try {
-        await session.shows(/ready/);
+        await session.waitForOutput(/ready/);
         const words = [
           '-sS',
           '--socks5-hostname',
@@ -110,11 +88,11 @@ export const forwards: readonly Case[] = [
           `http://127.0.0.1:${there}/`,
         ];
         const said = await waitFor({ what: 'the web server', timeoutMs: 10_000 }, () =>
-          client.local('curl', words),
+          client.localOutput('curl', words),
         );
-        same('answer', said, 'hello');
+        assertEqual('answer', said, 'hello');
       } finally {
-        await session.end();
+        await session.terminate();
       }
     },
   },
@@ -122,38 +100,58 @@ export const forwards: readonly Case[] = [
 
 const strict = ['-o', 'ExitOnForwardFailure=yes'];
 
-/** A remote port that is probably free; on a collision the case fails and reports it. */
+/** A program of the session connects to a remote socket that is forwarded to a local port. */
+function remoteSocketCase(name: string, socketOf: (client: Client) => Promise<string>): Case {
+  return {
+    name,
+    packages: nc,
+    run: (client) =>
+      serving(async (port) => {
+        await client.requireRemotePrograms('nc');
+        const socket = await socketOf(client);
+        const forward = ['-R', `${socket}:127.0.0.1:${port}`];
+        const command = `nc -N -U ${socket} </dev/null; rm -f ${socket}`;
+        const { stdout } = assertSuccess('ssh', await client.ssh([...strict, ...forward, command]));
+        assertEqual('stdout', stdout.toString(), 'from here');
+      }),
+  };
+}
+
+/** A random port of the session, probably free; if it is not, the case fails with an error that names it. */
 function remotePort(): number {
   return randomInt(20_000, 32_000);
 }
 
-/** A command that listens once with nc, sends `hello there`, and prints what it receives. */
+/** A command that accepts one connection with nc, sends `hello there`, and prints what it receives. */
 function listener(where: string): string {
   return `echo ready; printf 'hello there' | nc -l -N ${where}`;
 }
 
-/** Opens a session with a forward, sends text through it with nc, and checks both ends. */
+/** Opens a session with a forward, sends data through it with nc, and checks what arrives at both ends. */
 async function answered(
   client: Client,
   words: readonly string[],
   nc: readonly string[],
 ): Promise<void> {
-  const session = Background.ssh(client, [...strict, ...words]);
+  const session = BackgroundClient.ssh(client, [...strict, ...words]);
   try {
-    await session.shows(/ready/);
-    // nc may print this before it listens.
+    await session.waitForOutput(/ready/);
+    // `ready` is printed before nc listens.
     const said = await waitFor({ what: 'an answer', timeoutMs: 10_000 }, async () => {
-      const { stdout } = await client.run('nc', nc, { input: 'hello from here', timeout: 5000 });
+      const { stdout } = await client.runLocal('nc', nc, {
+        input: 'hello from here',
+        timeout: 5000,
+      });
       return stdout.length === 0 ? undefined : stdout.toString();
     });
-    same('answer', said, 'hello there');
-    await session.shows(/hello from here/);
+    assertEqual('answer', said, 'hello there');
+    await session.waitForOutput(/hello from here/);
   } finally {
-    await session.end();
+    await session.terminate();
   }
 }
 
-/** A local server that sends a greeting to each client. */
+/** Runs `work` with the port of a local server that sends `from here` to each connection. */
 async function serving(work: (port: number) => Promise<void>): Promise<void> {
   const server: Server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -1,17 +1,17 @@
-import { matches, same, type Case } from './case.ts';
+import { assertMatches, assertEqual, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { Terminal } from './terminal.ts';
 
-/** Runs work in an interactive shell with a known prompt. */
-export async function atPrompt(
+/** Opens an interactive shell, sets its prompt to `ready>`, and runs `work` with it. */
+export async function withPrompt(
   client: Client,
   work: (terminal: Terminal) => Promise<void>,
   size?: { rows: number; columns: number },
 ): Promise<void> {
-  const terminal = Terminal.open(client, client.sshWords, size);
+  const terminal = Terminal.open(client, client.sshArgv, size);
   try {
     await terminal.shows(/[$#%>] $/);
-    // In two parts, so that the echo of the input does not look like the prompt.
+    // In two parts, so that the echo of the typed text does not match the prompt.
     terminal.type("PS1='rea''dy> '\r");
     await terminal.shows(/\nready> /);
     await work(terminal);
@@ -20,22 +20,22 @@ export async function atPrompt(
   }
 }
 
-/** `ssh host`: a login shell on a terminal. */
+/** `ssh host`: an interactive shell on a terminal. */
 export const interactive: readonly Case[] = [
   {
-    name: 'a prompt, an echo, a result, and the exit code of the shell',
+    name: 'the shell shows a prompt, echoes input, prints results and returns its exit code',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type('echo $((40+2))\r');
         await terminal.shows(/echo \$\(\(40\+2\)\)\r\n42\r\nready> /);
         terminal.type('exit 7\r');
-        same('exit code', await terminal.ended(), 7);
+        assertEqual('exit code', await terminal.ended(), 7);
       }),
   },
   {
-    name: 'the size of the window, before and after a resize',
+    name: 'the terminal has the size of the window, also after the window is resized',
     run: (client) =>
-      atPrompt(
+      withPrompt(
         client,
         async (terminal) => {
           terminal.type('stty size\r');
@@ -48,7 +48,7 @@ export const interactive: readonly Case[] = [
           await terminal.resize(44, 132);
           await terminal.shows(/\n44 132\r/);
           await terminal.resize(20, 70);
-          // With pods, size and input are separate streams, so one may overtake the other.
+          // With pods the size and the typed text are separate streams and can arrive in another order.
           terminal.type(
             `\rfor i in 1 2 3 4 5 6 7 8 9; do case $(stty size) in 44*) sleep 0.1;; esac; done; stty size\r`,
           );
@@ -58,9 +58,9 @@ export const interactive: readonly Case[] = [
       ),
   },
   {
-    name: 'TERM is that of the client',
+    name: 'TERM has the value of the client',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type('echo "<$TERM>"; tty\r');
         await terminal.shows(/\n<xterm-256color>\r\n\/dev\/pts\/\d+\r/);
       }),
@@ -68,7 +68,7 @@ export const interactive: readonly Case[] = [
   {
     name: 'job control: ^Z, jobs, bg, fg, ^C',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type('sleep 77\r');
         await terminal.shows(/sleep 77\r\n/);
         await typedUntil(terminal, '\x1a', /Stopped\s+sleep 77[^]*ready> /);
@@ -81,31 +81,31 @@ export const interactive: readonly Case[] = [
         await typedUntil(terminal, '\x03', /\^C[^]*ready> /);
         terminal.type('echo "<$?>"\r');
         await terminal.shows(/\n<130>\r/);
-        same('complaints', /job control|process group/.exec(terminal.text), null);
+        assertEqual('complaints', /job control|process group/.exec(terminal.text), null);
       }),
   },
   {
-    name: '^D ends the shell, with the exit code of the last command',
+    name: '^D ends the shell with the exit code of the last command',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type('(exit 5)\r');
         await terminal.shows(/ready> /);
         terminal.type('\x04');
-        same('exit code', await terminal.ended(), 5);
+        assertEqual('exit code', await terminal.ended(), 5);
       }),
   },
   {
-    name: '~. of the client ends the connection',
+    name: 'the escape sequence ~. closes the connection',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type('\r~.');
-        same('exit code', await terminal.ended(), 255);
+        assertEqual('exit code', await terminal.ended(), 255);
       }),
   },
   {
-    name: 'UTF-8 that is typed is echoed',
+    name: 'typed UTF-8 text is read and printed unchanged',
     run: (client) =>
-      atPrompt(client, async (terminal) => {
+      withPrompt(client, async (terminal) => {
         terminal.type("printf '<%s>\\n' 'é語'\r");
         await terminal.shows(/\n<é語>\r/);
       }),
@@ -115,29 +115,29 @@ export const interactive: readonly Case[] = [
     run: async (client) => {
       const { stdout, exitCode } = await client.ssh(['-tt', 'seq 1 100000']);
       const lines = stdout.toString().split('\r\n');
-      same('exit code', exitCode, 0);
-      same('lines', [lines.length, lines[0], lines[99_999]], [100_001, '1', '100000']);
+      assertEqual('exit code', exitCode, 0);
+      assertEqual('lines', [lines.length, lines[0], lines[99_999]], [100_001, '1', '100000']);
     },
   },
   {
-    name: '-t gives a command a terminal, and its exit code comes back',
+    name: 'with -t a command has a terminal, and its exit code reaches the client',
     run: async (client) => {
-      const words = [...client.sshWords, '-t', 'test -t 0 && test -t 1 && stty size; exit 9'];
+      const words = [...client.sshArgv, '-t', 'test -t 0 && test -t 1 && stty size; exit 9'];
       const terminal = Terminal.open(client, words, { rows: 31, columns: 99 });
       try {
         await terminal.shows(/31 99\r\n/);
-        same('exit code', await terminal.ended(), 9);
-        matches('text', terminal.text, /^31 99\r\nConnection to \S+ closed\.[\r\n]+$/);
+        assertEqual('exit code', await terminal.ended(), 9);
+        assertMatches('text', terminal.text, /^31 99\r\nConnection to \S+ closed\.[\r\n]+$/);
       } finally {
         terminal.close();
       }
     },
   },
   {
-    name: 'a full-screen program: tmux opens, splits, detaches',
+    name: 'a full-screen program: tmux opens and detaches',
     run: async (client) => {
-      await client.needsRemote('tmux');
-      await atPrompt(client, async (terminal) => {
+      await client.requireRemotePrograms('tmux');
+      await withPrompt(client, async (terminal) => {
         terminal.type('tmux -L conformance -f /dev/null\r');
         await terminal.shows(/\[0\] 0:/);
         terminal.type("echo in''-tmux\r");
@@ -151,7 +151,7 @@ export const interactive: readonly Case[] = [
   },
 ];
 
-/** Repeats a key: it may arrive before the program controls the terminal. */
+/** Types a key until the pattern appears. A key that is typed before the program has the terminal has no effect. */
 async function typedUntil(terminal: Terminal, key: string, pattern: RegExp): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     terminal.type(key);

@@ -1,72 +1,72 @@
-import { same, succeeded, Skip, type Case } from './case.ts';
+import { assertEqual, assertSuccess, Skip, type Case } from './case.ts';
 import type { Client } from './client.ts';
-import { atPrompt } from './interactive.ts';
+import { withPrompt } from './interactive.ts';
 
-/** What a shell reads and prints at its start. */
+/** The startup files of shells, and the message of the day. */
 export const loginShell: readonly Case[] = [
   {
     name: 'an interactive shell is a login shell and reads the profile',
     run: (client) =>
       withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
-        atPrompt(client, async (terminal) => {
-          // A login shell is started as `-bash` or with -l.
+        withPrompt(client, async (terminal) => {
+          // The shell is started as `-bash` or with -l; both make it a login shell.
           terminal.type('echo "<$FROM_PROFILE>"; shopt login_shell\r');
           await terminal.shows(/\n<yes>\r\nlogin_shell\s+on\r/);
         }),
       ),
   },
   {
-    name: 'a single command gets no login shell; bash reads .bashrc for sshd',
+    name: 'a command runs in a non-login shell; bash reads .bashrc',
     run: (client) =>
       withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', () =>
         withFirstLine(client, '.bashrc', 'export FROM_BASHRC=yes', async () => {
-          const text = await client.output(
+          const text = await client.remoteOutput(
             'echo "<$FROM_PROFILE><$FROM_BASHRC>"; shopt login_shell; true',
           );
-          same('text', text.replaceAll(/\s+/g, ' '), '<><yes> login_shell off ');
+          assertEqual('text', text.replaceAll(/\s+/g, ' '), '<><yes> login_shell off ');
         }),
       ),
   },
   {
-    name: 'no command and no terminal: a login shell on pipes, with its exit code',
+    name: 'with neither command nor terminal a login shell runs on pipes, and its exit code reaches the client',
     run: (client) =>
       withFirstLine(client, '.profile', 'export FROM_PROFILE=yes', async () => {
         const input = 'echo "<$FROM_PROFILE>"; tty; echo err >&2; exit 3\n';
         const { exitCode, stdout, stderr } = await client.ssh(['-T'], { input });
-        same('stdout', stdout.toString().split('\n').slice(-3), ['<yes>', 'not a tty', '']);
-        same('stderr', stderr, 'err\n');
-        same('exit code', exitCode, 3);
+        assertEqual('stdout', stdout.toString().split('\n').slice(-3), ['<yes>', 'not a tty', '']);
+        assertEqual('stderr', stderr, 'err\n');
+        assertEqual('exit code', exitCode, 3);
       }),
   },
   {
-    name: 'a shell on pipes ends with its input, and a command that it runs can read the rest',
+    name: 'a shell on pipes ends at the end of its input, and a command in it can read the rest of the input',
     run: async (client) => {
       const { stdout } = await client.ssh(['-T'], { input: 'cat\nfirst\nsecond\n' });
-      same('stdout', stdout.toString().split('\n').slice(-3), ['first', 'second', '']);
+      assertEqual('stdout', stdout.toString().split('\n').slice(-3), ['first', 'second', '']);
     },
   },
   {
     name: 'the message of the day is shown once',
     run: async (client) => {
       const line = await lineOfMotd(client);
-      await atPrompt(client, (terminal) => {
-        same('times', terminal.text.split(line).length - 1, 1);
+      await withPrompt(client, (terminal) => {
+        assertEqual('times', terminal.text.split(line).length - 1, 1);
         return Promise.resolve();
       });
     },
   },
   {
-    name: 'no message of the day with ~/.hushlogin',
+    name: 'with ~/.hushlogin the message of the day is not shown',
     run: async (client) => {
       const line = await lineOfMotd(client);
-      await client.output('touch .hushlogin');
+      await client.remoteOutput('touch .hushlogin');
       try {
-        await atPrompt(client, (terminal) => {
-          same('times', terminal.text.split(line).length - 1, 0);
+        await withPrompt(client, (terminal) => {
+          assertEqual('times', terminal.text.split(line).length - 1, 0);
           return Promise.resolve();
         });
       } finally {
-        await client.output('rm -f .hushlogin');
+        await client.remoteOutput('rm -f .hushlogin');
       }
     },
   },
@@ -74,26 +74,26 @@ export const loginShell: readonly Case[] = [
 
 async function lineOfMotd(client: Client): Promise<string> {
   if (client.target.motd !== undefined) return client.target.motd;
-  const text = await client.output('cat /etc/motd 2>/dev/null; true');
+  const text = await client.remoteOutput('cat /etc/motd 2>/dev/null; true');
   const line = text.split('\n').find((each) => each.trim() !== '');
   if (line === undefined) throw new Skip('there is no message of the day');
   return line.trim();
 }
 
-/** Runs work while a file in the home starts with an additional line. */
+/** Runs `work` while `line` is the first line of a file in the remote home. */
 async function withFirstLine(
   client: Client,
   file: string,
   line: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  const kept = `${client.remote}/kept${file}`;
-  await client.output(
+  const kept = `${client.remoteDirectory}/kept${file}`;
+  await client.remoteOutput(
     `touch ${file} && cp -p ${file} ${kept} && { echo '${line}'; cat ${kept}; } >${file}`,
   );
   try {
     await work();
   } finally {
-    succeeded('mv', await client.ssh([`cat ${kept} >${file}`]));
+    assertSuccess('mv', await client.ssh([`cat ${kept} >${file}`]));
   }
 }

@@ -5,9 +5,9 @@ import { motd } from '../rig/node/host-files.ts';
 import { SshHost, type SshHostOptions } from '../rig/node/ssh-host.ts';
 import type { Case } from './case.ts';
 import { Client } from './client.ts';
-import { runCase, suite } from './suite.ts';
+import { runCase, conformanceCases } from './suite.ts';
 
-/** A login node, with a function that ends it and what it needs. */
+/** A login node, and a function that stops it together with what was started for it. */
 export interface StartedHost {
   readonly host: SshHost;
   stop(): Promise<void>;
@@ -20,25 +20,25 @@ export async function startHost(options: SshHostOptions): Promise<StartedHost> {
 
 export interface ConformanceOptions {
   readonly start: () => Promise<StartedHost>;
-  /** The users, and how their sessions differ; they run side by side. */
+  /** The users who log in, and a description of their sessions. Their cases run concurrently. */
   readonly users: Readonly<Record<string, string>>;
-  /** Which user gets the first case. It differs by suite, so that each case runs with each kind of session. */
+  /** Index of the user who runs the first case. Test files use different ones, so that each case runs with each lifetime. */
   readonly first?: number;
-  /** Names of cases that must fail there, with the reason why Berth cannot change that. */
-  readonly explained?: Readonly<Record<string, string>>;
+  /** Names of cases that must fail on this host, each with the reason. */
+  readonly expectedFailures?: Readonly<Record<string, string>>;
 }
 
 /**
- * Runs the suite against a login node: each case once, as one of the users in turn. With `npm run test:soak` each user
- * runs each case.
+ * Defines a test for each case, run against a login node that is started for them. Each case runs once, and
+ * the users take turns. With `npm run test:soak` each user runs each case.
  */
 export function conformance(
   title: string,
-  { start, users, first = 0, explained = {} }: ConformanceOptions,
+  { start, users, first = 0, expectedFailures = {} }: ConformanceOptions,
 ): void {
-  const all = Object.values(suite).flat();
-  for (const name of Object.keys(explained))
-    if (!all.some((each) => each.name === name)) throw new Error(`no case is called ${name}`);
+  const all = Object.values(conformanceCases).flat();
+  for (const name of Object.keys(expectedFailures))
+    if (!all.some((each) => each.name === name)) throw new Error(`there is no case ${name}`);
   describe(title, () => {
     let started: StartedHost;
     beforeAll(async () => {
@@ -49,7 +49,7 @@ export function conformance(
 
     const names = Object.keys(users);
     for (const [index, user] of names.entries()) {
-      // Side by side with the other users. The cases of one user share a home, so they run in turn.
+      // Concurrent with the other users. The cases of one user share a home and run one after the other.
       describe.concurrent(`${user}, ${users[user] ?? ''}`, () => {
         let client: Client;
         beforeAll(async () => {
@@ -62,10 +62,10 @@ export function conformance(
         afterAll(() => client.end());
 
         let turn = first;
-        for (const [theme, cases] of Object.entries(suite)) {
+        for (const [theme, cases] of Object.entries(conformanceCases)) {
           const mine = cases.filter(() => turn++ % names.length === index || soak);
           describe(theme, { concurrent: false }, () => {
-            for (const each of mine) test(each, explained[each.name], () => client);
+            for (const each of mine) test(each, expectedFailures[each.name], () => client);
           });
         }
       });
@@ -74,11 +74,15 @@ export function conformance(
 }
 
 function test(each: Case, reason: string | undefined, client: () => Client): void {
-  const name = reason === undefined ? each.name : `not: ${each.name} (${reason})`;
+  const name = reason === undefined ? each.name : `expected to fail: ${each.name} (${reason})`;
   it(name, { concurrent: false, timeout: 300_000 }, async () => {
     const { result, detail } = await runCase(client(), each);
-    // These hosts have everything that the cases need, so a skipped case is a failure.
+    // These hosts have all programs that the cases need, so a skipped case is a failure.
     if (reason === undefined) expect([result, detail]).toEqual(['pass', '']);
-    else expect([result, detail]).toEqual(['fail', expect.not.stringMatching(/^not done within/)]);
+    else
+      expect([result, detail]).toEqual([
+        'fail',
+        expect.not.stringMatching(/^the case did not finish/),
+      ]);
   });
 }

@@ -1,79 +1,99 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { matches, same, succeeded, type Case } from './case.ts';
+import { assertMatches, assertEqual, assertSuccess, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { Terminal } from './terminal.ts';
 
 const putty = ['putty-tools'];
 const dropbear = ['dropbear-bin'];
 
-/** Clients other than OpenSSH's. */
+/** PuTTY's and Dropbear's clients. */
 export const otherClients: readonly Case[] = [
   {
-    name: 'PuTTY: plink runs a command, with bytes and exit code',
+    name: 'PuTTY: plink runs a command; input, output and exit code are correct',
     packages: putty,
     run: async (client) => {
       const input = randomBytes(1_000_000);
-      const { exitCode, stdout, stderr } = await client.run(
+      const { exitCode, stdout, stderr } = await client.runLocal(
         'plink',
-        [...(await puttyWords(client)), '-batch', client.destination, 'cat; echo err >&2; exit 6'],
+        [
+          ...(await puttyOptions(client)),
+          '-batch',
+          client.destination,
+          'cat; echo err >&2; exit 6',
+        ],
         { input },
       );
-      same('result', [exitCode, stdout.equals(input), stderr], [6, true, 'err\n']);
+      assertEqual('result', [exitCode, stdout.equals(input), stderr], [6, true, 'err\n']);
     },
   },
   {
-    name: 'PuTTY: plink gets a shell on a terminal',
+    name: 'PuTTY: plink opens a shell on a terminal',
     packages: putty,
     run: async (client) => {
-      const words = [...(await puttyWords(client)), '-batch', '-t', client.destination];
+      const words = [...(await puttyOptions(client)), '-batch', '-t', client.destination];
       const terminal = Terminal.open(client, ['plink', ...words], { rows: 29, columns: 88 });
       try {
         await terminal.shows(/[$#%>] $/);
         terminal.type('tty; echo $((40+2))\r');
         await terminal.shows(/\n\/dev\/pts\/\d+\r\n42\r/);
         terminal.type('exit 8\r');
-        same('exit code', await terminal.ended(), 8);
+        assertEqual('exit code', await terminal.ended(), 8);
       } finally {
         terminal.close();
       }
     },
   },
   {
-    name: 'PuTTY: pscp and psftp, files both ways',
+    name: 'PuTTY: pscp and psftp upload and download files',
     packages: putty,
     run: async (client) => {
       const content = randomBytes(1_000_000);
-      const file = await client.keep('pscp', content);
-      const there = `${client.destination}:${client.remote}`;
+      const file = await client.writeLocal('pscp', content);
+      const there = `${client.destination}:${client.remoteDirectory}`;
       for (const protocol of ['-scp', '-sftp']) {
-        const words = [...(await puttyWords(client)), '-batch', '-q', protocol];
-        const back = client.path(`pscp${protocol}`);
-        succeeded('pscp', await client.run('pscp', [...words, file, `${there}/pscp${protocol}`]));
-        succeeded('pscp', await client.run('pscp', [...words, `${there}/pscp${protocol}`, back]));
-        same(protocol, (await readFile(back)).equals(content), true);
+        const words = [...(await puttyOptions(client)), '-batch', '-q', protocol];
+        const back = client.localPath(`pscp${protocol}`);
+        assertSuccess(
+          'pscp',
+          await client.runLocal('pscp', [...words, file, `${there}/pscp${protocol}`]),
+        );
+        assertSuccess(
+          'pscp',
+          await client.runLocal('pscp', [...words, `${there}/pscp${protocol}`, back]),
+        );
+        assertEqual(protocol, (await readFile(back)).equals(content), true);
       }
-      const batch = await client.keep(
+      const batch = await client.writeLocal(
         'psftp',
-        `cd ${client.remote}\nput ${file} psftp\nls\nquit\n`,
+        `cd ${client.remoteDirectory}\nput ${file} psftp\nls\nquit\n`,
       );
-      const words = [...(await puttyWords(client)), '-batch', '-b', batch, client.destination];
-      const { stdout } = succeeded('psftp', await client.run('psftp', words));
-      matches('listing', stdout.toString(), / 1000000 .* psftp$/m);
+      const words = [...(await puttyOptions(client)), '-batch', '-b', batch, client.destination];
+      const { stdout } = assertSuccess('psftp', await client.runLocal('psftp', words));
+      assertMatches('listing', stdout.toString(), / 1000000 .* psftp$/m);
     },
   },
   {
-    name: "dropbear's client: a command with bytes and exit code, a terminal",
+    name: "Dropbear's client: a command with input, output and exit code; a terminal",
     packages: dropbear,
     run: async (client) => {
-      const key = client.path('key.dropbear');
-      await client.local('dropbearconvert', ['openssh', 'dropbear', client.path('key'), key]);
+      const key = client.localPath('key.dropbear');
+      await client.localOutput('dropbearconvert', [
+        'openssh',
+        'dropbear',
+        client.localPath('key'),
+        key,
+      ]);
       const words = ['-y', '-i', key, '-p', String(client.target.port)];
       const input = randomBytes(1_000_000);
-      const piped = await client.run('dbclient', [...words, client.destination, 'cat; exit 4'], {
-        input,
-      });
-      same('result', [piped.exitCode, piped.stdout.equals(input)], [4, true]);
+      const piped = await client.runLocal(
+        'dbclient',
+        [...words, client.destination, 'cat; exit 4'],
+        {
+          input,
+        },
+      );
+      assertEqual('result', [piped.exitCode, piped.stdout.equals(input)], [4, true]);
       const terminal = Terminal.open(
         client,
         ['dbclient', ...words, '-t', client.destination, 'tty; stty size'],
@@ -83,7 +103,7 @@ export const otherClients: readonly Case[] = [
       );
       try {
         await terminal.shows(/\/dev\/pts\/\d+\r\n27 66\r\n/);
-        same('exit code', await terminal.ended(), 0);
+        assertEqual('exit code', await terminal.ended(), 0);
       } finally {
         terminal.close();
       }
@@ -91,11 +111,15 @@ export const otherClients: readonly Case[] = [
   },
 ];
 
-/** Port, key and host key in the formats of PuTTY's tools. */
-async function puttyWords(client: Client): Promise<string[]> {
-  const key = client.path('key.ppk');
-  await client.local('puttygen', [client.path('key'), '-O', 'private', '-o', key]);
-  const lines = await client.local('ssh-keygen', ['-l', '-f', client.path('.ssh/known_hosts')]);
+/** Options with port, key and host key for PuTTY's tools, in PuTTY's formats. */
+async function puttyOptions(client: Client): Promise<string[]> {
+  const key = client.localPath('key.ppk');
+  await client.localOutput('puttygen', [client.localPath('key'), '-O', 'private', '-o', key]);
+  const lines = await client.localOutput('ssh-keygen', [
+    '-l',
+    '-f',
+    client.localPath('.ssh/known_hosts'),
+  ]);
   const hostKeys = [...lines.matchAll(/SHA256:\S+/g)].flatMap(([print]) => ['-hostkey', print]);
   return ['-i', key, '-P', String(client.target.port), ...hostKeys];
 }

@@ -1,11 +1,11 @@
 /**
- * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` prints for each
- * case whether real clients can do it there. The exit code is 1 if a case fails.
+ * `npm run conformance -- --host HOST --port PORT --user USER --key FILE [--motd LINE] [--only TEXT]` runs the
+ * conformance cases against an SSH server and prints the result of each. Exit code 1 if a case fails.
  */
 import '../../scripts/check-node.ts';
 import { parseArgs } from 'node:util';
 import { Client } from './client.ts';
-import { runCase, suite } from './suite.ts';
+import { runCase, conformanceCases } from './suite.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   },
 });
 const { host, port, user, key, motd, only } = values;
-if (user === undefined || key === undefined) throw new Error('--user and --key are wanted');
+if (user === undefined || key === undefined) throw new Error('--user and --key are required');
 
 const client = await Client.at({
   ...{ host, port: Number(port), user, key },
@@ -26,7 +26,7 @@ const client = await Client.at({
 });
 const counts = { pass: 0, fail: 0, skip: 0 };
 try {
-  for (const [theme, cases] of Object.entries(suite)) {
+  for (const [theme, cases] of Object.entries(conformanceCases)) {
     for (const each of cases) {
       if (!`${theme}: ${each.name}`.includes(only)) continue;
       const { result, detail, ms } = await runCase(client, each);

@@ -2,35 +2,35 @@ import { standardProfile } from '../rig/node/ssh-host.ts';
 import type { LoginMode } from '../rig/node/sshd-config.ts';
 import { conformance, startHost } from './on-host.ts';
 
-const runtimeSays =
-  'an OCI runtime ends with 128 + N, whether the command died of signal N or said so';
-const ownTmp = "sshd opens the socket in the host's /tmp, and the session has a /tmp of its own";
+const runtimeExitCode =
+  'an OCI runtime exits with 128 + N both when signal N killed the command and when the command exited with 128 + N';
+const ownTmp = "sshd creates the socket in the host's /tmp, and the session has its own /tmp";
 
-/** What a session in a container cannot do behind an unmodified sshd. */
-const explained = {
-  'a shell that dies of a signal: the client ends with 255': runtimeSays,
-  'the name of that signal arrives (AsyncSSH)': runtimeSays,
-  '-L: to a remote Unix socket in /tmp': ownTmp,
-  '-R: a remote Unix socket in /tmp leads to a local one': ownTmp,
+/** Cases that fail for a session in a container, because sshd itself runs on the host. */
+const expectedFailures = {
+  'a shell killed by a signal: the client exits with 255': runtimeExitCode,
+  'the client receives the name of the signal (AsyncSSH)': runtimeExitCode,
+  '-L: to a Unix socket in /tmp of the session': ownTmp,
+  '-R: from a Unix socket in /tmp of the session': ownTmp,
 };
 
-const explainedWhenForced = {
-  'signals of the client reach the command (AsyncSSH)':
-    'sshd hands no signals to a session whose command is forced',
+const expectedFailuresWhenForced = {
+  'signals sent by the client reach the command (AsyncSSH)':
+    'sshd does not deliver signals to a session with a forced command',
 };
 
 const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
 
-/** Users of one login node, each with another lifetime of containers or pods. */
+/** Options for a login node with three users, each with a profile of another `lifetime`. */
 export const usersByLifetime = {
   users: { ada: [], bob: [], cleo: [] },
   sshYml: { rules: Object.keys(lifetimes).map((user) => ({ users: [user], profile: user })) },
 };
 
-/** Descriptions of the users, for the names of the tests. */
+/** The users' lifetimes, for the names of the tests. */
 export const saidOfUsers = each((lifetime) => `lifetime ${lifetime}`);
 
-/** The users' profiles, which extend `base`. */
+/** A profile for each user: `base` with the user's lifetime. */
 export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
   return each((lifetime) => ({ ...base, lifetime }));
 }
@@ -41,12 +41,19 @@ function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
   );
 }
 
-/** Runs the suite against Berth in one of its modes. */
+/**
+ * Defines the tests of the conformance cases against Berth with Podman.
+ *
+ * @param first index of the user who runs the first case
+ */
 export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, first: number): void {
   const profiles = profilesByLifetime(standardProfile);
   conformance(`Berth as ${mode}`, {
     start: () => startHost({ mode, profiles, ...usersByLifetime }),
     ...{ users: saidOfUsers, first },
-    explained: { ...explained, ...(mode === 'forced' ? explainedWhenForced : {}) },
+    expectedFailures: {
+      ...expectedFailures,
+      ...(mode === 'forced' ? expectedFailuresWhenForced : {}),
+    },
   });
 }

@@ -13,28 +13,28 @@ import { interactive } from './interactive.ts';
 import { loginShell } from './login-shell.ts';
 import { multiplexing } from './multiplexing.ts';
 
-/** All cases, by topic. */
-export const suite: Readonly<Record<string, readonly Case[]>> = {
+/** All cases, by subject. */
+export const conformanceCases: Readonly<Record<string, readonly Case[]>> = {
   'single commands': commands,
   'exit codes and signals': exits,
   'interactive shells': interactive,
   'login shells': loginShell,
-  'one connection for many': multiplexing,
+  'sessions that share a connection': multiplexing,
   'sftp and scp': transfer,
-  'programs over ssh': programs,
+  'programs that run over ssh': programs,
   'other clients': otherClients,
   tunnels: forwards,
-  'agent, display, editor': desktop,
+  'agent and X11 forwarding, VS Code': desktop,
 };
 
 export interface Outcome {
   readonly result: 'pass' | 'fail' | 'skip';
-  /** Empty if the case passed. */
+  /** Why the case failed or was skipped; empty for a pass. */
   readonly detail: string;
   readonly ms: number;
 }
 
-/** Runs one case within its time limit. */
+/** Installs the case's packages and runs the case within its time limit. */
 export async function runCase(
   client: Client,
   { run, packages = [], timeoutMs = 90_000 }: Case,
@@ -43,7 +43,7 @@ export async function runCase(
   const started = performance.now();
   const timer = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`not done within ${timeoutMs / 1000} s`);
+    throw new Error(`the case did not finish within ${timeoutMs / 1000} s`);
   });
   const end = await Promise.race([run(client), late]).then(
     () => ({ result: 'pass' as const, detail: '' }),

@@ -6,7 +6,7 @@ import type { Client } from './client.ts';
 
 const bracketedPaste = /\x1b\[\?2004[hl]\r?/g;
 
-/** A client in a terminal. script(1) creates the pty, so resizes and keys are real. */
+/** A client that runs on a pty, which script(1) opens. */
 export class Terminal {
   readonly #script: ChildProcessWithoutNullStreams;
   readonly #client: string;
@@ -22,21 +22,21 @@ export class Terminal {
     script.once('exit', (code) => (this.#exitCode = code ?? 255));
   }
 
-  /** @param words A local command line, for example of ssh. */
+  /** @param argv a command line on the client machine, for example of ssh */
   static open(
     { env }: Pick<Client, 'env'>,
-    words: readonly string[],
+    argv: readonly string[],
     { rows = 24, columns = 80 }: { rows?: number; columns?: number } = {},
   ): Terminal {
-    const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+    const quoted = argv.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
     const command = `stty rows ${rows} columns ${columns}; exec ${quoted}`;
     const script = spawn('script', ['-q', '-f', '-e', '-c', command, '/dev/null'], {
       env: { ...env, SHELL: '/bin/sh' },
     });
-    return new Terminal(script, words[0] ?? '');
+    return new Terminal(script, argv[0] ?? '');
   }
 
-  /** All output so far, without readline's codes for bracketed paste. */
+  /** All output so far, without the sequences that switch bracketed paste on and off. */
   get text(): string {
     return this.#raw.replaceAll(bracketedPaste, '');
   }
@@ -47,9 +47,9 @@ export class Terminal {
   }
 
   /**
-   * Waits for text in output that has not been matched before.
+   * Waits for text after the end of the previous match.
    *
-   * @throws {Error} with the output instead
+   * @throws Error with the unmatched output
    */
   async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () => {
@@ -59,19 +59,21 @@ export class Terminal {
       return Promise.resolve(found);
     }).catch((error: unknown) => {
       const rest = JSON.stringify(this.text.slice(this.#seen).slice(-500));
-      throw new Error(`the terminal shows ${rest} and not ${String(pattern)}`, { cause: error });
+      throw new Error(`${String(pattern)} does not match the terminal's output ${rest}`, {
+        cause: error,
+      });
     });
   }
 
-  /** Changes the size of the window; the kernel sends SIGWINCH to the client. */
+  /** Changes the window's size; the kernel sends SIGWINCH to the client. */
   async resize(rows: number, columns: number): Promise<void> {
     const terminal = await this.#device();
     await execa('stty', ['-F', terminal, 'rows', String(rows), 'columns', String(columns)]);
   }
 
-  /** @returns The client's exit code. */
+  /** Waits for the client to exit. @returns its exit code */
   async ended(timeoutMs = 45_000): Promise<number> {
-    return await waitFor({ what: 'the client to end', timeoutMs, everyMs: 20 }, () =>
+    return await waitFor({ what: 'the client to exit', timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(this.#exitCode),
     );
   }
@@ -81,7 +83,7 @@ export class Terminal {
     if (this.#exitCode === undefined) this.#script.kill('SIGTERM');
   }
 
-  /** The pty of the client. */
+  /** Path of the client's pty. */
   async #device(): Promise<string> {
     for (const name of await readdir('/proc')) {
       if (!/^\d+$/.test(name)) continue;
@@ -89,6 +91,6 @@ export class Terminal {
       const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       if (parent === String(this.#script.pid)) return await readlink(`/proc/${name}/fd/0`);
     }
-    throw new Error(`${this.#client} does not run any more`);
+    throw new Error(`${this.#client} is no longer running`);
   }
 }

@@ -2,24 +2,25 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTurn, measure, medians } from '../bench/measure.ts';
-import { Osc, oscMissing } from '../bench/osc.ts';
+import { OscHooks, whyOscIsMissing } from '../bench/osc.ts';
 import { openBench } from '../bench/bench-portal.ts';
 import { ensureCommand } from '../rig/site/packages.ts';
 
 /**
- * A program of its own, run in a mount namespace of its own: OSC's scripts look for kubectl in
- * /usr/local/bin. Prints medians of wall time in milliseconds as JSON, of later logins in turn.
+ * A separate program, which must run in its own mount namespace, since kubectl is mounted at /usr/local/bin for
+ * OSC's scripts. Measures later logins in turn and prints the medians of their wall times in milliseconds as
+ * JSON.
  */
 const users = { berth: 'demo-berth', osc: 'demo-osc' };
 const runs = 5;
-/** Configuration that is younger may not be kept parsed yet. */
+/** The settings cache does not trust files that were changed less than this many milliseconds ago. */
 const settledMs = 2_500;
 
 await ensureCommand('time', 'time');
 const bench = await openBench(Object.values(users));
 try {
   await writeFile(join(bench.portal.folder, 'empty.js'), '');
-  const osc = oscMissing() === undefined ? await Osc.setUp(bench.portal) : undefined;
+  const osc = whyOscIsMissing() === undefined ? await OscHooks.setUp(bench.portal) : undefined;
   const tokens = { berth: await bench.tokens(users.berth), osc: await bench.tokens(users.osc) };
   const hook = bench.hook(users.berth, tokens.berth);
   const scripts = osc?.command(bench.portal, users.osc, tokens.osc);

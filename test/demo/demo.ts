@@ -5,7 +5,7 @@ import { step } from '../rig/site/progress.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import { stopSite } from '../rig/site/start.ts';
 import { ownNamespaces } from './own-namespace.ts';
-import { namespaceOf, newcomers, people } from './users.ts';
+import { namespaceOf, resetUsers, demoUsers } from './users.ts';
 import { planAfter, planBefore } from './plans.ts';
 import { podSession } from './pod-session.ts';
 import { portalLogins } from './portal-login.ts';
@@ -13,15 +13,15 @@ import { sshSession } from './ssh-session.ts';
 import { Story } from './story.ts';
 import { timing } from './timing.ts';
 
-/** `npm run demo`: two users log in at a portal and work on a real cluster; one comes with ssh, too. */
+/** `npm run demo`: two users log in to a portal and use kubectl; one of them also logs in with ssh. */
 async function demo(story: Story): Promise<void> {
   const site = await openSite();
   const portal = await step('installing Berth', async () => {
     await installBerth();
-    await newcomers(site);
+    await resetUsers(site);
     return Portal.make(site);
   });
-  theScene(story, site, portal);
+  showSite(story, site, portal);
   await planBefore(story, portal);
   await portalLogins(story, portal);
   await ownNamespaces(story, site);
@@ -29,25 +29,25 @@ async function demo(story: Story): Promise<void> {
   await timing(story);
   await sshSession(story);
   await podSession(story, site);
-  if (process.env.CI === 'true') await step('the site to end', stopSite);
-  else lookAround(story, site, portal);
+  if (process.env.CI === 'true') await step('stopping the site', stopSite);
+  else showNextCommands(story, site, portal);
 }
 
-function theScene(story: Story, site: Site, portal: Portal): void {
-  story.step('A portal host, a real cluster, a real identity provider');
+function showSite(story: Story, site: Site, portal: Portal): void {
+  story.step('A portal host, a Kubernetes cluster and an identity provider');
   story.output(
     [
       `Kubernetes  ${site.server}`,
       `Keycloak    ${site.keycloak.issuer}`,
       `OnDemand    ${portal.files.clustersDir}/prod.yml, ${portal.files.hookEnv}`,
-      `users       ${people.join(', ')}: Linux accounts, new to the cluster`,
+      `users       ${demoUsers.join(', ')}: Linux accounts without namespaces on the cluster`,
     ].join('\n'),
   );
 }
 
-function lookAround(story: Story, site: Site, portal: Portal): void {
-  story.step('Look around');
-  story.say('The site goes on running:');
+function showNextCommands(story: Story, site: Site, portal: Portal): void {
+  story.step('The site is still running');
+  story.say('Commands to look around:');
   story.command('root', `export KUBECONFIG=${site.adminKubeconfig}`);
   story.command(
     'root',
@@ -56,7 +56,7 @@ function lookAround(story: Story, site: Site, portal: Portal): void {
   story.command('root', `runuser -l alice -c '${site.kubectlPath} get secrets'`);
   story.command('root', `cat ${homeOf('alice')}/.kube/config`);
   story.command('root', `${installed}/berth doctor --config ${portal.files.berth}`);
-  story.say('and ends with:');
+  story.say('To stop the site:');
   story.command('root', 'npm run site:down');
 }
 

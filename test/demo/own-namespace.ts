@@ -1,13 +1,13 @@
 import type { Site } from '../rig/site/site.ts';
-import { ended } from './expect-exit-code.ts';
-import { kubectlOf, namespaceOf, people, type Person } from './users.ts';
+import { expectExitCode } from './expect-exit-code.ts';
+import { runUserKubectl, namespaceOf, demoUsers, type DemoUser } from './users.ts';
 import type { Story } from './story.ts';
 
-/** Each person's own kubectl reaches the own namespace and is refused the other's. */
+/** Shows that each user can access their own namespace with kubectl, and not the other user's. */
 export async function ownNamespaces(story: Story, site: Site): Promise<void> {
-  story.step("Each user's own kubectl: the own namespace, and not the other's");
-  for (const person of people) {
-    const other = people.find((one) => one !== person) ?? person;
+  story.step("kubectl: each user can access their own namespace, and not the other user's");
+  for (const person of demoUsers) {
+    const other = demoUsers.find((one) => one !== person) ?? person;
     await typed(story, site, person, 0, [
       'auth',
       'whoami',
@@ -22,11 +22,15 @@ export async function ownNamespaces(story: Story, site: Site): Promise<void> {
 async function typed(
   story: Story,
   site: Site,
-  person: Person,
+  person: DemoUser,
   exitCode: number,
   args: readonly string[],
 ): Promise<void> {
   story.command(person, ['kubectl', ...args].join(' '));
-  const { stdout, stderr } = ended('kubectl', exitCode, await kubectlOf(person, site, args));
+  const { stdout, stderr } = expectExitCode(
+    'kubectl',
+    exitCode,
+    await runUserKubectl(person, site, args),
+  );
   story.output(`${stdout}\n${stderr}`.trim());
 }

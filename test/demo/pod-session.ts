@@ -2,16 +2,16 @@ import { ensureNode } from '../rig/site/node/node.ts';
 import type { Site } from '../rig/site/site.ts';
 import { waitFor } from '../rig/site/wait.ts';
 import { startPodHost } from '../rig/node/pod-host.ts';
-import { ended } from './expect-exit-code.ts';
-import { kubectlOf, namespaceOf } from './users.ts';
+import { expectExitCode } from './expect-exit-code.ts';
+import { runUserKubectl, namespaceOf } from './users.ts';
 import type { Story } from './story.ts';
 
 const person = 'alice';
 const policies = 'etc/kubernetes/admission';
 
-/** The same user by `ssh` once more, on the cluster; and what nobody gets there, whatever is asked for. */
+/** Shows an SSH session in a pod, and that the admission policies deny a pod that runs as another user. */
 export async function podSession(story: Story, site: Site): Promise<void> {
-  story.step(`The same ${person} with ssh, in a pod of the cluster`);
+  story.step(`${person} logs in with ssh to a pod of the cluster`);
   const image = await (await ensureNode(site)).image('site');
   const pods = await startPodHost(site, {
     mode: 'forced',
@@ -19,23 +19,25 @@ export async function podSession(story: Story, site: Site): Promise<void> {
     profile: { lifetime: 'user' },
   });
   try {
-    story.say('The same line, the same numbers; only the profile says `backend: pod`:');
+    story.say(
+      'The same commands with a profile that has `backend: pod`; the UID and GIDs are the same:',
+    );
     for (const command of ['id', 'id; hostname']) {
       story.command(person, `ssh login '${command}'`);
       const started = performance.now();
       const { exitCode, stdout, stderr } = await pods.host.ssh(person, [command]);
-      if (exitCode !== 0) throw new Error(`it ended with ${String(exitCode)}: ${stderr}`);
+      if (exitCode !== 0) throw new Error(`ssh exited with ${String(exitCode)}: ${stderr}`);
       const took = Math.round(performance.now() - started);
       story.output(`${stdout.toString().trimEnd()}\n(${took} ms)`);
     }
   } finally {
     await pods.stop();
   }
-  story.say('Nobody is anybody else there. The policies that hold every pod to its namespace:');
+  story.say('Policies that require each pod to run as the owner of its namespace:');
   story.command('root', `kubectl apply -k ${policies}`);
-  ended('kubectl', 0, await site.kubectl(['apply', '-k', policies]));
+  expectExitCode('kubectl', 0, await site.kubectl(['apply', '-k', policies]));
   try {
-    story.say(`${person} asks with her own kubectl for a pod that runs as somebody else:`);
+    story.say(`${person} tries to create a pod that runs as root:`);
     const hostile = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -43,14 +45,14 @@ export async function podSession(story: Story, site: Site): Promise<void> {
       spec: { containers: [{ name: 'c', image, securityContext: { runAsUser: 0 } }] },
     };
     const create = (...more: string[]) =>
-      kubectlOf(person, site, ['create', ...more, '-f', '-'], JSON.stringify(hostile));
-    // The API server reads new policies about once a second.
-    await waitFor({ what: 'the policies to bite', timeoutMs: 30_000 }, async () =>
+      runUserKubectl(person, site, ['create', ...more, '-f', '-'], JSON.stringify(hostile));
+    // The API server needs about a second to load new policies.
+    await waitFor({ what: 'the policies to become active', timeoutMs: 30_000 }, async () =>
       (await create('--dry-run=server')).exitCode === 0 ? undefined : true,
     );
     story.command(person, 'kubectl create -f runs-as-root.yaml');
     const refused = await create();
-    story.output(ended('kubectl', 1, refused).stderr.trim());
+    story.output(expectExitCode('kubectl', 1, refused).stderr.trim());
   } finally {
     await site.kubectl(['delete', '-k', policies, '--ignore-not-found']);
   }

@@ -6,9 +6,9 @@ import type { Story } from './story.ts';
 
 const person = 'alice';
 
-/** The same user by `ssh`: inside the site's image, with the same numbers as outside. */
+/** Shows an SSH session in a container of the site's image, with the same UID and GIDs as on the host. */
 export async function sshSession(story: Story): Promise<void> {
-  story.step(`${person} comes with ssh, and works inside the site's image`);
+  story.step(`${person} logs in with ssh to a container of the site's image`);
   const host = await SshHost.start({
     mode: 'forced',
     users: { [person]: ['projects'] },
@@ -17,31 +17,31 @@ export async function sshSession(story: Story): Promise<void> {
     },
   });
   try {
-    story.say('A login node with a real sshd; what it would do, before it does it:');
+    story.say('What the next session on the login node will be:');
     story.command('root', `berth plan --ssh --user ${person} --command id`);
     const plan = ['plan', '--ssh', '--user', person, '--command', 'id'];
-    const planned = ended(await host.inside([join(installed, 'berth'), ...plan]));
+    const planned = stdoutOf(await host.inside([join(installed, 'berth'), ...plan]));
     story.output(planned.split('\n').slice(0, 6).join('\n'));
-    story.say('Her groups get to keep their numbers inside:');
+    story.say('Keep the GIDs of her supplementary groups in the container:');
     const subid = ['subid', 'apply', '--groups', person];
     story.command('root', `berth ${subid.join(' ')}`);
-    story.output(ended(await host.inside([join(installed, 'berth'), ...subid])));
-    story.say('Who she is on the host, and inside:');
+    story.output(stdoutOf(await host.inside([join(installed, 'berth'), ...subid])));
+    story.say('Her UID and GIDs on the host and in the container:');
     story.command('root', `id ${person}`);
-    story.output(ended(await host.inside(['id', person])));
+    story.output(stdoutOf(await host.inside(['id', person])));
     for (const command of ['id', 'id; cat /proc/1/comm; hostname']) {
       story.command(person, `ssh login '${command}'`);
       const started = performance.now();
-      const said = ended(await host.ssh(person, [command]));
+      const said = stdoutOf(await host.ssh(person, [command]));
       story.output(`${said.trimEnd()}\n(${Math.round(performance.now() - started)} ms)`);
     }
-    story.say('The first of the two started her container, the second joined it.');
+    story.say('The first command started her container, the second one ran in the same container.');
   } finally {
     await host.stop();
   }
 }
 
-function ended({ exitCode, stdout, stderr }: ClientResult): string {
-  if (exitCode !== 0) throw new Error(`it ended with ${String(exitCode)}: ${stderr}`);
+function stdoutOf({ exitCode, stdout, stderr }: ClientResult): string {
+  if (exitCode !== 0) throw new Error(`the command exited with ${String(exitCode)}: ${stderr}`);
   return stdout.toString();
 }

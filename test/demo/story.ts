@@ -1,24 +1,23 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Where a story is told: a terminal, a pipe, a file. */
-export interface Audience {
+/** Where the demo is printed: a terminal, a pipe or a file. */
+export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
 }
 
-/** Who types a command. Root's prompt is `#`, as in a shell. */
-export type Typist = 'root' | (string & {});
+/** The user who runs a command; root's prompt is `#`. */
+export type CommandUser = 'root' | (string & {});
 
 /**
- * A demo as a reader of a terminal sees it: numbered steps, each with a sentence, the commands as a
- * person would type them, and what they answered.
+ * Prints the demo: numbered steps with sentences, the commands as a user would type them, and their output.
  */
 export class Story {
-  readonly #audience: Audience;
+  readonly #audience: Output;
   readonly #colour: boolean;
   #steps = 0;
 
-  constructor(audience: Audience, env: Readonly<Record<string, string | undefined>>) {
+  constructor(audience: Output, env: Readonly<Record<string, string | undefined>>) {
     this.#audience = audience;
     this.#colour = audience.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
   }
@@ -32,12 +31,12 @@ export class Story {
     for (const line of text.split('\n')) this.#line(line === '' ? '' : `   ${line}`);
   }
 
-  command(who: Typist, line: string): void {
+  command(who: CommandUser, line: string): void {
     const prompt = who === 'root' ? '#' : `${who}$`;
     this.#line(`   ${this.#paint('36', prompt)} ${this.#paint('1', line)}`);
   }
 
-  /** What a command answered; control characters of servers and users do not reach the terminal. */
+  /** Prints the output of a command without control characters. */
   output(text: string): void {
     if (text.trim() === '') return;
     for (const line of text.trimEnd().split('\n'))

@@ -1,9 +1,9 @@
 import { execa } from 'execa';
-import { oscMissing } from '../bench/osc.ts';
+import { whyOscIsMissing } from '../bench/osc.ts';
 import { step } from '../rig/site/progress.ts';
 import type { Story } from './story.ts';
 
-/** Medians of wall time, in milliseconds. */
+/** Medians of wall times in milliseconds. */
 interface Timing {
   readonly runs: number;
   readonly berth: number;
@@ -13,14 +13,14 @@ interface Timing {
 
 const program = new URL('compare-with-osc.ts', import.meta.url).pathname;
 
-/** What a later login costs, beside OSC's scripts and beside the start of a bare Node. */
+/** Shows the time of a later login, compared with OSC's scripts and with a bare start of Node. */
 export async function timing(story: Story): Promise<void> {
-  story.step('What each later login waits for');
-  const { runs, berth, node, osc } = await step('measuring, in turn', measured);
+  story.step('The time of a later login');
+  const { runs, berth, node, osc } = await step('measuring', measured);
   story.output(
     [
       `Berth's pre-pun       ${milliseconds(berth)}`,
-      `node, doing nothing   ${milliseconds(node)}`,
+      `node, empty script    ${milliseconds(node)}`,
       ...(osc === undefined
         ? []
         : [
@@ -28,11 +28,11 @@ export async function timing(story: Story): Promise<void> {
           ]),
     ].join('\n'),
   );
-  const missing = oscMissing();
+  const missing = whyOscIsMissing();
   story.say(
-    `Medians of ${runs} runs${missing === undefined ? '' : `; without OSC's: ${missing}`}.`,
+    `Medians of ${runs} runs${missing === undefined ? '' : `; OSC's scripts are not measured: ${missing}`}.`,
   );
-  story.say('npm run bench measures more, and more often.');
+  story.say('`npm run bench` measures more, with more runs.');
 }
 
 async function measured(): Promise<Timing> {

@@ -5,27 +5,27 @@ import { commandAs, ensureAccount, homeOf } from '../rig/site/accounts.ts';
 import { namespacePrefix } from '../rig/site/portal.ts';
 import type { KubectlResult, Site } from '../rig/site/site.ts';
 
-/** Who logs in. The realm has them from the start. */
-export const people = ['alice', 'bob'] as const;
-export type Person = (typeof people)[number];
+/** The users of the demo, who exist in the realm. */
+export const demoUsers = ['alice', 'bob'] as const;
+export type DemoUser = (typeof demoUsers)[number];
 
-export function namespaceOf(person: Person): string {
+export function namespaceOf(person: DemoUser): string {
   return `${namespacePrefix}${person}`;
 }
 
-/** Their Linux accounts, as on the day before their first login: no namespace, no `~/.kube`. */
-export async function newcomers(site: Site): Promise<void> {
-  for (const person of people) {
+/** Resets the users to the state before their first login: a Linux account, no namespace, no `~/.kube`. */
+export async function resetUsers(site: Site): Promise<void> {
+  for (const person of demoUsers) {
     await ensureAccount(person);
     await rm(join(homeOf(person), '.kube'), { recursive: true, force: true });
   }
-  const namespaces = people.map(namespaceOf);
+  const namespaces = demoUsers.map(namespaceOf);
   await site.kubectl(['delete', 'namespace', '--ignore-not-found', '--wait', ...namespaces]);
 }
 
-/** kubectl as the person runs it: own account, own `~/.kube/config`, no KUBECONFIG. */
-export async function kubectlOf(
-  person: Person,
+/** Runs kubectl as the user, with `~/.kube/config` and without KUBECONFIG. */
+export async function runUserKubectl(
+  person: DemoUser,
   site: Site,
   args: readonly string[],
   input?: string,

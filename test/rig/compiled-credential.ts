@@ -4,8 +4,8 @@ import { build } from 'esbuild';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** An entry point as scripts/build.ts makes it, in a folder of the test's own. */
-export async function compiled(entry: string, folder: string): Promise<string> {
+/** Compiles an entry point, as scripts/build.ts does, into the directory. @returns the path of the executable */
+export async function compiled(entry: string, directory: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(root, entry)],
     bundle: true,
@@ -18,7 +18,7 @@ export async function compiled(entry: string, folder: string): Promise<string> {
     banner: { js: `#!${process.execPath}\n'use strict';` },
     define: { 'import.meta.url': '__filename' },
   });
-  const path = join(folder, entry.replace(/^.*\/|\.ts$/g, ''));
+  const path = join(directory, entry.replace(/^.*\/|\.ts$/g, ''));
   await writeFile(path, outputFiles[0]?.contents ?? '');
   await chmod(path, 0o755);
   return path;

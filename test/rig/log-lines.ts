@@ -1,7 +1,7 @@
-/** The fields of one line of the hook's log, unquoted. */
+/** The fields of one logfmt line of the hook's log, unquoted. */
 export type LogLine = Readonly<Record<string, string>>;
 
-/** The lines of a hook's standard error. Throws if a line is not logfmt. */
+/** Parses a hook's stderr. @throws Error if a line is not logfmt */
 export function logLines(stderr: string): LogLine[] {
   return stderr
     .split('\n')
@@ -9,7 +9,7 @@ export function logLines(stderr: string): LogLine[] {
     .map(parse);
 }
 
-/** The lines with level=error. */
+/** The lines with the level `error`. */
 export function errorLines(stderr: string): LogLine[] {
   return logLines(stderr).filter(({ level }) => level === 'error');
 }
@@ -30,6 +30,6 @@ function parse(line: string): LogLine {
     read += pair.length;
   }
   if (read < line.length || fields.level === undefined)
-    throw new Error(`this is no log line: ${JSON.stringify(line)}`);
+    throw new Error(`not a log line: ${JSON.stringify(line)}`);
   return fields;
 }

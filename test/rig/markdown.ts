@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url).pathname;
 
-/** The pages at the top and all pages of docs/, as paths below the repository. */
+/** README.md, SECURITY.md and all pages of docs/, as paths relative to the repository. */
 export const pages: readonly string[] = [
   'README.md',
   'SECURITY.md',
@@ -17,7 +17,7 @@ export function pageText(page: string): string {
   return readFileSync(root + page, 'utf8');
 }
 
-/** A fenced block of a page, also of a list's item; without the indentation. */
+/** A fenced code block of a page. */
 export interface CodeBlock {
   readonly page: string;
   readonly language: string;
@@ -34,7 +34,7 @@ export function codeBlocks(page: string): CodeBlock[] {
   );
 }
 
-/** The rows of all tables of a page whose header's first cell is this; cells without backticks. */
+/** The rows of all tables of a page whose first header cell is `firstHeader`; backticks are removed. */
 export function tableRows(page: string, firstHeader: string): string[][] {
   const rows: string[][] = [];
   let within = false;

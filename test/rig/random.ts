@@ -1,7 +1,8 @@
 /**
- * Mulberry32: the same numbers from 0 up to 1 in every run, so that what was red can be met again.
+ * A pseudo-random number generator (Mulberry32) with values from 0 to 1. The numbers are the same in every run,
+ * so that a failure can be reproduced.
  *
- * @param seed of the tests of one file each its own
+ * @param seed use another one in each test of a file
  */
 export function seeded(seed: number): () => number {
   let state = seed;

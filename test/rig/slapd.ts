@@ -1,4 +1,4 @@
-/** A real slapd on loopback, with TLS, for one test file. */
+/** A slapd on loopback, with TLS, for one test file. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,62 +12,62 @@ import { waitFor } from './site/wait.ts';
 const run = promisify(execFile);
 
 export const base = 'dc=site,dc=test';
-/** May read everything, page by page, without limits. */
+/** An account that can read all entries with paged results, without a size limit. */
 export const reader = { dn: `cn=reader,${base}`, password: 'päss wörd' };
 const admin = { dn: `cn=admin,${base}`, password: 'admin-password' };
 
 export interface SlapdOptions {
   readonly certificate: KeyPair;
   readonly ca: string;
-  /** `rfc2307bis`: groups hold the DNs of their members. */
+  /** Default `rfc2307`: groups list members by name. `rfc2307bis`: groups list members by DN. */
   readonly schema?: 'rfc2307' | 'rfc2307bis';
-  /** Further lines of its database's configuration. */
+  /** Further lines of the database's configuration. */
   readonly database?: readonly string[];
-  /** An address beside loopback at which it takes `ldaps`. */
+  /** An address besides loopback on which it listens for `ldaps`. */
   readonly address?: string;
 }
 
-/** An entry as LDIF takes it; values that are no plain ASCII are encoded. */
+/** An entry for LDIF. */
 export interface Entry {
   readonly dn: string;
   readonly [attribute: string]: string | number | readonly (string | number)[];
 }
 
 export class Slapd {
-  readonly folder: string;
+  readonly directory: string;
   readonly ports: { readonly ldap: number; readonly ldaps: number };
   readonly passwordFile: string;
   readonly #address: string | undefined;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, ports: Slapd['ports'], address: string | undefined) {
-    this.folder = folder;
+  private constructor(directory: string, ports: Slapd['ports'], address: string | undefined) {
+    this.directory = directory;
     this.ports = ports;
     this.#address = address;
-    this.passwordFile = join(folder, 'password');
+    this.passwordFile = join(directory, 'password');
   }
 
   static async start(options: SlapdOptions, entries: readonly Entry[]): Promise<Slapd> {
     await ensurePackages(['slapd', 'ldap-utils']);
-    const folder = await mkdtemp(join(tmpdir(), 'slapd-'));
+    const directory = await mkdtemp(join(tmpdir(), 'slapd-'));
     const ports = await freePorts(['ldap', 'ldaps']);
-    const slapd = new Slapd(folder, ports, options.address);
-    await mkdir(join(folder, 'data'), { mode: 0o700 });
+    const slapd = new Slapd(directory, ports, options.address);
+    await mkdir(join(directory, 'data'), { mode: 0o700 });
     await writeFile(slapd.passwordFile, `${reader.password}\n`, { mode: 0o600 });
     await slapd.configure(options);
-    await writeFile(join(folder, 'site.ldif'), ldif([...roots, ...entries]));
-    await run('/usr/sbin/slapadd', ['-q', '-f', slapd.#conf, '-l', join(folder, 'site.ldif')]);
+    await writeFile(join(directory, 'site.ldif'), ldif([...roots, ...entries]));
+    await run('/usr/sbin/slapadd', ['-q', '-f', slapd.#conf, '-l', join(directory, 'site.ldif')]);
     await slapd.up();
     return slapd;
   }
 
-  /** Writes its configuration anew; it counts from the next start. */
+  /** Rewrites the configuration, which takes effect at the next start. */
   async configure(options: SlapdOptions): Promise<void> {
-    await writeFile(join(this.folder, 'bis.schema'), bisSchema);
-    await writeFile(this.#conf, slapdConf(this.folder, options));
+    await writeFile(join(this.directory, 'bis.schema'), bisSchema);
+    await writeFile(this.#conf, slapdConf(this.directory, options));
   }
 
-  /** Starts it and waits until it answers. */
+  /** Starts slapd and waits until it answers. */
   async up(): Promise<void> {
     const { ldap, ldaps } = this.ports;
     const hosts = ['127.0.0.1', ...(this.#address === undefined ? [] : [this.#address])];
@@ -78,13 +78,13 @@ export class Slapd {
     });
     this.#process = child;
     await waitFor({ what: 'slapd', timeoutMs: 20_000, everyMs: 20 }, async () => {
-      if (child.exitCode !== null) throw new Error(`slapd ended with ${child.exitCode}`);
+      if (child.exitCode !== null) throw new Error(`slapd exited with ${child.exitCode}`);
       await this.#ldap('ldapwhoami', []);
       return true;
     });
   }
 
-  /** A signal: STOP, CONT. */
+  /** Sends a signal, for example STOP or CONT. */
   signal(name: NodeJS.Signals): void {
     this.#process?.kill(name);
   }
@@ -99,19 +99,19 @@ export class Slapd {
 
   async remove(): Promise<void> {
     await this.down('SIGKILL');
-    await rm(this.folder, { recursive: true });
+    await rm(this.directory, { recursive: true });
   }
 
   async add(...entries: readonly Entry[]): Promise<void> {
     await this.#ldap('ldapadd', [], ldif(entries));
   }
 
-  /** @param how `-M`: a referral itself, and not what it refers to */
-  async delete(dn: string, ...how: string[]): Promise<void> {
-    await this.#ldap('ldapdelete', [...how, dn]);
+  /** @param options of ldapdelete(1): `-M` deletes a referral instead of following it */
+  async delete(dn: string, ...options: string[]): Promise<void> {
+    await this.#ldap('ldapdelete', [...options, dn]);
   }
 
-  /** Puts these values in the place of an attribute's. */
+  /** Replaces the values of an attribute. */
   async replace(dn: string, attribute: string, ...values: (string | number)[]): Promise<void> {
     const lines = [line('dn', dn), 'changetype: modify', `replace: ${attribute}`];
     await this.#ldap(
@@ -122,17 +122,17 @@ export class Slapd {
   }
 
   get #conf(): string {
-    return join(this.folder, 'slapd.conf');
+    return join(this.directory, 'slapd.conf');
   }
 
   get #socketUrl(): string {
-    return `ldapi://${encodeURIComponent(join(this.folder, 'ldapi'))}`;
+    return `ldapi://${encodeURIComponent(join(this.directory, 'ldapi'))}`;
   }
 
   async #ldap(command: string, args: readonly string[], input = ''): Promise<void> {
     const words = ['-H', this.#socketUrl, '-x', '-D', admin.dn, '-w', admin.password, ...args];
     const running = run(command, words);
-    // It may end before it has read anything; its exit status says why.
+    // EPIPE, if it exits before it reads its input; its exit status is checked below.
     running.child.stdin?.on('error', () => undefined).end(input);
     await running;
   }
@@ -149,7 +149,7 @@ export function person(name: string, uid: number | string, more: Attributes = {}
   };
 }
 
-/** RFC 2307: members by name. */
+/** A group as in RFC 2307, with members by name. */
 export function group(name: string, gid: number | string, members: readonly string[] = []): Entry {
   return {
     dn: `cn=${escaped(name)},ou=groups,${base}`,
@@ -159,7 +159,7 @@ export function group(name: string, gid: number | string, members: readonly stri
   };
 }
 
-/** RFC 4514. */
+/** Escapes the value of an attribute in a DN (RFC 4514). */
 export function escaped(value: string): string {
   return value.replace(/[,+"\\<>;=]/g, '\\$&');
 }
@@ -197,11 +197,11 @@ function line(name: string, value: string | number): string {
 }
 
 function slapdConf(
-  folder: string,
+  directory: string,
   { certificate, ca, schema, database = [] }: SlapdOptions,
 ): string {
   const schemas = ['core', 'cosine'].map((name) => `/etc/ldap/schema/${name}.schema`);
-  const own = schema === 'rfc2307bis' ? `${folder}/bis.schema` : '/etc/ldap/schema/nis.schema';
+  const own = schema === 'rfc2307bis' ? `${directory}/bis.schema` : '/etc/ldap/schema/nis.schema';
   return [
     ...[...schemas, own].map((file) => `include ${file}`),
     ...['modulepath /usr/lib/ldap', 'moduleload back_mdb', 'loglevel none'],
@@ -209,7 +209,7 @@ function slapdConf(
     `TLSCertificateKeyFile ${certificate.key}`,
     `TLSCACertificateFile ${ca}`,
     ...['database mdb', 'maxsize 268435456', `suffix "${base}"`],
-    ...[`rootdn "${admin.dn}"`, `rootpw ${admin.password}`, `directory ${folder}/data`],
+    ...[`rootdn "${admin.dn}"`, `rootpw ${admin.password}`, `directory ${directory}/data`],
     `index objectClass,uid,uidNumber,gidNumber,cn${schema === 'rfc2307bis' ? '' : ',memberUid'} eq`,
     ...database,
     `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.pr=unlimited size.prtotal=unlimited`,
@@ -219,7 +219,7 @@ function slapdConf(
   ].join('\n');
 }
 
-/** What RFC 2307bis has otherwise: a posixGroup is auxiliary, beside a group that holds DNs. */
+/** The difference of RFC 2307bis: posixGroup is an auxiliary class, added to a group with DNs as members. */
 const bisSchema = `
 attributetype ( 1.3.6.1.1.1.1.3 NAME 'homeDirectory' EQUALITY caseExactIA5Match
   SYNTAX 1.3.6.1.4.1.1466.115.121.1.26 SINGLE-VALUE )

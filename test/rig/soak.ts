@@ -1,11 +1,11 @@
-/** `npm run test:soak`: every combination, and what is repeated as often as it takes to meet a rare fault. */
+/** Whether this is `npm run test:soak`, which runs every combination and repeats tests often enough to find rare faults. */
 export const soak = process.env.BERTH_SOAK === 'true';
 
 /**
- * How often a test repeats what it does.
+ * How often a test repeats its action.
  *
- * @param some with `npm test`: enough to show the behaviour
- * @param many with `npm run test:soak`
+ * @param some number for `npm test`: enough to test the behaviour
+ * @param many number for `npm run test:soak`
  */
 export function times(some: number, many: number): number {
   return soak ? many : some;

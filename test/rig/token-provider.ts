@@ -20,7 +20,7 @@ export class TestProvider {
     | ((path: string) => { status: number; type?: string; body: string } | 'hang' | undefined)
     | undefined;
   readonly issuer: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly ca: string;
   readonly caFile: string;
   /** A certificate of the client `tlsClient`, which the provider accepts. */
@@ -32,7 +32,7 @@ export class TestProvider {
   readonly #clients: readonly ClientMetadata[];
 
   private constructor(parts: {
-    folder: string;
+    directory: string;
     ca: string;
     caFile: string;
     clientCertificate: KeyPair;
@@ -40,7 +40,7 @@ export class TestProvider {
     keys: JWK[];
     clients: readonly ClientMetadata[];
   }) {
-    this.folder = parts.folder;
+    this.directory = parts.directory;
     this.ca = parts.ca;
     this.caFile = parts.caFile;
     this.clientCertificate = parts.clientCertificate;
@@ -68,8 +68,8 @@ export class TestProvider {
 
   /** @param clients In addition to the two that every test has. */
   static async start(clients: readonly ClientMetadata[] = []): Promise<TestProvider> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-provider-'));
-    const authority = await CertificateAuthority.create(join(folder, 'ca'));
+    const directory = await mkdtemp(join(tmpdir(), 'berth-provider-'));
+    const authority = await CertificateAuthority.create(join(directory, 'ca'));
     const pair = await authority.server('provider');
     const ca = await authority.pem();
     const server = createServer({
@@ -83,7 +83,7 @@ export class TestProvider {
     const keys = [await signingJwk('first')];
     const clientCertificate = await authority.client(tlsClient);
     return new TestProvider({
-      ...{ folder, ca, caFile: authority.cert, clientCertificate, server, keys, clients },
+      ...{ directory, ca, caFile: authority.cert, clientCertificate, server, keys, clients },
     });
   }
 
@@ -152,7 +152,7 @@ export class TestProvider {
       this.#server.close(resolve);
       this.#server.closeAllConnections();
     });
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

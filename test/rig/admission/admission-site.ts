@@ -13,9 +13,9 @@ import { waitFor } from '../site/wait.ts';
 import { fillsIn } from '../site/kubernetes/versions.ts';
 import { nowhere, person, siteParameters } from './person.ts';
 import { saidInFull } from './said-in-full.ts';
-import { everything, namespace } from './user-namespace.ts';
+import { fullAccess, namespace } from './user-namespace.ts';
 
-/** An answer of the API server: its status and what it said. */
+/** An answer of the API server. `message` is empty unless the body is a Status with a message. */
 export interface Verdict {
   readonly status: number;
   readonly message: string;
@@ -23,8 +23,8 @@ export interface Verdict {
 }
 
 /**
- * The policies as they are, on the real API server, in namespaces of their own: another label, other
- * names, so that other tests on this cluster see nothing of them.
+ * The admission policies on the site's API server, with their own names and namespace label, so that they do
+ * not affect other tests.
  */
 export class AdmissionSite {
   readonly settings: AdmissionSettings;
@@ -54,10 +54,10 @@ export class AdmissionSite {
   }
 
   /**
-   * Installs them all, with a namespace of a user who may do there what RBAC can give.
+   * Installs all policies, and a namespace in which a user has every right that RBAC can give.
    *
-   * @param parameters What the site allows.
-   * @param nothingFilledIn As for a cluster without MutatingAdmissionPolicy, which this one may be.
+   * @param parameters what the policies allow
+   * @param nothingFilledIn true for a cluster without MutatingAdmissionPolicy; default: as the site's version
    */
   static async install(
     site: Site,
@@ -99,29 +99,29 @@ export class AdmissionSite {
         kind: 'ServiceAccount',
         metadata: { name: 'pipeline', namespace: this.namespace },
       },
-      ...everything(this.namespace, this.#userName),
+      ...fullAccess(this.namespace, this.#userName),
     );
     await this.cluster.settled(this.namespace);
-    await this.#inForce();
+    await this.#waitUntilActive();
   }
 
   /**
-   * Policies count some moments after they are written. The API server takes those that refuse in at
-   * once, and those that fill in apart from them: the last of each is asked for.
+   * Waits until the policies are active, which takes some moments. Validating and mutating policies become
+   * active separately, so one request tests each.
    */
-  async #inForce(): Promise<void> {
+  async #waitUntilActive(): Promise<void> {
     const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
     const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
     await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
-      return (await this.#podsLookedAt()) &&
+      return (await this.#podPoliciesActive()) &&
         (await this.request('PATCH', home, stolen)).status === 403
         ? true
         : undefined;
     });
   }
 
-  /** Whether a pod that says nothing is filled in, or refused where nothing is. */
-  async #podsLookedAt(): Promise<boolean> {
+  /** Whether a minimal pod gets defaults, or, without mutating policies, is denied. */
+  async #podPoliciesActive(): Promise<boolean> {
     const { status, body } = await this.asItIs(person.pod());
     if (this.settings.nothingFilledIn === true) return status === 403;
     const { metadata } = body as Partial<Manifest>;
@@ -129,8 +129,8 @@ export class AdmissionSite {
   }
 
   /**
-   * One request as the user. Pods of tests leave open what is filled in; where nothing is they are sent
-   * saying it, and so break the rule that they are about.
+   * Sends a request as the user. Without mutating policies, the fields that they would set are added to the
+   * pods in the body, so that a pod breaks only the rule that the test is about.
    */
   async request(
     method: string,
@@ -143,16 +143,16 @@ export class AdmissionSite {
       ca: this.#site.ca.pem,
       client: this.#user,
       headers: { 'content-type': contentType },
-      ...(body === undefined ? {} : { body: JSON.stringify(this.#full(body)) }),
+      ...(body === undefined ? {} : { body: JSON.stringify(this.#withDefaults(body)) }),
     });
     return verdict(answer);
   }
 
-  #full(body: object): object {
+  #withDefaults(body: object): object {
     return this.settings.nothingFilledIn === true ? saidInFull(body) : body;
   }
 
-  /** A dry run of a creation as the user, of the very object, on any cluster. */
+  /** Creates an object as the user, in a dry run, without adding defaults to it. */
   async asItIs(object: Manifest): Promise<Verdict> {
     const answer = await send(
       `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`,
@@ -165,7 +165,7 @@ export class AdmissionSite {
     return verdict(answer);
   }
 
-  /** Creates an object in the user's namespace; nothing is kept unless `keep`. */
+  /** Creates an object in the user's namespace as the user; a dry run unless `keep`. */
   create(object: Manifest, { keep = false } = {}): Promise<Verdict> {
     return this.request(
       'POST',
@@ -174,7 +174,7 @@ export class AdmissionSite {
     );
   }
 
-  /** Runs the real kubectl as the user, in the user's namespace. */
+  /** Runs kubectl as the user, in the user's namespace. */
   kubectl(args: readonly string[]): Promise<KubectlResult> {
     const { cert, key } = this.#pair;
     return this.#site.kubectl(
@@ -187,28 +187,31 @@ export class AdmissionSite {
     );
   }
 
-  /** Keeps a pod that was there before the namespace was a user's. @returns Its path. */
+  /** Creates a pod while the namespace lacks the policies' label. @returns its URL path */
   async podFromBefore(name: string, securityContext: object, more: object = {}): Promise<string> {
     const { key, value } = this.settings.label;
     const pod = person.pod(name);
     const { namespace } = this;
     await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
     try {
-      await waitFor({ what: 'a pod out of reach', timeoutMs: 20_000 }, async () => {
-        const spec = { ...pod.spec, nodeSelector: nowhere, securityContext, ...more };
-        const made = await this.create({ ...pod, spec }, { keep: true });
-        return made.status === 201 ? true : undefined;
-      });
+      await waitFor(
+        { what: 'a pod in the namespace without the label', timeoutMs: 20_000 },
+        async () => {
+          const spec = { ...pod.spec, nodeSelector: nowhere, securityContext, ...more };
+          const made = await this.create({ ...pod, spec }, { keep: true });
+          return made.status === 201 ? true : undefined;
+        },
+      );
     } finally {
       await this.cluster.patch('namespace', namespace, '', {
         metadata: { labels: { [key]: value } },
       });
     }
-    await this.#inForce();
+    await this.#waitUntilActive();
     return `/api/v1/namespaces/${namespace}/pods/${name}`;
   }
 
-  /** The namespace as OSC's hook made it: labelled, and nothing known of its user. */
+  /** Runs `work` while the namespace has the label but no annotations about its user, as OSC's hook creates it. */
   async withoutIdentity(work: () => Promise<void>): Promise<void> {
     const { namespace } = this;
     const nothing = Object.fromEntries(Object.keys(person.annotations).map((key) => [key, null]));
@@ -222,16 +225,16 @@ export class AdmissionSite {
     }
   }
 
-  /** A namespace of the same user that no policy looks at. */
-  async freeNamespace(): Promise<string> {
+  /** Creates a namespace of the same user to which no policy applies. @returns its name */
+  async createUnguardedNamespace(): Promise<string> {
     const name = `${this.settings.within ?? ''}-free`;
-    await this.cluster.create(namespace(name), ...everything(name, this.#userName));
+    await this.cluster.create(namespace(name), ...fullAccess(name, this.#userName));
     await this.cluster.settled(name);
     return name;
   }
 
-  /** Makes pods as the user over one connection that stays; nothing is kept. */
-  podMaker(): (namespace: string, pod: Manifest) => Promise<void> {
+  /** A function that creates pods as the user, in a dry run, over one persistent connection. */
+  podCreator(): (namespace: string, pod: Manifest) => Promise<void> {
     const agent = new Agent({
       keepAlive: true,
       maxSockets: 1,
@@ -249,28 +252,28 @@ export class AdmissionSite {
     };
   }
 
-  /** Gives the user a right that a site may give to all: namespaces of their own. */
+  /** Gives the user the right to create namespaces, as some sites do. */
   async mayMakeNamespaces(): Promise<void> {
-    await this.#everywhere('namespaces', this.#userName, {
+    await this.#grantClusterWide('namespaces', this.#userName, {
       resources: ['namespaces'],
       verbs: ['create'],
     });
   }
 
   /**
-   * A part of the cluster such as a network's plugin or the controller of load balancers: it may write
-   * statuses in every namespace. @returns Its user name.
+   * Gives rights to a component of the cluster, such as a network plugin or a load balancer controller, which
+   * writes statuses in every namespace. @returns its user name
    */
   async component(): Promise<string> {
     const name = `${this.settings.prefix}component`;
-    await this.#everywhere('component', name, {
+    await this.#grantClusterWide('component', name, {
       resources: ['pods', 'pods/status', 'services', 'services/status'],
       verbs: ['get', 'patch'],
     });
     return name;
   }
 
-  async #everywhere(
+  async #grantClusterWide(
     right: string,
     user: string,
     rule: { readonly resources: readonly string[]; readonly verbs: readonly string[] },
@@ -294,7 +297,7 @@ export class AdmissionSite {
     );
   }
 
-  /** All objects of one policy of this name, without the prefix. */
+  /** Runs `work` while a policy and its bindings are deleted. @param policy its name without the prefix */
   async without(policy: string, work: () => Promise<void>): Promise<void> {
     const objects = this.#policies.filter(
       ({ metadata }) => metadata.name === this.settings.prefix + policy,

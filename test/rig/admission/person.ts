@@ -1,7 +1,7 @@
 import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 
-/** A pod as far as the tests change it. */
+/** The fields of a pod that tests change. */
 export interface PlainPod extends Manifest {
   readonly spec: {
     readonly containers: readonly Readonly<Record<string, unknown>>[];
@@ -13,7 +13,7 @@ const uid = 5001;
 const gid = 5002;
 const image = 'registry.example.org/tools/shell:1';
 
-/** The user whose namespace the tests are in, and a pod of theirs that says nothing of identity. */
+/** The user who owns the tests' namespace, and a minimal pod without a security context. */
 export const person = {
   name: 'ada',
   uid,
@@ -34,7 +34,7 @@ export const person = {
   }),
 } as const;
 
-/** What the site of the tests allows. */
+/** The parameters of the policies in the tests. */
 export const siteParameters = parseAdmissionParameters(
   {
     contact: 'hpc-help@example.org',
@@ -57,5 +57,5 @@ export const siteParameters = parseAdmissionParameters(
   'the test',
 );
 
-/** Keeps a pod from being started: no node has this label. */
+/** A node selector that no node matches, so that a pod is never started. */
 export const nowhere = { 'berth.dev/nowhere': 'true' } as const;

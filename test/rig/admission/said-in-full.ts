@@ -6,25 +6,27 @@ const fieldsOf = (value: unknown): Fields => (value ?? {}) as Fields;
 const lists = ['containers', 'initContainers', 'ephemeralContainers'] as const;
 
 /**
- * What a user writes where nothing is filled in: a pod, a workload or a patch with ephemeral containers,
- * with all that the mutating policies would add to it. What it says itself stays.
+ * Adds the fields that the mutating policies would set to a pod, a workload or a patch with ephemeral
+ * containers. Fields that it already has are kept.
  */
 export function saidInFull(object: object): object {
   const { kind, spec, template, ...rest } = object as Fields;
   const own = fieldsOf(spec);
-  if (kind === 'Pod') return { ...rest, kind, ...podInFull(object as Fields) };
-  if (kind === 'PodTemplate') return { ...rest, kind, template: podInFull(fieldsOf(template)) };
+  if (kind === 'Pod') return { ...rest, kind, ...podWithDefaults(object as Fields) };
+  if (kind === 'PodTemplate')
+    return { ...rest, kind, template: podWithDefaults(fieldsOf(template)) };
   if (kind === 'CronJob') {
     const job = fieldsOf(own.jobTemplate);
     return { ...rest, kind, spec: { ...own, jobTemplate: { ...job, ...saidInFull(job) } } };
   }
   if (own.template !== undefined)
-    return { ...object, spec: { ...own, template: podInFull(fieldsOf(own.template)) } };
-  if (own.ephemeralContainers !== undefined) return { ...object, spec: containersInFull(own) };
+    return { ...object, spec: { ...own, template: podWithDefaults(fieldsOf(own.template)) } };
+  if (own.ephemeralContainers !== undefined)
+    return { ...object, spec: containersWithDefaults(own) };
   return object;
 }
 
-function podInFull(pod: Fields): Fields {
+function podWithDefaults(pod: Fields): Fields {
   const metadata = fieldsOf(pod.metadata);
   const spec = fieldsOf(pod.spec);
   const deadline = spec.activeDeadlineSeconds;
@@ -39,26 +41,26 @@ function podInFull(pod: Fields): Fields {
   return {
     ...pod,
     metadata: { ...metadata, annotations },
-    spec: { ...containersInFull(spec), securityContext },
+    spec: { ...containersWithDefaults(spec), securityContext },
   };
 }
 
-function containersInFull(spec: Fields): Fields {
+function containersWithDefaults(spec: Fields): Fields {
   const full = lists.flatMap((list) => {
     const containers = spec[list] as readonly Fields[] | undefined;
     return containers === undefined
       ? []
-      : [[list, containers.map((each) => containerInFull(each, list))] as const];
+      : [[list, containers.map((each) => containerWithDefaults(each, list))] as const];
   });
   return { ...spec, ...Object.fromEntries(full) };
 }
 
-function containerInFull(container: Fields, list: (typeof lists)[number]): Fields {
+function containerWithDefaults(container: Fields, list: (typeof lists)[number]): Fields {
   const context = fieldsOf(container.securityContext);
   const capabilities = fieldsOf(context.capabilities);
   const drop = (capabilities.drop ?? []) as readonly string[];
   const added = (capabilities.add ?? []) as readonly string[];
-  // The API server refuses these together in words of its own.
+  // The API server itself rejects these in combination with allowPrivilegeEscalation: false.
   const mayEscalate =
     context.privileged === true || added.some((each) => each.endsWith('SYS_ADMIN'));
   const securityContext = {

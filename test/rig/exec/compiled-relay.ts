@@ -1,17 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { optionsOf } from '../../../scripts/outputs.ts';
+import { nodeOptionsFor } from '../../../scripts/outputs.ts';
 import { singleFile } from '../../../scripts/single-file.ts';
 
-/** A program of the relay as the outputs are made: one file, with nothing in it that is not used. */
+/** A test program that is compiled to a single file like the outputs, for example relay-program.ts. */
 export class CompiledRelay {
   readonly file: string;
-  readonly #folder: string;
+  readonly #directory: string;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
-    this.file = join(folder, 'relay.cjs');
+  private constructor(directory: string) {
+    this.#directory = directory;
+    this.file = join(directory, 'relay.cjs');
   }
 
   static async make(program = 'test/rig/exec/relay-program.ts'): Promise<CompiledRelay> {
@@ -24,12 +24,12 @@ export class CompiledRelay {
     return compiled;
   }
 
-  /** Words that begin its command line, as the outputs' own first line has them. */
+  /** The start of its command line, with the Node options of `shell/login`. */
   get words(): string[] {
-    return [process.execPath, ...optionsOf('shell/login.ts'), this.file];
+    return [process.execPath, ...nodeOptionsFor('shell/login.ts'), this.file];
   }
 
   async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#directory, { recursive: true, force: true });
   }
 }

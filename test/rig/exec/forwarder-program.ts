@@ -1,6 +1,6 @@
 /**
- * A program of one bridge, as `login` has one beside its relay. Its word is a `BridgeInput` in JSON without
- * the log, whose lines go to standard error. It says `begun` and ends with its standard input.
+ * Runs one forwarder, as `login` does beside its relay. The argument is a `BridgeInput` without `log` as JSON;
+ * the log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
 import { Bridge, type BridgeInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';

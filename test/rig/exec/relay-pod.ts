@@ -15,7 +15,7 @@ import { run, type ClientOptions, type ClientResult } from '../node/client.ts';
 export interface RelayOptions extends ClientOptions {
   readonly tty?: boolean;
   readonly pod?: string;
-  /** Another one than its own. */
+  /** Default: the namespace of this object. */
   readonly namespace?: string;
   readonly container?: string;
   readonly server?: Partial<ApiServer>;
@@ -24,13 +24,13 @@ export interface RelayOptions extends ClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** A namespace with a pod that waits, and the relay as a program of its own beside it. */
+/** A namespace with a sleeping pod, and a relay program that runs commands in it. */
 export class RelayPod {
   readonly namespace: string;
   readonly pod = 'box';
   readonly cluster: LiveCluster;
   readonly #image: string;
-  /** How the relay comes to the cluster: a user with rights to exec and to nothing else. */
+  /** The API server and the token of a ServiceAccount that can only exec. */
   readonly server: ApiServer;
 
   readonly #program: CompiledRelay;
@@ -71,7 +71,7 @@ export class RelayPod {
     const token = (await cluster.kubectl(['-n', namespace, 'create', 'token', 'session'])).trim();
     const pod = new RelayPod(site, await CompiledRelay.make(), { namespace, image, token });
     await pod.start(pod.pod);
-    // RBAC of a fresh namespace takes the API server a moment.
+    // RBAC in a new namespace takes a moment to become active.
     await waitFor({ what: 'the right to exec', timeoutMs: 20_000 }, async () => {
       const { exitCode, stderr } = await pod.run(['true']);
       if (exitCode !== 0) throw new Error(stderr);
@@ -80,7 +80,7 @@ export class RelayPod {
     return pod;
   }
 
-  /** A pod more. @returns when it is Ready */
+  /** Creates a pod and waits until it is Ready. */
   async start(name: string): Promise<void> {
     const { namespace } = this;
     await this.cluster.create({
@@ -103,7 +103,7 @@ export class RelayPod {
     await this.cluster.deleteNamespaces([this.namespace]);
   }
 
-  /** The words of the relay's own program, for whoever starts it. */
+  /** The command line of a relay that runs `argv` in the pod. */
   words(argv: readonly string[], options: RelayOptions = {}): string[] {
     const { tty = false, pod = this.pod, namespace = this.namespace, container } = options;
     const { server, protocols, heartbeat, timeoutMs } = options;
@@ -117,19 +117,19 @@ export class RelayPod {
     return [...this.#program.words, JSON.stringify(session)];
   }
 
-  /** Runs a command in the pod to its end. */
+  /** Runs a command in the pod and waits for its end. */
   run(argv: readonly string[], options: RelayOptions = {}): Promise<ClientResult> {
     const [file = '', ...args] = this.words(argv, options);
     return run(file, args, options);
   }
 
-  /** A relay that runs, for tests that do something to it. */
+  /** Starts a relay and does not wait for its end. */
   begin(argv: readonly string[], options: RelayOptions = {}): RunningRelay {
     const [file = '', ...args] = this.words(argv, options);
     return new RunningRelay(spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 
-  /** The relays of this namespace that run, those that a terminal has included. */
+  /** PIDs of all running relays of this object, also of those that script(1) started. */
   async running(): Promise<number[]> {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
@@ -157,16 +157,16 @@ export class RunningRelay {
     });
   }
 
-  /** Reads what it says; until then its pipe fills. */
+  /** Starts to read its stdout; until then the pipe fills. */
   read(): this {
     this.child.stdout.on('data', (bytes: Buffer) => (this.stdout += bytes.toString('latin1')));
     return this;
   }
 
-  /** Waits until it has said this. */
+  /** Waits until its stdout contains the text. */
   async says(text: string): Promise<void> {
     this.read();
-    await waitFor({ what: `${text} of the relay`, timeoutMs: 20_000, everyMs: 20 }, () =>
+    await waitFor({ what: `the relay to print ${text}`, timeoutMs: 20_000, everyMs: 20 }, () =>
       Promise.resolve(this.stdout.includes(text) ? true : undefined),
     );
   }

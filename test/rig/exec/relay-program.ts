@@ -1,6 +1,6 @@
 /**
- * A program of one session through the relay, as `login` is: its word is a `RelaySession` in JSON. What
- * went wrong is one line on standard error.
+ * Runs one session through the relay, as `login` does. The argument is a `RelaySession` as JSON. Errors are
+ * printed to stderr, one line each.
  */
 import { writeSync } from 'node:fs';
 import { asBerthError } from '../../../src/errors.ts';

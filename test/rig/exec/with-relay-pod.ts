@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { openSite, type Site } from '../site/site.ts';
 import { RelayPod } from './relay-pod.ts';
 
-/** Gives the tests of a file one pod between them; where there can be no node, they are skipped and say why. */
+/** Creates one `RelayPod` for the tests of a file. They are skipped, with the reason, if the site has no node. */
 export function withRelayPod(take: (box: RelayPod, site: Site) => void): void {
   let site: Site;
   let box: RelayPod | undefined;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 
 export interface ClientResult {
-  /** undefined if the process died from a signal. */
+  /** Undefined if a signal killed the process. */
   readonly exitCode: number | undefined;
   readonly signal?: NodeJS.Signals;
   readonly stdout: Buffer;
@@ -10,14 +10,14 @@ export interface ClientResult {
 
 export interface ClientOptions {
   readonly input?: string | Buffer;
-  /** Time until the process is killed; 30 s by default. Milliseconds. */
+  /** Milliseconds until the process is killed with SIGKILL; default 30 s. */
   readonly timeout?: number;
-  /** The whole environment; by default that of the test. */
+  /** The complete environment; default: the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** Runs a program until it ends, and keeps the bytes of its output. */
+/** Runs a program and waits for its end. @returns its output as bytes, and how it ended; a failure is not an exception */
 export function run(
   command: string,
   args: readonly string[],
@@ -33,14 +33,14 @@ export function run(
     const err: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
-    // A process may end without reading its input.
+    // EPIPE, if the process exits without reading its input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
-    let late = false;
+    let timedOut = false;
     const timer = setTimeout(() => {
-      late = true;
+      timedOut = true;
       child.kill('SIGKILL');
-      // Children may keep the pipes open; the result does not need them.
+      // Children of the process may keep the pipes open; do not wait for them.
       child.stdout.destroy();
       child.stderr.destroy();
     }, timeout);
@@ -55,7 +55,7 @@ export function run(
         exitCode: exitCode ?? undefined,
         ...(signal === null ? {} : { signal }),
         stdout: Buffer.concat(out),
-        stderr: late ? `${stderr}(killed after ${timeout} ms)` : stderr,
+        stderr: timedOut ? `${stderr}(killed after ${timeout} ms)` : stderr,
       });
     });
   });

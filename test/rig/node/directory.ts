@@ -1,4 +1,4 @@
-/** The directory service of a test host: a real slapd, and nslcd, through which NSS of the host asks it. */
+/** The LDAP directory of a test's login node: slapd, and nslcd, which connects the host's NSS to it. */
 import { execFile } from 'node:child_process';
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,74 +8,74 @@ import { waitFor } from '../site/wait.ts';
 import type { ClientResult } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
-export interface DirectoryOptions {
-  /** GIDs by name, of supplementary and primary groups. */
+export interface LdapDirectoryOptions {
+  /** GIDs of all groups, by name. */
   readonly groups: Readonly<Record<string, number>>;
-  readonly users: Readonly<Record<string, DirectoryUser>>;
+  readonly users: Readonly<Record<string, LdapUser>>;
 }
 
-export interface DirectoryUser {
+export interface LdapUser {
   readonly uid: number;
-  /** Group names; the first is the primary group. */
+  /** Names of groups; the first is the primary group. */
   readonly groups: readonly [string, ...string[]];
-  /** /bin/bash by default. */
+  /** Login shell; default /bin/bash. */
   readonly shell?: string;
 }
 
-export const directoryPackages = ['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd'];
+export const ldapPackages = ['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd'];
 
-/** How long nslcd waits for slapd. Seconds. */
+/** nslcd's time limit for connections and searches, in seconds. */
 export const nslcdWaits = 2;
 
 const base = 'dc=site,dc=test';
 const admin = `cn=admin,${base}`;
-/** In the host's own /run, so only that host reaches it. */
+/** Not secret: the socket is in the host's own /run. */
 const password = 'nobody-listens';
 const socket = 'ldapi://%2Frun%2Fslapd%2Fldapi';
 
-/** The accounts as lines of passwd(5). */
-export function directoryAccounts({ users, groups }: DirectoryOptions): Account[] {
+/** The passwd(5) entries of the users. */
+export function ldapAccounts({ users, groups }: LdapDirectoryOptions): Account[] {
   return Object.entries(users).map(([name, user]) => ({
     ...{ name, uid: user.uid, gid: gidOf(groups, user.groups[0]), home: homeOf(name) },
   }));
 }
 
-/** Writes files of /etc and of slapd before the host starts. */
-export async function writeDirectory(
-  folder: string,
-  options: DirectoryOptions,
+/** Writes the files of NSS, nslcd and slapd, before the host starts. */
+export async function writeLdapFiles(
+  directory: string,
+  options: LdapDirectoryOptions,
   shell: string | undefined,
 ): Promise<void> {
-  const own = join(folder, 'directory');
+  const own = join(directory, 'directory');
   await mkdir(join(own, 'data'), { recursive: true, mode: 0o700 });
   await writeFile(join(own, 'slapd.conf'), slapdConf(own));
   await writeFile(join(own, 'site.ldif'), ldif(options, shell));
   await promisify(execFile)('/usr/sbin/slapadd', [
     ...['-f', join(own, 'slapd.conf'), '-l', join(own, 'site.ldif')],
   ]);
-  await appendFile(join(folder, 'etc/nsswitch.conf'), nsswitch);
-  await writeFile(join(folder, 'etc/nslcd.conf'), nslcdConf, { mode: 0o644 });
+  await appendFile(join(directory, 'etc/nsswitch.conf'), nsswitch);
+  await writeFile(join(directory, 'etc/nslcd.conf'), nslcdConf, { mode: 0o644 });
 }
 
-export class Directory {
+export class LdapDirectory {
   readonly #host: SshHost;
 
   private constructor(host: SshHost) {
     this.#host = host;
   }
 
-  /** Starts both on the host; they run in its PID namespace and end with it. */
-  static async start(host: SshHost): Promise<Directory> {
-    const directory = new Directory(host);
+  /** Starts slapd and nslcd in the PID namespace of a running host; they end with it. */
+  static async start(host: SshHost): Promise<LdapDirectory> {
+    const ldap = new LdapDirectory(host);
     await host.inside(['install', '-d', '-m', '0755', '/run/slapd']);
     await host.inside(['install', '-d', '-o', 'nslcd', '-g', 'nslcd', '/run/nslcd']);
-    await directory.startSlapd();
-    await directory.#run(['/usr/sbin/nslcd']);
+    await ldap.startSlapd();
+    await ldap.#run(['/usr/sbin/nslcd']);
     const some = String(host.users.at(-1)?.uid);
     await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
       (await host.inside(['getent', 'passwd', some])).exitCode === 0 ? true : undefined,
     );
-    return directory;
+    return ldap;
   }
 
   async startSlapd(): Promise<void> {
@@ -92,7 +92,7 @@ export class Directory {
     await this.#run(['ldapmodify', '-H', socket, '-x', '-D', admin, '-w', password], change);
   }
 
-  /** Sends KILL, STOP or CONT to one of the two. */
+  /** Sends a signal (KILL, STOP, CONT) to slapd or nslcd. */
   async signal(signal: string, program: 'slapd' | 'nslcd'): Promise<void> {
     const { stdout } = await this.#run(['cat', `/run/${program}/${program}.pid`]);
     await this.#run(['kill', `-${signal}`, stdout.toString().trim()]);
@@ -116,7 +116,7 @@ const nsswitch = [
 const nslcdConf = [
   ...['uid nslcd', 'gid nslcd', `uri ${socket}`, `base ${base}`],
   ...[`bind_timelimit ${nslcdWaits}`, `timelimit ${nslcdWaits}`],
-  // After slapd was down, nslcd would wait before its next attempt.
+  // Short retry times, so that nslcd answers soon after slapd is back.
   ...['reconnect_sleeptime 1', 'reconnect_retrytime 1'],
   '',
 ].join('\n');
@@ -135,8 +135,8 @@ function slapdConf(own: string): string {
   ].join('\n');
 }
 
-/** RFC 2307. */
-function ldif({ users, groups }: DirectoryOptions, shell: string | undefined): string {
+/** The entries, with the schema of RFC 2307. */
+function ldif({ users, groups }: LdapDirectoryOptions, shell: string | undefined): string {
   const entry = (...lines: string[]): string => `${lines.join('\n')}\n`;
   return [
     entry(
@@ -169,8 +169,8 @@ function ldif({ users, groups }: DirectoryOptions, shell: string | undefined): s
   ].join('\n');
 }
 
-function gidOf(groups: DirectoryOptions['groups'], name: string): number {
+function gidOf(groups: LdapDirectoryOptions['groups'], name: string): number {
   const gid = groups[name];
-  if (gid === undefined) throw new Error(`the directory has no group ${name}`);
+  if (gid === undefined) throw new Error(`the LDAP directory has no group ${name}`);
   return gid;
 }

@@ -5,9 +5,9 @@ import { execa } from 'execa';
 import { ensurePackages } from '../site/packages.ts';
 
 /**
- * A program that forks a successor and exits, forever, so that a scan finds only PIDs that are gone. Three of them run
- * and restart each other if one is killed by chance. It ignores all signals that can be ignored, and belongs to no
- * terminal session. Its argument is a file whose text changes while it runs.
+ * A program that forks and exits in a loop, so that the PIDs found in /proc are already gone. Three such
+ * chains restart each other if one is killed by chance. It ignores SIGHUP, SIGTERM and SIGINT and runs in its
+ * own session. Its argument is a file whose content changes while the program runs.
  */
 const source = String.raw`
 #include <fcntl.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
   }
 }`;
 
-/** @returns The program, which is linked statically. */
+/** Compiles the program. @returns a static executable */
 export async function forkChain(): Promise<Buffer> {
   await ensurePackages(['gcc', 'libc6-dev']);
   const directory = await mkdtemp(join(tmpdir(), 'berth-fork-chain-'));

@@ -9,32 +9,35 @@ export interface HostFiles {
   readonly sshd: SshdConfig;
   readonly sshYml: object;
   readonly profiles: Readonly<Record<string, object>>;
-  /** Contents by path below /etc. */
+  /** Further files, by path relative to /etc. */
   readonly etc: Readonly<Record<string, string>>;
-  /** Lines after those of Debian's /etc/pam.d/sshd. */
+  /** Lines appended to Debian's /etc/pam.d/sshd. */
   readonly pam: string;
-  /** The users' shell in passwd(5), if not the machine's. */
+  /** The users' login shell, if it differs from the machine's passwd(5). */
   readonly shell?: string;
 }
 
-/** Printed once at each interactive login; tests look for it. */
+/** The message of the day. */
 export const motd = 'Welcome to the login node of the test.\n';
 
 /**
- * Writes the files of a host's /etc that differ from the machine's, and the users' homes and keys. The accounts are
- * copied, so accounts that other tests create or remove later do not matter.
+ * Writes the files of /etc that differ from the machine's, and the users' homes and keys, into `directory`.
+ * The accounts are copied, so later changes of the machine's accounts do not affect the host.
  */
-export async function writeHostFiles(folder: string, files: HostFiles): Promise<void> {
+export async function writeHostFiles(directory: string, files: HostFiles): Promise<void> {
   const { users, port } = files.sshd;
   for (const name of ['etc', 'etc.work', 'homes', 'storage', 'cache', 'keys'])
-    await mkdir(join(folder, name), { recursive: true, mode: 0o755 });
-  await writeFile(join(folder, 'users'), users.map(({ uid, gid }) => `${uid} ${gid}\n`).join(''));
+    await mkdir(join(directory, name), { recursive: true, mode: 0o755 });
+  await writeFile(
+    join(directory, 'users'),
+    users.map(({ uid, gid }) => `${uid} ${gid}\n`).join(''),
+  );
   const etc = (name: string, text: string, mode = 0o644) =>
-    writeAt(join(folder, 'etc', name), text, mode);
+    writeAt(join(directory, 'etc', name), text, mode);
 
   for (const name of ['passwd', 'group', 'subuid', 'subgid'])
     await etc(name, await readFile(join('/etc', name), 'utf8'));
-  await copyFile('/etc/shadow', join(folder, 'etc/shadow'));
+  await copyFile('/etc/shadow', join(directory, 'etc/shadow'));
   await etc('hosts', '127.0.0.1 localhost login1\n::1 localhost\n');
   await etc('hostname', 'login1\n');
   await etc('motd', motd);
@@ -43,26 +46,26 @@ export async function writeHostFiles(folder: string, files: HostFiles): Promise<
     await etc('shells', `/bin/sh\n/bin/bash\n${files.shell}\n`);
   }
   await etc('pam.d/sshd', `${await readFile('/etc/pam.d/sshd', 'utf8')}\n${files.pam}\n`);
-  await etc('rsyslog-of-test.conf', syslogConfig(join(folder, 'syslog')));
+  await etc('rsyslog-of-test.conf', syslogConfig(join(directory, 'syslog')));
   await etc('ssh/sshd_config', sshdConfig(files.sshd));
   await etc('berth/ssh.yml', stringify(files.sshYml));
-  await mkdir(join(folder, 'etc/berth/profiles'), { recursive: true });
+  await mkdir(join(directory, 'etc/berth/profiles'), { recursive: true });
   for (const [name, profile] of Object.entries(files.profiles))
     await etc(`berth/profiles/${name}.yml`, stringify(profile));
 
   for (const [name, text] of Object.entries(files.etc)) await etc(name, text);
 
-  const hostKey = await newKey(join(folder, 'etc/ssh/host_key'));
-  await writeFile(join(folder, 'known_hosts'), `[127.0.0.1]:${port} ${hostKey}\n`);
+  const hostKey = await newKey(join(directory, 'etc/ssh/host_key'));
+  await writeFile(join(directory, 'known_hosts'), `[127.0.0.1]:${port} ${hostKey}\n`);
   for (const user of users) {
-    await etc(`ssh/authorized_keys/${user.name}`, `${await newKey(keyOf(folder, user.name))}\n`);
-    await makeHome(join(folder, 'homes'), user);
+    await etc(`ssh/authorized_keys/${user.name}`, `${await newKey(keyOf(directory, user.name))}\n`);
+    await makeHome(join(directory, 'homes'), user);
   }
 }
 
 /** Path of a user's private key. */
-export function keyOf(folder: string, user: string): string {
-  return join(folder, 'keys', user);
+export function keyOf(directory: string, user: string): string {
+  return join(directory, 'keys', user);
 }
 
 async function writeAt(path: string, text: string, mode: number): Promise<void> {
@@ -71,7 +74,7 @@ async function writeAt(path: string, text: string, mode: number): Promise<void> 
   await chmod(path, mode);
 }
 
-/** @returns The public key, as in authorized_keys, without its comment. */
+/** Creates a key pair. @returns the public key as in authorized_keys, without a comment */
 async function newKey(path: string): Promise<string> {
   await execa('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', '', '-f', path]);
   return (await readFile(`${path}.pub`, 'utf8')).trim();

@@ -1,30 +1,31 @@
-/** The root file systems of the test images, built once from Debian's packages and kept in the cache directory. */
+/** The root file systems of the test images, built once from Debian's packages and kept in the cache. */
 import { createHash } from 'node:crypto';
-import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { ensureCommand, ensurePackages } from '../site/packages.ts';
-import { cacheFolder } from '../site/folders.ts';
+import { cacheDirectory } from '../site/folders.ts';
 import { withLock } from '../site/lock.ts';
 import { say, step } from '../site/progress.ts';
 
-/** What users expect after a login, without further shells and Slurm. */
+/** Programs that users expect in a session; neither other shells nor Slurm. */
 const sitePackages = [
   ...['procps', 'rsync', 'openssh-sftp-server', 'git', 'tmux', 'xauth', 'x11-utils'],
   ...['netcat-openbsd', 'python3', 'openssh-client'],
 ];
 
-/** Increase it to rebuild the archives. */
-export const archivesKey = createHash('sha256')
+/** Fingerprint of the recipes: a change of it builds the archives again. */
+export const archivesFingerprint = createHash('sha256')
   .update(JSON.stringify(['bookworm', 'minbase', sitePackages, 'busybox-static 1']))
   .digest('hex')
   .slice(0, 12);
 
-const folder = join(cacheFolder, 'images');
+const directory = join(cacheDirectory, 'images');
 
-/** A tar of a Debian with common tools, and without device nodes, which only root could unpack. */
+/** A tar of a Debian system with the usual tools. It has no device nodes, which only root could unpack. */
 export function siteArchive(): Promise<string> {
-  return kept(`site-${archivesKey}.tar`, async (file) => {
+  return kept(`site-${archivesFingerprint}.tar`, async (file) => {
     await ensureCommand('mmdebstrap', 'mmdebstrap');
     await step('building the site image with mmdebstrap (80 s)', () =>
       execa('mmdebstrap', [
@@ -36,11 +37,11 @@ export function siteArchive(): Promise<string> {
   });
 }
 
-/** A tar with a static busybox, its applets and empty mount points: no libc, no sftp-server. */
+/** A tar with a static busybox, its applets and empty directories to mount on; neither libc nor sftp-server. */
 export function busyboxArchive(): Promise<string> {
-  return kept(`busybox-${archivesKey}.tar`, async (file) => {
+  return kept(`busybox-${archivesFingerprint}.tar`, async (file) => {
     await ensurePackages(['busybox-static']);
-    const root = await mkdtemp(join(folder, 'busybox.'));
+    const root = await mkdtemp(join(directory, 'busybox.'));
     try {
       await chmod(root, 0o755);
       for (const name of ['bin', 'dev', 'etc', 'home', 'proc', 'root', 'run', 'sys', 'tmp', 'usr'])
@@ -61,14 +62,14 @@ async function packed(root: string, file: string): Promise<void> {
   await execa('tar', ['--owner=0', '--group=0', '-C', root, '-cf', file, '.']);
 }
 
-/** A file in the cache. It is written under another name first, so that it is always complete. */
+/** Returns a file of the cache, and makes it if it is missing: under another name first, so that it is never incomplete. */
 async function kept(name: string, make: (file: string) => Promise<void>): Promise<string> {
-  const file = join(folder, name);
-  if (await exists(file)) return file;
-  // Login nodes and the site's node may need it at the same time.
+  const file = join(directory, name);
+  if (existsSync(file)) return file;
+  // Two processes may need it at the same time.
   await withLock(`${file}.lock`, waiting, async () => {
-    if (await exists(file)) return;
-    const fresh = join(folder, `new-${name}`);
+    if (existsSync(file)) return;
+    const fresh = join(directory, `new-${name}`);
     await rm(fresh, { force: true });
     await make(fresh);
     await rename(fresh, file);
@@ -76,11 +77,4 @@ async function kept(name: string, make: (file: string) => Promise<void>): Promis
   return file;
 }
 
-const waiting = (): void => say('… another process packs the test images');
-
-async function exists(file: string): Promise<boolean> {
-  return await stat(file).then(
-    () => true,
-    () => false,
-  );
-}
+const waiting = (): void => say('… another process is building the test images');

@@ -1,31 +1,31 @@
 #!/bin/bash
-# The first process of a test's host, in mount, PID and UTS namespaces of its own: gives the host its
-# own /etc, /run, /dev and cgroups, starts syslog and sshd, and lives until its stdin ends, so that
-# nothing outlives the test process, however that ends. The kernel ends what is left with us.
+# The first process of a test's login node, in its own mount, PID and UTS namespaces. It mounts the node's
+# /etc, /run, /dev and cgroups, starts syslog and sshd, and exits when its stdin ends, so that it does not
+# outlive the test process. The kernel then kills the other processes of the node.
 #
-# init.sh FOLDER HOMES IMAGES
-#   FOLDER  holds etc/ (what differs from the machine's /etc), homes/, storage/, cache/,
-#           and users: a line `UID GID` for each
-#   HOMES   where passwd says that the homes are
-#   IMAGES  a shared image store, or empty
+# init.sh DIRECTORY HOMES IMAGES
+#   DIRECTORY  contains etc/ (files that differ from the machine's /etc), homes/, storage/, cache/,
+#              and users, with a line `UID GID` for each user
+#   HOMES      directory of the homes according to passwd(5)
+#   IMAGES     a shared image store, or empty
 set -eu
-folder=$1 homes=$2 images=$3
+directory=$1 homes=$2 images=$3
 umask 022
 hostname login1
 
 mount --make-rprivate /
 mount -t proc proc /proc
-mount -t overlay overlay -o "lowerdir=/etc,upperdir=$folder/etc,workdir=$folder/etc.work" /etc
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$directory/etc,workdir=$directory/etc.work" /etc
 
 mount -t tmpfs -o mode=0755 tmpfs /run
 mkdir -p /run/sshd /run/user /run/berth /run/lock
 : >/run/utmp
-# As logind does at login.
+# logind would create these at login.
 while read -r uid gid; do
   install -d -m 0700 -o "$uid" -g "$gid" "/run/user/$uid"
-done <"$folder/users"
+done <"$directory/users"
 
-# Devices of our own: what users need is open here, and stays closed on the machine.
+# The node's own /dev: devices that users need have mode 0666, unlike on the machine.
 mkdir /run/dev
 mount -t tmpfs -o mode=0755 tmpfs /run/dev
 mkdir /run/dev/pts /run/dev/shm /run/dev/net
@@ -42,16 +42,16 @@ mount --move /run/dev /dev
 rmdir /run/dev
 
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-mount --bind "$folder/homes" "$homes"
+mount --bind "$directory/homes" "$homes"
 mkdir -p /var/lib/berth-ssh /var/cache/berth
-mount --bind "$folder/storage" /var/lib/berth-ssh
-mount --bind "$folder/cache" /var/cache/berth
+mount --bind "$directory/storage" /var/lib/berth-ssh
+mount --bind "$directory/cache" /var/cache/berth
 if [ "$images" != '' ]; then
   mkdir -p /var/lib/berth-ssh/images
   mount --bind "$images" /var/lib/berth-ssh/images
 fi
 
-# On a host that systemd booted mounts propagate, and rootless podman warns where they do not.
+# As on a host with systemd; rootless podman warns if mounts are not shared.
 mount --make-rshared /
 
 exec 3<&0 </dev/null

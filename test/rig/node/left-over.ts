@@ -3,27 +3,27 @@ import { join } from 'node:path';
 import { parseSubordinateFile } from '../../../src/identity/subordinate-file.ts';
 import type { SshHost } from './ssh-host.ts';
 
-/** What a host has of a user. All of it is empty on a host where the user has never been. */
-export interface LeftOver {
+/** What remains of a user's sessions on a host. */
+export interface Leftovers {
   /** `PID COMMAND` of processes with the user's UID or one of its subordinate UIDs. */
   readonly processes: readonly string[];
   /**
-   * Mounts below the user's container storage that the host sees. Mounts in a namespace of the user end with its last
-   * process.
+   * Mounts in the user's container storage that are visible on the host. Mounts in a namespace of the user end
+   * with its last process.
    */
   readonly mounts: readonly string[];
-  /** Names in the store's own list, of containers that podman knows and of others. */
+  /** Names of containers in the store's list, also of those that podman does not list. */
   readonly containers: readonly string[];
-  /** Layers without a container. */
+  /** Layers of the user's store. */
   readonly layers: readonly string[];
-  /** Records of connections, locks and notes. */
+  /** Berth's records of connections, locks and state files. */
   readonly files: readonly string[];
   readonly volumes: readonly string[];
-  /** How many of podman's locks are taken. */
+  /** Number of podman's locks in use. */
   readonly podmanLocks: number;
 }
 
-export const nothingLeft: LeftOver = {
+export const nothingLeft: Leftovers = {
   ...{
     processes: [],
     mounts: [],
@@ -35,7 +35,7 @@ export const nothingLeft: LeftOver = {
   },
 };
 
-export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
+export async function leftOver(host: SshHost, user: string): Promise<Leftovers> {
   const { uid } = host.account(user);
   const storage = host.path(`/var/lib/berth-ssh/users/${uid}/storage`);
   const names = (list: string): Promise<readonly string[]> => namesIn(join(storage, list));
@@ -45,7 +45,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
       .split('\n')
       .filter((line) => line.includes(`/users/${uid}/storage`)),
     containers: await names('overlay-containers/containers.json'),
-    volumes: await readdir(join(storage, 'volumes')).catch(nothingThere([])),
+    volumes: await readdir(join(storage, 'volumes')).catch(ifMissing([])),
     layers: await names('overlay-layers/layers.json'),
     files: [
       ...(await filesIn(host, `/run/berth/connections/${uid}`)),
@@ -56,7 +56,7 @@ export async function leftOver(host: SshHost, user: string): Promise<LeftOver> {
   };
 }
 
-/** `PID COMMAND`, as in `LeftOver`; reads no file of the user. */
+/** `PID COMMAND` of the user's processes, as in `Leftovers`. */
 export async function processesOf(host: SshHost, user: string): Promise<string[]> {
   const { uid } = host.account(user);
   const { entries } = parseSubordinateFile(await readFile('/etc/subuid', 'latin1'));
@@ -71,21 +71,21 @@ export async function processesOf(host: SshHost, user: string): Promise<string[]
       const id = Number(of);
       const theirs =
         id === uid || own.some(({ start, count }) => id >= start && id < start + count);
-      // Dead, or ending on a busy machine: the kernel has freed its memory, and ps prints `[name]`.
+      // A zombie, or a process that is exiting: its memory is already freed, and ps shows `[name]`.
       const isGone = state.startsWith('Z') || command.startsWith('[');
       return of !== '' && theirs && !isGone ? [`${pid} ${command}`] : [];
     });
 }
 
 async function namesIn(file: string): Promise<readonly string[]> {
-  const text = await readFile(file, 'utf8').catch(nothingThere('[]'));
+  const text = await readFile(file, 'utf8').catch(ifMissing('[]'));
   return (JSON.parse(text) as { id: string; names?: string[] }[]).map(
     ({ id, names }) => names?.[0] ?? id,
   );
 }
 
-/** Replaces the error for a missing file or directory; other errors are thrown. */
-function nothingThere<T>(instead: T): (error: unknown) => T {
+/** An error handler that returns `instead` if a file or directory does not exist. */
+function ifMissing<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead;
     throw error;
@@ -93,16 +93,16 @@ function nothingThere<T>(instead: T): (error: unknown) => T {
 }
 
 async function filesIn(host: SshHost, directory: string): Promise<string[]> {
-  const found = await readdir(host.path(directory)).catch(nothingThere([]));
+  const found = await readdir(host.path(directory)).catch(ifMissing([]));
   return found.map((name) => `${directory}/${name}`);
 }
 
 /**
- * The bitmaps of podman's shared locks (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for each 32 locks a
- * bitmap in 8 bytes and 32 mutexes of 40 bytes.
+ * Counts the bits in podman's shared lock file (libpod/lock/shm/shm_lock.h): a header of 56 bytes, then for
+ * each 32 locks a bitmap of 8 bytes and 32 mutexes of 40 bytes.
  */
 async function podmanLocks(file: string): Promise<number> {
-  const bytes = await readFile(file).catch(nothingThere(Buffer.alloc(0)));
+  const bytes = await readFile(file).catch(ifMissing(Buffer.alloc(0)));
   let taken = 0;
   for (let at = 56; at + 8 <= bytes.length; at += 8 + 32 * 40)
     taken += bytes.readUInt32LE(at).toString(2).replaceAll('0', '').length;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { SshHost } from './ssh-host.ts';
 
-/** A connection whose client runs until the test ends it. */
+/** An SSH client that runs until the test ends it. */
 export class LiveSession {
   readonly client: ChildProcess;
   readonly #exit: Promise<unknown>;
@@ -24,14 +24,14 @@ export class LiveSession {
     );
   }
 
-  /** Starts a client and waits until its command, `sh -c`, has printed `ready` in the container. */
+  /** Starts a session whose command prints `ready` and then runs `command`; waits for `ready`. */
   static async ready(host: SshHost, user: string, command: string): Promise<LiveSession> {
     const session = LiveSession.begin(host, user, [`echo ready; ${command}`]);
     await session.says('ready');
     return session;
   }
 
-  /** All of standard output and standard error so far. */
+  /** All output on stdout and stderr so far. */
   get said(): string {
     return this.#said;
   }
@@ -40,24 +40,24 @@ export class LiveSession {
     const end = performance.now() + 30_000;
     while (!this.#said.includes(text)) {
       if (performance.now() > end || this.client.exitCode !== null)
-        throw new Error(`the session did not say ${text}: ${this.#said}`);
+        throw new Error(`the session did not print ${text}: ${this.#said}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
-  /** Waits until the client ends by itself. @returns Its exit code. */
+  /** Waits until the client exits. @returns its exit code */
   async ended(): Promise<number | null> {
     await this.#exit;
     return this.client.exitCode;
   }
 
-  /** Kills the client without a message to sshd; the kernel closes its connection. */
+  /** Kills the client without a disconnect message; the kernel closes its TCP connection. */
   async cut(): Promise<void> {
     this.client.kill('SIGKILL');
     await this.#exit;
   }
 
-  /** Stops the client, as in a network failure: nothing answers, and nothing is closed. */
+  /** Stops the client, as if its network were gone: it does not answer, and its TCP connection stays open. */
   vanish(): void {
     this.client.kill('SIGSTOP');
   }

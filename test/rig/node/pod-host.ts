@@ -4,7 +4,7 @@ import { ensureNode } from '../site/node/node.ts';
 import type { Site } from '../site/site.ts';
 import { SshHost, type SshHostOptions } from './ssh-host.ts';
 
-/** A login node whose sessions are pods on the site's node. */
+/** A login node whose sessions run in pods on the site's node. */
 export interface PodHost {
   readonly host: SshHost;
   readonly portal: Portal;
@@ -14,22 +14,22 @@ export interface PodHost {
 export interface PodHostOptions {
   readonly mode: 'forced' | 'login-shell';
   readonly users?: SshHostOptions['users'];
-  /** Of the profile `base`, over what every test wants. */
+  /** Keys of the profile `base` that override the defaults. */
   readonly profile?: object;
-  /** Further profiles, each over `base`. */
+  /** Further profiles; each overrides keys of `base`. */
   readonly profiles?: Readonly<Record<string, object>>;
   readonly sshYml?: object;
-  /** Lines of sshd_config that count before ours. */
+  /** Lines of sshd_config, which take precedence over the defaults. */
   readonly sshd?: string;
 }
 
-/** The home of the login node as a folder that the node sees: one file system for host and pods. */
-const homeMount = (folder: string): object => ({
-  source: `${folder}/homes/$USER`,
+/** Mounts the home of the login node: host and node share the file system. */
+const homeMount = (directory: string): object => ({
+  source: `${directory}/homes/$USER`,
   target: '$HOME',
 });
 
-/** What a login node needs of the cluster, and its berth.yml; of OnDemand's clusters one where not said. */
+/** Prepares the cluster for sessions and writes the login node's berth.yml. @param clusters default: one cluster `prod` */
 export async function podPortal(site: Site, clusters?: PortalOptions['clusters']): Promise<Portal> {
   for (const what of [
     ['-k', 'etc/kubernetes'],
@@ -43,7 +43,7 @@ export async function podPortal(site: Site, clusters?: PortalOptions['clusters']
     ...(clusters === undefined ? {} : { clusters }),
     kubeconfig: await hookKubeconfig(site, site.server, account),
     berth: { defaults: { ssh_sessions: {} } },
-    // The site's registry has nothing to do with the images of sessions.
+    // Images of sessions are imported, so no pull secret is needed.
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
 }
@@ -59,10 +59,10 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
     ...(options.sshd === undefined ? {} : { sshd: options.sshd }),
     etc: { 'berth/berth.yml': await readFile(portal.files.berth, 'utf8') },
     ...(options.sshYml === undefined ? {} : { sshYml: options.sshYml }),
-    profiles: (folder) => {
+    profiles: (directory) => {
       const base = {
         ...{ backend: 'pod', image, pull: 'missing', lifetime: 'connection' },
-        ...{ mounts: [homeMount(folder)], deadline: '60s' },
+        ...{ mounts: [homeMount(directory)], deadline: '60s' },
         ...options.profile,
       };
       const profiles: Record<string, object> = { base };
@@ -71,7 +71,7 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
       return profiles;
     },
   });
-  // Pods of `lifetime: user` stay; the homes that they have go with this host.
+  // Pods with `lifetime: user` would outlive the host, whose homes they mount.
   const endPods = async (): Promise<void> => {
     const words = ['delete', 'pods', '-l', 'app.kubernetes.io/managed-by=berth', '--now'];
     for (const { name } of host.users) await site.kubectl(['-n', `u-${name}`, ...words]);

@@ -4,34 +4,34 @@ import { stringify } from 'yaml';
 import type { ClientOptions } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
-export interface Refusal {
-  /** The only line that the user sees. */
+export interface RefusedLogin {
+  /** The one line that the user gets on stderr. */
   readonly line: string;
   readonly code: string;
-  /** The line of syslog with the same session ID. */
+  /** The line in syslog with the same session ID. */
   readonly story: string;
   readonly milliseconds: number;
 }
 
 /**
- * Runs a login that must fail: nothing on stdout, one line on stderr, exit code 255 as from ssh(1), and the details in
- * syslog under the ID in the user's line.
+ * Logs in and expects a refusal: no stdout, one line on stderr, exit code 255, and in syslog a line with the
+ * details and the session ID that the user was shown.
  */
 export async function refusal(
   host: SshHost,
   user: string,
   options: ClientOptions = {},
-): Promise<Refusal> {
+): Promise<RefusedLogin> {
   const began = performance.now();
   const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in'], options);
-  // From sshd itself, if the home is missing.
+  // sshd's message, if the home does not exist.
   const stderr = said.replace(/^Could not chdir to home directory [^\n]+\n/, '');
   const milliseconds = performance.now() - began;
   expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({ exitCode: 255, stdout: '' });
   const [, code = '', id = ''] =
     /^login: [^\n]+ \[([a-z-]+), session ([0-9a-f]+)\]\. [^\n]+\n$/.exec(stderr) ?? [];
   expect(code, stderr).not.toBe('');
-  // Users cannot run what hints for root name.
+  // Users must not be told to run commands, which the hints for root name.
   expect(stderr).not.toMatch(/`/);
   let story = '';
   await expect
@@ -44,13 +44,13 @@ export async function refusal(
   return { line: stderr, code, story, milliseconds };
 }
 
-/** Writes a file on the host, as root. */
+/** Writes a file on the host as root; objects are written as YAML. */
 export async function put(host: SshHost, path: string, contents: string | object, mode = 0o644) {
   const text = typeof contents === 'string' ? contents : stringify(contents);
   await writeFile(host.path(path), text, { mode });
 }
 
-/** Runs a command on the host as root; it must succeed. */
+/** Runs a bash script on the host as root; it must succeed. @returns its stdout */
 export async function root(host: SshHost, script: string): Promise<string> {
   const { exitCode, stdout, stderr } = await host.inside(['bash', '-euc', script]);
   expect(exitCode, stderr).toBe(0);

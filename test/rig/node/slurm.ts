@@ -1,28 +1,28 @@
-/** A cluster of one node on a test host: real munged, slurmctld and slurmd on loopback ports. */
+/** A Slurm cluster with one node on a test's host: munged, slurmctld and slurmd, on loopback ports. */
 import { join } from 'node:path';
 import { freePorts } from '../site/ports.ts';
 import { waitFor } from '../site/wait.ts';
 import type { ClientResult } from './client.ts';
 import type { SshHost } from './ssh-host.ts';
 
-/** Install these before the host starts, since it copies the accounts that they create. */
+/** Install them before the host starts, which copies the accounts that they create. */
 export const slurmPackages = ['slurm-wlm', 'munge'];
 
 const config = '/etc/slurm';
 const munge = '/run/munge';
 
-/** The same cluster with other paths, as on a site that has built Slurm and munge itself. */
+/** Other paths of the same cluster, as at a site that has built Slurm and munge itself. */
 export const elsewhere = { config: '/etc/slurm-of-site', munge: '/run/munge-of-site' };
 
 const libraries = '/usr/lib/x86_64-linux-gnu';
 
-/** The host's commands with their libraries and plugins, for an image of the same Debian. */
+/** Mounts of the host's Slurm commands, libraries and plugins, for an image of the same Debian release. */
 export const slurmClient = [
   ...['srun', 'sbatch', 'squeue', 'sinfo'].map((command) => `/usr/bin/${command}`),
   ...[`${libraries}/slurm-wlm`, `${libraries}/libmunge.so.2`],
 ].map((source) => ({ source, read_only: true }));
 
-/** Starts the daemons, which run in the host's PID namespace and end with it. */
+/** Starts the daemons in the host's PID namespace; they end with it. */
 export async function startSlurm(host: SshHost): Promise<void> {
   const own = join(host.folder, 'slurm');
   const ports = await freePorts(['slurmctld', 'slurmd']);
@@ -32,12 +32,12 @@ export async function startSlurm(host: SshHost): Promise<void> {
     const logs = await host.inside(['sh', '-c', `tail -n 20 ${own}/*.log`]);
     throw new Error(`${argv.join(' ')}: ${result.stderr}\n${logs.stdout.toString()}`);
   };
-  const folder = (path: string, user: string, mode = '0755'): Promise<ClientResult> =>
+  const directory = (path: string, user: string, mode = '0755'): Promise<ClientResult> =>
     onHost(['install', '-d', '-o', user, '-g', user, '-m', mode, path]);
 
-  await folder(own, 'root');
-  await folder(`${own}/munge`, 'munge', '0700');
-  await folder(munge, 'munge');
+  await directory(own, 'root');
+  await directory(`${own}/munge`, 'munge', '0700');
+  await directory(munge, 'munge');
   await onHost([
     'runuser',
     '-u',
@@ -53,9 +53,9 @@ export async function startSlurm(host: SshHost): Promise<void> {
     ...[`--pid-file=${munge}/munged.pid`, `--socket=${munge}/munge.socket.2`],
   ]);
 
-  await folder(`${own}/state`, 'slurm');
-  await folder(`${own}/spool`, 'root');
-  await folder(config, 'root');
+  await directory(`${own}/state`, 'slurm');
+  await directory(`${own}/spool`, 'root');
+  await directory(config, 'root');
   await onHost(['tee', `${config}/slurm.conf`], slurmConf(own, ports));
   await onHost(['tee', `${config}/cgroup.conf`], cgroupConf);
   await onHost(['slurmctld', '-f', `${config}/slurm.conf`]);
@@ -66,12 +66,12 @@ export async function startSlurm(host: SshHost): Promise<void> {
   });
 
   await onHost(['ln', '-s', munge, elsewhere.munge]);
-  await folder(elsewhere.config, 'root');
+  await directory(elsewhere.config, 'root');
   const socket = `AuthInfo=socket=${elsewhere.munge}/munge.socket.2\n`;
   await onHost(['tee', `${elsewhere.config}/slurm.conf`], slurmConf(own, ports) + socket);
 }
 
-/** Not used, but slurmd fails without it if it cannot detect the type. */
+/** slurmd exits if it cannot detect the cgroup version, although nothing here uses cgroups. */
 const cgroupConf = 'CgroupPlugin=cgroup/v1\n';
 
 function slurmConf(own: string, ports: { slurmctld: number; slurmd: number }): string {

@@ -1,48 +1,55 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureAccount, type Account } from '../site/accounts.ts';
-import { homesFolder, publicFolder } from '../site/folders.ts';
+import { publicFolder } from '../site/folders.ts';
 import { withLock } from '../site/lock.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { installed } from '../site/portal.ts';
 import { freePorts } from '../site/ports.ts';
 import { say } from '../site/progress.ts';
-import { waitFor } from '../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from './client.ts';
 import {
-  Directory,
-  directoryAccounts,
-  directoryPackages,
-  writeDirectory,
-  type DirectoryOptions,
+  LdapDirectory,
+  ldapAccounts,
+  ldapPackages,
+  writeLdapFiles,
+  type LdapDirectoryOptions,
 } from './directory.ts';
 import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
-import { testImages } from './image-store.ts';
+import { firstProcess, startHostProcess } from './host-namespaces.ts';
+import { testImageStore } from './image-store.ts';
 import type { LoginMode } from './sshd-config.ts';
 
 type Profiles = Readonly<Record<string, object>>;
 
 export interface SshHostOptions {
   readonly mode: LoginMode;
-  /** Keys of `/etc/berth/ssh.yml`, added to those of every test. */
+  /** Keys of `/etc/berth/ssh.yml` that override `standardSshYml`. */
   readonly sshYml?: object;
-  /** `/etc/berth/profiles/NAME.yml`; by default one, `base`. A function gets the host's directory. */
-  readonly profiles?: Profiles | ((folder: string) => Profiles);
-  /** Other files, by path below /etc. */
+  /** `/etc/berth/profiles/NAME.yml`; default: one profile `base`. A function gets the host's directory. */
+  readonly profiles?: Profiles | ((directory: string) => Profiles);
+  /** Further files, by path relative to /etc. */
   readonly etc?: Readonly<Record<string, string>>;
-  /** Lines of sshd_config that take precedence; may contain `Match` blocks. */
+  /** Lines of sshd_config, which take precedence over the defaults; `Match` blocks are allowed. */
   readonly sshd?: string;
-  /** Lines after those of Debian's /etc/pam.d/sshd; by default those of `hooks/pam-session`. */
+  /** Lines appended to Debian's /etc/pam.d/sshd; default: Berth's `hooks/pam-session`. */
   readonly pam?: string;
-  /** Users who can log in, with their supplementary groups; by default `ada` and `bob`. */
+  /** The users who can log in, with their supplementary groups; default: `ada` and `bob`. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
-  /** The image store at /var/lib/berth-ssh/images; by default `testImages()`, none if false. */
+  /** The image store at /var/lib/berth-ssh/images; default: `testImageStore()`; false: none. */
   readonly images?: string | false;
-  /** Users and groups that only LDAP has; they can log in too. */
-  readonly directory?: DirectoryOptions;
+  /** Users and groups in an LDAP directory; these users can log in too. */
+  readonly directory?: LdapDirectoryOptions;
+}
+
+interface HostParts {
+  readonly port: number;
+  readonly directory: string;
+  readonly users: readonly Account[];
+  readonly mode: LoginMode;
 }
 
 const packages = [
@@ -51,58 +58,56 @@ const packages = [
 ];
 
 /**
- * A login node: the real sshd, syslog and PAM in their own mount, PID and UTS namespaces, with their own /etc, /run, /dev,
- * homes and directories of Berth. The network is that of the machine: sshd listens on a loopback port. Several can run
- * side by side with the same users.
+ * A login node: sshd, syslog and PAM in their own mount, PID and UTS namespaces, with their own /etc, /run, /dev,
+ * homes and Berth directories. The network is the machine's: sshd listens on a loopback port. Several login nodes
+ * can run at the same time, with the same users.
  */
 export class SshHost {
   readonly port: number;
-  /** Belongs to root; files for users of the host are readable for them. */
+  /** Directory of the host's files, owned by root; the host mounts parts of it. */
   readonly folder: string;
   readonly users: readonly Account[];
   readonly mode: LoginMode;
-  /** PID of the host's first process on the machine: /proc/INIT/root is the root directory of the host. */
+  /** PID of the host's first process in the test's PID namespace; /proc/PID/root is the host's root directory. */
   readonly init: number;
-  #directory: Directory | undefined;
+  #ldap: LdapDirectory | undefined;
   readonly #unshare: ChildProcess;
 
-  private constructor(
-    from: Pick<SshHost, 'port' | 'folder' | 'users' | 'mode'>,
-    init: number,
-    unshare: ChildProcess,
-  ) {
+  private constructor(from: HostParts, init: number, unshare: ChildProcess) {
     this.port = from.port;
-    this.folder = from.folder;
+    this.folder = from.directory;
     this.users = from.users;
     this.mode = from.mode;
     this.init = init;
     this.#unshare = unshare;
   }
 
-  /** @throws {Error} with the host's output if sshd does not answer */
+  /** Starts a login node. @throws Error with the host's output if its sshd does not answer */
   static async start(options: SshHostOptions): Promise<SshHost> {
-    const { directory, mode } = options;
-    await ensurePackages([...packages, ...(directory === undefined ? [] : directoryPackages)]);
+    const { mode } = options;
+    const ldap = options.directory;
+    await ensurePackages([...packages, ...(ldap === undefined ? [] : ldapPackages)]);
     const { port } = await freePorts(['port']);
     await mkdir(publicFolder, { recursive: true });
-    const folder = await mkdtemp(join(publicFolder, 'ssh-host-'));
-    await run('chmod', ['0755', folder]);
+    const directory = await mkdtemp(join(publicFolder, 'ssh-host-'));
+    await run('chmod', ['0755', directory]);
     const shell = join(installed, 'shell/login');
-    // Another test may need the same names in other groups, so the accounts are locked until they are copied.
-    const waiting = (): void => say('… another test makes its accounts');
+    // Another test may change the groups of the same accounts, so they are locked until they are copied.
+    const waiting = (): void => say('… another test is creating its accounts');
     const users = await withLock('/run/lock/berth-test-hosts.lock', waiting, async () => {
-      const made = await accountsOf(options);
-      await writeHostFiles(folder, await hostFiles(options, { folder, port, shell, users: made }));
+      const made = await createAccounts(options);
+      await writeHostFiles(directory, hostFiles(options, { directory, port, shell, users: made }));
       return made;
     });
-    if (directory !== undefined)
-      await writeDirectory(folder, directory, mode === 'login-shell' ? shell : undefined);
-    const images = options.images === false ? '' : (options.images ?? (await testImages()).store);
-    const unshare = await startInit(folder, images);
+    if (ldap !== undefined)
+      await writeLdapFiles(directory, ldap, mode === 'login-shell' ? shell : undefined);
+    const images =
+      options.images === false ? '' : (options.images ?? (await testImageStore()).store);
+    const unshare = await startHostProcess(directory, images);
     try {
-      const init = await initOf(unshare, folder, port);
-      const host = new SshHost({ port, folder, users, mode }, init, unshare);
-      if (directory !== undefined) host.#directory = await Directory.start(host);
+      const init = await firstProcess(unshare, directory, port);
+      const host = new SshHost({ port, directory, users, mode }, init, unshare);
+      if (ldap !== undefined) host.#ldap = await LdapDirectory.start(host);
       return host;
     } catch (error) {
       unshare.kill('SIGKILL');
@@ -115,7 +120,7 @@ export class SshHost {
     return keyOf(this.folder, user);
   }
 
-  /** Options of OpenSSH's clients with which this host is known, without port and user. */
+  /** Options for OpenSSH's clients with the user's key and the host's key, without port and user. */
   clientOptions(user: string): string[] {
     return [
       ...['-F', '/dev/null', '-i', this.key(user), '-o', 'IdentitiesOnly=yes'],
@@ -123,7 +128,7 @@ export class SshHost {
     ];
   }
 
-  /** Runs OpenSSH's client; `args` may have options before the command. */
+  /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(user: string, args: readonly string[], options?: ClientOptions): Promise<ClientResult> {
     const destination = ['-p', String(this.port), `${user}@127.0.0.1`];
     return run('ssh', [...this.clientOptions(user), ...destination, ...args], options);
@@ -149,34 +154,34 @@ export class SshHost {
 
   account(user: string): Account {
     const found = this.users.find(({ name }) => name === user);
-    if (found === undefined) throw new Error(`${user} is no user of this host`);
+    if (found === undefined) throw new Error(`this host has no user ${user}`);
     return found;
   }
 
-  /** slapd and nslcd of this host, if the options have `directory`. */
-  get directory(): Directory {
-    if (this.#directory === undefined) throw new Error('this host has no directory');
-    return this.#directory;
+  /** The host's LDAP directory. @throws Error if it was started without one */
+  get directory(): LdapDirectory {
+    if (this.#ldap === undefined) throw new Error('this host has no LDAP directory');
+    return this.#ldap;
   }
 
-  /** The path on the machine of a file of the host, for example in a home or in /run. */
+  /** The path by which the test can access a file of the host. */
   path(onHost: string): string {
     return join(`/proc/${this.init}/root`, onHost);
   }
 
-  /** What sshd, PAM and Berth have logged so far. */
+  /** The host's syslog: messages of sshd, PAM and Berth. */
   async log(): Promise<string> {
     return readFile(join(this.folder, 'syslog'), 'utf8').catch(() => '');
   }
 
-  /** Ends the host with all its processes and mounts, and removes its directory. */
+  /** Stops the host with all its processes and mounts, and removes its directory. */
   async stop(): Promise<void> {
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
-      const gone = once(this.#unshare, 'exit');
+      const exited = once(this.#unshare, 'exit');
       this.#unshare.stdin?.end();
-      // With a limit, because a process under a debugger does not die, and the host waits for it.
+      // A time limit: the host waits for its processes, and one that is being traced does not exit.
       const timer = setTimeout(() => this.#unshare.kill('SIGKILL'), 20_000);
-      await gone;
+      await exited;
       clearTimeout(timer);
     }
     await rm(this.folder, { recursive: true, force: true });
@@ -187,7 +192,7 @@ export class SshHost {
   }
 }
 
-/** The ssh.yml of every test. */
+/** The default ssh.yml. */
 export const standardSshYml = {
   rules: [{ profile: 'base' }],
   podman: {
@@ -197,7 +202,7 @@ export const standardSshYml = {
   },
 };
 
-/** The default profile of the tests. */
+/** The default profile. */
 export const standardProfile = {
   image: 'localhost/berth-site:1',
   pull: 'never',
@@ -208,80 +213,31 @@ export const standardProfile = {
   mounts: [{ source: '$HOME' }],
 };
 
-async function accountsOf({ users, directory }: SshHostOptions): Promise<Account[]> {
+async function createAccounts({ users, directory: ldap }: SshHostOptions): Promise<Account[]> {
   const accounts: Account[] = [];
   for (const [name, groups] of Object.entries(users ?? { ada: [], bob: [] }))
     accounts.push(await ensureAccount(name, { groups }));
-  return directory === undefined ? accounts : [...accounts, ...directoryAccounts(directory)];
+  return ldap === undefined ? accounts : [...accounts, ...ldapAccounts(ldap)];
 }
 
-async function hostFiles(
+function hostFiles(
   { mode, profiles = { base: standardProfile }, ...options }: SshHostOptions,
-  { folder, port, shell, users }: Pick<SshHost, 'folder' | 'port' | 'users'> & { shell: string },
-): Promise<HostFiles> {
+  { directory, port, shell, users }: Omit<HostParts, 'mode'> & { readonly shell: string },
+): HostFiles {
   return {
     sshd: {
-      ...{ port, mode, users, extra: options.sshd ?? '' },
+      ...{ port, mode, users, extraLines: options.sshd ?? '' },
       login: `${shell} --config /etc/berth/ssh.yml`,
     },
     sshYml: { ...standardSshYml, ...options.sshYml },
-    profiles: typeof profiles === 'function' ? profiles(folder) : profiles,
+    profiles: typeof profiles === 'function' ? profiles(directory) : profiles,
     etc: options.etc ?? {},
-    pam: options.pam ?? (mode === 'plain' ? '' : await pamLine()),
+    pam: options.pam ?? (mode === 'plain' ? '' : pamLine()),
     ...(mode === 'login-shell' ? { shell } : {}),
   };
 }
 
-async function pamLine(): Promise<string> {
+function pamLine(): string {
   const hook = join(installed, 'hooks/pam-session');
-  const exists = await access(hook).then(
-    () => true,
-    () => false,
-  );
-  return exists ? `session optional pam_exec.so quiet ${hook}` : '';
-}
-
-async function startInit(folder: string, images: string): Promise<ChildProcess> {
-  await mkdir(homesFolder, { recursive: true });
-  const output = await open(join(folder, 'init.log'), 'a', 0o600);
-  try {
-    const script = new URL('init.sh', import.meta.url).pathname;
-    const namespaces = ['--mount', '--pid', '--uts', '--fork', '--kill-child'];
-    const child = spawn('unshare', [...namespaces, 'bash', script, folder, homesFolder, images], {
-      stdio: ['pipe', output.fd, output.fd],
-      cwd: '/',
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
-    });
-    await once(child, 'spawn');
-    return child;
-  } finally {
-    await output.close();
-  }
-}
-
-/** Waits until sshd answers. @returns The PID of the host's first process. */
-async function initOf(unshare: ChildProcess, folder: string, port: number): Promise<number> {
-  const said = () => readFile(join(folder, 'init.log'), 'utf8').catch(() => '');
-  await waitFor(
-    {
-      ...{ what: 'sshd to answer', timeoutMs: 20_000, everyMs: 20 },
-      alive: async () => {
-        if (unshare.exitCode !== null) throw new Error(`the host ended: ${await said()}`);
-      },
-    },
-    () => answers(port),
-  );
-  const children = await readFile(`/proc/${unshare.pid}/task/${unshare.pid}/children`, 'utf8');
-  return Number(children.trim());
-}
-
-function answers(port: number): Promise<true | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('data', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(undefined));
-  });
+  return existsSync(hook) ? `session optional pam_exec.so quiet ${hook}` : '';
 }

@@ -1,20 +1,20 @@
 import type { Account } from '../site/accounts.ts';
 
-/** How users reach Berth: ForceCommand of sshd, the shell in passwd, or not at all. */
+/** How sshd starts Berth: as ForceCommand, as the login shell in passwd(5), or not at all. */
 export type LoginMode = 'forced' | 'login-shell' | 'plain';
 
 export interface SshdConfig {
   readonly port: number;
   readonly mode: LoginMode;
   readonly users: readonly Account[];
-  /** Command line of the forced command. */
+  /** Command line for ForceCommand. */
   readonly login: string;
-  /** Lines that take precedence; from the first `Match` on, they are appended instead. */
-  readonly extra: string;
+  /** Lines that take precedence over the defaults; those from the first `Match` on are appended at the end. */
+  readonly extraLines: string;
 }
 
-/** sshd_config(5) of a login node. sshd uses the first value of each keyword. */
-export function sshdConfig({ port, mode, users, login, extra }: SshdConfig): string {
+/** The sshd_config(5) of a login node; sshd uses the first value of each keyword. */
+export function sshdConfig({ port, mode, users, login, extraLines: extra }: SshdConfig): string {
   const lines = extra.split('\n');
   const match = lines.findIndex((line) => /^\s*match\s/i.test(line));
   const [first, last] = match === -1 ? [lines, []] : [lines.slice(0, match), lines.slice(match)];
@@ -38,7 +38,7 @@ export function sshdConfig({ port, mode, users, login, extra }: SshdConfig): str
     'Subsystem sftp /usr/lib/openssh/sftp-server',
     'LogLevel VERBOSE',
     'UseDNS no',
-    // Tests open many connections at once, which sshd would refuse by default.
+    // Tests open many connections at once, and sshd must not refuse them.
     'MaxStartups 500',
     'MaxSessions 500',
     ...last,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { appendFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { homesFolder, siteFolder } from './folders.ts';
+import { homesFolder, siteDirectory } from './folders.ts';
 import { withLock } from './lock.ts';
 import { step } from './progress.ts';
 
@@ -18,20 +18,20 @@ interface PasswdEntry extends Account {
   readonly gecos: string;
 }
 
-/** By this GECOS field we know the accounts that are ours to change and to remove. */
+/** The GECOS field that marks the tests' accounts, which alone may be changed and removed. */
 const gecos = 'berth test account';
 
-/** Names of the groups that we made, one per line. */
-const groupsFile = `${siteFolder}.groups`;
+/** The file with the names of the groups that the tests created, one per line. */
+const groupsFile = `${siteDirectory}.groups`;
 
 const shell = '/bin/bash';
 
-/** The home that an account of ours has. */
+/** The home of a test account. */
 export function homeOf(name: string): string {
   return join(homesFolder, name);
 }
 
-/** A command line that runs as this account with its groups; as ourselves without an account. */
+/** A command line that runs as this account with its groups; without an account, the command unchanged. */
 export function commandAs(
   account: string | undefined,
   command: string,
@@ -42,11 +42,11 @@ export function commandAs(
 }
 
 /**
- * A real Linux account, made when it is not there, with an empty home of mode 0700. The name may be
- * one that useradd(8) would call bad, such as `a.b` or `a@b`.
+ * Creates a Linux account with an empty home of mode 0700, if it does not exist. Names that useradd(8)
+ * rejects by default, such as `a.b` or `a@b`, are allowed.
  *
- * @param options.groups all its supplementary groups; made when they are not there
- * @throws Error when somebody else's account has this name
+ * @param options.groups all its supplementary groups; created if they do not exist
+ * @throws Error if an account of this name exists that is not a test account
  */
 export async function ensureAccount(
   name: string,
@@ -70,9 +70,9 @@ export async function ensureAccount(
 }
 
 /**
- * Many accounts at once, for load tests: one run of newusers(8) for all that are not there.
+ * Creates many accounts with one run of newusers(8), for load tests; existing ones are kept.
  *
- * @throws Error when somebody else's account has one of the names
+ * @throws Error if one of the names belongs to an account that is not a test account
  */
 export async function ensureAccounts(names: readonly string[]): Promise<readonly Account[]> {
   return locked(async () => {
@@ -82,7 +82,7 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
       if (entry !== undefined) assertOurs(entry);
     }
     const missing = names.filter((name) => !existing.has(name));
-    // newusers(8) hashes whatever it gets as a password: nobody shall know this one.
+    // newusers(8) requires a password: a random one that is not kept.
     const lines = missing.map((name) =>
       [name, randomUUID(), '', '', gecos, homeOf(name), shell].join(':'),
     );
@@ -96,7 +96,7 @@ export async function ensureAccounts(names: readonly string[]): Promise<readonly
   });
 }
 
-/** Removes all accounts of ours with their homes, and the groups that were made for them. */
+/** Removes all test accounts with their homes, and the groups that were created for them. */
 export async function removeAccounts(): Promise<void> {
   if (process.getuid?.() !== 0) return;
   await locked(async () => {
@@ -107,7 +107,7 @@ export async function removeAccounts(): Promise<void> {
   });
 }
 
-/** Of accounts that were made in another /etc, such as the one of a host of the tests: other UIDs. */
+/** Removes homes left by accounts of the same names in another /etc, with other UIDs. */
 async function removeFormerHomes(names: readonly string[]): Promise<void> {
   for (const name of names) await rm(homeOf(name), { recursive: true, force: true });
 }
@@ -118,14 +118,14 @@ async function remove(accounts: readonly Account[]): Promise<void> {
   }
 }
 
-/** A group has no field that could say whose it is: the names of ours are kept beside the site. */
+/** group(5) has no comment field that could mark the tests' groups, so their names are kept in a file. */
 async function ensureGroups(names: readonly string[]): Promise<void> {
   for (const name of names) {
     const { exitCode } = await execa('groupadd', ['--', name], { reject: false });
-    // groupadd(8): 9 means that the group is there.
+    // groupadd(8): exit code 9 means that the group exists.
     if (exitCode === 0) await appendFile(groupsFile, `${name}\n`);
     else if (exitCode !== 9)
-      throw new Error(`groupadd ${name} ended with ${exitCode ?? 'a signal'}`);
+      throw new Error(`groupadd ${name} exited with ${exitCode ?? 'a signal'}`);
   }
 }
 
@@ -146,21 +146,23 @@ async function passwd(): Promise<readonly PasswdEntry[]> {
   });
 }
 
-/** An account of another site on this machine is not ours either: its home is elsewhere. */
+/** Accounts of another test site on this machine have their homes elsewhere, and are not ours. */
 function isOurs(entry: PasswdEntry): boolean {
   return entry.gecos === gecos && entry.home === homeOf(entry.name);
 }
 
 function assertOurs(entry: PasswdEntry): void {
   if (isOurs(entry)) return;
-  throw new Error(`the account ${entry.name} is not a test account of ours; nothing was changed`);
+  throw new Error(
+    `the account ${entry.name} exists and is not a test account of this site; nothing was changed`,
+  );
 }
 
 function notMade(name: string): never {
-  throw new Error(`${name} is not in /etc/passwd after it was made`);
+  throw new Error(`${name} is not in /etc/passwd after it was created`);
 }
 
-/** The tools of passwd(5) refuse to run at the same time, so we queue. */
+/** useradd(8) and its relatives fail if another of them is running, so they run one at a time. */
 function locked<T>(work: () => Promise<T>): Promise<T> {
   return withLock('/run/lock/berth-test-accounts.lock', () => undefined, work);
 }

@@ -7,7 +7,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** The parts of a browser that a login needs: cookies by origin, redirects, one form. */
+/** A minimal browser for logins: cookies by origin, redirects, and one form. */
 export class Browser {
   readonly #ca: string;
   /** By origin, then by name. */
@@ -18,7 +18,7 @@ export class Browser {
     this.#ca = ca;
   }
 
-  /** @returns The page after all redirects. */
+  /** Fetches a page and follows its redirects. */
   async get(url: string): Promise<Page> {
     let answer = await this.#send(url);
     for (let hops = 0; answer.location !== undefined && hops < 10; hops += 1)
@@ -26,18 +26,19 @@ export class Browser {
     return answer;
   }
 
-  /** Opens a page, and logs in with Keycloak's form if it appears. */
+  /** Opens a page and, if Keycloak's login form is shown, logs in with it. */
   async open(url: string, user: string, password = `${user}-password`): Promise<Page> {
     const page = await this.get(url);
     const action = /<form[^>]* action="([^"]+)"/.exec(page.text)?.[1];
     if (action === undefined) return page;
     const form = new URLSearchParams({ username: user, password });
     const answer = await this.#send(action.replaceAll('&amp;', '&'), form.toString());
-    if (answer.location === undefined) throw new Error(`no login: ${answer.status} ${answer.text}`);
+    if (answer.location === undefined)
+      throw new Error(`login failed: ${answer.status} ${answer.text}`);
     return this.get(answer.location);
   }
 
-  /** @returns The Cookie header of a request to this site. */
+  /** The value of the Cookie header of a request to this URL. */
   cookies(url: string): string {
     const jar = this.#cookies.get(new URL(url).origin) ?? new Map<string, string>();
     return [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -47,7 +48,7 @@ export class Browser {
     const { protocol, origin } = new URL(url);
     const cookie = this.cookies(url);
     const headers = {
-      // Without it mod_auth_openidc answers 401 in place of a redirect to the login.
+      // mod_auth_openidc answers 401 instead of a redirect if the client does not accept HTML.
       accept: 'text/html',
       ...(cookie === '' ? {} : { cookie }),
       ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
@@ -58,7 +59,7 @@ export class Browser {
         protocol === 'https:' ? secure(url, { ...options, ca: this.#ca }) : plain(url, options);
       outgoing.on('error', reject);
       outgoing.on('response', (incoming) => {
-        this.#keep(origin, incoming.headers['set-cookie'] ?? []);
+        this.#storeCookies(origin, incoming.headers['set-cookie'] ?? []);
         const {
           statusCode: status = 0,
           headers: { location },
@@ -74,7 +75,7 @@ export class Browser {
     });
   }
 
-  #keep(origin: string, lines: readonly string[]): void {
+  #storeCookies(origin: string, lines: readonly string[]): void {
     const jar = this.#cookies.get(origin) ?? new Map<string, string>();
     this.#cookies.set(origin, jar);
     for (const line of lines) {

@@ -10,32 +10,35 @@ export interface KeyPair {
 
 const validDays = '30';
 
-/** A certificate authority of this site alone, made with openssl, keys in `folder`. */
+/** A certificate authority for one test site, created with openssl. */
 export class CertificateAuthority {
   readonly cert: string;
-  readonly #folder: string;
+  readonly #directory: string;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
-    this.cert = join(folder, 'ca.pem');
+  private constructor(directory: string) {
+    this.#directory = directory;
+    this.cert = join(directory, 'ca.pem');
   }
 
-  /** Makes the folder, the CA's key and its certificate. */
-  static async create(folder: string): Promise<CertificateAuthority> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(join(folder, 'openssl.cnf'), '[req]\ndistinguished_name = dn\n[dn]\n');
-    const ca = new CertificateAuthority(folder);
+  /** Creates the directory, the CA's key and its certificate. */
+  static async create(directory: string): Promise<CertificateAuthority> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await writeFile(join(directory, 'openssl.cnf'), '[req]\ndistinguished_name = dn\n[dn]\n');
+    const ca = new CertificateAuthority(directory);
     await openssl([
-      ...ca.#newCertificate({ cert: ca.cert, key: join(folder, 'ca.key') }, '/CN=berth test site'),
+      ...ca.#newCertificate(
+        { cert: ca.cert, key: join(directory, 'ca.key') },
+        '/CN=berth test site',
+      ),
       ...['-addext', 'basicConstraints=critical,CA:TRUE'],
       ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
     ]);
     return ca;
   }
 
-  /** The CA that `create` left in this folder. */
-  static open(folder: string): CertificateAuthority {
-    return new CertificateAuthority(folder);
+  /** The CA that `create` made in this directory. */
+  static open(directory: string): CertificateAuthority {
+    return new CertificateAuthority(directory);
   }
 
   /** The CA's certificate, PEM. */
@@ -43,10 +46,7 @@ export class CertificateAuthority {
     return readFile(this.cert, 'utf8');
   }
 
-  /**
-   * A certificate for servers on 127.0.0.1 and localhost, and on other addresses; also good as a
-   * client's.
-   */
+  /** A certificate for servers on 127.0.0.1, localhost and `addresses`; it is valid for clients too. */
   server(name: string, addresses: readonly string[] = []): Promise<KeyPair> {
     const others = addresses.map((address) => `,IP:${address}`).join('');
     return this.#issue(name, `/CN=${name}`, [
@@ -65,31 +65,31 @@ export class CertificateAuthority {
 
   async #issue(file: string, subject: string, extensions: readonly string[]): Promise<KeyPair> {
     const pair = {
-      cert: join(this.#folder, `${file}.pem`),
-      key: join(this.#folder, `${file}.key`),
+      cert: join(this.#directory, `${file}.pem`),
+      key: join(this.#directory, `${file}.key`),
     };
     await openssl([
       ...this.#newCertificate(pair, subject),
-      ...['-CA', this.cert, '-CAkey', join(this.#folder, 'ca.key')],
+      ...['-CA', this.cert, '-CAkey', join(this.#directory, 'ca.key')],
       ...['-addext', 'basicConstraints=critical,CA:FALSE'],
       ...extensions.flatMap((extension) => ['-addext', extension]),
     ]);
     return pair;
   }
 
-  /** An empty configuration of our own: the machine's would add extensions to ours. */
+  /** Arguments with our own empty configuration: the machine's would add extensions. */
   #newCertificate({ cert, key }: KeyPair, subject: string): string[] {
     return [
-      ...['req', '-x509', '-config', join(this.#folder, 'openssl.cnf'), '-subj', subject],
+      ...['req', '-x509', '-config', join(this.#directory, 'openssl.cnf'), '-subj', subject],
       ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
       ...['-keyout', key, '-out', cert, '-days', validDays],
     ];
   }
 }
 
-/** An RSA key pair for ServiceAccount tokens: the private key's path and the public key's. */
-export async function signingKey(folder: string): Promise<{ private: string; public: string }> {
-  const key = { private: join(folder, 'sa.key'), public: join(folder, 'sa.pub') };
+/** Creates an RSA key pair for ServiceAccount tokens. @returns the paths of both keys */
+export async function signingKey(directory: string): Promise<{ private: string; public: string }> {
+  const key = { private: join(directory, 'sa.key'), public: join(directory, 'sa.pub') };
   await openssl(['genpkey', '-algorithm', 'RSA', '-out', key.private]);
   const { stdout } = await openssl(['pkey', '-in', key.private, '-pubout']);
   await writeFile(key.public, `${stdout}\n`);

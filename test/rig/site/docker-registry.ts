@@ -8,37 +8,42 @@ import type { Start } from './processes.ts';
 import { waitFor } from './wait.ts';
 
 export interface RegistryOptions {
-  /** For its data, its configuration and its log. */
+  /** Directory for its data, configuration and log. */
   readonly folder: string;
   /** `HOST:PORT` to listen on. */
   readonly address: string;
   readonly certificate: KeyPair;
-  /** The one account, for pulls and pushes. */
+  /** The only account; it can pull and push. */
   readonly account: { readonly user: string; readonly password: string };
 }
 
-/** Writes the configuration of Debian's docker-registry and tells how it is started. */
+/** Writes the configuration of Debian's docker-registry. @returns how to start it */
 export async function registryStart(options: RegistryOptions): Promise<Start> {
-  const { folder, address, certificate, account } = options;
+  const { address, certificate, account, folder: directory } = options;
   await ensureCommand('docker-registry', 'docker-registry');
   await ensureCommand('htpasswd', 'apache2-utils');
   await ensureCommand('curl', 'curl');
-  await mkdir(folder, { recursive: true });
-  const htpasswd = join(folder, 'htpasswd');
+  await mkdir(directory, { recursive: true });
+  const htpasswd = join(directory, 'htpasswd');
   const { stdout } = await execa('htpasswd', ['-niB', account.user], { input: account.password });
   await writeFile(htpasswd, `${stdout.trim()}\n`);
   const settings = {
     version: '0.1',
-    storage: { filesystem: { rootdirectory: join(folder, 'data') }, delete: { enabled: true } },
+    storage: { filesystem: { rootdirectory: join(directory, 'data') }, delete: { enabled: true } },
     http: { addr: address, tls: { certificate: certificate.cert, key: certificate.key } },
     auth: { htpasswd: { realm: 'test', path: htpasswd } },
   };
-  const file = join(folder, 'registry.yml');
+  const file = join(directory, 'registry.yml');
   await writeFile(file, JSON.stringify(settings));
-  return { name: 'docker-registry', command: 'docker-registry', args: ['serve', file], folder };
+  return {
+    name: 'docker-registry',
+    command: 'docker-registry',
+    args: ['serve', file],
+    folder: directory,
+  };
 }
 
-/** Waits until it answers. @param ca path of the CA of its certificate */
+/** Waits until the registry answers. @param ca path of the CA certificate */
 export async function registryAnswers(address: string, ca: string): Promise<void> {
   await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
     const url = `https://${address}/v2/`;
@@ -47,7 +52,7 @@ export async function registryAnswers(address: string, ca: string): Promise<void
   });
 }
 
-/** What `docker login` would write for this account. */
+/** The content of config.json after `docker login` with this account. */
 export function dockerConfig(
   address: string,
   { user, password }: RegistryOptions['account'],

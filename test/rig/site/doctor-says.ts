@@ -2,7 +2,7 @@ import type { CheckResult } from '../../../src/finding.ts';
 import { expect } from 'vitest';
 import type { Portal } from './portal.ts';
 
-/** What `berth doctor -o json` said. */
+/** The result of `berth doctor -o json`. */
 export interface Report {
   readonly exitCode: number;
   readonly checks: readonly CheckResult[];
@@ -15,8 +15,9 @@ export async function doctor(portal: Portal, ...args: string[]): Promise<Report>
 }
 
 /**
- * What is not well, as `id status`, of one cluster or of all; each says what to do. Not that the policies are
- * not installed: on the site of the tests they have other names (test/site-exclusive/doctor/admission.test.ts).
+ * Failed checks and warnings as `id status`, of one cluster or of all. Each must have a next step. The warning
+ * that the admission policies are not installed is left out: on the test site they have other names
+ * (test/site-exclusive/doctor/admission.test.ts).
  */
 export function complaints({ checks }: Report, cluster?: string): string[] {
   return checks

@@ -1,11 +1,11 @@
 import '../../../scripts/check-node.ts';
-import { complain, step } from './progress.ts';
+import { printError, step } from './progress.ts';
 import { stopSite } from './start.ts';
 
-/** `npm run site:down`: ends what `site:up` started. */
+/** `npm run site:down`: stops the test site. */
 try {
-  await step('the site to end', stopSite);
+  await step('stopping the site', stopSite);
 } catch (error) {
-  complain(error);
+  printError(error);
   process.exitCode = 1;
 }

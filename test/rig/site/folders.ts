@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 const { XDG_CACHE_HOME: chosenCacheHome = '' } = process.env;
 
-/** What is built or downloaded once and outlives every site. */
-export const cacheFolder = join(
+/** Programs and images that are built or downloaded once; they are kept when a site is removed. */
+export const cacheDirectory = join(
   chosenCacheHome === '' ? join(homedir(), '.cache') : chosenCacheHome,
   'berth',
 );
@@ -13,32 +13,32 @@ export const cacheFolder = join(
 const isRoot = process.getuid?.() === 0;
 
 /**
- * The running site: `site.json`, keys, logs, data. Only its owner can read it. Root's site is the
- * machine's, whatever HOME is: accounts and public files are there once. The cache holds nothing that
- * runs, so that machines can share it.
+ * The running site: `site.json`, keys, logs and data. Only its owner can read it. Root's site does not depend
+ * on HOME, since accounts and public files exist once per machine. It is not in the cache, so that machines
+ * can share a cache.
  */
-export const siteFolder = isRoot
+export const siteDirectory = isRoot
   ? `/var/lib/berth-test-state${suffix()}`
-  : join(cacheFolder, 'site');
+  : join(cacheDirectory, 'site');
 
 /**
- * What other accounts must reach: the CA certificate, kubectl, the homes of test accounts. Root's own
- * home is usually closed to them, so root's public folder stands outside of it. Another cache folder
- * is another site, with a public folder of its own.
+ * Files that other accounts must read: the CA certificate, kubectl, the homes of test accounts. For root
+ * it is outside of root's home, which other accounts usually cannot enter. With another XDG_CACHE_HOME
+ * there is another site with its own public directory.
  */
 export const publicFolder = isRoot
   ? `/var/lib/berth-test-site${suffix()}`
-  : join(siteFolder, 'public');
+  : join(siteDirectory, 'public');
 
 /**
- * The test images, in a store that every account reads; unlike the public folder it outlives a site.
- * Rootless tests of containers do not exist, so without root it only has a place.
+ * The image store with the test images, which every account can read. Unlike the public directory it is
+ * kept when a site is removed. Only root runs tests with containers.
  */
-export const imagesFolder = isRoot
+export const imagesDirectory = isRoot
   ? `/var/lib/berth-test-images${suffix()}`
-  : join(cacheFolder, 'images-store');
+  : join(cacheDirectory, 'images-store');
 
-/** Homes of the accounts that tests make. */
+/** Homes of the test accounts. */
 export const homesFolder = join(publicFolder, 'home');
 
 function suffix(): string {

@@ -4,12 +4,12 @@ export interface Request {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | URLSearchParams;
-  /** PEM of the certificate authority that the server's certificate must come from. */
+  /** PEM of the CA that must have issued the server's certificate. */
   readonly ca: string;
   /** PEM of a client certificate and its key. */
   readonly client?: { readonly cert: string; readonly key: string };
   readonly timeoutMs?: number;
-  /** Keeps connections, where that is wanted; else each request has one of its own. */
+  /** Keeps connections open between requests; default: a new connection for each request. */
   readonly agent?: Agent;
 }
 
@@ -19,7 +19,7 @@ export interface Response {
   readonly text: string;
 }
 
-/** One HTTPS request on a connection of its own, which is what `fetch` cannot do with a CA of ours. */
+/** Sends one HTTPS request. `fetch` has no option for the CA. */
 export function send(url: string, options: Request): Promise<Response> {
   const form = options.body instanceof URLSearchParams;
   const body = options.body?.toString();
@@ -52,7 +52,7 @@ export function send(url: string, options: Request): Promise<Response> {
       },
     );
     outgoing.setTimeout(options.timeoutMs ?? 10_000, () => {
-      outgoing.destroy(new Error(`${url} gave no answer in time`));
+      outgoing.destroy(new Error(`${url} did not answer in time`));
     });
     outgoing.on('error', reject);
     outgoing.end(body);

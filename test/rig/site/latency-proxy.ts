@@ -8,12 +8,11 @@ export interface Passage {
 }
 
 /**
- * A network between a client and a server on this host that needs `delayMs` for each direction. Bytes
- * pass as they are, TLS too. Nothing but the delay is changed: however much is under way at once, it
- * all arrives one delay later.
+ * A TCP proxy that delays the data of each direction by `delayMs`. It does not change the data, so TLS
+ * passes through, and it does not limit the throughput.
  */
 export class LatencyProxy {
-  /** The connections that carried anything, in the order of their first byte. */
+  /** The connections on which the client sent data, in the order of their first byte. */
   readonly passages: Passage[] = [];
   readonly #server: Server;
   readonly #open = new Set<Socket>();
@@ -30,7 +29,7 @@ export class LatencyProxy {
     return proxy;
   }
 
-  /** Where clients connect, as https URL. */
+  /** The https URL of the proxy. */
   get url(): string {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

@@ -16,11 +16,11 @@ export interface Live {
   readonly [field: string]: unknown;
 }
 
-/** What the hook makes, or must not touch, in a namespace. */
+/** Kinds of objects that the hook creates, or must not change, in a namespace. */
 const kinds =
   'networkpolicies,rolebindings,roles,secrets,serviceaccounts,resourcequotas,limitranges,configmaps';
 
-/** The cluster in the eyes of its admin. */
+/** The test site's cluster, accessed with kubectl as its admin. */
 export class LiveCluster {
   readonly #site: Site;
 
@@ -28,13 +28,13 @@ export class LiveCluster {
     this.#site = site;
   }
 
-  /** @throws Error when kubectl does */
+  /** Runs kubectl. @returns its stdout @throws Error if it fails */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
     const result = await this.#site.kubectl(args, input === undefined ? {} : { input });
     return succeeded(args, result).stdout;
   }
 
-  /** One object; undefined when there is none. */
+  /** Returns one object, or undefined if it does not exist. */
   async get(kind: string, name: string, namespace = 'default'): Promise<Live | undefined> {
     const out = await this.kubectl([
       ...['get', kind, name, '-n', namespace, '--ignore-not-found', '-o', 'json'],
@@ -42,7 +42,7 @@ export class LiveCluster {
     return out === '' ? undefined : (JSON.parse(out) as Live);
   }
 
-  /** The namespace and all of the hook's kinds in it, in a stable order, every field included. */
+  /** The namespace and all objects of the hook's kinds in it, with every field, in a stable order. */
   async dump(namespace: string): Promise<readonly Live[]> {
     const [own, members] = await Promise.all([
       this.get('namespace', namespace),
@@ -52,7 +52,7 @@ export class LiveCluster {
     return [...(own === undefined ? [] : [own]), ...items];
   }
 
-  /** Makes objects of YAML or of values. */
+  /** Creates objects. */
   async create(...objects: readonly object[]): Promise<void> {
     const list = { apiVersion: 'v1', kind: 'List', items: objects };
     await this.kubectl(['create', '-f', '-'], JSON.stringify(list));
@@ -75,18 +75,18 @@ export class LiveCluster {
     await this.kubectl(['delete', kind, name, '-n', namespace, '--wait=true']);
   }
 
-  /** Begins to delete them, those that are there. */
+  /** Starts to delete namespaces and does not wait; missing ones are ignored. */
   async deleteNamespaces(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
     await this.kubectl(['delete', 'namespace', '--ignore-not-found', '--wait=false', ...names]);
   }
 
-  /** Deletes namespaces, those that are there, and waits until nothing is left of them. */
+  /** Deletes namespaces and waits until they are gone; missing ones are ignored. */
   async namespacesGone(names: readonly string[]): Promise<void> {
     await this.kubectl(['delete', 'namespace', ...names, '--ignore-not-found', '--timeout=50s']);
   }
 
-  /** The controllers have been here: the ServiceAccount and the ConfigMap of every namespace exist. */
+  /** Waits until the controllers have created the default ServiceAccount and ConfigMap of each namespace. */
   async settled(...namespaces: readonly string[]): Promise<void> {
     await waitFor(
       { what: `the controllers in ${namespaces.join()}`, timeoutMs: 20_000 },

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { execa } from 'execa';
 
 /**
- * Runs `work` while this process holds flock(2) on `file`. The lock belongs to a child that ends with
- * us, so a killed holder leaves nothing stale behind.
+ * Runs `work` while this process holds flock(2) on `file`. A child process holds the lock and exits with
+ * this process, so a killed process does not leave a lock behind.
  *
- * @param waiting called once when somebody else holds the lock
+ * @param waiting called once if another process holds the lock
  */
 export async function withLock<T>(
   file: string,
@@ -32,5 +32,5 @@ export async function withLock<T>(
 }
 
 function gaveNoLock(): never {
-  throw new Error('flock(1) ended without the lock; it is part of util-linux');
+  throw new Error('flock(1) exited without the lock; it is part of util-linux');
 }

@@ -4,13 +4,13 @@ import { ensureAccount, ensureAccounts, type Account } from './accounts.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import { namespacePrefix } from './portal.ts';
 
-/** An account that never logged in at the portal. */
+/** An account without a namespace and with an empty home, as before its first login. */
 export interface Newcomer extends Account {
-  /** Where the hook puts its objects, with the prefix of a `Portal`. */
+  /** The user's namespace, with the prefix that `Portal` configures. */
   readonly namespace: string;
 }
 
-/** The people of one test file: each is new when it comes, and what was made for it ends with the file. */
+/** The users of one test file. Their namespaces are removed at the end of the file. */
 export class Newcomers {
   readonly #cluster: LiveCluster;
   readonly #namespaces = new Set<string>();
@@ -20,40 +20,40 @@ export class Newcomers {
   }
 
   /**
-   * An account with an empty home and no namespace.
+   * Creates an account with an empty home and without a namespace.
    *
-   * @param name one that no other test uses
+   * @param name must not be used by another test
    * @param options.groups its supplementary groups
    */
   async come(name: string, options: { groups?: readonly string[] } = {}): Promise<Newcomer> {
     const account = await ensureAccount(name, options);
-    await this.#anew([account]);
+    await this.#reset([account]);
     return { ...account, namespace: namespaceOf(account) };
   }
 
-  /** Several at once. */
+  /** Creates several accounts at once. */
   async comeAll(names: readonly string[]): Promise<readonly Newcomer[]> {
-    return this.#anew(await ensureAccounts(names));
+    return this.#reset(await ensureAccounts(names));
   }
 
-  /** Has this namespace removed at the end too. */
+  /** Adds namespaces that `removeNamespaces` removes too. */
   remember(...namespaces: readonly string[]): void {
     for (const namespace of namespaces) this.#namespaces.add(namespace);
   }
 
-  /** Removes the namespaces; nobody waits for it. */
+  /** Starts to delete the namespaces and does not wait. */
   async leave(): Promise<void> {
     await this.#cluster.deleteNamespaces([...this.#namespaces]);
   }
 
-  async #anew(accounts: readonly Account[]): Promise<readonly Newcomer[]> {
+  async #reset(accounts: readonly Account[]): Promise<readonly Newcomer[]> {
     const people = accounts.map((account) => ({ ...account, namespace: namespaceOf(account) }));
     for (const { home } of people) {
       for (const file of await readdir(home)) await rm(join(home, file), { recursive: true });
     }
     const namespaces = people.map(({ namespace }) => namespace);
     this.remember(...namespaces);
-    // What an earlier run left behind.
+    // Left by an earlier run.
     await this.#cluster.namespacesGone([...new Set(namespaces)]);
     return people;
   }

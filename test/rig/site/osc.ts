@@ -7,16 +7,16 @@ import type { LiveCluster } from './live-cluster.ts';
 import { ensureCommand } from './packages.ts';
 import { namespacePrefix, type Portal } from './portal.ts';
 
-/** OSC's scripts, which are no part of this repository: tests use them where they are at hand. */
-const folder = join(import.meta.dirname, '../../../../shared/peers/osc-hooks/k8s-bootstrap');
+/** OSC's scripts. They are not part of this repository; tests use them if they exist beside it. */
+const directory = join(import.meta.dirname, '../../../../shared/peers/osc-hooks/k8s-bootstrap');
 
-/** A namespace as OSC's hook leaves it: by its script with a real kubectl, else the same by hand. */
+/** Creates a user's namespace with OSC's script and kubectl; without the script, the same objects with kubectl alone. */
 export async function runOscHook(
   portal: Portal,
   cluster: LiveCluster,
   user: string,
 ): Promise<void> {
-  const script = join(folder, 'k8s-bootstrap-ondemand.sh');
+  const script = join(directory, 'k8s-bootstrap-ondemand.sh');
   if (!existsSync(script)) return makeAsOsc(cluster, user);
   await ensureCommand('envsubst', 'gettext-base');
   const { adminKubeconfig, kubectlPath } = portal.site;
@@ -49,7 +49,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** A ServiceAccount with the rights of OSC's, in this namespace, which is made. @returns Its token. */
+/** Creates the namespace `name` with a ServiceAccount that has the rights of OSC's. @returns its token */
 export async function makeOscAccount(cluster: LiveCluster, name: string): Promise<string> {
   await removeOscAccount(cluster, name);
   await cluster.namespacesGone([name]);
@@ -70,9 +70,9 @@ export async function removeOscAccount(cluster: LiveCluster, name: string): Prom
   await cluster.deleteNamespaces([name]);
 }
 
-/** From OSC's own manifest where it is at hand; else the part of it that matters most. */
+/** The rules of OSC's manifest; without the manifest, its most important rule. */
 async function oscRules(): Promise<readonly Rule[]> {
-  const file = join(folder, 'ondemand.yaml');
+  const file = join(directory, 'ondemand.yaml');
   const verbs = ['get', 'watch', 'list', 'create', 'update', 'patch', 'delete'];
   if (!existsSync(file))
     return [{ apiGroups: [''], resources: ['secrets', 'pods', 'configmaps'], verbs }];

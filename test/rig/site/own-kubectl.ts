@@ -10,18 +10,18 @@ import { type Account, commandAs } from './accounts.ts';
 import type { KubectlResult, Site } from './site.ts';
 import type { BrokerHost } from '../broker/broker-host.ts';
 
-/** The part of a kubeconfig that the tests read. */
+/** The fields of a kubeconfig that the tests read. */
 export interface Kubeconfig {
   readonly users: readonly { readonly name: string; readonly user: Record<string, unknown> }[];
   readonly contexts: readonly { readonly name: string; readonly context: object }[];
   readonly 'current-context'?: string;
 }
 
-/** kubectl as a user runs it on the host, without KUBECONFIG. */
+/** Runs kubectl as a user, with the user's home and without KUBECONFIG. */
 export class OwnKubectl {
   readonly #site: Site;
   readonly #account: Account;
-  /** The host on which kubectl runs. Default: this machine. */
+  /** The host on which kubectl runs; default: this machine. */
   host: BrokerHost | undefined;
 
   constructor(site: Site, account: Account) {
@@ -37,7 +37,7 @@ export class OwnKubectl {
     return this.runUnder([], ...args);
   }
 
-  /** @param wrapper argv before kubectl, such as strace's */
+  /** @param wrapper arguments before kubectl, for example of strace */
   async runUnder(wrapper: readonly string[], ...args: readonly string[]): Promise<KubectlResult> {
     const [word = '', ...words] = [...wrapper, this.#site.kubectlPath, ...args];
     const { name, home } = this.#account;
@@ -55,7 +55,7 @@ export class OwnKubectl {
     return { exitCode: exitCode ?? -1, stdout, stderr };
   }
 
-  /** The user name that the API server sees, or kubectl's error. */
+  /** The user name that the API server sees; kubectl's stderr if it fails. */
   async whoami(...args: readonly string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run('auth', 'whoami', '-o', 'json', ...args);
     if (exitCode !== 0) return stderr;
@@ -75,18 +75,18 @@ export class OwnKubectl {
     return JSON.parse(await readFile(this.cacheFile(server), 'utf8')) as CredentialCache;
   }
 
-  /** Removes the credential, so that only a new one can work. */
+  /** Removes the cached credential, so that the next request needs a new one. */
   async forget(): Promise<void> {
     await rm(this.cacheFile());
   }
 
-  /** Makes the token in the cache an expired one. */
+  /** Makes the cached token expire. */
   async endToken(server?: string): Promise<void> {
     await end(this.cacheFile(server));
   }
 }
 
-/** Makes the credential in a file, the user's or root's, an expired one. */
+/** Makes the credential in a cache file expire. */
 export async function end(file: string): Promise<void> {
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace(/"expiry":\d+/, '"expiry":1000'));

@@ -3,10 +3,10 @@ import { execa } from 'execa';
 import { withLock } from './lock.ts';
 import { say, step } from './progress.ts';
 
-/** The lists of a fresh machine are old or empty; they are fetched once per process. */
+/** Package lists are updated once per process: on a fresh machine they are old or empty. */
 let listsAreFresh = false;
 
-/** Which of these Debian packages are not installed. */
+/** Returns the packages that are not installed. */
 async function missingPackages(packages: readonly string[]): Promise<string[]> {
   const { stdout } = await execa(
     'dpkg-query',
@@ -18,10 +18,9 @@ async function missingPackages(packages: readonly string[]): Promise<string[]> {
 }
 
 /**
- * Makes sure that Debian packages are there: installs what is missing when we are root, without
- * starting their services.
+ * Installs missing Debian packages as root, without starting their services.
  *
- * @throws Error naming the packages and the command when we are not root
+ * @throws Error with the packages and the command to install them, if this process is not root
  */
 export async function ensurePackages(packages: readonly string[]): Promise<void> {
   const missing = await missingPackages(packages);
@@ -31,7 +30,7 @@ export async function ensurePackages(packages: readonly string[]): Promise<void>
       `missing Debian packages: ${missing.join(' ')}\nnext: sudo apt-get install ${missing.join(' ')}`,
     );
   }
-  const waiting = (): void => say('… another process installs Debian packages');
+  const waiting = (): void => say('… another process is installing Debian packages');
   await withLock('/run/lock/berth-test-packages.lock', waiting, async () => {
     const still = await missingPackages(packages);
     if (still.length === 0) return;
@@ -44,12 +43,14 @@ export async function ensurePackages(packages: readonly string[]): Promise<void>
 }
 
 /**
- * Makes sure that a command is there, whoever installed it (a Go or a JDK need not be Debian's);
- * installs the Debian package that has it otherwise.
+ * Installs a Debian package if its command is not in PATH. The command may come from another source, for
+ * example Go or a JDK.
  */
 export async function ensureCommand(command: string, debianPackage: string): Promise<void> {
-  const folders = (process.env.PATH ?? '').split(':');
-  const found = await Promise.any(folders.map((folder) => access(`${folder}/${command}`))).then(
+  const directories = (process.env.PATH ?? '').split(':');
+  const found = await Promise.any(
+    directories.map((directory) => access(`${directory}/${command}`)),
+  ).then(
     () => true,
     () => false,
   );

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { publicFolder } from './folders.ts';
 import type { Site } from './site.ts';
 
-/** Where the outputs are installed: a folder that users can read, which a checkout may not be. */
+/** Where the outputs are installed. Users can read this directory, but perhaps not the checkout. */
 export const installed = join(publicFolder, 'berth');
 
 export interface PortalTokens {
@@ -20,31 +20,31 @@ export interface HookResult {
   readonly stderr: string;
 }
 
-/** A cluster's file in `clusters.d`: what the test says over what every test wants. */
+/** Keys of `v2.job` in a cluster's file, which override the defaults of `writeCluster`. */
 export type ClusterFile = Readonly<Record<string, unknown>>;
 
 export interface PortalOptions {
-  /** `clusters.d/NAME.yml`, its `v2.job`; one cluster `prod` where not said. */
+  /** `v2.job` of each `clusters.d/NAME.yml`; default: one cluster `prod`. */
   readonly clusters?: Readonly<Record<string, ClusterFile>>;
-  /** Lines over those of the shipped `hook.env`. */
+  /** Variables of `hook.env` that override the defaults of `writeHookEnv`. */
   readonly hookEnv?: Readonly<Record<string, string>>;
   /** `berth.yml`. */
   readonly berth?: Readonly<Record<string, unknown>>;
-  /** Root's kubeconfig; one with a fresh token of the hook's ServiceAccount where not said. */
+  /** Content of root's kubeconfig; default: one with a new token of the hook's ServiceAccount. */
   readonly kubeconfig?: string;
 }
 
-/** The prefix of every namespace that a portal of a test makes, unless it says otherwise. */
+/** The default prefix of the namespaces that a portal creates. */
 export const namespacePrefix = 'u-';
 export const pullSecretName = 'ondemand-pull-secret';
 
 /**
- * An Open OnDemand host as far as its pre-PUN hook can tell: its configuration files in a folder of
- * their own, and the hook called as nginx_stage calls it.
+ * An Open OnDemand host as its pre-PUN hook sees it: the configuration files, in a temporary directory, and
+ * the environment in which nginx_stage calls the hook.
  */
 export class Portal {
   readonly site: Site;
-  /** Root's own; homes and sockets are elsewhere. */
+  /** Directory of the configuration files; homes and sockets are elsewhere. */
   readonly folder: string;
   readonly files: {
     readonly berth: string;
@@ -55,19 +55,19 @@ export class Portal {
     readonly stateDir: string;
   };
 
-  /** Turns a command line into one that runs elsewhere, such as where systemd runs. */
+  /** Replaces each command line before it is run, for example to run it on a host with systemd. */
   enter = (argv: readonly string[]): readonly string[] => argv;
 
-  private constructor(site: Site, folder: string) {
+  private constructor(site: Site, directory: string) {
     this.site = site;
-    this.folder = folder;
+    this.folder = directory;
     this.files = {
-      berth: join(folder, 'berth.yml'),
-      hookEnv: join(folder, 'hook.env'),
-      clustersDir: join(folder, 'clusters.d'),
-      kubeconfig: join(folder, 'kubeconfig'),
-      dockerConfig: join(folder, 'docker-config.json'),
-      stateDir: join(folder, 'state'),
+      berth: join(directory, 'berth.yml'),
+      hookEnv: join(directory, 'hook.env'),
+      clustersDir: join(directory, 'clusters.d'),
+      kubeconfig: join(directory, 'kubeconfig'),
+      dockerConfig: join(directory, 'docker-config.json'),
+      stateDir: join(directory, 'state'),
     };
   }
 
@@ -129,7 +129,7 @@ export class Portal {
     await writeFile(join(this.files.clustersDir, `${name}.yml`), stringify(file), { mode: 0o644 });
   }
 
-  /** `defaults` are merged key by key with those that every test needs. */
+  /** Writes `berth.yml`. The keys of `defaults` override the defaults that every test needs. */
   async writeBerth({
     defaults = {},
     ...berth
@@ -155,7 +155,7 @@ export class Portal {
     await writeFile(this.files.berth, stringify(settings), { mode: 0o644 });
   }
 
-  /** OnDemand's own client, whose tokens are exchanged for the cluster's; its secret is in a file of root's. */
+  /** Configures OnDemand's own client, whose tokens are exchanged for the cluster's audience; its secret is in a file. */
   async useExchange(more: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const { id, secret = '' } = this.site.keycloak.client('ondemand');
     const file = join(this.folder, 'client-secret');
@@ -173,12 +173,12 @@ export class Portal {
     await this.writeBerth({ defaults: { admin, subject_prefix: 'oidc:', credentials } });
   }
 
-  /** The user's tokens from the identity provider, of a client whose tokens the cluster takes. */
+  /** Logs a user in at the identity provider with a client whose tokens the cluster accepts. */
   async login(user: string): Promise<PortalTokens> {
     return this.site.keycloak.login(user, { client: 'kubernetes-public' });
   }
 
-  /** What nginx_stage's sudo leaves of the environment, and the tokens of `pun_pre_hook_exports`. */
+  /** The environment of the hook: what nginx_stage's sudo keeps, and the tokens of `pun_pre_hook_exports`. */
   environment(tokens: PortalTokens = {}): Record<string, string> {
     return {
       PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
@@ -194,13 +194,13 @@ export class Portal {
     };
   }
 
-  /** `pre-pun --user NAME`, as nginx_stage runs it: root, cwd `/`, umask 022, an empty pipe. */
+  /** Runs `pre-pun --user NAME` as nginx_stage does: as root, in `/`, with an empty pipe as stdin. */
   prePun(user: string, tokens: PortalTokens = {}, ...args: string[]): Promise<HookResult> {
     const words = ['--user', user, '--config', this.files.berth, ...args];
     return this.run('hooks/pre-pun', words, tokens);
   }
 
-  /** `berth COMMAND …` with this portal's configuration. */
+  /** Runs `berth COMMAND …` with this portal's configuration. */
   berth(...args: string[]): Promise<HookResult> {
     return this.run('berth', [...args, '--config', this.files.berth]);
   }
@@ -229,7 +229,7 @@ export class Portal {
   }
 }
 
-/** A kubeconfig with a token of the hook's ServiceAccount, as `berth token` writes it. */
+/** The content of a kubeconfig with a token of the hook's ServiceAccount, as `berth token setup` writes it. */
 export async function hookKubeconfig(
   site: Site,
   server = site.server,
@@ -250,14 +250,14 @@ export async function hookKubeconfig(
 
 let prepared: Promise<unknown> | undefined;
 
-/** Once a run: `kubectl apply -k etc/kubernetes`, as the README tells an admin. */
+/** Applies etc/kubernetes, as the README says, once per process. */
 function installHookAccount(site: Site): Promise<unknown> {
   const etc = new URL('../../../etc/kubernetes', import.meta.url).pathname;
   prepared ??= ok(site.kubectl(['apply', '-k', etc]));
   return prepared;
 }
 
-/** `npm run install:site`, into the folder of the tests. */
+/** Runs `npm run install:site` with the tests' prefix. */
 export async function installBerth(): Promise<void> {
   const root = new URL('../../../', import.meta.url).pathname;
   const script = join(root, 'scripts/install.ts');

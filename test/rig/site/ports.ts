@@ -1,8 +1,8 @@
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * As many different loopback ports as asked for, free at this moment. All are held until the last one
- * is known, so that none is given twice.
+ * Finds a free loopback port for each name. All ports are bound until the last one is found, so that they
+ * differ.
  */
 export async function freePorts<const Names extends readonly string[]>(
   names: Names,

@@ -2,14 +2,15 @@ import { kyverno } from '../../site-exclusive/admission/kyverno/kyverno-cli.ts';
 import { ciliumBinaries } from './node/cilium/build.ts';
 
 /**
- * What single tests need and what takes minutes to build once, beside the tests that do not. A test that
- * comes first waits for it; why a build failed, the test says that needs it.
+ * Builds programs that only some tests need and that take minutes to build once, while other tests run. A
+ * test that needs one waits for its build. Errors are ignored here: the test that needs the program builds
+ * it again and reports the error.
  */
-export async function buildAhead(): Promise<void> {
+export async function prebuild(): Promise<void> {
   for (const build of [kyverno, ciliumBinaries])
     try {
       await build();
     } catch {
-      // See above.
+      // The test that needs the program reports the error.
     }
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { say } from './progress.ts';
 
-/** A process that a site started: its pid alone may be recycled, pid and start time may not. */
+/** A process that a site started. PIDs are reused; PID and start time together identify a process. */
 export interface StartedProcess {
   readonly name: string;
   readonly pid: number;
@@ -19,11 +19,11 @@ export interface Start {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Folder for the log and for the process's working directory. */
+  /** The working directory, which also gets the log `NAME.log`. */
   readonly folder: string;
 }
 
-/** Starts a process in a session of its own, stdout and stderr into its log, and lets go of it. */
+/** Starts a process in its own session, with stdout and stderr in its log. It outlives this process. */
 export async function startDetached(start: Start): Promise<StartedProcess> {
   const log = join(start.folder, `${start.name}.log`);
   const output = await open(log, 'a', 0o600);
@@ -43,15 +43,15 @@ export async function startDetached(start: Start): Promise<StartedProcess> {
   }
 }
 
-/** True while exactly this process runs; a zombie does not run. */
+/** Whether this process is running; a zombie is not. */
 export async function isRunning({ pid, startTime }: StartedProcess): Promise<boolean> {
   return (await startTimeOf(pid)) === startTime;
 }
 
-/** @throws Error with the end of the log when the process is not running any more */
+/** @throws Error with the end of the log if the process is no longer running */
 export async function assertRunning(started: StartedProcess): Promise<void> {
   if (await isRunning(started)) return;
-  throw new Error(`${started.name} ended; the end of ${started.log}:\n${await logTail(started)}`);
+  throw new Error(`${started.name} exited; the end of ${started.log}:\n${await logTail(started)}`);
 }
 
 /** The last lines of a process's log. */
@@ -61,8 +61,8 @@ async function logTail({ log }: StartedProcess, lines = 25): Promise<string> {
 }
 
 /**
- * Ends the processes in the order given, each with its whole process group: TERM, then KILL after
- * `graceMs`. A process that is gone or whose pid now belongs to somebody else is left alone.
+ * Ends the process groups of the processes, in the order given: SIGTERM, then SIGKILL after `graceMs`.
+ * Processes that have exited are skipped, also if their PIDs were reused.
  */
 export async function stopAll(
   processes: readonly StartedProcess[],
@@ -72,10 +72,16 @@ export async function stopAll(
     if (!(await isRunning(started))) continue;
     process.kill(-started.pid, 'SIGTERM');
     if (await groupEnds(started.pid, graceMs)) continue;
-    say(`${started.name} did not end within ${graceMs / 1000} s of SIGTERM: SIGKILL`);
+    say(`${started.name} did not exit within ${graceMs / 1000} s of SIGTERM: sending SIGKILL`);
     process.kill(-started.pid, 'SIGKILL');
     await groupEnds(started.pid, graceMs);
   }
+}
+
+/** The PID of a process's first child, for example of unshare(1) with --fork; undefined if it has none. */
+export async function childOf(pid: number | undefined): Promise<number | undefined> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return Number(children.trim().split(' ')[0]) || undefined;
 }
 
 async function groupEnds(group: number, withinMs: number): Promise<boolean> {
@@ -102,7 +108,7 @@ async function statOf(
   pid: number | string,
 ): Promise<{ group: string; startTime: string } | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The second field is the command in parentheses and may itself hold blanks and parentheses.
+  // The second field is the command in parentheses, which can contain blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, group, startTime] = [fields[0], fields[2], fields[19]];
   if (state === 'Z' || group === undefined || startTime === undefined) return undefined;

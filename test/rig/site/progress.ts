@@ -4,14 +4,14 @@ const secondsBetweenLines = 15;
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
 
 /**
- * Runs one long step and says on stderr what is waited for: a spinner on a terminal, a line every
- * 15 seconds anywhere else. A failing step leaves its own line and the error passes through.
+ * Runs a long step and shows its progress on stderr: a spinner on a terminal, otherwise a line every 15
+ * seconds. If the step fails, a line says so, and the error is thrown.
  *
- * @param what what is waited for, e.g. `Keycloak to answer at https://…`
+ * @param what the name of the step, for example `starting Keycloak`
  */
 export async function step<T>(what: string, work: () => Promise<T>): Promise<T> {
   const started = performance.now();
-  const stop = process.stderr.isTTY ? spin(what, started) : tell(what, started);
+  const stop = process.stderr.isTTY ? spin(what, started) : printLines(what, started);
   try {
     const result = await work();
     stop(`✓ ${what} (${seconds(started)})`);
@@ -22,13 +22,13 @@ export async function step<T>(what: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** One line of news that is not a step. */
+/** Prints a line to stderr. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** An error for a person: its message, which for a process holds what the process said. */
-export function complain(error: unknown): void {
+/** Prints an error's message, which for a process contains its output. */
+export function printError(error: unknown): void {
   say(error instanceof Error ? error.message : String(error));
 }
 
@@ -44,7 +44,7 @@ function spin(what: string, started: number): (last: string) => void {
   };
 }
 
-function tell(what: string, started: number): (last: string) => void {
+function printLines(what: string, started: number): (last: string) => void {
   say(`… ${what}`);
   const timer = setInterval(
     () => say(`… ${what}, ${seconds(started)} so far`),

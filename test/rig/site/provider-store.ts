@@ -1,8 +1,8 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider';
 
 /**
- * What oidc-provider remembers, in a map that outlives one `Provider`: its own store ends with the
- * instance, and new signing keys take a new instance. Interactive flows are not stored.
+ * A store for oidc-provider that several `Provider` instances can share one after the other: new signing
+ * keys need a new instance, and its default store is lost with the instance. Interactive flows are not stored.
  */
 export function providerStore(): AdapterFactory {
   const entries = new Map<string, AdapterPayload>();

@@ -12,7 +12,7 @@ import type { Tokens } from './keycloak/realm.ts';
 import { providerStore } from './provider-store.ts';
 import type { Site } from './site.ts';
 
-/** The provider's clients; the public one is also the audience that the cluster believes. */
+/** The provider's clients; the public one is also the audience that the cluster accepts. */
 const providerClients = {
   confidential: { id: 'ondemand', secret: 'ondemand-secret-of-the-provider' },
   public: { id: 'kubernetes', secret: undefined },
@@ -20,31 +20,30 @@ const providerClients = {
 
 type ClientKind = keyof typeof providerClients;
 
-/** What the provider does other than well; changed by a test while it runs. */
+/** Faults of the provider, which a test can change while it runs. */
 export interface Behaviour {
   /**
-   * Claims that every token from now on has in place of its own, e.g. `{ aud: 'somebody-else' }` or
-   * the times of `expired` and `notYetValid`. Signed like any other.
+   * Claims that replace those of every new token, for example `{ aud: 'somebody-else' }` or those of
+   * `expiredClaims` and `notYetValidClaims`. The signature is valid.
    */
   claims: JWTPayload;
-  /** Milliseconds that every answer is late. */
+  /** Milliseconds by which every answer is delayed. */
   delayMs: number;
-  /** Status that every request is answered with, e.g. 500 or 429; undefined for the real answer. */
+  /** Status of every answer, for example 500 or 429; undefined for the real answer. */
   status: number | undefined;
 }
 
 const seconds = (): number => Math.floor(Date.now() / 1000);
 
-/** Claims of a token that ended five minutes ago. */
+/** Claims of a token that expired five minutes ago. */
 export const expired = (): JWTPayload => ({ iat: seconds() - 600, exp: seconds() - 300 });
 
-/** Claims of a token that begins in five minutes. */
+/** Claims of a token that becomes valid in five minutes. */
 export const notYetValid = (): JWTPayload => ({ nbf: seconds() + 300, exp: seconds() + 600 });
 
 /**
- * A certified OpenID provider inside the test process, over https with a certificate of the site's CA,
- * for what Keycloak will not do on demand. Refresh tokens are good once; using one again revokes the
- * login they came from.
+ * oidc-provider in the test process, with a certificate of the site's CA, for faults that Keycloak cannot be
+ * made to show. A refresh token can be used once; using it again revokes the login that it came from.
  */
 export class TestProvider {
   readonly issuer: string;
@@ -65,8 +64,8 @@ export class TestProvider {
   }
 
   /**
-   * @param options.port `site`: the issuer that the site's API server believes, one at a time;
-   *   `free`: any port, for tests that need no cluster
+   * @param options.port `site`: the port of the issuer that the site's API server accepts, which only one
+   *   process can use at a time; `free`: any free port, for tests without a cluster
    */
   static async start(
     site: Site,
@@ -84,13 +83,13 @@ export class TestProvider {
     return `${this.issuer}/token`;
   }
 
-  /** Signs with a new key from now on; the old one is gone from the JWKS unless it is kept. */
+  /** Replaces the signing key. The JWKS contains the old key only with `keepOld`. */
   async rotateKeys({ keepOld = false }: { keepOld?: boolean } = {}): Promise<void> {
     this.#keys = [await newKey(), ...(keepOld ? this.#keys : [])];
     this.#provider = this.#make();
   }
 
-  /** Tokens of a fresh login, as the browser flow would end; refreshed once, so all of them are real. */
+  /** Logs a user in without a browser: creates a refresh token and redeems it once. */
   async login(user: string, client: ClientKind = 'public'): Promise<Tokens> {
     const clientId = providerClients[client].id;
     const grant = new this.#provider.Grant({ accountId: user, clientId });
@@ -106,7 +105,7 @@ export class TestProvider {
     return this.refresh(await token.save(), client);
   }
 
-  /** Uses a refresh token up at the token endpoint. */
+  /** Redeems a refresh token at the token endpoint. */
   async refresh(refreshToken: string, client: ClientKind = 'public'): Promise<Tokens> {
     const { id, secret } = providerClients[client];
     const { status, text } = await send(this.tokenEndpoint, {
@@ -129,16 +128,16 @@ export class TestProvider {
     };
   }
 
-  /** An ID token with exactly these claims besides `iss`, `iat` and five minutes of life. */
+  /** Signs an ID token with these claims, `iss`, `iat`, and an `exp` in five minutes unless given. */
   async sign(claims: JWTPayload): Promise<string> {
     const [key] = this.#keys;
-    if (key === undefined) throw new Error('the provider has no key');
+    if (key === undefined) throw new Error('the provider has no signing key');
     return new SignJWT({ iss: this.issuer, iat: seconds(), exp: seconds() + 300, ...claims })
       .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: key.kid ?? '' })
       .sign(await importJWK(key, 'RS256'));
   }
 
-  /** Down: the port refuses connections, open ones are cut. */
+  /** Closes the port and all open connections. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
@@ -147,7 +146,7 @@ export class TestProvider {
     await closed;
   }
 
-  /** Up again after `close`, at the same issuer, with all keys and logins. */
+  /** Opens the port again after `stopListening`; issuer, keys and logins are the same. */
   async reopen(): Promise<void> {
     this.#server.listen(Number(new URL(this.issuer).port), '127.0.0.1');
     await once(this.#server, 'listening');
@@ -159,7 +158,7 @@ export class TestProvider {
       await this.#provider.callback()(request, response);
     } else {
       response.writeHead(this.behaviour.status, { 'content-type': 'text/plain' });
-      response.end('as the test wants it\n');
+      response.end('a fault set by the test\n');
     }
   }
 
@@ -169,7 +168,7 @@ export class TestProvider {
     return client;
   }
 
-  /** A new set of keys takes a new provider; logins stay in the store. */
+  /** New keys need a new provider; the store keeps the logins. */
   #make(): Provider {
     const provider = new Provider(this.issuer, configuration(this.#keys, this.#store));
     provider.use(async (ctx, next) => {

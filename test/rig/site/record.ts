@@ -1,38 +1,38 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { siteFolder } from './folders.ts';
+import { siteDirectory } from './folders.ts';
+import { readJson, writeJson } from './json-file.ts';
 import type { ControlPlane } from './kubernetes/control-plane.ts';
 import type { KubernetesMinor } from './kubernetes/versions.ts';
 import type { StartedProcess } from './processes.ts';
 
-/** What `site.json` holds: a running site, for tests and for people. */
+/** The content of `site.json`: describes the running site. */
 export interface SiteRecord {
-  /** Differs when the harness would start another site than the one that runs. */
+  /** Version of the harness that started the site; another version starts it anew. */
   readonly version: string;
   readonly startedAt: string;
-  /** Path of the CA certificate that all servers of the site have theirs from; anybody can read it. */
+  /** Path of the CA certificate of all servers of the site; world-readable. */
   readonly ca: string;
-  /** Folder of the CA's key and of all certificates. */
+  /** Directory of the CA's key and of all certificates. */
   readonly certificates: string;
   /** Certificate and key for servers that tests start on 127.0.0.1. */
   readonly serverCertificate: { readonly cert: string; readonly key: string };
-  /** The real kubectl; anybody can run it. */
+  /** Path of kubectl; every user can run it. */
   readonly kubectl: string;
-  /** Of the binaries, kubectl and kubelet among them. */
+  /** Version of the cluster, kubectl and kubelet. */
   readonly kubernetesMinor: KubernetesMinor;
-  /** The local cluster; absent when an existing one is used. */
+  /** The local cluster; absent if an existing cluster is used. */
   readonly kubernetes?: ControlPlane;
   readonly keycloak: { readonly issuer: string };
-  /** The API server believes tokens of this issuer too; tests start it, see provider.ts. */
+  /** The second issuer that the API server accepts. Tests start it: provider.ts. */
   readonly provider: { readonly issuer: string; readonly port: number };
-  /** In the order of their start. */
+  /** The site's processes, in the order of their start. */
   readonly processes: readonly StartedProcess[];
 }
 
-export const recordFile = join(siteFolder, 'site.json');
-const processesFile = join(siteFolder, 'processes.json');
+export const recordFile = join(siteDirectory, 'site.json');
+const processesFile = join(siteDirectory, 'processes.json');
 
-/** The site that was started last, as far as its start came to its end. */
+/** The record of the site, or undefined if no site was started completely. */
 export async function readRecord(): Promise<SiteRecord | undefined> {
   return (await readJson(recordFile)) as SiteRecord | undefined;
 }
@@ -41,12 +41,12 @@ export async function writeRecord(record: SiteRecord): Promise<void> {
   await writeJson(recordFile, record);
 }
 
-/** Processes of the last start, also of one that failed half-way. */
+/** The processes of the last start, also of one that failed. */
 export async function readProcesses(): Promise<readonly StartedProcess[]> {
   return ((await readJson(processesFile)) ?? []) as readonly StartedProcess[];
 }
 
-/** Another process takes the place of one that was ended. */
+/** Replaces a process in both files after a restart. */
 export async function replaceProcess(old: StartedProcess, next: StartedProcess): Promise<void> {
   const instead = (processes: readonly StartedProcess[]): readonly StartedProcess[] =>
     processes.map((each) => (each.pid === old.pid ? next : each));
@@ -60,25 +60,10 @@ export class ProcessJournal {
   readonly processes: StartedProcess[] = [];
   #written: Promise<void> = Promise.resolve();
 
-  /** Resolves when the process is on disk, so that a later `site:down` ends it. */
+  /** Resolves when the process is recorded, so that a later `site:down` ends it. */
   add(started: StartedProcess): Promise<void> {
     this.processes.push(started);
     this.#written = this.#written.then(() => writeJson(processesFile, this.processes));
     return this.#written;
   }
-}
-
-async function readJson(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  });
-  return text === undefined ? undefined : JSON.parse(text);
-}
-
-/** Whole or not at all: another process may be reading. */
-async function writeJson(file: string, value: unknown): Promise<void> {
-  const unfinished = `${file}.new`;
-  await writeFile(unfinished, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-  await rename(unfinished, file);
 }

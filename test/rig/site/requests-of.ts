@@ -4,8 +4,8 @@ import type { AuditEvent, AuditMark } from './kubernetes/audit.ts';
 import type { Portal } from './portal.ts';
 
 /**
- * The requests that were made with the token of this portal's hook since the mark. Hooks of others
- * have the same name at the API server, but not the same token.
+ * The requests made with the token of this portal's hook since the mark. The hooks of other tests have the
+ * same user name but other tokens.
  */
 export async function requestsOf(portal: Portal, mark: AuditMark): Promise<readonly AuditEvent[]> {
   const kubeconfig = parse(await readFile(portal.files.kubeconfig, 'utf8')) as {
@@ -17,14 +17,14 @@ export async function requestsOf(portal: Portal, mark: AuditMark): Promise<reado
   );
 }
 
-/** What the API server calls a ServiceAccount's token in its audit log (KEP-4193). */
+/** The ID of a ServiceAccount token in the audit log (KEP-4193). */
 export function credentialId(token: string): string {
   const [, claims = ''] = token.split('.');
   const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { jti: string };
   return `JTI=${jti}`;
 }
 
-/** The credential that a request came with; empty where it was no ServiceAccount's token. */
+/** The ID of the ServiceAccount token of a request; empty for other credentials. */
 export function credentialOf({ user }: AuditEvent): string {
   return user.extra?.['authentication.kubernetes.io/credential-id']?.[0] ?? '';
 }

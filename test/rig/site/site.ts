@@ -2,77 +2,77 @@ import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { commandAs, homeOf } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { siteFolder } from './folders.ts';
+import { siteDirectory } from './folders.ts';
 import { send } from './https.ts';
 import { AuditLog } from './kubernetes/audit.ts';
 import { Realm } from './keycloak/realm.ts';
 import type { SiteRecord } from './record.ts';
 import { startSite } from './start.ts';
 
-/** What a site may lack. */
+/** Features that a site may lack. */
 export type Feature = 'audit' | 'oidc-authentication' | 'accounts' | 'node';
 
 export interface Skip {
   readonly feature: Feature;
-  /** For a person: why, and what would change it. */
+  /** Why the feature is missing, and how to get it. */
   readonly reason: string;
 }
 
 export interface KubectlOptions {
-  /** Path; the admin's unless told. */
+  /** Path; default: the admin's. */
   readonly kubeconfig?: string;
   /** Bearer token, used instead of any kubeconfig. */
   readonly token?: string;
-  /** Linux account that runs kubectl, with its own home and groups. */
+  /** Linux account that runs kubectl, with its home and groups. */
   readonly account?: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A finished kubectl; it failing is a result, not an exception. */
+/** The result of kubectl, also if it failed. */
 export interface KubectlResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The running test site, as tests use it. */
+/** The running test site. */
 export interface Site {
   readonly record: SiteRecord;
-  /** PEM and path of the CA of all servers of the site. */
+  /** The CA certificate of all servers of the site, as PEM and as a path. */
   readonly ca: { readonly pem: string; readonly file: string };
   /** URL of the API server. */
   readonly server: string;
   readonly adminKubeconfig: string;
-  /** Path of the real kubectl. */
+  /** Path of kubectl. */
   readonly kubectlPath: string;
   readonly keycloak: Realm;
-  /** Issues certificates of the site's CA, e.g. client certificates for Kubernetes users. */
+  /** The site's CA, for example to issue client certificates for Kubernetes users. */
   readonly certificates: CertificateAuthority;
   /** What cannot be tested on this site. */
   readonly skips: readonly Skip[];
-  /** The API server's audit log. @throws Error on a cluster that is not ours */
+  /** The API server's audit log. @throws Error if an existing cluster is used */
   readonly audit: AuditLog;
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
-  /** Why a test of this feature cannot run here, or undefined when it can. */
+  /** Why tests of this feature cannot run, or undefined if they can. */
   skipped(feature: Feature): string | undefined;
 }
 
 /**
- * The running site, started when there is none (minutes on a machine that never built it).
+ * Returns the running site, and starts it if necessary. The first start on a machine takes minutes.
  *
- * `BERTH_TEST_KUBECONFIG` names an existing cluster to use instead of a local one; what then cannot
- * be tested is in `skips`.
+ * `BERTH_TEST_KUBECONFIG` names an existing cluster to use instead of a local one; `skips` then lists what
+ * cannot be tested.
  *
- * @throws Error when a part does not come up, with the end of its log; with `CI=true` also when
- *   anything would be skipped
+ * @throws Error with the end of the log if a process does not start; with `CI=true` also if tests would be
+ *   skipped
  */
 export async function openSite(): Promise<Site> {
   const given = process.env.BERTH_TEST_KUBECONFIG;
   const skips = [...skipsOf(given)];
   if (process.env.CI === 'true' && skips.length > 0) {
     const list = skips.map(({ feature, reason }) => `${feature}: ${reason}`).join('; ');
-    throw new Error(`in CI nothing is skipped, but here would be: ${list}`);
+    throw new Error(`with CI=true no test may be skipped, but these features are missing: ${list}`);
   }
   const record = await startSite({ cluster: given === undefined });
   const adminKubeconfig = given ?? record.kubernetes?.adminKubeconfig;
@@ -93,7 +93,8 @@ export async function openSite(): Promise<Site> {
     certificates,
     skips,
     get audit() {
-      if (audit === undefined) throw new Error('no audit log: the cluster is not ours');
+      if (audit === undefined)
+        throw new Error('an existing cluster is used, whose audit log cannot be read');
       return audit;
     },
     kubectl: run,
@@ -103,18 +104,18 @@ export async function openSite(): Promise<Site> {
 
 function* skipsOf(given: string | undefined): Generator<Skip> {
   if (given !== undefined) {
-    const reason = 'BERTH_TEST_KUBECONFIG names a cluster that we did not start; unset it';
+    const reason = 'BERTH_TEST_KUBECONFIG names a cluster that the tests did not start; unset it';
     yield { feature: 'audit', reason: `${reason} to read an API server's audit log` };
     yield { feature: 'oidc-authentication', reason: `${reason} to have one that trusts Keycloak` };
     yield { feature: 'node', reason: `${reason} to have a node that shares the homes` };
   }
   if (process.getuid?.() !== 0) {
-    yield { feature: 'accounts', reason: 'only root can make accounts; run the tests as root' };
+    yield { feature: 'accounts', reason: 'only root can create accounts; run the tests as root' };
     yield { feature: 'node', reason: 'only root can start a node; run the tests as root' };
   }
 }
 
-/** kubectl with nothing of the developer's own environment but what a test gives. */
+/** Runs kubectl with the environment that the test gives, not the developer's. */
 function runner(record: SiteRecord, adminKubeconfig: string): Site['kubectl'] {
   return async (args, options = {}) => {
     const identity =
@@ -130,7 +131,7 @@ function runner(record: SiteRecord, adminKubeconfig: string): Site['kubectl'] {
       extendEnv: false,
       env: {
         PATH: process.env.PATH,
-        HOME: options.account === undefined ? siteFolder : homeOf(options.account),
+        HOME: options.account === undefined ? siteDirectory : homeOf(options.account),
         ...options.env,
       },
       ...(options.input === undefined ? { stdin: 'ignore' } : { input: options.input }),
@@ -142,7 +143,8 @@ function runner(record: SiteRecord, adminKubeconfig: string): Site['kubectl'] {
 }
 
 function bearer({ kubernetes, ca }: SiteRecord, token: string): string[] {
-  if (kubernetes === undefined) throw new Error('a bare token works on the local cluster only');
+  if (kubernetes === undefined)
+    throw new Error('the option `token` works with the local cluster only');
   return [
     '--kubeconfig=/dev/null',
     `--server=${kubernetes.server}`,

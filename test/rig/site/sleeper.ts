@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { LiveCluster } from './live-cluster.ts';
 import type { KubectlResult, Site } from './site.ts';
 
-/** A Pod object, as far as tests of the node want one. */
+/** A Pod object for tests of the node. */
 export type Sleeper = ReturnType<typeof sleeper>;
 
 /**
- * A pod of one container that sleeps.
+ * A pod with one container that sleeps.
  *
- * @param spec over the pod's spec
- * @param container over the container
+ * @param spec overrides for the pod's spec
+ * @param container overrides for the container
  */
 export function sleeper(
   image: string,
@@ -29,7 +29,7 @@ export function sleeper(
   };
 }
 
-/** The cluster's admin makes the pod and waits until it is Ready. */
+/** Creates the pod as the cluster's admin and waits until it is Ready. */
 export async function runs(cluster: LiveCluster, pod: Sleeper): Promise<void> {
   const { name, namespace } = pod.metadata;
   await cluster.create(pod);
@@ -38,7 +38,7 @@ export async function runs(cluster: LiveCluster, pod: Sleeper): Promise<void> {
   ]);
 }
 
-/** kubectl exec by the cluster's admin. */
+/** Runs `kubectl exec` as the cluster's admin. */
 export function exec(
   site: Site,
   { metadata }: Sleeper,

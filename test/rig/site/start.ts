@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeAccounts } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { homesFolder, publicFolder, siteFolder } from './folders.ts';
+import { homesFolder, publicFolder, siteDirectory } from './folders.ts';
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
 import {
@@ -10,7 +10,7 @@ import {
   serviceAddress,
   startControlPlane,
 } from './kubernetes/control-plane.ts';
-import { newestMinor, wantedMinor } from './kubernetes/versions.ts';
+import { newestMinor, requestedMinor } from './kubernetes/versions.ts';
 import { stopNode } from './node/stop.ts';
 import { keycloakInstallation } from './keycloak/install.ts';
 import { Realm } from './keycloak/realm.ts';
@@ -29,25 +29,25 @@ import {
 } from './record.ts';
 import { waitFor } from './wait.ts';
 
-/** Raised when a running site of an older harness must not be reused. */
+/** Increase it when a site that an older harness started must not be reused. */
 const recordVersion = '4';
 
-/** Users that the realm has from the start; the password is `NAME-password`. */
+/** The first users of the realm; their passwords are `NAME-password`. */
 const initialUsers = ['alice', 'bob', 'carol'] as const;
 
 export interface StartOptions {
-  /** False when an existing cluster is used instead of a local one. */
+  /** False if an existing cluster is used instead of a local one. */
   readonly cluster: boolean;
 }
 
-/** The running site, healthy; started when there is none, and started anew when it is not healthy. */
+/** Returns the running site if it is healthy, and otherwise starts a new one. */
 export async function startSite(options: StartOptions): Promise<SiteRecord> {
   return withSiteLocked(async () => {
     const running = await readRecord();
     if (running !== undefined) {
-      const complaint = await complaintAbout(running, options);
-      if (complaint === undefined) return running;
-      say(`the site is started anew: ${complaint}`);
+      const problem = await problemOf(running, options);
+      if (problem === undefined) return running;
+      say(`starting the site again: ${problem}`);
     }
     await stop();
     try {
@@ -59,22 +59,22 @@ export async function startSite(options: StartOptions): Promise<SiteRecord> {
   });
 }
 
-/** Ends the site's processes, removes its accounts and its folder; what was built stays. */
+/** Ends the site's processes and removes its accounts and directories; the cache is kept. */
 export async function stopSite(): Promise<void> {
   await withSiteLocked(stop);
 }
 
-/** Nobody starts or stops the site meanwhile, nor asks whether all of it runs. */
+/** Runs `work` while no other process starts, stops or checks the site. */
 export function withSiteLocked<T>(work: () => Promise<T>): Promise<T> {
-  const waiting = (): void => say('waiting for another start or stop of the site');
-  return withLock(`${siteFolder}.lock`, waiting, work);
+  const waiting = (): void => say('waiting for another process that starts or stops the site');
+  return withLock(`${siteDirectory}.lock`, waiting, work);
 }
 
 async function stop(): Promise<void> {
   await stopNode();
   await stopProcesses();
   await removeAccounts();
-  await rm(siteFolder, { recursive: true, force: true });
+  await rm(siteDirectory, { recursive: true, force: true });
   await rm(publicFolder, { recursive: true, force: true });
 }
 
@@ -82,17 +82,17 @@ async function stopProcesses(): Promise<void> {
   await stopAll((await readProcesses()).toReversed());
 }
 
-/** Why a recorded site cannot be used, or undefined when all of it answers. */
-async function complaintAbout(
+/** Why a recorded site cannot be used, or undefined if all of it is healthy. */
+async function problemOf(
   record: SiteRecord,
   { cluster }: StartOptions,
 ): Promise<string | undefined> {
-  if (record.version !== recordVersion) return 'it is of another version of the harness';
+  if (record.version !== recordVersion) return 'it was started by another version of the harness';
   if (cluster && record.kubernetes === undefined) return 'it has no cluster';
   const { kubernetesMinor: minor } = record;
-  if ((wantedMinor() ?? minor) !== minor) return `it has Kubernetes ${minor}`;
+  if ((requestedMinor() ?? minor) !== minor) return `it has Kubernetes ${minor}`;
   for (const started of record.processes) {
-    if (!(await isRunning(started))) return `${started.name} does not run`;
+    if (!(await isRunning(started))) return `${started.name} is not running`;
   }
   const ca = await CertificateAuthority.open(record.certificates).pem();
   const probes = [record.keycloak.issuer];
@@ -100,19 +100,19 @@ async function complaintAbout(
   const answers = await Promise.all(
     probes.map(async (url) => ({ url, answer: await send(url, { ca }).catch(() => undefined) })),
   );
-  const silent = answers.find(({ answer }) => answer?.status !== 200);
-  return silent === undefined ? undefined : `no good answer from ${silent.url}`;
+  const unhealthy = answers.find(({ answer }) => answer?.status !== 200);
+  return unhealthy === undefined ? undefined : `${unhealthy.url} does not answer 200`;
 }
 
 async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   await ensureTools();
-  const kubernetesMinor = wantedMinor() ?? newestMinor;
+  const kubernetesMinor = requestedMinor() ?? newestMinor;
   const binaries = await kubernetesBinaries(kubernetesMinor);
   const installation = await keycloakInstallation();
 
-  await mkdir(siteFolder, { recursive: true, mode: 0o700 });
+  await mkdir(siteDirectory, { recursive: true, mode: 0o700 });
   await mkdir(homesFolder, { recursive: true, mode: 0o755 });
-  const certificates = join(siteFolder, 'certificates');
+  const certificates = join(siteDirectory, 'certificates');
   const ca = await CertificateAuthority.create(certificates);
   const serverCertificate = await ca.server('berth-test-site', [serviceAddress]);
   const shared = { ca: join(publicFolder, 'ca.pem'), kubectl: join(publicFolder, 'kubectl') };
@@ -134,7 +134,7 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
       ? startControlPlane({
           ...common,
           binary: binaries.kubernetes,
-          folder: join(siteFolder, 'kubernetes'),
+          directory: join(siteDirectory, 'kubernetes'),
           ports,
           issuers: [keycloak.issuer, provider.issuer],
         })
@@ -142,7 +142,7 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
     startKeycloak({
       ...common,
       installation,
-      folder: join(siteFolder, 'keycloak'),
+      directory: join(siteDirectory, 'keycloak'),
       port: ports.keycloak,
     }),
   ]);
@@ -172,8 +172,8 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
 }
 
 /**
- * Waits until a real token is accepted. An API server that asked for the issuer's keys before the
- * issuer answered asks again only after ten seconds, and says Unauthorized until then.
+ * Waits until the API server accepts a token of Keycloak. If the API server asked for the issuer's keys
+ * before Keycloak answered, it retries after ten seconds, and answers Unauthorized until then.
  */
 async function tokensAccepted(server: string, realm: Realm, ca: string): Promise<void> {
   const login = await realm.login(initialUsers[0]);

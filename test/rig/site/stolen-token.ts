@@ -3,7 +3,7 @@ import type { LiveCluster } from './live-cluster.ts';
 import type { Site } from './site.ts';
 import { waitFor } from './wait.ts';
 
-/** A token of the hook's ServiceAccount in the hands of somebody who does what he likes with it. */
+/** Sends requests with a token of the hook's ServiceAccount, as an attacker who stole it could. */
 export class StolenToken {
   readonly token: string;
   readonly #site: Site;
@@ -18,7 +18,7 @@ export class StolenToken {
     return new StolenToken(site, token.trim());
   }
 
-  /** One request to the API server, as it is; a body is a merge patch where the method is PATCH. */
+  /** Sends one request to the API server; with PATCH the body is a merge patch. */
   async request(
     method: string,
     path: string,
@@ -35,7 +35,7 @@ export class StolenToken {
     });
   }
 
-  /** Waits until the guard policy holds, some moments after it was applied. */
+  /** Waits until the guard policy is active, which takes some moments after it is applied. */
   async guarded(): Promise<void> {
     await waitFor({ what: 'the guard policy', timeoutMs: 20_000 }, async () => {
       const path = '/api/v1/namespaces/kube-public?dryRun=All';
@@ -47,7 +47,7 @@ export class StolenToken {
 
 export const rbac = '/apis/rbac.authorization.k8s.io/v1';
 
-/** A RoleBinding as a request's body. */
+/** The body of a request that creates a RoleBinding to a ClusterRole. */
 export function bindingOf(role: string, subject: object, name = 'x'): object {
   return {
     metadata: { name },

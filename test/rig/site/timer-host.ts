@@ -8,19 +8,19 @@ import { type HookResult, hookKubeconfig, installed } from './portal.ts';
 import type { Site } from './site.ts';
 
 export interface TimerHostOptions {
-  /** Of its folder. */
+  /** Prefix of the host's directory. */
   readonly name: string;
-  /** In the namespace `ondemand`; the manifests make it. */
+  /** A ServiceAccount in the namespace `ondemand`, which the manifests create. */
   readonly account: string;
-  /** Of etc/kubernetes, beside what every site applies. */
+  /** Files of etc/kubernetes that are applied in addition to its kustomization. */
   readonly manifests: readonly string[];
 }
 
 const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
 
 /**
- * A host whose timer runs `berth` on the site's cluster `prod` with an account of its own, in namespaces
- * that carry a label of one test alone: those of other tests are no business of it.
+ * A host whose timer runs `berth` against the site's cluster `prod` with its own ServiceAccount. A label that
+ * differs between tests keeps `berth` away from the namespaces of other tests.
  */
 export class TimerHost {
   readonly site: Site;
@@ -30,11 +30,11 @@ export class TimerHost {
   #tests = 0;
   #namespaces: string[] = [];
 
-  private constructor(site: Site, folder: string) {
+  private constructor(site: Site, directory: string) {
     this.site = site;
     this.cluster = new LiveCluster(site);
-    this.folder = folder;
-    this.#run = folder.replace(/^.*-/, '').toLowerCase();
+    this.folder = directory;
+    this.#run = directory.replace(/^.*-/, '').toLowerCase();
   }
 
   static async make(site: Site, options: TimerHostOptions): Promise<TimerHost> {
@@ -64,7 +64,7 @@ export class TimerHost {
     return join(this.folder, 'berth.yml');
   }
 
-  /** The value of the label, other for each test. */
+  /** The value of the label `berth.dev/test`; each test has another one. */
   get label(): string {
     return `${this.#run}-${this.#tests}`;
   }
@@ -73,7 +73,7 @@ export class TimerHost {
     return `app.kubernetes.io/name=open-ondemand,berth.dev/test=${this.label}`;
   }
 
-  /** Writes berth.yml: what the test says over what every test wants. */
+  /** Writes berth.yml; `more` overrides the defaults. */
   async configure(more: object = {}): Promise<void> {
     const berth = {
       hook_env: null,
@@ -85,7 +85,7 @@ export class TimerHost {
     await writeFile(this.config, stringify(berth));
   }
 
-  /** `berth COMMAND … --config berth.yml`. */
+  /** Runs `berth COMMAND … --config berth.yml`. */
   async berth(command: string, ...args: string[]): Promise<HookResult> {
     const { exitCode, stdout, stderr, shortMessage } = await execa(
       join(installed, 'berth'),
@@ -96,7 +96,7 @@ export class TimerHost {
     return { exitCode, stdout, stderr };
   }
 
-  /** A Namespace of this test as an object, which goes with the test. */
+  /** A Namespace object with this test's label; `clear` deletes the namespace. */
   namespace(
     name: string,
     annotations: Readonly<Record<string, string>>,
@@ -110,7 +110,7 @@ export class TimerHost {
     };
   }
 
-  /** Ends what a test made; the next one has a label of its own, and waits for nothing. */
+  /** Starts to delete the test's namespaces, without waiting: the next test has another label. */
   async clear(): Promise<void> {
     await this.cluster.deleteNamespaces(this.#namespaces);
     this.#namespaces = [];

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Waiting {
-  /** What is waited for, for the error. */
+export interface WaitOptions {
+  /** What is waited for; part of the error message. */
   readonly what: string;
   readonly timeoutMs: number;
   readonly everyMs?: number;
-  /** Called between tries; throws when going on is pointless, e.g. because the process died. */
+  /** Called between attempts; throws if waiting is pointless, for example because a process exited. */
   readonly alive?: () => Promise<void>;
 }
 
 /**
- * Tries until `attempt` gives something else than undefined, at most `timeoutMs` milliseconds. An
- * attempt that throws counts as not yet; the last reason is kept as the error's cause.
+ * Calls `attempt` until it returns a value other than undefined. An attempt that throws is repeated; the last
+ * error becomes the cause of the timeout error.
  *
- * @throws Error when the time is over, or whatever `alive` throws
+ * @throws Error after `timeoutMs`, or the error of `assertAlive`
  */
 export async function waitFor<T>(
-  { what, timeoutMs, everyMs = 100, alive }: Waiting,
+  { what, timeoutMs, everyMs = 100, alive }: WaitOptions,
   attempt: () => Promise<T | undefined>,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;

@@ -1,51 +1,52 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheFolder } from '../folders.ts';
+import { cacheDirectory } from '../folders.ts';
 import { step } from '../progress.ts';
 
 const version = '26.4.0';
 
-/** The realm that every site starts with. */
+/** The realm of a new site. */
 const realmFile = new URL('realm.json', import.meta.url).pathname;
 
-/** Build options of `kc.sh build`: a file as database, no management interface on a second port. */
+/** Options of `kc.sh build`: a database file, and no management interface on a second port. */
 const buildOptions = ['--db=dev-file', '--health-enabled=false', '--metrics-enabled=false'];
 
 /**
- * What makes a start quick at the cost of peak speed: no optimising compiler, the collector without
- * threads. Half a gigabyte of heap is enough for a test realm.
+ * Options for a quick start at the cost of peak speed: no optimizing compiler, and a garbage collector
+ * without threads.
  */
 const javaOptions = [
   ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xms64m', '-Xmx512m'],
   ...['-Dfile.encoding=UTF-8', '-Djava.security.egd=file:/dev/urandom'],
 ];
 
-/** A Keycloak that is built and has its realm in a database to copy. */
+/** A built Keycloak, and a database with the realm, to be copied. */
 export interface KeycloakInstallation {
   /** `bin/kc.sh`. */
   readonly command: string;
-  /** Folder that `KC_DB_URL_PATH` may point to after it is copied. */
+  /** Database directory; `KC_DB_URL_PATH` must name a copy of it. */
   readonly database: string;
-  /** Variables that every run of `kc.sh` wants. */
+  /** Environment variables for every run of `kc.sh`. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 /**
- * Keycloak from Maven's registry, built for a quick start and with the realm imported: from the cache,
- * or made in about two minutes. The cache's key is what it is made from.
+ * Downloads Keycloak with Maven, builds it and imports the realm, which takes about two minutes, unless the
+ * result is in the cache. The cache key is a hash of the options and the realm.
  */
 export async function keycloakInstallation(): Promise<KeycloakInstallation> {
-  const folder = join(cacheFolder, `keycloak-${version}-${await key()}`);
-  if (!(await exists(folder))) await install(folder);
-  return installationIn(folder);
+  const directory = join(cacheDirectory, `keycloak-${version}-${await key()}`);
+  if (!existsSync(directory)) await install(directory);
+  return installationIn(directory);
 }
 
-function installationIn(folder: string): KeycloakInstallation {
+function installationIn(directory: string): KeycloakInstallation {
   return {
-    command: join(folder, `keycloak-${version}`, 'bin', 'kc.sh'),
-    database: join(folder, 'database'),
+    command: join(directory, `keycloak-${version}`, 'bin', 'kc.sh'),
+    database: join(directory, 'database'),
     env: { JAVA_OPTS: javaOptions.join(' ') },
   };
 }
@@ -58,8 +59,8 @@ async function key(): Promise<string> {
     .slice(0, 12);
 }
 
-async function install(folder: string): Promise<void> {
-  const unfinished = `${folder}.${randomUUID()}`;
+async function install(directory: string): Promise<void> {
+  const unfinished = `${directory}.${randomUUID()}`;
   const { command, database, env } = installationIn(unfinished);
   await mkdir(database, { recursive: true });
   try {
@@ -72,8 +73,8 @@ async function install(folder: string): Promise<void> {
         env: { ...env, KC_DB_URL_PATH: database },
       }),
     );
-    await rename(unfinished, folder).catch(async (error: unknown) => {
-      if (!(await exists(folder))) throw error;
+    await rename(unfinished, directory).catch((error: unknown) => {
+      if (!existsSync(directory)) throw error;
     });
   } finally {
     await rm(unfinished, { recursive: true, force: true });
@@ -81,23 +82,16 @@ async function install(folder: string): Promise<void> {
 }
 
 /**
- * Downloads the distribution and unpacks it into `folder`. Maven works in there too: it keeps a note of
- * what it has unpacked in `target`, and would believe it the next time.
+ * Downloads the distribution and unpacks it into `directory`. Maven runs there too, because it records
+ * in `target` what it has unpacked, and would skip it the next time.
  */
-async function download(folder: string): Promise<void> {
+async function download(directory: string): Promise<void> {
   await execa(
     'mvn',
     [
-      ...['--quiet', '--batch-mode', 'dependency:unpack', `-DoutputDirectory=${folder}`],
+      ...['--quiet', '--batch-mode', 'dependency:unpack', `-DoutputDirectory=${directory}`],
       `-Dartifact=org.keycloak:keycloak-quarkus-dist:${version}:zip`,
     ],
-    { cwd: folder },
-  );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
+    { cwd: directory },
   );
 }

@@ -1,6 +1,6 @@
 import { send, type Response } from '../https.ts';
 
-/** The clients of the realm, see realm.json; `site-admin` belongs to the harness. */
+/** The clients of the realm in realm.json and their secrets; the harness itself uses `site-admin`. */
 const secrets = {
   ondemand: 'ondemand-secret',
   kubernetes: 'kubernetes-secret',
@@ -10,7 +10,7 @@ const secrets = {
 
 export type ClientId = keyof typeof secrets;
 
-/** Tokens as the token endpoint gives them; `expiresIn` in seconds. */
+/** Tokens from the token endpoint; `expiresIn` in seconds. */
 export interface Tokens {
   readonly accessToken: string;
   readonly idToken?: string;
@@ -18,9 +18,9 @@ export interface Tokens {
   readonly expiresIn: number;
 }
 
-/** A refusal by the token endpoint, RFC 6749 section 5.2. */
-class TokenRefused extends Error {
-  override readonly name = 'TokenRefused';
+/** An unexpected answer of Keycloak: of the token endpoint (RFC 6749 section 5.2) or the admin API. */
+class KeycloakError extends Error {
+  override readonly name = 'KeycloakError';
   readonly status: number;
   readonly text: string;
 
@@ -31,14 +31,14 @@ class TokenRefused extends Error {
   }
 }
 
-/** The site's realm in Keycloak, as tests use it. */
+/** The site's Keycloak realm: its users and their tokens. */
 export class Realm {
   readonly issuer: string;
   readonly #ca: string;
-  /** Passwords of the users that were made with a password of their own. */
+  /** Passwords of the users that `addUser` created. */
   readonly #passwords = new Map<string, string>();
 
-  /** @param ca PEM of the CA that Keycloak's certificate comes from */
+  /** @param ca PEM of the CA that issued Keycloak's certificate */
   constructor(issuer: string, ca: string) {
     this.issuer = issuer;
     this.#ca = ca;
@@ -48,15 +48,15 @@ export class Realm {
     return `${this.issuer}/protocol/openid-connect/token`;
   }
 
-  /** A client's id and secret; a public client has none. */
+  /** A client's ID and secret; a public client has no secret. */
   client(id: ClientId): { readonly id: ClientId; readonly secret: string | undefined } {
     return { id, secret: secrets[id] };
   }
 
   /**
-   * Makes a user, or gives an existing one this password.
+   * Creates a user, or sets the password of an existing one.
    *
-   * @param password `NAME-password` unless told
+   * @param password default: `NAME-password`
    */
   async addUser(name: string, password = `${name}-password`): Promise<void> {
     this.#passwords.set(name, password);
@@ -71,7 +71,7 @@ export class Realm {
     };
     const made = await this.#admin('POST', '/users', user);
     if (made.status === 201) return;
-    if (made.status !== 409) throw new TokenRefused(made.status, made.text);
+    if (made.status !== 409) throw new KeycloakError(made.status, made.text);
     const id = await this.#userId(name);
     await this.#change('PUT', `/users/${id}`, user);
   }
@@ -83,7 +83,7 @@ export class Realm {
   }): Promise<void> {
     const made = await this.#admin('POST', '/clients', client);
     if (made.status === 201) return;
-    if (made.status !== 409) throw new TokenRefused(made.status, made.text);
+    if (made.status !== 409) throw new KeycloakError(made.status, made.text);
     const { text } = await this.#admin('GET', `/clients?clientId=${client.clientId}`);
     const [known] = JSON.parse(text) as readonly { id: string }[];
     await this.#change('PUT', `/clients/${known?.id}`, client);
@@ -102,14 +102,14 @@ export class Realm {
     });
   }
 
-  /** Uses a refresh token up: each is good once. */
+  /** Redeems a refresh token, which can be used once. */
   refresh(refreshToken: string, client: ClientId = 'ondemand'): Promise<Tokens> {
     return this.#token(client, { grant_type: 'refresh_token', refresh_token: refreshToken });
   }
 
   /**
-   * RFC 8693 with Keycloak's standard token exchange: the cluster's audience is on an optional client
-   * scope, so that a login's own token is not good for the cluster, and has to be asked for.
+   * Exchanges a token (RFC 8693, Keycloak's standard token exchange). The cluster's audience is in an optional
+   * client scope, so the token of a login is not valid for the cluster.
    */
   exchange(
     subjectToken: string,
@@ -124,21 +124,21 @@ export class Realm {
     });
   }
 
-  /** Ends each session of a user, as a logout in the browser does; offline ones stay. */
+  /** Ends the sessions of a user, as a logout in the browser does; offline sessions remain. */
   async logout(name: string): Promise<void> {
     const { text } = await this.#admin('GET', `/users/${await this.#userId(name)}/sessions`);
     for (const { id } of JSON.parse(text) as readonly { id: string }[])
       await this.#change('DELETE', `/sessions/${id}`);
   }
 
-  /** "Revoke Refresh Token" of the whole realm: on, as the site starts. To be set back. */
+  /** Switches the realm's setting "Revoke Refresh Token", which is on by default. The test must restore it. */
   async rotateRefreshTokens(revokeRefreshToken: boolean): Promise<void> {
     await this.#change('PUT', '', { revokeRefreshToken });
   }
 
   async #change(method: string, path: string, body?: unknown): Promise<void> {
     const { status, text } = await this.#admin(method, path, body);
-    if (status !== 204) throw new TokenRefused(status, text);
+    if (status !== 204) throw new KeycloakError(status, text);
   }
 
   async #token(id: ClientId, fields: Readonly<Record<string, string>>): Promise<Tokens> {
@@ -152,7 +152,7 @@ export class Realm {
         ...(secret === undefined ? {} : { client_secret: secret }),
       }),
     });
-    if (status !== 200) throw new TokenRefused(status, text);
+    if (status !== 200) throw new KeycloakError(status, text);
     const answer = JSON.parse(text) as TokenAnswer;
     return {
       accessToken: answer.access_token,

@@ -9,8 +9,8 @@ import type { KeycloakInstallation } from './install.ts';
 
 export interface KeycloakOptions {
   readonly installation: KeycloakInstallation;
-  /** Folder of its own for the database and the log. */
-  readonly folder: string;
+  /** Directory for the database and the log. */
+  readonly directory: string;
   readonly port: number;
   readonly ca: CertificateAuthority;
   readonly serverCertificate: KeyPair;
@@ -19,16 +19,16 @@ export interface KeycloakOptions {
 
 const readyTimeoutMs = 180_000;
 
-/** The issuer of the site's realm when Keycloak listens on this port. */
+/** The issuer URL of the site's realm, if Keycloak listens on this port. */
 export function issuerAt(port: number): string {
   return `https://127.0.0.1:${port}/realms/berth`;
 }
 
 /** Starts Keycloak on a copy of the prepared database and waits until the realm answers. */
 export async function startKeycloak(options: KeycloakOptions): Promise<void> {
-  const { installation, folder, port, serverCertificate } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const database = join(folder, 'database');
+  const { installation, directory, port, serverCertificate } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const database = join(directory, 'database');
   await cp(installation.database, database, { recursive: true });
   await step(`Keycloak to answer at ${issuerAt(port)}`, async () => {
     const started = await startDetached({
@@ -42,7 +42,7 @@ export async function startKeycloak(options: KeycloakOptions): Promise<void> {
         `--https-certificate-key-file=${serverCertificate.key}`,
       ],
       env: { ...installation.env, KC_DB_URL_PATH: database },
-      folder,
+      folder: directory,
     });
     await options.onStart(started);
     const ca = await options.ca.pem();

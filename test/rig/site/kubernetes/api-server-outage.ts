@@ -16,11 +16,11 @@ import { waitFor } from '../wait.ts';
 const name = 'kube-apiserver';
 
 /**
- * Ends the site's API server, runs `during`, and starts the same one again, whatever `during` did. A test
- * that is killed meanwhile leaves a site that the next run starts anew. Until the end nobody can open the
- * site: `during` must not either.
+ * Ends the site's API server, runs `during`, and starts the API server again, also if `during` throws. If the
+ * test is killed meanwhile, the next run starts the site again. The site's lock is held, so `during` must not
+ * call `openSite`.
  *
- * @param signal SIGKILL for a crash; open connections are then cut at once
+ * @param signal SIGKILL simulates a crash, and closes open connections at once
  */
 export async function withoutApiServer<T>(
   site: Site,
@@ -37,13 +37,13 @@ async function outage<T>(
 ): Promise<T> {
   const running = (await readProcesses()).find((started) => started.name === name);
   if (running === undefined || !(await isRunning(running)))
-    throw new Error('the site has no API server of ours that runs');
+    throw new Error('the site has no running API server');
   const [command = '', ...args] = (await readFile(`/proc/${running.pid}/cmdline`, 'utf8'))
     .split('\0')
     .slice(0, -1);
   if (signal === 'SIGKILL') process.kill(running.pid, signal);
   else await stopAll([running]);
-  const gone = { what: `${name} to be away`, timeoutMs: 30_000, everyMs: 20 };
+  const gone = { what: `${name} to stop`, timeoutMs: 30_000, everyMs: 20 };
   await waitFor(gone, () => refuses(site.server));
   try {
     return await during();
@@ -54,7 +54,7 @@ async function outage<T>(
   }
 }
 
-/** A killed process may be a zombie while its last threads still hold its sockets. */
+/** Whether the port is closed. The threads of a killed process can hold its sockets for a moment. */
 function refuses(server: string): Promise<true | undefined> {
   const { hostname, port } = new URL(server);
   return new Promise((resolve) => {
@@ -68,7 +68,7 @@ function refuses(server: string): Promise<true | undefined> {
   });
 }
 
-/** Ready, and for the admin too: RBAC of a fresh API server takes a moment. */
+/** Waits until the admin can use the API server: RBAC takes a moment after the start. */
 async function answers(site: Site, started: StartedProcess): Promise<void> {
   const alive = (): Promise<void> => assertRunning(started);
   await waitFor({ what: `${name} to be ready`, timeoutMs: 60_000, alive }, async () => {

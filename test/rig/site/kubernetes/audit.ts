@@ -3,7 +3,7 @@ import { open, stat, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { waitFor } from '../wait.ts';
 
-/** What a test reads of an audit.k8s.io/v1 Event, stage ResponseComplete. */
+/** The fields of an audit.k8s.io/v1 Event, stage ResponseComplete, that tests read. */
 export interface AuditEvent {
   readonly auditID: string;
   readonly verb: string;
@@ -28,18 +28,17 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** A place in the audit log; what is written later comes after it. */
+/** An offset in the audit log. */
 export type AuditMark = number & { readonly brand: unique symbol };
 
 export interface AuditFilter {
-  /** Only requests of this user, as the API server names it, e.g. `oidc:alice`. */
+  /** Only requests of this user, for example `oidc:alice`. */
   readonly user?: string;
 }
 
 /**
- * Writes the policy: metadata of every finished request, without the control plane's own traffic
- * and the node's, so
- * that what a test reads was caused by somebody.
+ * Writes an audit policy that logs the metadata of every finished request, except those of the control plane
+ * and the node.
  */
 export async function writeAuditPolicy(file: string): Promise<void> {
   const policy = {
@@ -59,29 +58,29 @@ export async function writeAuditPolicy(file: string): Promise<void> {
   await writeFile(file, stringify(policy));
 }
 
-/** The API server's audit log, read by tests. */
+/** Reads the API server's audit log. */
 export class AuditLog {
   readonly file: string;
-  readonly #touch: (path: string) => Promise<unknown>;
+  readonly #request: (path: string) => Promise<unknown>;
 
   /**
    * @param file path of the log, one JSON event per line
-   * @param touch makes one API request for a path, whatever the answer
+   * @param request sends a request for a path to the API server, whatever the answer
    */
   constructor(file: string, touch: (path: string) => Promise<unknown>) {
     this.file = file;
-    this.#touch = touch;
+    this.#request = touch;
   }
 
-  /** The log's present end, with everything before it already written. */
+  /** The current end of the log, after all earlier requests have been logged. */
   async mark(): Promise<AuditMark> {
-    await this.#settle();
+    await this.#waitForSentinel();
     return (await stat(this.file)).size as AuditMark;
   }
 
-  /** Events of requests that were answered since the mark, in the order of their answers. */
+  /** The events of requests answered since the mark, in the order of the answers. */
   async since(mark: AuditMark, filter: AuditFilter = {}): Promise<AuditEvent[]> {
-    const sentinel = await this.#settle();
+    const sentinel = await this.#waitForSentinel();
     const events = await this.#read(mark);
     return events.filter(
       (event) =>
@@ -91,13 +90,13 @@ export class AuditLog {
   }
 
   /**
-   * The event of a request is written when its handler returns, which may be a moment after the client
-   * had the answer. A request of our own, awaited in the log, comes after all that were answered before.
+   * An event may be written a moment after the client has got the answer. So this sends a request with a
+   * unique path and waits for its event, which follows the events of all requests answered before.
    */
-  async #settle(): Promise<string> {
+  async #waitForSentinel(): Promise<string> {
     const sentinel = `/berth-audit-sentinel/${randomUUID()}`;
     const before = (await stat(this.file)).size;
-    await this.#touch(sentinel);
+    await this.#request(sentinel);
     await waitFor(
       { what: `the audit log ${this.file} to catch up`, timeoutMs: 10_000, everyMs: 5 },
       async () =>

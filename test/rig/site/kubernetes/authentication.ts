@@ -1,16 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 
-/** Prefix that the API server puts before the username claim. */
+/** Prefix of OIDC user names at the API server. */
 const usernamePrefix = 'oidc:';
 
-/** The audience that a token for the cluster carries. */
+/** The audience that tokens for the cluster must have. */
 const clusterAudience = 'kubernetes';
 
 /**
- * Writes the API server's structured authentication: one JWT authenticator per issuer, all with the
- * same audience and username mapping. The API server reads the file again when it changes; an issuer
- * that cannot be reached yet is tried again until it can.
+ * Writes the API server's AuthenticationConfiguration with one JWT authenticator per issuer, all with the
+ * same audience and user name mapping. The API server reads the file again when it changes, and retries
+ * issuers that it cannot reach.
  */
 export async function writeAuthenticationConfiguration(
   file: string,
@@ -19,7 +19,7 @@ export async function writeAuthenticationConfiguration(
 ): Promise<void> {
   const certificateAuthority = await readFile(ca, 'utf8');
   const configuration = {
-    // Known to all that we start; v1 is since 1.34.
+    // v1 exists since 1.34; the tests start 1.33 too.
     apiVersion: 'apiserver.config.k8s.io/v1beta1',
     kind: 'AuthenticationConfiguration',
     jwt: issuers.map((url) => ({

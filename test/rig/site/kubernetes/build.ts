@@ -2,19 +2,19 @@ import { join } from 'node:path';
 import { goPrograms, requiredVersion } from '../go-build.ts';
 import { type KubernetesMinor, newestMinor } from './versions.ts';
 
-/** Paths of the two binaries that every site shares. */
+/** Paths of the two binaries. */
 export interface KubernetesBinaries {
-  /** etcd, the control plane and kubelet; the first argument picks the program. */
+  /** etcd, the control plane and kubelet; the first argument selects the program. */
   readonly kubernetes: string;
-  /** kubectl alone, as a site would install it. */
+  /** kubectl alone. */
   readonly kubectl: string;
 }
 
 const module = new URL('.', import.meta.url).pathname;
 
 /**
- * The binaries of the module in this folder: from the cache, or built from the Go module proxy, which
- * takes about five minutes on two cores. Older versions have a go.mod and go.sum of their own beside it.
+ * Builds the binaries from the module in this directory, which takes about five minutes on two cores, unless
+ * they are in the cache. Older versions have their go.mod and go.sum in subdirectories.
  */
 export async function kubernetesBinaries(minor: KubernetesMinor): Promise<KubernetesBinaries> {
   const versions = minor === newestMinor ? undefined : minor;

@@ -9,11 +9,11 @@ import { writeAuditPolicy } from './audit.ts';
 import { writeAuthenticationConfiguration } from './authentication.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 
-/** What a site tells about its cluster; paths and URLs. */
+/** URLs and paths of the running cluster. */
 export interface ControlPlane {
   readonly server: string;
   readonly adminKubeconfig: string;
-  /** The same admin's client certificate. */
+  /** The client certificate of the same admin. */
   readonly adminCertificate: KeyPair;
   readonly auditLog: string;
   /** The API server reads this file again when it changes. */
@@ -21,18 +21,18 @@ export interface ControlPlane {
 }
 
 export interface ControlPlaneOptions {
-  /** The binary that holds etcd and the control plane. */
+  /** The binary with etcd and the control plane. */
   readonly binary: string;
-  /** Folder of its own for data, logs and configuration. */
-  readonly folder: string;
+  /** Directory for data, logs and configuration. */
+  readonly directory: string;
   readonly ca: CertificateAuthority;
-  /** Certificate of all servers of the site. */
+  /** Certificate for all servers of the site. */
   readonly serverCertificate: KeyPair;
   /** Loopback ports. */
   readonly ports: Readonly<Record<ControlPlanePort, number>>;
-  /** OIDC issuers that the API server believes. */
+  /** OIDC issuers that the API server accepts. */
   readonly issuers: readonly string[];
-  /** Told of each process at once, so that a failing start can be cleaned up. */
+  /** Called after each process is started, so that a failed start can be cleaned up. */
   readonly onStart: (started: StartedProcess) => Promise<void>;
 }
 
@@ -47,20 +47,20 @@ type ControlPlanePort = (typeof controlPlanePorts)[number];
 
 const readyTimeoutMs = 60_000;
 
-/** Of Service `kubernetes`, as pods are told: the first of the range. */
+/** Cluster IP of the Service `kubernetes`: the first of the range. */
 export const serviceAddress = '10.96.0.1';
 
-/** `--name=value` for every entry, which all of these programs understand. */
+/** `--name=value` for each entry. */
 function flags(values: Readonly<Record<string, string | number | boolean>>): string[] {
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
 }
 
-/** Starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler and waits for each. */
+/** Starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and waits until each is healthy. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { folder, ports, ca } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const { directory, ports, ca } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   const server = `https://127.0.0.1:${ports.apiServer}`;
-  const adminKubeconfig = join(folder, 'admin.kubeconfig');
+  const adminKubeconfig = join(directory, 'admin.kubeconfig');
   const admin = await ca.client('berth-test-admin', ['system:masters']);
   await writeKubeconfig(adminKubeconfig, {
     server,
@@ -70,8 +70,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
 
   await start(options, 'etcd', etcdFlags(options), `https://127.0.0.1:${ports.etcd}/readyz`);
   const apiServer = await apiServerFiles(options);
-  const serviceAccountKey = await signingKey(folder);
-  // Named as kubeadm names it; that it may do more than ask kubelets matters to no test.
+  const serviceAccountKey = await signingKey(directory);
+  // kubeadm's name. It has more rights than it needs, which does not matter to the tests.
   const toKubelets = await ca.client('kube-apiserver-kubelet-client', ['system:masters']);
   await start(
     options,
@@ -83,11 +83,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     startController(options, 'kube-controller-manager', server, ports.controllerManager, {
       'service-account-private-key-file': serviceAccountKey.private,
       'root-ca-file': ca.cert,
-      // RBAC gives each controller's rights to its own ServiceAccount; without them nothing could
-      // empty a namespace that is being deleted.
+      // RBAC gives rights to the controllers' ServiceAccounts. Without them the objects of a namespace that
+      // is being deleted could not be removed.
       'use-service-account-credentials': true,
-      // As large sites run it. At the default of 20 requests a second a benchmark of first logins
-      // would measure how fast default ServiceAccounts are made.
+      // As on large clusters. With the default of 20 requests a second a benchmark of first logins would
+      // measure how fast default ServiceAccounts are created.
       'kube-api-qps': 300,
       'kube-api-burst': 600,
     }),
@@ -103,12 +103,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
-function etcdFlags({ folder, ports, serverCertificate, ca }: ControlPlaneOptions): string[] {
+function etcdFlags({ directory, ports, serverCertificate, ca }: ControlPlaneOptions): string[] {
   const url = `https://127.0.0.1:${ports.etcd}`;
   const peer = `https://127.0.0.1:${ports.etcdPeer}`;
   return flags({
     name: 'site',
-    'data-dir': join(folder, 'etcd'),
+    'data-dir': join(directory, 'etcd'),
     'unsafe-no-fsync': true,
     'listen-client-urls': url,
     'advertise-client-urls': url,
@@ -134,14 +134,14 @@ interface ApiServerFiles {
 }
 
 async function apiServerFiles({
-  folder,
+  directory,
   issuers,
   ca,
 }: ControlPlaneOptions): Promise<ApiServerFiles> {
   const files = {
-    auditLog: join(folder, 'audit.log'),
-    auditPolicy: join(folder, 'audit-policy.yaml'),
-    authenticationConfiguration: join(folder, 'authentication.yaml'),
+    auditLog: join(directory, 'audit.log'),
+    auditPolicy: join(directory, 'audit-policy.yaml'),
+    authenticationConfiguration: join(directory, 'authentication.yaml'),
   };
   await writeAuditPolicy(files.auditPolicy);
   await writeAuthenticationConfiguration(files.authenticationConfiguration, issuers, ca.cert);
@@ -157,7 +157,7 @@ function apiServerFlags(
   return flags({
     'bind-address': '127.0.0.1',
     'advertise-address': '127.0.0.1',
-    // An endpoint of Service `kubernetes` may not be loopback; node/pod-network.ts leads pods there.
+    // An endpoint of the Service `kubernetes` must not be a loopback address; node/pod-network.ts connects pods.
     'endpoint-reconciler-type': 'none',
     'secure-port': ports.apiServer,
     'tls-cert-file': serverCertificate.cert,
@@ -180,7 +180,7 @@ function apiServerFlags(
     'audit-log-path': files.auditLog,
     'audit-policy-file': files.auditPolicy,
     'audit-log-mode': 'blocking',
-    // Megabytes: a log that is rotated under a test has lost the place of its mark.
+    // Megabytes; a rotation would invalidate the marks of running tests.
     'audit-log-maxsize': 4096,
     'allow-privileged': true,
     profiling: false,
@@ -194,7 +194,7 @@ async function startController(
   port: number,
   more: Readonly<Record<string, string | number | boolean>>,
 ): Promise<void> {
-  const kubeconfig = join(options.folder, `${name}.kubeconfig`);
+  const kubeconfig = join(options.directory, `${name}.kubeconfig`);
   const certificate = await options.ca.client(`system:${name}`);
   await writeKubeconfig(kubeconfig, { server, ca: options.ca.cert, credential: { certificate } });
   const own = flags({
@@ -209,27 +209,32 @@ async function startController(
   await start(options, name, own, `https://127.0.0.1:${port}/healthz`);
 }
 
-/** The controllers work when they have made the first ServiceAccount. */
+/** Waits until the controllers have created the first ServiceAccount. */
 async function firstServiceAccount(server: string, ca: string, admin: KeyPair): Promise<void> {
   const url = `${server}/api/v1/namespaces/default/serviceaccounts/default`;
   await step('the ServiceAccount controller', () => answersOk(url, ca, admin));
 }
 
-/** Starts one program of the binary and waits until `probe` answers 200. */
+/** Starts one program of the binary and waits until the URL `probe` answers 200. */
 async function start(
-  { binary, folder, ca, serverCertificate, onStart }: ControlPlaneOptions,
+  { binary, directory, ca, serverCertificate, onStart }: ControlPlaneOptions,
   name: string,
   args: readonly string[],
   probe: string,
 ): Promise<void> {
   await step(`${name} to answer at ${probe}`, async () => {
-    const started = await startDetached({ name, command: binary, args: [name, ...args], folder });
+    const started = await startDetached({
+      name,
+      command: binary,
+      args: [name, ...args],
+      folder: directory,
+    });
     await onStart(started);
     await answersOk(probe, ca.cert, serverCertificate, () => assertRunning(started));
   });
 }
 
-/** Waits for a 200 from `url`, asked with a client certificate. */
+/** Waits until `url`, requested with a client certificate, answers 200. */
 async function answersOk(
   url: string,
   caFile: string,

@@ -2,16 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import type { KeyPair } from '../certificates.ts';
 
-/** Who a kubeconfig's user is: a client certificate, or a bearer token. */
+/** The credential of a kubeconfig's user: a client certificate or a bearer token. */
 export type Credential = { readonly certificate: KeyPair } | { readonly token: string };
 
 export interface KubeconfigContent {
   /** URL of the API server. */
   readonly server: string;
-  /** Path of the CA certificate; its content goes into the file. */
+  /** Path of the CA certificate; its content is embedded. */
   readonly ca: string;
   readonly credential: Credential;
-  /** What the server's certificate is for, where that is not the URL's host. */
+  /** Host name in the server's certificate, if it differs from the URL's host. */
   readonly tlsServerName?: string;
 }
 

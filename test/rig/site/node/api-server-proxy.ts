@@ -1,13 +1,13 @@
 import type { Start } from '../processes.ts';
 
 /**
- * The API server listens on loopback, which the node cannot reach: socat(1) takes the node's connections
- * at the machine's end of the veth pair.
+ * The API server listens on loopback, which the node cannot reach. socat(1) accepts the node's connections at
+ * the machine's end of the veth pair and forwards them.
  *
  * @param server URL of the API server on loopback
  */
-export function apiServerForNode(
-  folder: string,
+export function apiServerProxy(
+  directory: string,
   server: string,
   gateway: string,
 ): { readonly start: Start; readonly url: string } {
@@ -19,7 +19,7 @@ export function apiServerForNode(
       `TCP-LISTEN:${port},bind=${gateway},fork,reuseaddr,nodelay`,
       `TCP:${hostname}:${port},nodelay`,
     ],
-    folder,
+    folder: directory,
   };
   return { start, url: `https://${gateway}:${port}` };
 }

@@ -1,10 +1,10 @@
 import { goPrograms, requiredVersion } from '../go-build.ts';
 import { ensurePackages } from '../packages.ts';
 
-/** Paths of what a node runs on besides kubelet. */
+/** Paths of the programs of a node, besides kubelet. */
 export interface NodeBinaries {
   readonly containerd: string;
-  /** containerd finds it beside itself. */
+  /** containerd looks for it in its own directory. */
   readonly shim: string;
   readonly ctr: string;
   readonly runc: string;
@@ -15,7 +15,7 @@ const containerd = 'github.com/containerd/containerd/v2';
 const runcModule = new URL('runc/', import.meta.url).pathname;
 const runc = 'github.com/opencontainers/runc';
 
-/** From the cache folder, or built: two minutes. Debian's know no supplementalGroupsPolicy. */
+/** Builds the programs (two minutes) unless they are cached. Debian's versions lack supplementalGroupsPolicy. */
 export async function nodeBinaries(): Promise<NodeBinaries> {
   await ensurePackages(['gcc', 'libc6-dev', 'libseccomp-dev', 'pkg-config']);
   const version = await requiredVersion(containerdModule, containerd);

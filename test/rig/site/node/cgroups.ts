@@ -2,41 +2,41 @@ import { readlinkSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
-import { nodeFolder } from './record.ts';
+import { nodeDirectory } from './record.ts';
 
 /**
- * All containers of the node are below this cgroup, in each hierarchy. Sites in other PID namespaces
- * have the same folders and see the same hierarchies, so both are in the name.
+ * The cgroup of all containers of the node, in each hierarchy. Sites in other PID namespaces can use the same
+ * directories and hierarchies, so the name depends on the node's directory and the PID namespace.
  */
 export const nodeCgroup = `/berth-node-${createHash('sha256')
-  .update(`${nodeFolder} ${readlinkSync('/proc/self/ns/pid')}`)
+  .update(`${nodeDirectory} ${readlinkSync('/proc/self/ns/pid')}`)
   .digest('hex')
   .slice(0, 8)}`;
 
-/** kubelet wants its root to be there. */
-export async function makeCgroups(): Promise<void> {
+/** Creates the cgroup, which kubelet requires to exist. */
+export async function createCgroups(): Promise<void> {
   for (const hierarchy of await hierarchies())
     await mkdir(join(hierarchy, nodeCgroup), { recursive: true });
 }
 
-/** Call it when all processes of the node have ended. */
+/** Removes the cgroup. All processes of the node must have exited. */
 export async function removeCgroups(): Promise<void> {
   for (const hierarchy of await hierarchies()) await remove(join(hierarchy, nodeCgroup));
 }
 
-/** The kernel lets a cgroup go when nothing is in it or below it. */
-async function remove(folder: string): Promise<void> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) if (entry.isDirectory()) await remove(join(folder, entry.name));
-  await rmdir(folder).catch((error: unknown) => {
+/** Removes a cgroup after those below it, as the kernel requires. */
+async function remove(directory: string): Promise<void> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) if (entry.isDirectory()) await remove(join(directory, entry.name));
+  await rmdir(directory).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   });
 }
 
-/** The mounts of cgroup v1, or the one of v2; beside them there may be folders that are no mounts. */
+/** The mount points of cgroup v1, or the one of v2. */
 async function hierarchies(): Promise<readonly string[]> {
   const root = '/sys/fs/cgroup';
-  // Not what lies below the root: systemd's own names of hierarchies that are not mounted lie there, too.
+  // From the mount table: /sys/fs/cgroup can contain directories that are not mount points.
   const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').flatMap((line) => {
     const [, path = '', type = ''] = line.split(' ');
     return type.startsWith('cgroup') && (path === root || path.startsWith(`${root}/`))

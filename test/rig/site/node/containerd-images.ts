@@ -8,11 +8,11 @@ import { busyboxArchive, siteArchive } from '../../node/image-archives.ts';
 import { step } from '../progress.ts';
 import { waitFor } from '../wait.ts';
 import type { NodeBinaries } from './binaries.ts';
-import { containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
-import { entering } from './namespaces.ts';
+import { containerdSocket, pauseImage, registriesDirectory } from './containerd-paths.ts';
+import { nsenterArgs } from './namespaces.ts';
 import type { NodeRegistry } from './registry.ts';
 
-/** The images of SshHost's tests, under the same names. */
+/** The test images; image-store.ts uses the same names. */
 export type ImageName = 'site' | 'busybox';
 
 const imageNames = {
@@ -24,7 +24,7 @@ const archives = { site: siteArchive, busybox: busyboxArchive } as const;
 
 const path = 'PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
 
-/** What an image is made of. */
+/** The content of an image. */
 interface Layer {
   /** A tar of the root file system. */
   readonly archive: string;
@@ -32,33 +32,33 @@ interface Layer {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** containerd's images, by ctr(8) in the namespace that kubelet uses. */
-export class NodeImages {
-  readonly #folder: string;
+/** Manages containerd's images with ctr(8), in kubelet's containerd namespace. */
+export class ContainerdImages {
+  readonly #directory: string;
   readonly #init: number;
   readonly #binaries: NodeBinaries;
 
-  constructor(folder: string, init: number, binaries: NodeBinaries) {
-    this.#folder = folder;
+  constructor(directory: string, init: number, binaries: NodeBinaries) {
+    this.#directory = directory;
     this.#init = init;
     this.#binaries = binaries;
   }
 
-  /** ctr(8) on the node. @returns its stdout */
+  /** Runs ctr(8) on the node. @returns its stdout */
   async ctr(args: readonly string[]): Promise<string> {
     const { stdout } = await execa('nsenter', this.#ctr(args));
     return stdout;
   }
 
   /** Waits until containerd answers. */
-  async answers(alive?: () => Promise<void>): Promise<void> {
+  async waitForContainerd(alive?: () => Promise<void>): Promise<void> {
     const waiting = { what: 'containerd to answer', timeoutMs: 30_000, everyMs: 50 };
     await waitFor({ ...waiting, ...(alive === undefined ? {} : { alive }) }, () =>
       this.ctr(['version']),
     );
   }
 
-  /** Makes sure that containerd has an image of the tests; seconds for `site`, once. */
+  /** Imports a test image if containerd lacks it; `site` takes some seconds. @returns the image name */
   async ensure(name: ImageName): Promise<string> {
     const image = imageNames[name];
     if (await this.has(image)) return image;
@@ -70,20 +70,21 @@ export class NodeImages {
   }
 
   /**
-   * Pushes an image of the tests under this name, which is not left to containerd. It has a label more
-   * and so an ID of its own: kubelet gives an image that once came by a password to nobody without one.
+   * Pushes a test image under the name `as` and removes that name from containerd. The image gets a label and
+   * thereby its own ID, because kubelet lets a pod use an image that was pulled with a password only if the
+   * pod has the password too.
    */
   async push(name: ImageName, as: string, { user, password }: NodeRegistry): Promise<void> {
     const labels = { 'berth.test/pushed-as': as };
     await this.#import(as, { archive: await archives[name](), command: ['/bin/sh'], labels });
-    const trust = ['--hosts-dir', registriesFolder(this.#folder)];
+    const trust = ['--hosts-dir', registriesDirectory(this.#directory)];
     await this.ctr(['images', 'push', '--user', `${user}:${password}`, ...trust, as]);
     await this.ctr(['images', 'remove', as]);
   }
 
   async ensurePause(): Promise<void> {
     if (await this.has(pauseImage)) return;
-    const root = await mkdtemp(join(this.#folder, 'pause-'));
+    const root = await mkdtemp(join(this.#directory, 'pause-'));
     try {
       const source = new URL('pause/pause.c', import.meta.url).pathname;
       await execa('gcc', ['-static', '-Os', '-s', '-o', join(root, 'pause'), source]);
@@ -96,7 +97,7 @@ export class NodeImages {
     }
   }
 
-  /** Takes the images of a docker-archive in, under their names. */
+  /** Imports the images of a docker-archive under their names. */
   async importArchive(archive: string): Promise<void> {
     await this.ctr(['images', 'import', archive]);
   }
@@ -106,16 +107,16 @@ export class NodeImages {
   }
 
   /**
-   * A tar of a root file system becomes an image of one layer: written as `docker save` would, streamed,
-   * so that no second copy of it is on the disk.
+   * Imports a tar of a root file system as an image with one layer. The archive that `docker save` would write
+   * is streamed to ctr(8), to save disk space.
    */
   async #import(image: string, { archive, command, labels = {} }: Layer): Promise<void> {
-    const folder = await mkdtemp(join(this.#folder, 'image-'));
+    const directory = await mkdtemp(join(this.#directory, 'image-'));
     try {
       const digest = createHash('sha256');
       await pipeline(createReadStream(archive), digest);
       await writeFile(
-        join(folder, 'config.json'),
+        join(directory, 'config.json'),
         JSON.stringify({
           architecture: 'amd64',
           os: 'linux',
@@ -124,20 +125,20 @@ export class NodeImages {
         }),
       );
       const manifest = { Config: 'config.json', RepoTags: [image], Layers: ['layer.tar'] };
-      await writeFile(join(folder, 'manifest.json'), JSON.stringify([manifest]));
-      await symlink(archive, join(folder, 'layer.tar'));
-      const tar = ['--dereference', '-cf', '-', '-C', folder];
+      await writeFile(join(directory, 'manifest.json'), JSON.stringify([manifest]));
+      await symlink(archive, join(directory, 'layer.tar'));
+      const tar = ['--dereference', '-cf', '-', '-C', directory];
       await execa('tar', [...tar, 'manifest.json', 'config.json', 'layer.tar'], {
         buffer: false,
       }).pipe('nsenter', this.#ctr(['images', 'import', '-']));
     } finally {
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     }
   }
 
   #ctr(args: readonly string[]): string[] {
     const { ctr } = this.#binaries;
-    return entering(this.#init, [
+    return nsenterArgs(this.#init, [
       ctr,
       ...['--address', containerdSocket, '--namespace', 'k8s.io', ...args],
     ]);

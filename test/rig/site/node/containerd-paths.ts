@@ -1,17 +1,20 @@
 import { join } from 'node:path';
 
-/** containerd's socket, below the node's own /run: reached inside only. */
+/** containerd's socket. It is in the node's own /run and can be reached only in the node's mount namespace. */
 export const containerdSocket = '/run/containerd/containerd.sock';
 
-/** Where containerd looks registries up: a folder `ADDRESS` with `hosts.toml` for each. */
-export function registriesFolder(folder: string): string {
-  return join(folder, 'containerd', 'certs.d');
+/** Configuration of registries for containerd: a directory `ADDRESS` with `hosts.toml` for each. */
+export function registriesDirectory(directory: string): string {
+  return join(directory, 'containerd', 'certs.d');
 }
 
-/** Where containerd finds CNI's configuration and, besides Debian's, its plugins. */
-export function cniFolders(folder: string): { readonly conf: string; readonly bin: string } {
-  return { conf: join(folder, 'containerd', 'net.d'), bin: join(folder, 'containerd', 'cni') };
+/** Directories of CNI's configuration and of plugins that Debian does not package. */
+export function cniDirectories(directory: string): { readonly conf: string; readonly bin: string } {
+  return {
+    conf: join(directory, 'containerd', 'net.d'),
+    bin: join(directory, 'containerd', 'cni'),
+  };
 }
 
-/** Image of the container that holds a pod's namespaces. */
+/** Image of the pause container, which holds a pod's namespaces. */
 export const pauseImage = 'localhost/berth-pause:1';

@@ -2,35 +2,40 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Start } from '../processes.ts';
 import type { NodeBinaries } from './binaries.ts';
-import { cniFolders, containerdSocket, pauseImage, registriesFolder } from './containerd-paths.ts';
-import { entering } from './namespaces.ts';
+import {
+  cniDirectories,
+  containerdSocket,
+  pauseImage,
+  registriesDirectory,
+} from './containerd-paths.ts';
+import { nsenterArgs } from './namespaces.ts';
 
-/** Addresses of pods; what they send to the machine has the node's address. */
+/** Addresses of the pods on the bridge. */
 export const podCidr = '10.244.0.0/16';
 
-/** Writes containerd's configuration and CNI's, and tells how containerd is started. */
-export async function containerdStart(
-  folder: string,
+/** Writes the configuration of containerd and CNI. @returns how to start containerd */
+export async function prepareContainerd(
+  directory: string,
   init: number,
   binaries: NodeBinaries,
 ): Promise<Start> {
-  const own = join(folder, 'containerd');
-  const cni = cniFolders(folder);
+  const own = join(directory, 'containerd');
+  const cni = cniDirectories(directory);
   for (const part of [cni.conf, cni.bin]) await mkdir(part, { recursive: true });
-  await mkdir(registriesFolder(folder), { recursive: true });
+  await mkdir(registriesDirectory(directory), { recursive: true });
   await writeFile(join(cni.conf, '10-bridge.conflist'), JSON.stringify(bridge));
   const config = join(own, 'config.toml');
-  await writeFile(config, configuration(folder, own, binaries));
+  await writeFile(config, configuration(directory, own, binaries));
   return {
     name: 'containerd',
     command: 'nsenter',
-    args: entering(init, [binaries.containerd, '--config', config]),
-    folder,
+    args: nsenterArgs(init, [binaries.containerd, '--config', config]),
+    folder: directory,
   };
 }
 
-function configuration(folder: string, own: string, { runc }: NodeBinaries): string {
-  const { conf, bin } = cniFolders(folder);
+function configuration(directory: string, own: string, { runc }: NodeBinaries): string {
+  const { conf, bin } = cniDirectories(directory);
   return `
 version = 3
 root = '${join(own, 'root')}'
@@ -41,9 +46,9 @@ state = '/run/containerd'
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
     sandbox = '${pauseImage}'
   [plugins.'io.containerd.cri.v1.images'.registry]
-    config_path = '${registriesFolder(folder)}'
+    config_path = '${registriesDirectory(directory)}'
 [plugins.'io.containerd.cri.v1.runtime']
-  # A root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower the score.
+  # root without CAP_SYS_RESOURCE, as in some virtual machines, must not lower the score.
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
     bin_dirs = ['/usr/lib/cni', '${bin}']

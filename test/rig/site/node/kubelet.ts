@@ -4,26 +4,26 @@ import { stringify } from 'yaml';
 import type { CertificateAuthority } from '../certificates.ts';
 import { writeKubeconfig } from '../kubernetes/kubeconfig.ts';
 import type { Start } from '../processes.ts';
-import { makeCgroups, nodeCgroup } from './cgroups.ts';
+import { createCgroups, nodeCgroup } from './cgroups.ts';
 import { containerdSocket } from './containerd-paths.ts';
-import { entering } from './namespaces.ts';
+import { nsenterArgs } from './namespaces.ts';
 
 export interface KubeletOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly init: number;
-  /** The binary that holds kubelet. */
+  /** The binary with kubelet. */
   readonly binary: string;
   readonly ca: CertificateAuthority;
   readonly name: string;
   readonly address: string;
-  /** URL of the API server, as the node reaches it. */
+  /** URL by which the node reaches the API server. */
   readonly server: string;
 }
 
-/** Writes kubelet's configuration and certificates, and tells how kubelet is started. */
-export async function kubeletStart(options: KubeletOptions): Promise<Start> {
-  const { folder, ca, name, address } = options;
-  const own = join(folder, 'kubelet.d');
+/** Writes kubelet's configuration and certificates. @returns how to start kubelet */
+export async function prepareKubelet(options: KubeletOptions): Promise<Start> {
+  const { directory, ca, name, address } = options;
+  const own = join(directory, 'kubelet.d');
   await mkdir(own, { recursive: true });
   const kubeconfig = join(own, 'kubeconfig');
   await writeKubeconfig(kubeconfig, {
@@ -33,7 +33,7 @@ export async function kubeletStart(options: KubeletOptions): Promise<Start> {
     credential: { certificate: await ca.client(`system:node:${name}`, ['system:nodes']) },
   });
   const serving = await ca.server(`kubelet-${name}`, [address]);
-  // Pods have no name server: nothing of the tests' network has one.
+  // Pods have no name server.
   const resolv = join(own, 'resolv.conf');
   await writeFile(resolv, '');
   const config = join(own, 'config.yaml');
@@ -51,7 +51,7 @@ export async function kubeletStart(options: KubeletOptions): Promise<Start> {
       authorization: { mode: 'Webhook' },
       tlsCertFile: serving.cert,
       tlsPrivateKeyFile: serving.key,
-      // Nobody answers there, and pods learn so at once. Without any, each pod has an event about it.
+      // No name server listens there, so queries fail at once. Without the setting, each pod gets a warning event.
       clusterDNS: [address],
       containerRuntimeEndpoint: `unix://${containerdSocket}`,
       resolvConf: resolv,
@@ -63,7 +63,7 @@ export async function kubeletStart(options: KubeletOptions): Promise<Start> {
       oomScoreAdj: 0,
       maxPods: 250,
       registryPullQPS: 0,
-      // A developer's disk may be as full as it likes; images are imported, so none may be collected.
+      // A nearly full disk must not evict pods, and imported images must not be garbage-collected.
       evictionHard: {
         'nodefs.available': '1%',
         'imagefs.available': '1%',
@@ -72,16 +72,16 @@ export async function kubeletStart(options: KubeletOptions): Promise<Start> {
       imageGCHighThresholdPercent: 100,
     }),
   );
-  await makeCgroups();
+  await createCgroups();
   return {
     name: 'kubelet',
     command: 'nsenter',
-    args: entering(options.init, [
+    args: nsenterArgs(options.init, [
       options.binary,
       'kubelet',
       ...['--config', config, '--kubeconfig', kubeconfig],
       ...['--hostname-override', name, '--node-ip', address],
     ]),
-    folder,
+    folder: directory,
   };
 }

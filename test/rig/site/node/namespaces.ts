@@ -1,10 +1,10 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { assertRunning, startDetached, type StartedProcess } from '../processes.ts';
+import { assertRunning, childOf, startDetached, type StartedProcess } from '../processes.ts';
 import { waitFor } from '../wait.ts';
 
-/** Namespaces of the node, held by its first process: they and all in them end with it. */
+/** The node's namespaces. Its first process holds them: if it exits, all processes in them end. */
 export interface Namespaces {
   readonly unshare: StartedProcess;
   readonly init: number;
@@ -12,22 +12,22 @@ export interface Namespaces {
   readonly gateway: string;
 }
 
-/** nsenter(1) and its options; `ip netns exec` would mount a /sys that hides the cgroups. */
-export function entering(init: number, argv: readonly string[]): string[] {
+/** Arguments of nsenter(1). `ip netns exec` is not used because it mounts a /sys that hides the cgroups. */
+export function nsenterArgs(init: number, argv: readonly string[]): string[] {
   const kinds = ['--net', '--mount', '--pid', '--uts', '--wd=/'];
   return ['--target', String(init), ...kinds, '--', ...argv];
 }
 
-/** Starts the node's first process and joins its network with the machine's by a veth pair. */
-export async function startNamespaces(folder: string, name: string): Promise<Namespaces> {
-  for (const part of ['kubelet', 'log']) await mkdir(join(folder, part), { recursive: true });
+/** Starts the node's first process and connects its network to the machine's by a veth pair. */
+export async function startNamespaces(directory: string, name: string): Promise<Namespaces> {
+  for (const part of ['kubelet', 'log']) await mkdir(join(directory, part), { recursive: true });
   const script = new URL('init.sh', import.meta.url).pathname;
   const namespaces = ['--net', '--mount', '--pid', '--uts', '--fork', '--kill-child'];
   const unshare = await startDetached({
     name: 'init',
     command: 'unshare',
-    args: [...namespaces, 'bash', script, folder, name],
-    folder,
+    args: [...namespaces, 'bash', script, directory, name],
+    folder: directory,
   });
   const init = await waitFor(
     {
@@ -39,27 +39,26 @@ export async function startNamespaces(folder: string, name: string): Promise<Nam
   return { unshare, init, ...(await joinNetworks(init)) };
 }
 
-async function initOf(unshare: number): Promise<number> {
-  const children = await readFile(`/proc/${unshare}/task/${unshare}/children`, 'utf8');
-  const init = Number(children.trim());
+async function initOf(unshare: number): Promise<number | undefined> {
+  const init = await childOf(unshare);
   await stat(`/proc/${init}/root/run/node-is-up`);
   return init;
 }
 
 /**
- * A veth pair with addresses of 198.18.0.0/15, which RFC 2544 keeps for tests. The machine forwards
- * nothing for the node.
+ * Creates a veth pair with addresses of 198.18.0.0/15, which RFC 2544 reserves for tests. The machine does not
+ * forward packets of the node.
  */
 async function joinNetworks(init: number): Promise<{ address: string; gateway: string }> {
   const { stdout: taken } = await execa('ip', ['-4', '-oneline', 'address']);
   const free = Array.from({ length: 256 }, (_, index) => `198.18.${index}`).find(
     (network) => !taken.includes(` ${network}.`),
   );
-  if (free === undefined) throw new Error('no network of 198.18.0.0/16 is free');
+  if (free === undefined) throw new Error('all networks of 198.18.0.0/16 are in use');
   const [gateway, address] = [`${free}.1`, `${free}.2`];
-  // No other site on this network has the same one: PIDs may be the same in another PID namespace.
+  // Unique on this machine; a PID would not be, since sites can run in several PID namespaces.
   const device = `berth-${free.split('.').at(-1)}`;
-  const inside = (...words: string[]) => execa('nsenter', entering(init, ['ip', ...words]));
+  const inside = (...words: string[]) => execa('nsenter', nsenterArgs(init, ['ip', ...words]));
   await execa('ip', [
     ...['link', 'add', device, 'type', 'veth'],
     ...['peer', 'name', 'eth0', 'netns', String(init)],

@@ -1,31 +1,31 @@
 import { execa } from 'execa';
-import { siteFolder } from '../folders.ts';
+import { siteDirectory } from '../folders.ts';
 import { withLock } from '../lock.ts';
 import { registryAnswers } from '../docker-registry.ts';
 import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
-import { NodeImages, type ImageName } from './containerd-images.ts';
+import { ContainerdImages, type ImageName } from './containerd-images.ts';
 import { startCilium, stopCilium } from './cilium/enable.ts';
-import { entering } from './namespaces.ts';
+import { nsenterArgs } from './namespaces.ts';
 import { startPart, stopPart, type PartName } from './parts.ts';
-import { nodeFolder, type NodeRecord } from './record.ts';
+import { nodeDirectory, type NodeRecord } from './record.ts';
 import { registryAt, type NodeRegistry } from './registry.ts';
-import { nodeName, ready, startNode } from './start.ts';
+import { nodeName, waitForReadyNode, startNode } from './start.ts';
 
-/** The real node of the site's cluster: kubelet, containerd and runc in a network of its own. */
+/** The node of the site's cluster: kubelet, containerd and runc in a network namespace. */
 export class TestNode {
-  /** Its name in the cluster. */
+  /** The name of the Node object. */
   readonly name = nodeName;
-  /** Its InternalIP, which the machine reaches. */
+  /** The node's InternalIP, reachable from the machine. */
   readonly address: string;
-  /** The machine's address, as the node and pods of its bridge reach it. */
+  /** The machine's address, reachable from the node and from pods on its bridge. */
   readonly machine: string;
   readonly #site: Site;
   readonly #record: NodeRecord;
-  readonly #images: NodeImages;
+  readonly #images: ContainerdImages;
 
-  constructor(site: Site, record: NodeRecord, images: NodeImages) {
+  constructor(site: Site, record: NodeRecord, images: ContainerdImages) {
     this.#site = site;
     this.#record = record;
     this.#images = images;
@@ -33,7 +33,7 @@ export class TestNode {
     this.machine = record.gateway;
   }
 
-  /** The name of an image of the tests, which containerd then has: no pull is needed. */
+  /** Imports a test image into containerd, so that no pull is needed. @returns its name */
   image(name: ImageName): Promise<string> {
     return locked(() => this.#images.ensure(name));
   }
@@ -42,21 +42,21 @@ export class TestNode {
     return this.#images.has(image);
   }
 
-  /** Takes the images of a docker-archive (`podman save`) in, under their names. */
+  /** Imports the images of a docker-archive (`podman save`) under their names. */
   importImage(archive: string): Promise<void> {
     return locked(() => this.#images.importArchive(archive));
   }
 
-  /** A registry in which nothing is until a test pushes it. */
+  /** The node's registry, which is empty until a test pushes an image. */
   get registry(): NodeRegistry {
     return registryAt(this.machine);
   }
 
   /**
-   * Pushes an image of the tests to the registry; containerd does not keep it under that name.
+   * Pushes a test image to the registry; containerd does not keep it under that name.
    *
-   * @param repository its name there, with a tag
-   * @returns the name to pull it by
+   * @param repository repository and tag in the registry
+   * @returns the full image name
    */
   async push(name: ImageName, repository = `${name}:1`): Promise<string> {
     const { registry } = this;
@@ -65,32 +65,32 @@ export class TestNode {
     return as;
   }
 
-  /** ctr(8) in kubelet's namespace. @returns its stdout */
+  /** Runs ctr(8) in kubelet's containerd namespace. @returns its stdout */
   ctr(args: readonly string[]): Promise<string> {
     return this.#images.ctr(args);
   }
 
-  /** Ends kubelet, containerd or the registry; what runs in pods goes on. */
+  /** Stops kubelet, containerd or the registry. Running containers are not affected. */
   stop(part: PartName): Promise<void> {
     return locked(() => stopPart(part));
   }
 
   /**
-   * Starts again what `stop` ended, and waits until the node is Ready by its word; kubelet knows of its
-   * pods a moment later.
+   * Starts what `stop` stopped, and waits until the node is Ready. After a restart kubelet needs a moment more
+   * until it knows its pods.
    */
   start(part: PartName): Promise<void> {
     return locked(async () => {
       const since = Math.floor(Date.now() / 1000) * 1000;
       await startPart(part);
-      if (part === 'containerd') await this.#images.answers();
+      if (part === 'containerd') await this.#images.waitForContainerd();
       if (part === 'docker-registry')
         await registryAnswers(this.registry.address, this.#site.ca.file);
-      await ready(this.#site, part === 'kubelet' ? since : 0);
+      await waitForReadyNode(this.#site, part === 'kubelet' ? since : 0);
     });
   }
 
-  /** Nobody reaches the node meanwhile, and it nobody: its power is off for all that others can see. */
+  /** Runs `during` while the node has no network, as if it were powered off. */
   async cutOff<T>(during: () => Promise<T>): Promise<T> {
     const link = (state: string): Promise<string> =>
       this.inside(['ip', 'link', 'set', 'eth0', state]);
@@ -100,51 +100,51 @@ export class TestNode {
     } finally {
       await link('up');
       await this.inside(['ip', 'route', 'add', 'default', 'via', this.machine]);
-      await ready(this.#site);
+      await waitForReadyNode(this.#site);
     }
   }
 
   /**
-   * Has Cilium connect the pods that begin from now on, and enforce their NetworkPolicies; the node's
-   * bridge, which connects them otherwise, knows of none. Half a minute; minutes to build it, once.
+   * Starts Cilium, which connects new pods and enforces NetworkPolicies; the default bridge plugin does not
+   * enforce them. It takes half a minute; the first build takes minutes.
    */
   enforceNetworkPolicies(): Promise<void> {
     return locked(async () => {
       await startCilium(this.#site, this.name);
-      await this.#images.answers();
-      await ready(this.#site);
+      await this.#images.waitForContainerd();
+      await waitForReadyNode(this.#site);
     });
   }
 
-  /** The bridge again for pods that begin from now on. Those of Cilium should be deleted before. */
+  /** Stops Cilium; the bridge connects new pods. Delete the pods that Cilium connected before. */
   ignoreNetworkPolicies(): Promise<void> {
     return locked(async () => {
       await stopCilium();
-      await this.#images.answers();
-      await ready(this.#site);
+      await this.#images.waitForContainerd();
+      await waitForReadyNode(this.#site);
     });
   }
 
   /** Runs a command as root in the node's namespaces. @returns its stdout */
   async inside(argv: readonly string[]): Promise<string> {
-    const { stdout } = await execa('nsenter', entering(this.#record.init, argv));
+    const { stdout } = await execa('nsenter', nsenterArgs(this.#record.init, argv));
     return stdout;
   }
 }
 
 /**
- * The node, Ready: started when it does not run (10 s; minutes on a machine that never built it). It
- * ends with the site.
+ * Returns the node when it is Ready, and starts it if necessary: 10 s, and minutes for the first build on a
+ * machine. The node ends with the site.
  */
 export async function ensureNode(site: Site): Promise<TestNode> {
   return locked(async () => {
     const record = await startNode(site);
-    const images = new NodeImages(nodeFolder, record.init, await nodeBinaries());
+    const images = new ContainerdImages(nodeDirectory, record.init, await nodeBinaries());
     return new TestNode(site, record, images);
   });
 }
 
 function locked<T>(work: () => Promise<T>): Promise<T> {
-  const waiting = (): void => say('waiting for another process to start the node');
-  return withLock(`${siteFolder}.node.lock`, waiting, work);
+  const waiting = (): void => say('waiting for another process that uses the node');
+  return withLock(`${siteDirectory}.node.lock`, waiting, work);
 }

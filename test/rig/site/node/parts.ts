@@ -7,7 +7,7 @@ import {
 } from '../processes.ts';
 import { readNode, writeNode, type NodePart, type NodeRecord } from './record.ts';
 
-/** What a test may take away from the node and give back. */
+/** Processes of the node that a test can stop and start. */
 export type PartName = 'kubelet' | 'containerd' | 'docker-registry';
 
 export async function stopPart(name: PartName): Promise<void> {
@@ -15,7 +15,7 @@ export async function stopPart(name: PartName): Promise<void> {
   await stopAll([started]);
 }
 
-/** Starts a part as it was started first; nothing where it runs. */
+/** Starts a process with its original command line, unless it is running. */
 export async function startPart(name: PartName): Promise<void> {
   const record = await recorded();
   const part = partOf(record, name);
@@ -25,7 +25,7 @@ export async function startPart(name: PartName): Promise<void> {
   await writeNode({ ...record, parts });
 }
 
-/** Starts a process more; it ends with the node. */
+/** Starts a further process, which ends with the node. */
 export async function addPart(start: Start): Promise<StartedProcess> {
   const record = await recorded();
   const started = await startDetached(start);
@@ -33,7 +33,7 @@ export async function addPart(start: Start): Promise<StartedProcess> {
   return started;
 }
 
-/** Ends a process that the node may be without. */
+/** Stops a process that `addPart` started. */
 export async function removePart(name: string): Promise<void> {
   const record = await recorded();
   await stopAll(
@@ -44,12 +44,12 @@ export async function removePart(name: string): Promise<void> {
 
 async function recorded(): Promise<NodeRecord> {
   const record = await readNode();
-  if (record === undefined) throw new Error('no node was started');
+  if (record === undefined) throw new Error('no node is running');
   return record;
 }
 
 function partOf({ parts }: NodeRecord, name: PartName): NodePart {
   const found = parts.find(({ start }) => start.name === name);
-  if (found === undefined) throw new Error(`the node has no ${name}`);
+  if (found === undefined) throw new Error(`the node has no process ${name}`);
   return found;
 }

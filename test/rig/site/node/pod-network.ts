@@ -1,18 +1,18 @@
 import { execa } from 'execa';
 import { serviceAddress } from '../kubernetes/control-plane.ts';
 import { podCidr } from './containerd.ts';
-import { entering } from './namespaces.ts';
+import { nsenterArgs } from './namespaces.ts';
 
 /**
- * Lets pods of the bridge reach the machine's end of the veth pair, and the API server as pods know it:
- * what kube-proxy would do for the one Service that pods of the tests ask for.
+ * Connects pods on the bridge to the machine's end of the veth pair, and the Service `kubernetes` to the API
+ * server. The tests have no kube-proxy; this is the only Service that their pods use.
  *
- * @param server URL of the API server, as the node reaches it
+ * @param server URL by which the node reaches the API server
  */
 export async function connectPods(init: number, server: string): Promise<void> {
   const { hostname, port } = new URL(server);
   const nat = (...words: string[]) =>
-    execa('nsenter', entering(init, ['iptables', '--wait', '--table', 'nat', ...words]));
+    execa('nsenter', nsenterArgs(init, ['iptables', '--wait', '--table', 'nat', ...words]));
   await nat(
     ...['--append', 'PREROUTING', '--destination', serviceAddress],
     ...['--protocol', 'tcp', '--dport', '443'],

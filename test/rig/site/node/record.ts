@@ -1,48 +1,42 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { siteFolder } from '../folders.ts';
+import { siteDirectory } from '../folders.ts';
+import { readJson, writeJson } from '../json-file.ts';
 import type { Start, StartedProcess } from '../processes.ts';
 
-/** A process of the node and how to start it again. */
+/** A process of the node, and how to start it again. */
 export interface NodePart {
   readonly start: Start;
   readonly started: StartedProcess;
 }
 
-/** The running node, as `node.json` in the site's folder holds it. */
+/** The content of `node.json` in the site's directory: describes the running node. */
 export interface NodeRecord {
-  /** Differs when the harness would start another node than the one that runs. */
+  /** Version of the harness that started the node; another version starts it anew. */
   readonly version: string;
-  /** Of the process whose child is the node's first one. */
+  /** The process unshare(1), whose child is the node's first process. */
   readonly unshare: StartedProcess;
-  /** PID of the node's first process, by which its namespaces are entered. */
+  /** PID of the node's first process, used to enter its namespaces. */
   readonly init: number;
-  /** Address of the node, reached from the machine by a veth pair. */
+  /** Address of the node's end of the veth pair. */
   readonly address: string;
-  /** The machine's end of it. */
+  /** Address of the machine's end of the veth pair. */
   readonly gateway: string;
-  /** False until it was Ready once: a start that was broken off is none. */
+  /** False until the node has been Ready, so that an interrupted start is not reused. */
   readonly complete: boolean;
-  /** In the order of their start. */
+  /** The node's processes, in the order of their start. */
   readonly parts: readonly NodePart[];
 }
 
-/** Everything of the node: data, logs, configuration. */
-export const nodeFolder = join(siteFolder, 'node');
+/** The node's data, logs and configuration. */
+export const nodeDirectory = join(siteDirectory, 'node');
 
-const file = join(nodeFolder, 'node.json');
+const file = join(nodeDirectory, 'node.json');
 
-/** The node that was started last, as far as it came. */
+/** The record of the node, also of an incomplete start; undefined if there is none. */
 export async function readNode(): Promise<NodeRecord | undefined> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  });
-  return text === undefined ? undefined : (JSON.parse(text) as NodeRecord);
+  return (await readJson(file)) as NodeRecord | undefined;
 }
 
-/** Whole or not at all: another process may be reading. */
 export async function writeNode(record: NodeRecord): Promise<void> {
-  await writeFile(`${file}.new`, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await writeJson(file, record);
 }

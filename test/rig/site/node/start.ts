@@ -6,29 +6,29 @@ import { assertRunning, isRunning, startDetached, type Start } from '../processe
 import { step } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { waitFor } from '../wait.ts';
-import { apiServerForNode } from './api-server-proxy.ts';
+import { apiServerProxy } from './api-server-proxy.ts';
 import { nodeBinaries, type NodeBinaries } from './binaries.ts';
-import { containerdStart } from './containerd.ts';
-import { NodeImages } from './containerd-images.ts';
-import { kubeletStart } from './kubelet.ts';
+import { prepareContainerd } from './containerd.ts';
+import { ContainerdImages } from './containerd-images.ts';
+import { prepareKubelet } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
 import { connectPods } from './pod-network.ts';
-import { nodeFolder, readNode, writeNode, type NodeRecord } from './record.ts';
-import { nodeRegistryStart, registryAt } from './registry.ts';
+import { nodeDirectory, readNode, writeNode, type NodeRecord } from './record.ts';
+import { prepareNodeRegistry, registryAt } from './registry.ts';
 import { stopNode } from './stop.ts';
 
 export const nodeName = 'node1';
 
-/** Raised when a running node of an older harness must not be reused. */
+/** Increase it when a node that an older harness started must not be reused. */
 const version = '4';
 
 const packages = ['socat', 'containernetworking-plugins', 'iproute2', 'iptables', 'procps', 'curl'];
 
-/** The running node, Ready; started when there is none, or when a part of it has ended. */
+/** Returns the node when it is Ready; starts it if it or one of its processes is not running. */
 export async function startNode(site: Site): Promise<NodeRecord> {
   const running = await readNode();
   if (running?.version === version && (await isWhole(running))) {
-    await ready(site);
+    await waitForReadyNode(site);
     return running;
   }
   await stopNode();
@@ -37,7 +37,7 @@ export async function startNode(site: Site): Promise<NodeRecord> {
     await nodeBinaries(),
     await kubernetesBinaries(site.record.kubernetesMinor),
   ];
-  return step('the node', () => start(site, binaries, kubernetes));
+  return step('starting the node', () => start(site, binaries, kubernetes));
 }
 
 async function isWhole({ complete, unshare, parts }: NodeRecord): Promise<boolean> {
@@ -47,10 +47,10 @@ async function isWhole({ complete, unshare, parts }: NodeRecord): Promise<boolea
 }
 
 async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Promise<NodeRecord> {
-  await mkdir(nodeFolder, { recursive: true, mode: 0o700 });
+  await mkdir(nodeDirectory, { recursive: true, mode: 0o700 });
   let record: NodeRecord = {
     ...{ version, complete: false, parts: [] },
-    ...(await startNamespaces(nodeFolder, nodeName)),
+    ...(await startNamespaces(nodeDirectory, nodeName)),
   };
   await writeNode(record);
   const begin = async (start: Start): Promise<() => Promise<void>> => {
@@ -61,34 +61,34 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
   };
 
   const { init, address, gateway } = record;
-  const api = apiServerForNode(nodeFolder, site.server, gateway);
+  const api = apiServerProxy(nodeDirectory, site.server, gateway);
   await begin(api.start);
   await connectPods(init, api.url);
-  const alive = await begin(await containerdStart(nodeFolder, init, binaries));
-  const images = new NodeImages(nodeFolder, init, binaries);
-  await images.answers(alive);
+  const alive = await begin(await prepareContainerd(nodeDirectory, init, binaries));
+  const images = new ContainerdImages(nodeDirectory, init, binaries);
+  await images.waitForContainerd(alive);
   await images.ensurePause();
-  await begin(await nodeRegistryStart(nodeFolder, gateway, site.certificates));
+  await begin(await prepareNodeRegistry(nodeDirectory, gateway, site.certificates));
   await registryAnswers(registryAt(gateway).address, site.ca.file);
   const since = Math.floor(Date.now() / 1000) * 1000;
   await begin(
-    await kubeletStart({
-      ...{ folder: nodeFolder, init, binary: kubernetes, ca: site.certificates },
+    await prepareKubelet({
+      ...{ directory: nodeDirectory, init, binary: kubernetes, ca: site.certificates },
       ...{ name: nodeName, address, server: api.url },
     }),
   );
-  await ready(site, since);
+  await waitForReadyNode(site, since);
   record = { ...record, complete: true };
   await writeNode(record);
   return record;
 }
 
 /**
- * Waits for the node's condition Ready.
+ * Waits until the node's condition Ready is True.
  *
- * @param since epoch milliseconds: what an earlier kubelet said before that does not count
+ * @param since epoch milliseconds; a condition with an earlier heartbeat is ignored
  */
-export async function ready(site: Site, since = 0): Promise<void> {
+export async function waitForReadyNode(site: Site, since = 0): Promise<void> {
   const alive = async (): Promise<void> => {
     const parts = (await readNode())?.parts ?? [];
     for (const { started } of parts) await assertRunning(started);
@@ -105,7 +105,7 @@ export async function ready(site: Site, since = 0): Promise<void> {
   });
 }
 
-/** Of a NodeStatus. */
+/** A condition of a NodeStatus. */
 interface Condition {
   readonly status: string;
   readonly lastHeartbeatTime: string;

@@ -2,7 +2,7 @@ import { stopAll } from '../processes.ts';
 import { removeCgroups } from './cgroups.ts';
 import { readNode } from './record.ts';
 
-/** Ends the node with everything on it: its mounts and its network end with its first process. */
+/** Stops the node. Its mounts and its network end with its first process. */
 export async function stopNode(): Promise<void> {
   const node = await readNode();
   if (node === undefined) return;

@@ -7,13 +7,13 @@ const cilium = 'github.com/cilium/cilium';
 export interface CiliumBinaries {
   readonly agent: string;
   readonly cni: string;
-  /** Folder of Cilium's own sources, with its BPF programs and its CRDs; nobody may write to it. */
+  /** Directory of Cilium's sources, with its BPF programs and CRDs; read-only. */
   readonly sources: string;
 }
 
-/** From the cache folder, or built: about five minutes and 2.4 GB of memory. */
+/** Builds the programs unless they are cached, which takes about five minutes and 2.4 GB of memory. */
 export async function ciliumBinaries(): Promise<CiliumBinaries> {
-  // The agent compiles its BPF programs; later clangs refuse their code.
+  // The agent compiles its BPF programs; later versions of clang reject their code.
   await ensurePackages(['clang-14', 'llvm-14', 'bpftool', 'iptables', 'ipset', 'curl']);
   const version = await requiredVersion(module, cilium);
   const built = await goPrograms({
@@ -24,7 +24,7 @@ export async function ciliumBinaries(): Promise<CiliumBinaries> {
       ...['-trimpath', '-tags', 'osusergo'],
       ...['-ldflags', `-s -w -X ${cilium}/pkg/version.ciliumVersion=${version.slice(1)}`],
     ],
-    // A kernel without loadable modules has no /proc/modules, and the agent ends without it.
+    // The agent exits if /proc/modules is missing, as with a kernel without loadable modules.
     patch: {
       of: cilium,
       file: 'pkg/datapath/linux/modules/modules_linux.go',

@@ -1,47 +1,41 @@
 import { assertRunning } from '../../processes.ts';
 import { step } from '../../progress.ts';
 import type { Site } from '../../site.ts';
-import { apiServerForNode } from '../api-server-proxy.ts';
+import { apiServerProxy } from '../api-server-proxy.ts';
 import { addPart, removePart, startPart, stopPart } from '../parts.ts';
-import { nodeFolder, readNode } from '../record.ts';
+import { nodeDirectory, readNode } from '../record.ts';
 import { ciliumBinaries } from './build.ts';
-import {
-  agentAnswers,
-  agentStart,
-  connectByBridge,
-  connectByCilium,
-  prepareCluster,
-} from './start.ts';
+import { waitForAgent, prepareAgent, useBridgeCni, useCiliumCni, prepareCluster } from './start.ts';
 
-/** Starts Cilium's agent on the node, once, and has containerd connect new pods by it. */
+/** Starts Cilium's agent on the node unless it is running, and configures containerd to connect new pods with it. */
 export async function startCilium(site: Site, node: string): Promise<void> {
   const binaries = await ciliumBinaries();
   const record = await readNode();
-  if (record === undefined) throw new Error('no node was started');
+  if (record === undefined) throw new Error('no node is running');
   if (record.parts.some(({ start }) => start.name === 'cilium-agent')) return;
-  await step("Cilium's agent", async () => {
+  await step("starting Cilium's agent", async () => {
     await prepareCluster(site, node, binaries.sources);
     const { init, gateway } = record;
-    const server = apiServerForNode(nodeFolder, site.server, gateway).url;
+    const server = apiServerProxy(nodeDirectory, site.server, gateway).url;
     const started = await addPart(
-      await agentStart({
-        ...{ folder: nodeFolder, init, binaries, ca: site.certificates, node, server },
+      await prepareAgent({
+        ...{ directory: nodeDirectory, init, binaries, ca: site.certificates, node, server },
       }),
     );
-    await agentAnswers(init, () => assertRunning(started));
-    await connectByCilium(nodeFolder, binaries);
+    await waitForAgent(init, () => assertRunning(started));
+    await useCiliumCni(nodeDirectory, binaries);
     await restartContainerd();
   });
 }
 
-/** Ends the agent; pods that it connected keep their policies and should not be kept. */
+/** Stops the agent. Pods that it connected still have their policies, and should be deleted before. */
 export async function stopCilium(): Promise<void> {
-  await connectByBridge(nodeFolder);
+  await useBridgeCni(nodeDirectory);
   await restartContainerd();
   await removePart('cilium-agent');
 }
 
-/** It reads CNI's configuration at its start, and then we know that it has. */
+/** containerd reads CNI's configuration when it starts. */
 async function restartContainerd(): Promise<void> {
   await stopPart('containerd');
   await startPart('containerd');

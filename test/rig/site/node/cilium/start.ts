@@ -6,34 +6,34 @@ import { writeKubeconfig } from '../../kubernetes/kubeconfig.ts';
 import type { Start } from '../../processes.ts';
 import type { Site } from '../../site.ts';
 import { waitFor } from '../../wait.ts';
-import { cniFolders } from '../containerd-paths.ts';
-import { entering } from '../namespaces.ts';
+import { cniDirectories } from '../containerd-paths.ts';
+import { nsenterArgs } from '../namespaces.ts';
 import type { CiliumBinaries } from './build.ts';
 
-/** Addresses of pods that Cilium connects; those of the bridge have others. */
+/** Addresses of the pods that Cilium connects; pods on the bridge have other ones. */
 const podCidr = '10.245.0.0/24';
 
-/** The agent's health, in the node's network. */
+/** The agent's health endpoint, in the node's network. */
 const health = 'http://127.0.0.1:9879/healthz';
 
 export interface CiliumOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly init: number;
   readonly binaries: CiliumBinaries;
   readonly ca: CertificateAuthority;
   readonly node: string;
-  /** URL of the API server, as the node reaches it. */
+  /** URL by which the node reaches the API server. */
   readonly server: string;
 }
 
-/** Tells the cluster of Cilium's kinds and of the pods' addresses, which the agent waits for. */
+/** Creates Cilium's CRDs and sets the node's podCIDR; the agent waits for both. */
 export async function prepareCluster(site: Site, node: string, sources: string): Promise<void> {
   const crds = join(sources, 'pkg/k8s/apis/cilium.io/client/crds');
-  const folders = ['v2', 'v2alpha1'].flatMap((version) => ['-f', join(crds, version)]);
+  const directories = ['v2', 'v2alpha1'].flatMap((version) => ['-f', join(crds, version)]);
   const spec = JSON.stringify({ spec: { podCIDR: podCidr, podCIDRs: [podCidr] } });
   for (const args of [
-    ['apply', '--server-side', ...folders],
-    ['wait', '--for=condition=Established', '--timeout=30s', ...folders],
+    ['apply', '--server-side', ...directories],
+    ['wait', '--for=condition=Established', '--timeout=30s', ...directories],
     ['patch', 'node', node, '-p', spec],
   ]) {
     const { exitCode, stderr } = await site.kubectl(args);
@@ -41,12 +41,12 @@ export async function prepareCluster(site: Site, node: string, sources: string):
   }
 }
 
-/** Writes what the agent reads and tells how it is started: alone, without operator and Envoy. */
-export async function agentStart(options: CiliumOptions): Promise<Start> {
-  const own = join(options.folder, 'cilium');
+/** Writes the agent's files. @returns how to start it, without operator and Envoy */
+export async function prepareAgent(options: CiliumOptions): Promise<Start> {
+  const own = join(options.directory, 'cilium');
   const [lib, bin] = [join(own, 'lib'), join(own, 'bin')];
   await mkdir(bin, { recursive: true });
-  // The agent writes beside the sources of its BPF programs, and compiles them with what it finds first.
+  // The agent writes into the directory of its BPF sources, and compiles them with the first clang in PATH.
   await rm(lib, { recursive: true, force: true });
   await cp(join(options.binaries.sources, 'bpf'), join(lib, 'bpf'), { recursive: true });
   await execa('chmod', ['--recursive', 'u+w', lib]);
@@ -56,7 +56,7 @@ export async function agentStart(options: CiliumOptions): Promise<Start> {
     server: options.server,
     ca: options.ca.cert,
     tlsServerName: 'localhost',
-    // In the nodes' group too, so that the audit log leaves its requests out.
+    // Also in the group system:nodes, whose requests the audit log omits.
     credential: {
       certificate: await options.ca.client('cilium-agent', ['system:masters', 'system:nodes']),
     },
@@ -64,13 +64,13 @@ export async function agentStart(options: CiliumOptions): Promise<Start> {
   return {
     name: 'cilium-agent',
     command: 'nsenter',
-    args: entering(options.init, [options.binaries.agent, ...flags(lib, kubeconfig)]),
+    args: nsenterArgs(options.init, [options.binaries.agent, ...flags(lib, kubeconfig)]),
     env: {
       PATH: `${bin}:/usr/sbin:/usr/bin:/sbin:/bin`,
       K8S_NODE_NAME: options.node,
       CILIUM_K8S_NAMESPACE: 'kube-system',
     },
-    folder: options.folder,
+    folder: options.directory,
   };
 }
 
@@ -99,28 +99,28 @@ function flags(lib: string, kubeconfig: string): string[] {
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
 }
 
-export async function agentAnswers(init: number, alive: () => Promise<void>): Promise<void> {
+export async function waitForAgent(init: number, alive: () => Promise<void>): Promise<void> {
   await waitFor({ what: "Cilium's agent to be healthy", timeoutMs: 120_000, alive }, async () => {
     const ask = ['curl', '--silent', '--fail', '--header', 'brief: true', health];
-    await execa('nsenter', entering(init, ask));
+    await execa('nsenter', nsenterArgs(init, ask));
     return true;
   });
 }
 
-/** Pods that begin after containerd's next start are connected by Cilium. */
-export async function connectByCilium(folder: string, { cni }: CiliumBinaries): Promise<void> {
-  const { bin, conf } = cniFolders(folder);
+/** From containerd's next start on, Cilium connects new pods. */
+export async function useCiliumCni(directory: string, { cni }: CiliumBinaries): Promise<void> {
+  const { bin, conf } = cniDirectories(directory);
   await linked(join(bin, 'cilium-cni'), cni);
   const list = { cniVersion: '0.3.1', name: 'cilium', plugins: [{ type: 'cilium-cni' }] };
   await writeFile(join(conf, conflist), JSON.stringify(list));
 }
 
-/** The bridge connects pods that begin after containerd's next start. */
-export async function connectByBridge(folder: string): Promise<void> {
-  await rm(join(cniFolders(folder).conf, conflist), { force: true });
+/** From containerd's next start on, the bridge connects new pods. */
+export async function useBridgeCni(directory: string): Promise<void> {
+  await rm(join(cniDirectories(directory).conf, conflist), { force: true });
 }
 
-/** It sorts before the bridge's: containerd takes the first. */
+/** It sorts before the bridge's configuration: containerd uses the first file. */
 const conflist = '05-cilium.conflist';
 
 async function linked(path: string, target: string): Promise<void> {

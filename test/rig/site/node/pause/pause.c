@@ -1,4 +1,4 @@
-/* The first process of a pod: holds its namespaces until it is told to end, as Kubernetes' own does. */
+/* The pause container of a pod: holds its namespaces until SIGTERM and reaps orphans, as Kubernetes' pause does. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -4,10 +4,10 @@ import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { ensureAccount } from '../rig/site/accounts.ts';
-import { Portal } from '../rig/site/portal.ts';
-import { openSite, type Site } from '../rig/site/site.ts';
-import { check, doctor } from '../rig/site/doctor-says.ts';
+import { ensureAccount } from '../../rig/site/accounts.ts';
+import { Portal } from '../../rig/site/portal.ts';
+import { openSite, type Site } from '../../rig/site/site.ts';
+import { check, doctor } from '../../rig/site/doctor-says.ts';
 
 /** An HTTP proxy for CONNECT (RFC 9110, 9.3.6) that keeps a list of the targets. */
 class ConnectProxy {

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { ClientMetadata } from 'oidc-provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientAuth, OidcSettings } from '../../../src/config/settings.ts';
-import { fetchIssuer } from '../../../src/credentials/oidc/issuer-discovery.ts';
-import { tokenEndpoint } from '../../../src/credentials/oidc/obtain-token.ts';
-import { refreshTokens } from '../../../src/credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../../../src/errors.ts';
+import type { ClientAuth, OidcSettings } from '../../../../src/config/settings.ts';
+import { fetchIssuer } from '../../../../src/credentials/oidc/issuer-discovery.ts';
+import { tokenEndpoint } from '../../../../src/credentials/oidc/obtain-token.ts';
+import { refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';
+import { BerthError } from '../../../../src/errors.ts';
 import {
   type HttpsClient,
   httpsRequest,
   type HttpsRequest,
-} from '../../../src/system/https-request.ts';
+} from '../../../../src/system/https-request.ts';
 import {
   clientSecret,
   confidentialClient,
   publicClient,
   TestProvider,
   tlsClient,
-} from '../../rig/token-provider.ts';
+} from '../../../rig/token-provider.ts';
 
 const pem = { type: 'pkcs8', format: 'pem' } as const;
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -163,8 +163,8 @@ describe('a client that cannot prove its identity is refused', () => {
       tlsClient,
       () => ({
         method: 'tls_client_auth',
-        key: readFileSync(join(provider.folder, 'ca/provider.key'), 'utf8'),
-        certificate: readFileSync(join(provider.folder, 'ca/provider.pem'), 'utf8'),
+        key: readFileSync(join(provider.directory, 'ca/provider.key'), 'utf8'),
+        certificate: readFileSync(join(provider.directory, 'ca/provider.pem'), 'utf8'),
       }),
     ],
   ])('with %s', async (_, client, auth) => {

@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientAuth } from '../../../src/config/settings.ts';
-import { exchangeToken, refreshTokens } from '../../../src/credentials/oidc/token-endpoint.ts';
-import { BerthError } from '../../../src/errors.ts';
+import type { ClientAuth } from '../../../../src/config/settings.ts';
+import { exchangeToken, refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';
+import { BerthError } from '../../../../src/errors.ts';
 import {
   type HttpsClient,
   httpsRequest,
   type HttpsRequest,
-} from '../../../src/system/https-request.ts';
-import { TestProvider } from '../../rig/token-provider.ts';
+} from '../../../../src/system/https-request.ts';
+import { TestProvider } from '../../../rig/token-provider.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));

@@ -1,13 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Account, ensureAccount } from '../rig/site/accounts.ts';
-import { openSite } from '../rig/site/site.ts';
-import { codeBlocks } from '../rig/markdown.ts';
-import { PortalHost } from '../site-exclusive/docs/portal-host.ts';
+import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
+import { openSite } from '../../rig/site/site.ts';
+import { codeBlocks } from '../../rig/markdown.ts';
+import { PortalHost } from './portal-host.ts';
 
 /** With BERTH_RECORD=1 the page is written, otherwise it is compared. */
-const page = new URL('../../docs/plan-and-doctor.md', import.meta.url);
+const page = new URL('../../../docs/plan-and-doctor.md', import.meta.url);
 const recording = process.env.BERTH_RECORD === '1';
 
 let host: PortalHost;
