@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
 /** The result of one test file. */
-export interface FileTime {
+export interface FileDuration {
   readonly file: string;
   readonly tests: number;
   /** Time of its tests and hooks. */
@@ -14,11 +14,11 @@ export interface FileTime {
 }
 
 /** A Vitest reporter that appends a line of JSON for each test file to the file named by `BERTH_TEST_TIMES`. */
-export default class Times implements Reporter {
+export default class DurationReporter implements Reporter {
   onTestModuleEnd(module: TestModule): void {
     const { BERTH_TEST_TIMES: to = '' } = process.env;
     const { children } = module;
-    const time: FileTime = {
+    const time: FileDuration = {
       file: module.relativeModuleId,
       tests: [...children.allTests()].length,
       seconds: module.diagnostic().duration / 1000,
@@ -46,18 +46,18 @@ function failureText(
 }
 
 /** Reads the reporter's file. @returns the results, slowest file first */
-export function readTimes(file: string): FileTime[] {
+export function readDurations(file: string): FileDuration[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
-  const times = lines.map((line) => JSON.parse(line) as FileTime);
+  const times = lines.map((line) => JSON.parse(line) as FileDuration);
   return times.sort((one, other) => other.seconds - one.seconds);
 }
 
 /** A Markdown table; files that took less than `least` seconds share one row. */
-export function timesTable(times: readonly FileTime[], least = 5): string {
+export function durationsTable(times: readonly FileDuration[], least = 5): string {
   const row = (file: string, tests: number, seconds: number): string =>
     `| ${file} | ${tests} | ${seconds.toFixed(0)} |`;
   const quick = times.filter(({ seconds }) => seconds < least);
-  const sum = (of: (time: FileTime) => number): number =>
+  const sum = (of: (time: FileDuration) => number): number =>
     quick.reduce((total, time) => total + of(time), 0);
   return [
     '| file | tests | seconds |',

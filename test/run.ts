@@ -12,7 +12,7 @@ import { execa } from 'execa';
 import { prebuild } from './rig/site/prebuild.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
-import { readTimes, timesTable, type FileTime } from './duration-reporter.ts';
+import { readDurations, durationsTable, type FileDuration } from './duration-reporter.ts';
 
 const vitest = new URL('../node_modules/.bin/vitest', import.meta.url).pathname;
 
@@ -48,15 +48,15 @@ async function runAll(times: string): Promise<number> {
     await teardown();
   }
   const minutes = (performance.now() - started) / 60_000;
-  const files = readTimes(times);
-  console.log(`${timesTable(files)}\n\n${minutes.toFixed(1)} minutes`);
+  const files = readDurations(times);
+  console.log(`${durationsTable(files)}\n\n${minutes.toFixed(1)} minutes`);
   for (const { file, failed } of files)
     for (const each of failed) console.log(`\nFAILED ${file}: ${each}`);
   return Math.max(...codes, skipped(files));
 }
 
 /** Prints the skipped tests. @returns the exit code: 1 if tests were skipped and `CI=true` */
-function skipped(files: readonly FileTime[]): number {
+function skipped(files: readonly FileDuration[]): number {
   const names = files.flatMap((each) => each.skipped.map((name) => `${each.file}: ${name}`));
   for (const name of names) console.log(`skipped: ${name}`);
   return names.length > 0 && process.env.CI === 'true' ? 1 : 0;

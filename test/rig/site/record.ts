@@ -23,7 +23,7 @@ export interface SiteRecord {
   /** The local cluster; absent if an existing cluster is used. */
   readonly kubernetes?: ControlPlane;
   readonly keycloak: { readonly issuer: string };
-  /** The second issuer that the API server accepts. Tests start it: provider.ts. */
+  /** The second issuer that the API server accepts. Tests start it with `SiteOidcProvider`. */
   readonly provider: { readonly issuer: string; readonly port: number };
   /** The site's processes, in the order of their start. */
   readonly processes: readonly StartedProcess[];
