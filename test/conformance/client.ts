@@ -87,8 +87,8 @@ export class Client {
 
   /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(args: readonly string[], options: ClientOptions = {}): Promise<ClientResult> {
-    const [command = 'ssh', ...words] = this.sshArgv;
-    return this.runLocal(command, [...words, ...args], options);
+    const [command = 'ssh', ...sshArgs] = this.sshArgv;
+    return this.runLocal(command, [...sshArgs, ...args], options);
   }
 
   /** Runs a command in a session. @returns its stdout @throws Error if it fails */

@@ -56,8 +56,8 @@ export const desktop: readonly Case[] = [
       await client.requireRemotePrograms('python3', 'bash', 'nohup');
       const { socks } = await freePorts(['socks']);
       // The arguments of the extension. The script ends; the session lasts as long as stdin is open.
-      const words = ['-T', '-D', String(socks), '-o', 'ConnectTimeout=15', 'bash'];
-      const session = BackgroundClient.ssh(client, words);
+      const sshArgs = ['-T', '-D', String(socks), '-o', 'ConnectTimeout=15', 'bash'];
+      const session = BackgroundClient.ssh(client, sshArgs);
       try {
         session.write(bootstrap(client));
         const [, port = ''] = await session.waitForOutput(/listeningOn==(\d+)==/);

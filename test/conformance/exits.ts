@@ -62,19 +62,19 @@ export const exits: readonly Case[] = [
     name: 'the client receives the name of the signal (AsyncSSH)',
     packages: ['python3-asyncssh'],
     run: async (client) => {
-      const said = await asyncSsh(client, [
+      const output = await asyncSsh(client, [
         'for name in ("TERM", "KILL", "USR1"):',
         '    result = await connection.run("kill -" + name + " $$")',
         '    print(result.exit_signal[0] if result.exit_signal else result.exit_status)',
       ]);
-      assertEqual('signals', said, 'TERM\nKILL\nUSR1\n');
+      assertEqual('signals', output, 'TERM\nKILL\nUSR1\n');
     },
   },
   {
     name: 'signals sent by the client reach the command (AsyncSSH)',
     packages: ['python3-asyncssh'],
     run: async (client) => {
-      const said = await asyncSsh(client, [
+      const output = await asyncSsh(client, [
         'for name in ("TERM", "INT", "USR1"):',
         '    command = "trap \'echo got; exit 4\' " + name + "; echo ready; while :; do sleep 0.1; done"',
         '    process = await connection.create_process(command)',
@@ -83,7 +83,7 @@ export const exits: readonly Case[] = [
         '    rest = await asyncio.wait_for(process.wait(), 5)',
         '    print(name, rest.stdout.strip(), rest.exit_status)',
       ]);
-      assertEqual('signals', said, 'TERM got 4\nINT got 4\nUSR1 got 4\n');
+      assertEqual('signals', output, 'TERM got 4\nINT got 4\nUSR1 got 4\n');
     },
   },
 ];

@@ -19,8 +19,8 @@ export const forwards: readonly Case[] = [
       await client.requireRemotePrograms('nc');
       const { local } = await freePorts(['local']);
       const there = remotePort();
-      const words = ['-L', `${local}:127.0.0.1:${there}`, listener(`127.0.0.1 ${there}`)];
-      await answered(client, words, ['-N', '127.0.0.1', String(local)]);
+      const args = ['-L', `${local}:127.0.0.1:${there}`, listener(`127.0.0.1 ${there}`)];
+      await answered(client, args, ['-N', '127.0.0.1', String(local)]);
     },
   },
   {
@@ -57,8 +57,8 @@ export const forwards: readonly Case[] = [
       serving(async (port) => {
         await client.requireRemotePrograms('nc');
         const there = remotePort();
-        const words = ['-R', `${there}:127.0.0.1:${port}`, `nc -N 127.0.0.1 ${there} </dev/null`];
-        const { stdout } = assertSuccess('ssh', await client.ssh([...strict, ...words]));
+        const args = ['-R', `${there}:127.0.0.1:${port}`, `nc -N 127.0.0.1 ${there} </dev/null`];
+        const { stdout } = assertSuccess('ssh', await client.ssh([...strict, ...args]));
         assertEqual('stdout', stdout.toString(), 'from here');
       }),
   },
@@ -81,16 +81,16 @@ export const forwards: readonly Case[] = [
       const session = BackgroundClient.ssh(client, ['-D', String(local), server]);
       try {
         await session.waitForOutput(/ready/);
-        const words = [
+        const args = [
           '-sS',
           '--socks5-hostname',
           `127.0.0.1:${local}`,
           `http://127.0.0.1:${there}/`,
         ];
-        const said = await waitFor({ what: 'the web server', timeoutMs: 10_000 }, () =>
-          client.localOutput('curl', words),
+        const answer = await waitFor({ what: 'the web server', timeoutMs: 10_000 }, () =>
+          client.localOutput('curl', args),
         );
-        assertEqual('answer', said, 'hello');
+        assertEqual('answer', answer, 'hello');
       } finally {
         await session.terminate();
       }
@@ -130,21 +130,21 @@ function listener(where: string): string {
 /** Opens a session with a forward, sends data through it with nc, and checks what arrives at both ends. */
 async function answered(
   client: Client,
-  words: readonly string[],
+  args: readonly string[],
   nc: readonly string[],
 ): Promise<void> {
-  const session = BackgroundClient.ssh(client, [...strict, ...words]);
+  const session = BackgroundClient.ssh(client, [...strict, ...args]);
   try {
     await session.waitForOutput(/ready/);
     // `ready` is printed before nc listens.
-    const said = await waitFor({ what: 'an answer', timeoutMs: 10_000 }, async () => {
+    const answer = await waitFor({ what: 'an answer', timeoutMs: 10_000 }, async () => {
       const { stdout } = await client.runLocal('nc', nc, {
         input: 'hello from here',
         timeout: 5000,
       });
       return stdout.length === 0 ? undefined : stdout.toString();
     });
-    assertEqual('answer', said, 'hello there');
+    assertEqual('answer', answer, 'hello there');
     await session.waitForOutput(/hello from here/);
   } finally {
     await session.terminate();

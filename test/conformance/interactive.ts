@@ -122,8 +122,8 @@ export const interactive: readonly Case[] = [
   {
     name: 'with -t a command has a terminal, and its exit code reaches the client',
     run: async (client) => {
-      const words = [...client.sshArgv, '-t', 'test -t 0 && test -t 1 && stty size; exit 9'];
-      const terminal = Terminal.open(client, words, { rows: 31, columns: 99 });
+      const args = [...client.sshArgv, '-t', 'test -t 0 && test -t 1 && stty size; exit 9'];
+      const terminal = Terminal.open(client, args, { rows: 31, columns: 99 });
       try {
         await terminal.shows(/31 99\r\n/);
         assertEqual('exit code', await terminal.ended(), 9);

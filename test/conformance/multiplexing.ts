@@ -44,8 +44,8 @@ export const multiplexing: readonly Case[] = [
         const long = ssh(['sleep 1; echo long'], {});
         const batch = await client.writeLocal('batch', `ls ${client.remoteDirectory}\n`);
         const port = ['-P', String(client.target.port)];
-        const words = [...client.options, ...control, ...port, '-b', batch, client.destination];
-        assertSuccess('sftp', await client.runLocal('sftp', words));
+        const sftpArgs = [...client.options, ...control, ...port, '-b', batch, client.destination];
+        assertSuccess('sftp', await client.runLocal('sftp', sftpArgs));
         assertEqual('tty', (await ssh(['-tt', 'test -t 0'])).exitCode, 0);
         assertEqual('long', (await long).stdout.toString(), 'long\n');
       }),

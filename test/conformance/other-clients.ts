@@ -31,8 +31,8 @@ export const otherClients: readonly Case[] = [
     name: 'PuTTY: plink opens a shell on a terminal',
     packages: putty,
     run: async (client) => {
-      const words = [...(await puttyOptions(client)), '-batch', '-t', client.destination];
-      const terminal = Terminal.open(client, ['plink', ...words], { rows: 29, columns: 88 });
+      const args = [...(await puttyOptions(client)), '-batch', '-t', client.destination];
+      const terminal = Terminal.open(client, ['plink', ...args], { rows: 29, columns: 88 });
       try {
         await terminal.shows(/[$#%>] $/);
         terminal.type('tty; echo $((40+2))\r');
@@ -52,15 +52,15 @@ export const otherClients: readonly Case[] = [
       const file = await client.writeLocal('pscp', content);
       const there = `${client.destination}:${client.remoteDirectory}`;
       for (const protocol of ['-scp', '-sftp']) {
-        const words = [...(await puttyOptions(client)), '-batch', '-q', protocol];
+        const args = [...(await puttyOptions(client)), '-batch', '-q', protocol];
         const back = client.localPath(`pscp${protocol}`);
         assertSuccess(
           'pscp',
-          await client.runLocal('pscp', [...words, file, `${there}/pscp${protocol}`]),
+          await client.runLocal('pscp', [...args, file, `${there}/pscp${protocol}`]),
         );
         assertSuccess(
           'pscp',
-          await client.runLocal('pscp', [...words, `${there}/pscp${protocol}`, back]),
+          await client.runLocal('pscp', [...args, `${there}/pscp${protocol}`, back]),
         );
         assertEqual(protocol, (await readFile(back)).equals(content), true);
       }
@@ -68,8 +68,8 @@ export const otherClients: readonly Case[] = [
         'psftp',
         `cd ${client.remoteDirectory}\nput ${file} psftp\nls\nquit\n`,
       );
-      const words = [...(await puttyOptions(client)), '-batch', '-b', batch, client.destination];
-      const { stdout } = assertSuccess('psftp', await client.runLocal('psftp', words));
+      const args = [...(await puttyOptions(client)), '-batch', '-b', batch, client.destination];
+      const { stdout } = assertSuccess('psftp', await client.runLocal('psftp', args));
       assertMatches('listing', stdout.toString(), / 1000000 .* psftp$/m);
     },
   },
@@ -84,11 +84,11 @@ export const otherClients: readonly Case[] = [
         client.localPath('key'),
         key,
       ]);
-      const words = ['-y', '-i', key, '-p', String(client.target.port)];
+      const args = ['-y', '-i', key, '-p', String(client.target.port)];
       const input = randomBytes(1_000_000);
       const piped = await client.runLocal(
         'dbclient',
-        [...words, client.destination, 'cat; exit 4'],
+        [...args, client.destination, 'cat; exit 4'],
         {
           input,
         },
@@ -96,7 +96,7 @@ export const otherClients: readonly Case[] = [
       assertEqual('result', [piped.exitCode, piped.stdout.equals(input)], [4, true]);
       const terminal = Terminal.open(
         client,
-        ['dbclient', ...words, '-t', client.destination, 'tty; stty size'],
+        ['dbclient', ...args, '-t', client.destination, 'tty; stty size'],
         {
           ...{ rows: 27, columns: 66 },
         },

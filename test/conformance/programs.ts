@@ -19,10 +19,10 @@ export const programs: readonly Case[] = [
       await rsync(client, [`${directory}/`, there]);
       await client.runLocal('rm', [`${directory}/old`]);
       await writeFile(`${directory}/sub/new`, 'y');
-      const said = await rsync(client, ['--delete', '--itemize-changes', `${directory}/`, there]);
+      const output = await rsync(client, ['--delete', '--itemize-changes', `${directory}/`, there]);
       assertEqual(
         'changes',
-        said
+        output
           .match(/^[*<>]\S+ +\S.*$/gm)
           ?.map((line) => line.split(/ +/)[1])
           .sort(),
@@ -98,7 +98,7 @@ export const programs: readonly Case[] = [
       await mkdir(directory);
       const content = randomBytes(4_000_000);
       await writeFile(`${directory}/content`, content);
-      const ssh = client.sshArgv.map((word) => `'${word}'`).join(' ');
+      const ssh = client.sshArgv.map((arg) => `'${arg}'`).join(' ');
       const script = [
         'set -e -o pipefail',
         `tar -C ${directory} -cz . | ${ssh} 'mkdir -p ${client.remoteDirectory}/tar && tar -C ${client.remoteDirectory}/tar -xz'`,
@@ -130,10 +130,10 @@ export const programs: readonly Case[] = [
       ];
       const before = await client.remoteOutput('cat .ssh/authorized_keys 2>/dev/null; true');
       try {
-        const words = ['-f', '-i', client.localPath('second.pub'), '-p', String(port)];
+        const idArgs = ['-f', '-i', client.localPath('second.pub'), '-p', String(port)];
         const withOldKey = ['-o', `IdentityFile=${client.localPath('key')}`, '-o', 'BatchMode=yes'];
         const copied = await client.runLocal('ssh-copy-id', [
-          ...words,
+          ...idArgs,
           ...withOldKey,
           ...options.slice(2),
           client.destination,
@@ -196,10 +196,10 @@ async function cloned(client: Client, url: string, name: string) {
     await client.runLocal('git', ['clone', '-q', url, client.localPath(name)], { env }),
   );
   return async (args: readonly string[]): Promise<string> => {
-    const words = ['-C', client.localPath(name), ...args];
+    const gitArgs = ['-C', client.localPath(name), ...args];
     return assertSuccess(
       `git ${args.join(' ')}`,
-      await client.runLocal('git', words, { env }),
+      await client.runLocal('git', gitArgs, { env }),
     ).stdout.toString();
   };
 }

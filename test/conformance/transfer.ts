@@ -75,8 +75,8 @@ export const transfer: readonly Case[] = [
         `echo seen >${client.remoteDirectory}/seen; echo seen >/tmp/${client.remoteDirectory}`,
       ]);
       const home = (await client.remoteOutput('pwd -P')).trim();
-      const said = await sftp(client, ['pwd', `ls ${home}/${client.remoteDirectory}/seen`]);
-      assertEqual('pwd', said.includes(`Remote working directory: ${home}`), true);
+      const output = await sftp(client, ['pwd', `ls ${home}/${client.remoteDirectory}/seen`]);
+      assertEqual('pwd', output.includes(`Remote working directory: ${home}`), true);
       await sftp(client, [`get /etc/os-release ${client.localPath('os-release')}`]);
       const wanted = await client.remoteOutput('cat /etc/os-release');
       assertEqual(
@@ -156,9 +156,9 @@ async function scp(client: Client, args: readonly string[]): Promise<void> {
 /** Runs a batch of sftp commands. @returns its stdout */
 async function sftp(client: Client, lines: readonly string[]): Promise<string> {
   const batch = await client.writeLocal('batch', `${lines.join('\n')}\n`);
-  const words = ['-P', String(client.target.port), '-b', batch, client.destination];
+  const batchArgs = ['-P', String(client.target.port), '-b', batch, client.destination];
   return assertSuccess(
     'sftp',
-    await client.runLocal('sftp', [...client.options, ...words]),
+    await client.runLocal('sftp', [...client.options, ...batchArgs]),
   ).stdout.toString();
 }

@@ -32,8 +32,8 @@ export async function sshSession(story: Story): Promise<void> {
     for (const command of ['id', 'id; cat /proc/1/comm; hostname']) {
       story.command(person, `ssh login '${command}'`);
       const started = performance.now();
-      const said = stdoutOf(await host.ssh(person, [command]));
-      story.output(`${said.trimEnd()}\n(${Math.round(performance.now() - started)} ms)`);
+      const stdout = stdoutOf(await host.ssh(person, [command]));
+      story.output(`${stdout.trimEnd()}\n(${Math.round(performance.now() - started)} ms)`);
     }
     story.say('The first command started her container, the second one ran in the same container.');
   } finally {

@@ -130,8 +130,8 @@ export class Slapd {
   }
 
   async #ldap(command: string, args: readonly string[], input = ''): Promise<void> {
-    const words = ['-H', this.#socketUrl, '-x', '-D', admin.dn, '-w', admin.password, ...args];
-    const running = run(command, words);
+    const argv = ['-H', this.#socketUrl, '-x', '-D', admin.dn, '-w', admin.password, ...args];
+    const running = run(command, argv);
     // EPIPE, if it exits before it reads its input; its exit status is checked below.
     running.child.stdin?.on('error', () => undefined).end(input);
     await running;

@@ -33,12 +33,12 @@ export class Registry {
 
   static async start(): Promise<Registry> {
     await ensureCommand('podman', 'podman');
-    const folder = await mkdtemp(join(tmpdir(), 'berth-registry-'));
-    const authority = await CertificateAuthority.create(join(folder, 'ca'));
+    const directory = await mkdtemp(join(tmpdir(), 'berth-registry-'));
+    const authority = await CertificateAuthority.create(join(directory, 'ca'));
     const { port } = await freePorts(['port']);
-    const registry = new Registry(folder, authority.cert, port);
+    const registry = new Registry(directory, authority.cert, port);
     registry.#how = await registryStart({
-      ...{ folder, address: registry.address, account: { user, password } },
+      ...{ folder: directory, address: registry.address, account: { user, password } },
       certificate: await authority.server('registry'),
     });
     await registry.up();

@@ -20,7 +20,7 @@ describe('given a directory service that does not answer, sessions', () => {
 
   beforeAll(async () => {
     host = await SshHost.start({
-      ...{ mode: 'forced', users: { 'directory-local': ['physics'] }, directory },
+      ...{ mode: 'forced', users: { 'directory-local': ['physics'] }, ldap: directory },
       profiles: { base: { ...standardProfile, lifetime: 'user', grace: '60s' } },
       // Rules with groups need their names.
       sshYml: { rules: [{ groups: ['project', 'physics'], profile: 'base' }] },
@@ -41,8 +41,8 @@ describe('given a directory service that does not answer, sessions', () => {
   });
   afterAll(() => host.stop());
 
-  it.each(['KILL', 'STOP'] as const)('still start after %s of slapd', async (signal) => {
-    await host.directory.signal(signal, 'slapd');
+  it.each(['KILL', 'STOP'] as const)('after %s of slapd: nothing hangs', async (signal) => {
+    await host.ldap.signal(signal, 'slapd');
     try {
       const outcome = async (user: string, ...options: string[]) => {
         const start = performance.now();
@@ -70,8 +70,8 @@ describe('given a directory service that does not answer, sessions', () => {
       live.client.stdin?.write(`still here, ${signal}\n`);
       await live.says(`still here, ${signal}`);
     } finally {
-      if (signal === 'KILL') await host.directory.startSlapd();
-      else await host.directory.signal('CONT', 'slapd');
+      if (signal === 'KILL') await host.ldap.startSlapd();
+      else await host.ldap.signal('CONT', 'slapd');
     }
     await expect
       .poll(async () => (await host.ssh('lena', ['id -un'])).stdout.toString(), {

@@ -27,7 +27,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
 
   beforeAll(async () => {
     host = await SshHost.start({
-      ...{ mode, users: {}, directory },
+      ...{ mode, users: {}, ldap: directory },
       sshYml: { rules: [{ users: ['lena'], profile: 'warm' }, { profile: 'base' }] },
       profiles: {
         base: { ...standardProfile, mounts },
@@ -125,7 +125,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     const write = `touch ${projects}/wide/mine && echo written`;
     expect(await inside('lena', write)).toBe('written');
     const container = await inside('lena', 'cat /proc/1/stat | cut -d" " -f22');
-    await host.directory.leave('lena', 'wide');
+    await host.ldap.leave('lena', 'wide');
     expect(await inside('lena', 'cat /proc/1/stat | cut -d" " -f22')).toBe(container);
     expect(await inside('lena', 'id -Gn')).toBe('site-staff project data.read');
     expect(await inside('lena', write)).toContain('Permission denied');

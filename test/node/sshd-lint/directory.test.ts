@@ -14,7 +14,7 @@ const directory = {
 let host: SshHost;
 
 beforeAll(async () => {
-  host = await SshHost.start({ mode: 'plain', users: {}, directory });
+  host = await SshHost.start({ mode: 'plain', users: {}, ldap: directory });
   await root('echo nss_disable_enumeration yes >> /etc/nslcd.conf');
   const pid = '"$(cat /run/nslcd/nslcd.pid)"';
   await root(`kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.05; done; /usr/sbin/nslcd`);

@@ -76,16 +76,16 @@ export class BrokerHost {
   /** Starts a user's socket unit, as the hook does at a login (`ensureBroker`). */
   async open(uid: number): Promise<void> {
     const unit = `berth-broker@${uid}.socket`;
-    const said = await this.systemctl('start', unit);
+    const output = await this.systemctl('start', unit);
     if ((await this.systemctl('is-active', unit)) !== 'active')
-      throw new Error(`${said}\n${await this.systemctl('status', unit)}`);
+      throw new Error(`${output}\n${await this.systemctl('status', unit)}`);
   }
 
   /** Runs systemctl. @returns its output, also if it fails */
   async systemctl(...args: readonly string[]): Promise<string> {
-    const [file = '', ...words] = this.enter(['systemctl', ...args]);
+    const [file = '', ...rest] = this.enter(['systemctl', ...args]);
     return await new Promise((resolve) => {
-      execFile(file, words, (_, stdout, stderr) => {
+      execFile(file, rest, (_, stdout, stderr) => {
         resolve((stdout + stderr).trim());
       });
     });

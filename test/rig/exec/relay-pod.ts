@@ -134,8 +134,10 @@ export class RelayPod {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
       pids.map(async (pid) => {
-        const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
-        return words[0] === process.execPath && words.includes(this.#program.file);
+        const cmdline = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split(
+          '\0',
+        );
+        return cmdline[0] === process.execPath && cmdline.includes(this.#program.file);
       }),
     );
     return pids.filter((_, index) => found[index]).map(Number);

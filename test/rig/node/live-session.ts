@@ -6,13 +6,13 @@ import type { SshHost } from './ssh-host.ts';
 export class LiveSession {
   readonly client: ChildProcess;
   readonly #exit: Promise<unknown>;
-  #said = '';
+  #output = '';
 
   private constructor(client: ChildProcess) {
     this.client = client;
     this.#exit = once(client, 'exit');
-    client.stdout?.on('data', (text: Buffer) => (this.#said += text.toString()));
-    client.stderr?.on('data', (text: Buffer) => (this.#said += text.toString()));
+    client.stdout?.on('data', (text: Buffer) => (this.#output += text.toString()));
+    client.stderr?.on('data', (text: Buffer) => (this.#output += text.toString()));
     client.stdin?.on('error', () => undefined);
   }
 
@@ -33,14 +33,14 @@ export class LiveSession {
 
   /** All output on stdout and stderr so far. */
   get said(): string {
-    return this.#said;
+    return this.#output;
   }
 
   async says(text: string): Promise<void> {
     const end = performance.now() + 30_000;
-    while (!this.#said.includes(text)) {
+    while (!this.#output.includes(text)) {
       if (performance.now() > end || this.client.exitCode !== null)
-        throw new Error(`the session did not print ${text}: ${this.#said}`);
+        throw new Error(`the session did not print ${text}: ${this.#output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -73,8 +73,8 @@ export async function startPodHost(site: Site, options: PodHostOptions): Promise
   });
   // Pods with `lifetime: user` would outlive the host, whose homes they mount.
   const endPods = async (): Promise<void> => {
-    const words = ['delete', 'pods', '-l', 'app.kubernetes.io/managed-by=berth', '--now'];
-    for (const { name } of host.users) await site.kubectl(['-n', `u-${name}`, ...words]);
+    const args = ['delete', 'pods', '-l', 'app.kubernetes.io/managed-by=berth', '--now'];
+    for (const { name } of host.users) await site.kubectl(['-n', `u-${name}`, ...args]);
   };
   await endPods();
   return {

@@ -23,9 +23,9 @@ export async function refusal(
   options: ClientOptions = {},
 ): Promise<RefusedLogin> {
   const began = performance.now();
-  const { exitCode, stdout, stderr: said } = await host.ssh(user, ['echo in'], options);
+  const { exitCode, stdout, stderr: output } = await host.ssh(user, ['echo in'], options);
   // sshd's message, if the home does not exist.
-  const stderr = said.replace(/^Could not chdir to home directory [^\n]+\n/, '');
+  const stderr = output.replace(/^Could not chdir to home directory [^\n]+\n/, '');
   const milliseconds = performance.now() - began;
   expect({ exitCode, stdout: stdout.toString() }, stderr).toEqual({ exitCode: 255, stdout: '' });
   const [, code = '', id = ''] =
@@ -33,15 +33,15 @@ export async function refusal(
   expect(code, stderr).not.toBe('');
   // Users must not be told to run commands, which the hints for root name.
   expect(stderr).not.toMatch(/`/);
-  let story = '';
+  let found = '';
   await expect
     .poll(async () => {
       const lines = (await host.log()).split('\n');
-      story = lines.find((line) => line.includes(`session=${id} `)) ?? '';
-      return story;
+      found = lines.find((line) => line.includes(`session=${id} `)) ?? '';
+      return found;
     })
     .toMatch(new RegExp(`err berth:? level=error .*user=${user} code=${code} .*hint=`));
-  return { line: stderr, code, story, milliseconds };
+  return { line: stderr, code, story: found, milliseconds };
 }
 
 /** Writes a file on the host as root; objects are written as YAML. */

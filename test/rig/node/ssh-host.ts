@@ -42,7 +42,7 @@ export interface SshHostOptions {
   /** The image store at /var/lib/berth-ssh/images; default: `testImageStore()`; false: none. */
   readonly images?: string | false;
   /** Users and groups in an LDAP directory; these users can log in too. */
-  readonly directory?: LdapDirectoryOptions;
+  readonly ldap?: LdapDirectoryOptions;
 }
 
 interface HostParts {
@@ -84,8 +84,7 @@ export class SshHost {
 
   /** Starts a login node. @throws Error with the host's output if its sshd does not answer */
   static async start(options: SshHostOptions): Promise<SshHost> {
-    const { mode } = options;
-    const ldap = options.directory;
+    const { ldap, mode } = options;
     await ensurePackages([...packages, ...(ldap === undefined ? [] : ldapPackages)]);
     const { port } = await freePorts(['port']);
     await mkdir(publicFolder, { recursive: true });
@@ -159,7 +158,7 @@ export class SshHost {
   }
 
   /** The host's LDAP directory. @throws Error if it was started without one */
-  get directory(): LdapDirectory {
+  get ldap(): LdapDirectory {
     if (this.#ldap === undefined) throw new Error('this host has no LDAP directory');
     return this.#ldap;
   }
@@ -213,7 +212,7 @@ export const standardProfile = {
   mounts: [{ source: '$HOME' }],
 };
 
-async function createAccounts({ users, directory: ldap }: SshHostOptions): Promise<Account[]> {
+async function createAccounts({ users, ldap }: SshHostOptions): Promise<Account[]> {
   const accounts: Account[] = [];
   for (const [name, groups] of Object.entries(users ?? { ada: [], bob: [] }))
     accounts.push(await ensureAccount(name, { groups }));

@@ -60,13 +60,13 @@ export async function goPrograms<Names extends string>(
 /** The version of a module that the go.mod in this directory requires, for example `v1.36.3`. */
 export async function requiredVersion(module: string, path: string): Promise<string> {
   const lines = (await readFile(join(module, 'go.mod'), 'utf8')).split('\n');
-  const words = lines.map((line) =>
+  const requirements = lines.map((line) =>
     line
       .replace(/^require/, '')
       .trim()
       .split(' '),
   );
-  const version = words.find(([first]) => first === path)?.[1];
+  const version = requirements.find(([first]) => first === path)?.[1];
   if (version === undefined) throw new Error(`${module}go.mod does not require ${path}`);
   return version;
 }

@@ -39,9 +39,9 @@ export class OwnKubectl {
 
   /** @param wrapper arguments before kubectl, for example of strace */
   async runUnder(wrapper: readonly string[], ...args: readonly string[]): Promise<KubectlResult> {
-    const [word = '', ...words] = [...wrapper, this.#site.kubectlPath, ...args];
+    const [program = '', ...programArgs] = [...wrapper, this.#site.kubectlPath, ...args];
     const { name, home } = this.#account;
-    const line = commandAs(name, word, words);
+    const line = commandAs(name, program, programArgs);
     const argv = [line.command, ...line.args];
     const [file = '', ...rest] = this.host?.enter(argv, home) ?? argv;
     const { exitCode, stdout, stderr } = await execa(file, rest, {

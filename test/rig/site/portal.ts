@@ -196,8 +196,8 @@ export class Portal {
 
   /** Runs `pre-pun --user NAME` as nginx_stage does: as root, in `/`, with an empty pipe as stdin. */
   prePun(user: string, tokens: PortalTokens = {}, ...args: string[]): Promise<HookResult> {
-    const words = ['--user', user, '--config', this.files.berth, ...args];
-    return this.run('hooks/pre-pun', words, tokens);
+    const argv = ['--user', user, '--config', this.files.berth, ...args];
+    return this.run('hooks/pre-pun', argv, tokens);
   }
 
   /** Runs `berth COMMAND …` with this portal's configuration. */

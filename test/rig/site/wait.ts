@@ -13,7 +13,7 @@ export interface WaitOptions {
  * Calls `attempt` until it returns a value other than undefined. An attempt that throws is repeated; the last
  * error becomes the cause of the timeout error.
  *
- * @throws Error after `timeoutMs`, or the error of `assertAlive`
+ * @throws Error after `timeoutMs`, or the error of `alive`
  */
 export async function waitFor<T>(
   { what, timeoutMs, everyMs = 100, alive }: WaitOptions,

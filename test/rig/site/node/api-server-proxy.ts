@@ -12,7 +12,7 @@ export function apiServerProxy(
   gateway: string,
 ): { readonly start: Start; readonly url: string } {
   const { hostname, port } = new URL(server);
-  const start = {
+  const start: Start = {
     name: 'api-server-for-node',
     command: 'socat',
     args: [

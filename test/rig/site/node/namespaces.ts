@@ -58,7 +58,7 @@ async function joinNetworks(init: number): Promise<{ address: string; gateway: s
   const [gateway, address] = [`${free}.1`, `${free}.2`];
   // Unique on this machine; a PID would not be, since sites can run in several PID namespaces.
   const device = `berth-${free.split('.').at(-1)}`;
-  const inside = (...words: string[]) => execa('nsenter', nsenterArgs(init, ['ip', ...words]));
+  const inside = (...ipArgs: string[]) => execa('nsenter', nsenterArgs(init, ['ip', ...ipArgs]));
   await execa('ip', [
     ...['link', 'add', device, 'type', 'veth'],
     ...['peer', 'name', 'eth0', 'netns', String(init)],

@@ -11,8 +11,8 @@ import { nsenterArgs } from './namespaces.ts';
  */
 export async function connectPods(init: number, server: string): Promise<void> {
   const { hostname, port } = new URL(server);
-  const nat = (...words: string[]) =>
-    execa('nsenter', nsenterArgs(init, ['iptables', '--wait', '--table', 'nat', ...words]));
+  const nat = (...args: string[]) =>
+    execa('nsenter', nsenterArgs(init, ['iptables', '--wait', '--table', 'nat', ...args]));
   await nat(
     ...['--append', 'PREROUTING', '--destination', serviceAddress],
     ...['--protocol', 'tcp', '--dport', '443'],
