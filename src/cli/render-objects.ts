@@ -1,6 +1,5 @@
 import { Document, stringify, visit } from 'yaml';
 import { describe, type KubeObject } from '../desired/kube-object.ts';
-import type { LiveObject } from '../desired/kube-object.ts';
 import { redact } from '../desired/visible.ts';
 
 /**
@@ -13,7 +12,7 @@ export function renderYaml(
 ): string {
   const documents = objects.map((object) => stringify(object, { lineWidth: 0 }));
   const comments = hidden.map((object) => {
-    const { after } = redact(undefined, object as unknown as LiveObject);
+    const { after } = redact(undefined, object);
     const lines = stringify(after, { lineWidth: 0 }).trimEnd().split('\n');
     return [
       `# ${describe(object)} is left out; --show-secrets prints it.`,

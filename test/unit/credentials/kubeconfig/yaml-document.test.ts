@@ -2,7 +2,10 @@ import { diffLines } from 'diff';
 import { describe, expect, it } from 'vitest';
 import { isSeq, parse, parseDocument } from 'yaml';
 import { setKubeconfigEntries } from '../../../../src/credentials/kubeconfig/kubeconfig-edit.ts';
-import { clusterEntry, execUser } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
+import {
+  clusterEntry,
+  execUser,
+} from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
 import { realKubeconfigs } from './real-kubeconfigs.ts';
 
 /** docs/decisions/0004-kubeconfig-editing.md: why kubeconfigs are not written by yaml's Document. */
