@@ -134,7 +134,7 @@ describe('berth images gc', () => {
     const { exitCode, stdout } = await site.berth(['gc', '--grace', '0s']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`${other.tag}: removed`);
-    expect(stdout.match(/^warning: .*is not what podman writes/gm)).toHaveLength(2);
+    expect(stdout.match(/^warning: .*was not written by podman/gm)).toHaveLength(2);
     expect(stdout).not.toContain('root:');
   });
 });
@@ -145,7 +145,7 @@ describe('berth images check', () => {
     const { stdout } = await site.berth(['check', '-o', 'json']);
     const { checks } = JSON.parse(stdout) as { checks: { next?: string }[] };
     expect(checks[0]?.next).toBe(
-      `If ${other.tag} is meant, correct the profile. Run \`berth images pull\`.`,
+      `If you meant ${other.tag}, correct the profile. Run \`berth images pull\`.`,
     );
   });
 
@@ -175,7 +175,7 @@ describe('berth images check', () => {
       wrong: 'not in the store',
     });
     await execa('chmod', ['o-x', site.storage]);
-    expect(await messages()).toMatchObject({ base: `${site.storage} is closed to users` });
+    expect(await messages()).toMatchObject({ base: `users cannot enter ${site.storage}` });
     await execa('chmod', ['o+x', site.storage]);
     const found = await execa('find', [site.store, '-name', 'busybox', '-path', '*/diff/*']);
     await writeFile(found.stdout, 'cut');
@@ -187,6 +187,6 @@ describe('berth images check', () => {
   it('reports lists that podman did not write', async () => {
     await writeFile(join(site.store, 'overlay-images/images.json'), '[{"id":');
     const { exitCode, stdout } = await site.berth(['check']);
-    expect([exitCode, stdout]).toEqual([1, expect.stringContaining('images.json is no JSON')]);
+    expect([exitCode, stdout]).toEqual([1, expect.stringContaining('images.json is not JSON')]);
   });
 });

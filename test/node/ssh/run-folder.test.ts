@@ -66,7 +66,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
     expect(await mounts()).toHaveLength(1);
     expect(await runFolderOfDoctor('ada')).toBe(
-      `ada uses ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing, or not the user's alone`,
+      `ada uses ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts): /run/user/${uid} is missing or accessible to others`,
     );
     await session.cut();
     await gone();

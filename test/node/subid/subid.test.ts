@@ -226,7 +226,7 @@ describe('berth subid apply', () => {
     await chown(join(storage, 'users/1001'), 0, 0);
     const mended = await etc.subid('apply', ...args);
     expect(mended.stdout).toContain('1 directory created');
-    expect(mended.stderr).toContain('users/1000 is not changed: it is of UID 1234');
+    expect(mended.stderr).toContain('users/1000 is not changed: it belongs to UID 1234');
     expect(await of('1000')).toMatchObject({ uid: 1234 });
     expect(await of('1001')).toMatchObject({ uid: 1001 });
   });

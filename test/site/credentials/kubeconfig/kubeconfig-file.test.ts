@@ -119,14 +119,14 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
 
   it('removes what killed writers left beside it, and nothing else', async () => {
     await home.put(mine);
-    const old = await home.put('', 0o600, '.kube/.config.berth-0123456789abcdef');
+    const old = await home.put('', 0o600, '.kube/.config.berth-00000000-1-2-0123456789abcdef');
     await utimes(old, 1, 1);
-    await home.put('', 0o600, '.kube/.config.berth-fedcba9876543210');
+    await home.put('', 0o600, '.kube/.config.berth-00000000-1-2-fedcba9876543210');
     const foreign = await home.put('', 0o600, '.kube/.config.berth-notes');
     await utimes(foreign, 1, 1);
     await update();
     expect((await beside()).sort()).toEqual([
-      '.config.berth-fedcba9876543210',
+      '.config.berth-00000000-1-2-fedcba9876543210',
       '.config.berth-notes',
     ]);
   });

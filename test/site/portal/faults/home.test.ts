@@ -13,6 +13,7 @@ import {
   utimes,
   writeFile,
 } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
@@ -197,7 +198,10 @@ describe('the lock of a hook that was killed after it wrote the file', () => {
     const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
     const namespace = (await readlink('/proc/self/ns/pid')).replace(/\D/g, '');
     const { stdout: dead } = await execa('sh', ['-c', 'echo $$']);
-    await symlink(`berth:${boot}:${namespace}:${dead}:0123456789ab`, `${config}.lock`);
+    await symlink(
+      `berth:${boot.slice(0, 8)}-${namespace}-${dead}:1:0123456789ab:${hostname()}`,
+      `${config}.lock`,
+    );
     const before = await state(config);
 
     const { exitCode, stderr } = await portal.prePun(user, tokens);
