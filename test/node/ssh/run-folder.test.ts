@@ -73,7 +73,7 @@ describe('the runtime directory on a host without pam_systemd', () => {
     await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
     await expect(readFile(host.path(directory))).rejects.toThrow('ENOENT');
     expect(await runFolderOfDoctor('ada')).toBe(
-      `the next login of ada makes /run/user/${uid} (pam_systemd), or else ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
+      `the next login of ada creates /run/user/${uid} (pam_systemd), or else ${directory} (a tmpfs of 64 MiB that ${installed}/hooks/pam-session mounts)`,
     );
   });
 

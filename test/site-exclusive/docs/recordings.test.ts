@@ -16,6 +16,7 @@ let user: Account;
 beforeAll(async () => {
   const site = await openSite();
   user = await ensureAccount('recorded');
+  await site.keycloak.addUser(user.name);
   host = await PortalHost.make(site);
   const [block] = codeBlocks('docs/getting-started-portal.md').filter(({ text }) =>
     text.includes('ood_portal.yml'),
