@@ -3,14 +3,14 @@ import { parseArgs } from 'node:util';
 import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
 import { asBerthError } from '../src/errors.ts';
-import { mintUserToken } from '../src/clusters/user-token.ts';
+import { issueUserToken } from '../src/clusters/user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
-import { loadSettings } from '../src/settings/load-site.ts';
-import { refusal, serveBroker } from '../src/portal/broker.ts';
+import { loadSiteSettings } from '../src/settings/load-site.ts';
+import { errorAnswer, answerBrokerRequest } from '../src/portal/broker.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
 import { stderrSink } from '../src/system/leave.ts';
-import { triggersOf } from '../src/system/systemd-units.ts';
+import { triggeringUnits } from '../src/system/systemd-units.ts';
 
 const now = (): number => Date.now() / 1000;
 const log = logfmtLogger(stderrSink());
@@ -23,13 +23,13 @@ async function main(): Promise<number> {
     },
   });
   const files = values.config === undefined ? {} : { configFile: values.config };
-  const { settings } = await loadSettings(files);
+  const { settings } = await loadSiteSettings(files);
   const { stateDir, clusters } = settings;
   const readCa = (file: string): string => readFileSync(file, 'utf8');
-  const { answer, error, uid } = await serveBroker(
+  const { answer, error, uid } = await answerBrokerRequest(
     {
       instance: values.connection,
-      triggersOf,
+      triggersOf: triggeringUnits,
       input: process.stdin,
       timeoutMs: 5_000,
     },
@@ -44,7 +44,7 @@ async function main(): Promise<number> {
         ),
       readCa,
       mintToken: (cluster, user) =>
-        mintUserToken(cluster, user, {
+        issueUserToken(cluster, user, {
           stateDir,
           remember: true,
           deadline: AbortSignal.timeout(6_000),
@@ -74,7 +74,7 @@ void main()
     const error = asBerthError(thrown, 'answering a request');
     log.error(error);
     // Without an answer the client would assume that the connection limit is reached.
-    send(refusal(error));
+    send(errorAnswer(error));
     return error.exitCode;
   })
   // A client that keeps its end open must not keep this process alive.

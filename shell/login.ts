@@ -6,17 +6,17 @@ import { openSession } from '../src/ssh/open/open-session.ts';
 import { escapeControl, logfmtLogger, type Logger } from '../src/log.ts';
 import { sessionRequest } from '../src/ssh/request/session-request.ts';
 import { userAdvice } from '../src/ssh/request/user-advice.ts';
-import { become } from '../src/system/become.ts';
-import { leave } from '../src/system/leave.ts';
-import { type OwnWords, withRawBytes } from '../src/raw-words.ts';
+import { execProcess } from '../src/system/become.ts';
+import { exitNow } from '../src/system/leave.ts';
+import { type ProcessInput, withRawBytes } from '../src/raw-words.ts';
 import { isTerminal } from '../src/system/is-terminal.ts';
 import { randomDigits } from '../src/system/random-digits.ts';
-import { syslog } from '../src/system/syslog.ts';
+import { logToSyslog } from '../src/system/syslog.ts';
 
 /** What ssh(1) exits with if there is no session. Commands do not use it. */
 const noSession = 255;
 
-async function main(own: OwnWords, log: Logger): Promise<void> {
+async function main(own: ProcessInput, log: Logger): Promise<void> {
   // When a child's pipe closes, Node compares it with `process.stderr`, which creates a stream for descriptor 2 and makes
   // it non-blocking. The session inherits the descriptor and would lose output.
   Object.defineProperty(process, 'stderr', { value: undefined, configurable: true });
@@ -26,15 +26,15 @@ async function main(own: OwnWords, log: Logger): Promise<void> {
   const itself = process.argv[1] ?? '/';
   const request = sessionRequest(args, env.SSH_ORIGINAL_COMMAND, isTerminal(0), itself);
   // sshd_config and passwd may contain a symlink to it.
-  const filesFolder = join(dirname(dirname(realpathSync(itself))), 'files');
-  const opened = await openSession({ request, env, filesFolder, itself, log });
-  if ('exitCode' in opened) leave(opened.exitCode);
-  else become(opened);
+  const toolsDir = join(dirname(dirname(realpathSync(itself))), 'files');
+  const opened = await openSession({ request, env, toolsDir, itself, log });
+  if ('exitCode' in opened) exitNow(opened.exitCode);
+  else execProcess(opened);
 }
 
 /** Part of the user's message and of the lines in syslog, so that the admin can find them. */
 const session = randomDigits(8);
-const log = logfmtLogger((line) => void syslog(line), {
+const log = logfmtLogger((line) => void logToSyslog(line), {
   session,
   // Looked up only when something is logged, because NSS may be slow.
   get user() {

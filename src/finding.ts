@@ -32,7 +32,7 @@ export const failed = (message: string, next: string): Finding => ({
 });
 
 /** An error as a failed finding, with the hint as next step. */
-export function failedBy({ message, hint }: Pick<BerthError, 'message' | 'hint'>): Finding {
+export function failedWith({ message, hint }: Pick<BerthError, 'message' | 'hint'>): Finding {
   return failed(message, hint);
 }
 
@@ -67,6 +67,6 @@ export async function runCheck(check: Check, timeoutMs: number): Promise<CheckRe
   try {
     return { ...place, ...(await Promise.race([(async () => check.run(signal))(), late])) };
   } catch (thrown) {
-    return { ...place, ...failedBy(asBerthError(thrown, check.id)) };
+    return { ...place, ...failedWith(asBerthError(thrown, check.id)) };
   }
 }

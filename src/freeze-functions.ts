@@ -12,4 +12,4 @@ import { sourceText } from './source-text.ts';
  * - `thaw` continues all of them. `thawed` is for a caller that has continued each of them itself.
  * - `last` sets `last` to the PID that was assigned last.
  */
-export const freezeFunctions = sourceText('./freeze.sh', import.meta.url);
+export const freezeScript = sourceText('./freeze.sh', import.meta.url);

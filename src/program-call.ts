@@ -9,6 +9,6 @@ export interface ProgramCall {
 }
 
 /** A program that reads a file written for it, with what must not be on its command line. */
-export interface GivenCall extends ProgramCall {
+export interface ProgramCallWithFile extends ProgramCall {
   readonly given: { readonly path: string; readonly text: string };
 }

@@ -17,7 +17,7 @@ export function holdsRawBytes(text: string): boolean {
 /** Node's replacement for bytes that are not UTF-8. */
 const replacement = '\ufffd';
 
-export interface OwnWords {
+export interface ProcessInput {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -26,7 +26,7 @@ export interface OwnWords {
  * The arguments and environment of this process as raw strings. /proc is read only if Node has replaced something.
  * If the kernel does not allow that, Node's strings are returned.
  */
-export function withRawBytes(own: OwnWords): OwnWords {
+export function withRawBytes(own: ProcessInput): ProcessInput {
   const { args, env } = own;
   const argsLost = args.some((word) => word.includes(replacement));
   const envLost = Object.values(env).some((value) => value?.includes(replacement) === true);
@@ -39,7 +39,7 @@ export function withRawBytes(own: OwnWords): OwnWords {
 }
 
 /** The raw string of these bytes. */
-export function textOf(bytes: Buffer): string {
+export function rawString(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8');
   let text = '';
   for (let at = 0; at < bytes.length;) {
@@ -58,7 +58,7 @@ export function textOf(bytes: Buffer): string {
 function nulSeparated(file: 'cmdline' | 'environ'): string[] {
   try {
     const text = readFileSync(`/proc/self/${file}`, 'latin1').replace(/\0$/, '');
-    return text.split('\0').map((part) => textOf(Buffer.from(part, 'latin1')));
+    return text.split('\0').map((part) => rawString(Buffer.from(part, 'latin1')));
   } catch (error) {
     // The kernel shows it only to root.
     if (isErrno(error, 'EACCES', 'EPERM')) return [];

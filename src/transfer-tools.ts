@@ -1,5 +1,5 @@
 /** Directory in each container with programs for file transfer, for images that have none. */
-export const filesInside = '/run/berth/files';
+export const transferToolsDir = '/run/berth/files';
 
 /** A program for file transfer that Berth provides for images without it. */
 export type BundledProgram = 'sftp-server' | 'scp';
@@ -9,8 +9,8 @@ export type BundledProgram = 'sftp-server' | 'scp';
  * its libraries are (ld.so(8)), and nothing of the image is used.
  */
 export function bundledArgv(program: BundledProgram, options: readonly string[] = []): string[] {
-  const loader = [`${filesInside}/ld.so`, '--library-path', `${filesInside}/lib`];
-  return [...loader, '--argv0', program, `${filesInside}/${program}.bin`, ...options];
+  const loader = [`${transferToolsDir}/ld.so`, '--library-path', `${transferToolsDir}/lib`];
+  return [...loader, '--argv0', program, `${transferToolsDir}/${program}.bin`, ...options];
 }
 
 /** A script that runs a bundled program, for a shell in the image that looks it up in PATH. */

@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/names.ts';
-import { type Form, listOf, quoted, type Rule, type Variable } from './policy.ts';
+import { type PodForm, celList, celString, type Rule, type Variable } from './policy.ts';
 
 /*
  * Annotations configure runtimes, networks and devices without any field of the API. Their domains cannot all be
@@ -39,15 +39,15 @@ function isOrder(allowed: readonly string[]): string {
   const value = 'variables.annotations[k]';
   return [
     `${domain}.contains('.')`,
-    `!(${domain} in ${listOf([...harmlessDomains, ...domains])})`,
-    `!(k in ${listOf([...harmlessKeys, ...keys])})`,
+    `!(${domain} in ${celList([...harmlessDomains, ...domains])})`,
+    `!(k in ${celList([...harmlessKeys, ...keys])})`,
     `!(k.startsWith('${appArmor}') && (${value} == 'runtime/default' || ${value}.startsWith('localhost/')))`,
   ].join(' && ');
 }
 
 /** @param form A template is checked as a whole when it changes. */
 export function annotationVariables(
-  form: Form,
+  form: PodForm,
   { annotations }: AdmissionParameters,
 ): readonly Variable[] {
   const of = form === 'pod' ? 'object' : 'variables.template';
@@ -74,7 +74,7 @@ export function annotationRules(): Rule[] {
   return [
     {
       holds: 'size(variables.orders) == 0',
-      message: `${quoted('metadata.annotations ')} + variables.orders.join(', ') + ' must be absent: the keys are not among those that this site allows'`,
+      message: `${celString('metadata.annotations ')} + variables.orders.join(', ') + ' must be absent: the keys are not among those that this site allows'`,
     },
   ];
 }

@@ -1,9 +1,9 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { allowed, listOf, ofPod, ofVolumes, quoted, type Rule } from './policy.ts';
+import { allowedValues, celList, podRule, volumeRule, celString, type Rule } from './policy.ts';
 
 /** Fields of a claim that select an existing volume or existing data. */
 const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];
-const made = quoted(' must be absent: the volume is made new');
+const made = celString(' must be absent: the volume is made new');
 /** Takes precedence over the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
 const oldClass = 'volume.beta.kubernetes.io/storage-class';
 
@@ -16,15 +16,15 @@ export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] 
   const field = (name: string): string => `ephemeral.volumeClaimTemplate.${name}`;
   return [
     ...leading.map((name) =>
-      ofVolumes(field(`spec.${name}`), `${template}.?spec.?${name}.hasValue()`, made),
+      volumeRule(field(`spec.${name}`), `${template}.?spec.?${name}.hasValue()`, made),
     ),
     // Without a class it gets the cluster's default, or, if there is none, any volume without a class.
-    ofVolumes(
+    volumeRule(
       field('spec.storageClassName'),
-      `has(v.ephemeral) && !(${template}.?spec.?storageClassName.orValue('') in ${listOf(storageClasses)})`,
-      allowed(storageClasses),
+      `has(v.ephemeral) && !(${template}.?spec.?storageClassName.orValue('') in ${celList(storageClasses)})`,
+      allowedValues(storageClasses),
     ),
-    ofVolumes(
+    volumeRule(
       field('metadata.annotations'),
       `size(${template}.?metadata.?annotations.orValue({})) > 0`,
       `' must be absent: provisioners take orders by them'`,
@@ -35,11 +35,11 @@ export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] 
 /** The same for claims that users create. The API server has filled in the default class. */
 export function claimRules({ storageClasses }: AdmissionParameters): Rule[] {
   return [
-    ...leading.map((name) => ofPod(name, `!object.spec.?${name}.hasValue()`, made)),
-    ofPod(
+    ...leading.map((name) => podRule(name, `!object.spec.?${name}.hasValue()`, made)),
+    podRule(
       'storageClassName',
-      `object.metadata.?annotations[?'${oldClass}'].or(object.spec.?storageClassName).orValue('') in ${listOf(storageClasses)}`,
-      allowed(storageClasses),
+      `object.metadata.?annotations[?'${oldClass}'].or(object.spec.?storageClassName).orValue('') in ${celList(storageClasses)}`,
+      allowedValues(storageClasses),
     ),
   ];
 }

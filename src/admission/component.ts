@@ -4,7 +4,7 @@
  *
  * @param resource CEL behind `authorizer`, up to the resource: `group('').resource('pods')`
  */
-export function mayInSystem(resource: string, verb: string): string {
+export function allowedInKubeSystem(resource: string, verb: string): string {
   return `authorizer.${resource}.namespace('kube-system').check('${verb}').allowed()`;
 }
 

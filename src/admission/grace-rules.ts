@@ -1,6 +1,13 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { goDurationMs } from '../desired/go-duration.ts';
-import { type Matched, ofContainers, ofPod, quoted, type Rule, type Variable } from './policy.ts';
+import {
+  type MatchedRequests,
+  containerRule,
+  podRule,
+  celString,
+  type Rule,
+  type Variable,
+} from './policy.ts';
 
 /** In seconds: a user's number may be larger than CEL's durations. */
 function seconds({ maxGracePeriod }: AdmissionParameters): number {
@@ -8,7 +15,7 @@ function seconds({ maxGracePeriod }: AdmissionParameters): number {
 }
 
 function wanted({ maxGracePeriod }: AdmissionParameters): string {
-  return quoted(` must be at most ${maxGracePeriod}`);
+  return celString(` must be at most ${maxGracePeriod}`);
 }
 
 /**
@@ -19,14 +26,14 @@ function wanted({ maxGracePeriod }: AdmissionParameters): string {
 export function graceRules(parameters: AdmissionParameters): Rule[] {
   const most = seconds(parameters);
   return [
-    ofPod(
+    podRule(
       'terminationGracePeriodSeconds',
       `variables.spec.?terminationGracePeriodSeconds.orValue(0) <= ${most}`,
       wanted(parameters),
     ),
     // The kubelet uses these for the whole container when the probe fails.
     ...['livenessProbe', 'startupProbe'].map((probe) =>
-      ofContainers(
+      containerRule(
         `${probe}.terminationGracePeriodSeconds`,
         `c.?${probe}.?terminationGracePeriodSeconds.orValue(0) > ${most}`,
         wanted(parameters),
@@ -36,7 +43,7 @@ export function graceRules(parameters: AdmissionParameters): Rule[] {
 }
 
 /** Deletions and evictions, whose options can set the grace period. */
-export const deletions: readonly Matched[] = [
+export const deletions: readonly MatchedRequests[] = [
   { apiGroups: [''], resources: ['pods'], operations: ['DELETE'] },
   { apiGroups: [''], resources: ['pods/eviction'], operations: ['CREATE'] },
 ];

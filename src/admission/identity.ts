@@ -1,7 +1,14 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { annotations } from '../desired/names.ts';
 import { containers, identity } from './pod-variables.ts';
-import { absent, type Form, ofContainers, ofPod, type Rule, type Variable } from './policy.ts';
+import {
+  whenAbsent,
+  type PodForm,
+  containerRule,
+  podRule,
+  type Rule,
+  type Variable,
+} from './policy.ts';
 
 const uid = `' must be ' + string(variables.uid) + ', the UID of this namespace (${annotations.uid})'`;
 const gid = `' must be ' + string(variables.gid) + ', the GID of this namespace (${annotations.gid})'`;
@@ -10,7 +17,7 @@ export const identityVariables: readonly Variable[] = [containers, ...identity];
 
 /** A pod may have only the user's UID, GID and groups. */
 export function identityRules(
-  form: Form,
+  form: PodForm,
   { supplementalGroupsPolicy }: AdmissionParameters,
 ): Rule[] {
   const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
@@ -19,42 +26,42 @@ export function identityRules(
       holds: 'variables.uid > 0 && variables.gid > 0',
       message: `'the namespace has no user yet: ${annotations.uid} and ${annotations.gid} are stamped on it at the next login'`,
     },
-    ofPod(
+    podRule(
       'securityContext.runAsUser',
-      `${pod('runAsUser')}.orValue(${absent(form, '-1', 'variables.uid')}) == variables.uid`,
+      `${pod('runAsUser')}.orValue(${whenAbsent(form, '-1', 'variables.uid')}) == variables.uid`,
       uid,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.runAsUser',
       'c.?securityContext.?runAsUser.orValue(variables.uid) != variables.uid',
       uid,
     ),
-    ofPod(
+    podRule(
       'securityContext.runAsGroup',
-      `${pod('runAsGroup')}.orValue(${absent(form, '-1', 'variables.gid')}) == variables.gid`,
+      `${pod('runAsGroup')}.orValue(${whenAbsent(form, '-1', 'variables.gid')}) == variables.gid`,
       gid,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.runAsGroup',
       'c.?securityContext.?runAsGroup.orValue(variables.gid) != variables.gid',
       gid,
     ),
-    ofPod(
+    podRule(
       'securityContext.runAsNonRoot',
-      `${pod('runAsNonRoot')}.orValue(${absent(form, 'false', 'true')}) == true`,
+      `${pod('runAsNonRoot')}.orValue(${whenAbsent(form, 'false', 'true')}) == true`,
       `' must be true'`,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.runAsNonRoot',
       '!c.?securityContext.?runAsNonRoot.orValue(true)',
       `' must be true or absent'`,
     ),
-    ofPod(
+    podRule(
       'securityContext.fsGroup',
       `${pod('fsGroup')}.orValue(variables.gid) == variables.gid`,
       gid,
     ),
-    ofPod(
+    podRule(
       'securityContext.supplementalGroups',
       `${pod('supplementalGroups')}.orValue([]).all(g, g in variables.groups)`,
       `' has ' + variables.spec.securityContext.supplementalGroups.filter(g, !(g in variables.groups)).map(g, string(g)).join(', ') + ', and must be some of ' + variables.groups.map(g, string(g)).join(', ') + ', the groups of this namespace (${annotations.groups})'`,
@@ -63,9 +70,9 @@ export function identityRules(
     ...(supplementalGroupsPolicy === 'Merge'
       ? []
       : [
-          ofPod(
+          podRule(
             'securityContext.supplementalGroupsPolicy',
-            `${pod('supplementalGroupsPolicy')}.orValue(${absent(form, "''", "'Strict'")}) == 'Strict'`,
+            `${pod('supplementalGroupsPolicy')}.orValue(${whenAbsent(form, "''", "'Strict'")}) == 'Strict'`,
             `' must be Strict: the groups come from the namespace, not from the image'`,
           ),
         ]),

@@ -1,5 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { allowed, quoted, type Rule, type Variable } from './policy.ts';
+import { allowedValues, celString, type Rule, type Variable } from './policy.ts';
 
 /** The first part of a reference names a registry by the rule of distribution/reference. */
 const first = "i.split('/')[0]";
@@ -8,10 +8,10 @@ const full = `!i.contains('/') ? 'docker.io/library/' + i : (${namesRegistry}) ?
 
 /** A prefix must end at a separator: `example.org` does not match `example.org.evil.net`. */
 function within(prefix: string): string {
-  const starts = (sign: string): string => `i.startsWith(${quoted(prefix + sign)})`;
+  const starts = (sign: string): string => `i.startsWith(${celString(prefix + sign)})`;
   // After a registry alone, a colon would start a port.
   return prefix.includes('/')
-    ? `(i == ${quoted(prefix)} || ${starts('/')} || ${starts(':')} || ${starts('@')})`
+    ? `(i == ${celString(prefix)} || ${starts('/')} || ${starts(':')} || ${starts('@')})`
     : starts('/');
 }
 
@@ -33,7 +33,7 @@ export function imageRules({ images }: AdmissionParameters): Rule[] {
   return [
     {
       holds: 'size(variables.foreignImages) == 0',
-      message: `'image ' + variables.foreignImages.join(', ') + ${allowed(images)}`,
+      message: `'image ' + variables.foreignImages.join(', ') + ${allowedValues(images)}`,
     },
   ];
 }

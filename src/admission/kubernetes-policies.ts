@@ -2,14 +2,14 @@ import type { AdmissionSettings } from './admission-settings.ts';
 import type { Manifest } from './manifest.ts';
 import { type Defaults, debugDefaults, podDefaults } from './pod-defaults.ts';
 import { admissionPolicies } from './policies.ts';
-import { allHold, firstBroken } from './one-rule.ts';
-import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
+import { joinedExpression, joinedMessage } from './one-rule.ts';
+import { type MatchedRequests, type Policy, celString, type Variable } from './policy.ts';
 
 const api = 'admissionregistration.k8s.io/v1';
 
 /** The end of every message: whom to ask. */
-export function ask({ parameters }: AdmissionSettings): string {
-  return quoted(`. Ask ${parameters.contact}.`);
+export function contactText({ parameters }: AdmissionSettings): string {
+  return celString(`. Ask ${parameters.contact}.`);
 }
 
 /**
@@ -39,8 +39,8 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest[] {
         variables: plain(policy.variables),
         validations: [
           {
-            expression: allHold(policy.rules),
-            messageExpression: `${firstBroken(policy.rules)}${policy.advice === undefined ? '' : ` + ${policy.advice}`} + ${ask(settings)}`,
+            expression: joinedExpression(policy.rules),
+            messageExpression: `${joinedMessage(policy.rules)}${policy.advice === undefined ? '' : ` + ${policy.advice}`} + ${contactText(settings)}`,
             reason: 'Forbidden',
           },
         ],
@@ -81,7 +81,7 @@ function mutating(defaults: Defaults, settings: AdmissionSettings): Manifest[] {
 
 /** `matchConstraints`, the same for both engines. */
 export function constraints(
-  { matched, ofUsers }: { readonly matched: readonly Matched[]; readonly ofUsers: boolean },
+  { matched, ofUsers }: { readonly matched: readonly MatchedRequests[]; readonly ofUsers: boolean },
   { label }: AdmissionSettings,
 ): object {
   return {

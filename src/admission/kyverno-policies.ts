@@ -1,5 +1,5 @@
 import type { AdmissionSettings } from './admission-settings.ts';
-import { ask, constraints } from './kubernetes-policies.ts';
+import { contactText, constraints } from './kubernetes-policies.ts';
 import type { Manifest } from './manifest.ts';
 import { debugDefaults, type Defaults, podDefaults } from './pod-defaults.ts';
 import { admissionPolicies } from './policies.ts';
@@ -31,7 +31,7 @@ function validating(policy: Policy, settings: AdmissionSettings): Manifest {
       variables: named(policy.variables),
       validations: policy.rules.map(({ holds, message }) => ({
         expression: holds,
-        messageExpression: `${message} + ${ask(settings)}`,
+        messageExpression: `${message} + ${contactText(settings)}`,
       })),
     },
   };

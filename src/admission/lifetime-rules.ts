@@ -1,9 +1,9 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/names.ts';
-import { quoted, type Rule, type Variable } from './policy.ts';
+import { celString, type Rule, type Variable } from './policy.ts';
 
 /** A duration of Go's ParseDuration with hours, minutes and seconds only, without a sign. */
-const format = quoted(
+const format = celString(
   '^([0-9]{1,5}([.][0-9]{1,3})?h)?([0-9]{1,6}([.][0-9]{1,3})?m)?([0-9]{1,7}([.][0-9]{1,3})?s)?$',
 );
 const deadline = 'variables.spec.?activeDeadlineSeconds.orValue(0)';
@@ -21,7 +21,7 @@ export const lifetimeVariables: readonly Variable[] = [
 
 const key = `metadata.annotations[${lifetimeAnnotation}]`;
 const missing = (maxLifetime: string): string =>
-  quoted(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
+  celString(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
 
 /**
  * Every pod has a lifetime annotation within the site's limit. A deadline alone would end only its processes, and only
@@ -32,7 +32,7 @@ export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
   return [
     {
       holds: `variables.unchanged || ${deadline} == 0 || duration(string(${deadline}) + 's') <= ${max}`,
-      message: quoted(`spec.activeDeadlineSeconds must be at most ${maxLifetime}`),
+      message: celString(`spec.activeDeadlineSeconds must be at most ${maxLifetime}`),
     },
     {
       holds: `variables.unchanged || variables.lifetime != ''`,
@@ -40,7 +40,7 @@ export function lifetimeRules({ maxLifetime }: AdmissionParameters): Rule[] {
     },
     {
       holds: `variables.unchanged || variables.lifetime.matches(${format}) && duration(variables.lifetime) > duration('0s') && duration(variables.lifetime) <= ${max}`,
-      message: `${quoted(`${key} is `)} + variables.lifetime + ${quoted(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
+      message: `${celString(`${key} is `)} + variables.lifetime + ${celString(` and must be a duration like 2h30m, at most ${maxLifetime}`)}`,
     },
   ];
 }

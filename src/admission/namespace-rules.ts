@@ -1,4 +1,4 @@
-import { quoted, type Rule, type Variable } from './policy.ts';
+import { celString, type Rule, type Variable } from './policy.ts';
 
 /** Prefix of the hook's annotations about a user. */
 const stamps = 'openondemand.org/';
@@ -18,7 +18,7 @@ export function namespaceVariables(
   stampers: readonly string[],
 ): Variable[] {
   const { group, resource, verb } = stampRight;
-  const names = stampers.map((account) => quoted(`system:serviceaccount:${account}`)).join(', ');
+  const names = stampers.map((account) => celString(`system:serviceaccount:${account}`)).join(', ');
   const labelOf = (object: string): string =>
     `${object}.metadata.?labels[?'${label.key}'].orValue('')`;
   return [

@@ -7,7 +7,7 @@ import type { EachRule, Rule } from './policy.ts';
  */
 
 /** CEL: true where every rule holds. Each list is iterated once for all rules about its elements. */
-export function allHold(rules: readonly Rule[]): string {
+export function joinedExpression(rules: readonly Rule[]): string {
   const alone = rules.flatMap(({ holds, each }) => (each === undefined ? [`(${holds})`] : []));
   const lists = Map.groupBy(
     rules.flatMap(({ each }) => each ?? []),
@@ -25,7 +25,7 @@ function noneViolated(rules: readonly EachRule[]): string {
 }
 
 /** CEL, a string: the message of the first rule that does not hold. */
-export function firstBroken(rules: readonly Rule[]): string {
+export function joinedMessage(rules: readonly Rule[]): string {
   const [only, ...others] = rules;
   // A single rule needs no search, and a message cannot use the authorizer, as some rules do.
   if (only !== undefined && others.length === 0) return only.message;
@@ -33,5 +33,5 @@ export function firstBroken(rules: readonly Rule[]): string {
     (rest, { holds, message }) => `!(${holds}) ? ${message} : ${rest}`,
     "''",
   );
-  return `(${allHold(rules)} ? '' : ${chain})`;
+  return `(${joinedExpression(rules)} ? '' : ${chain})`;
 }

@@ -1,46 +1,53 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { allowed, type Form, listOf, ofPod, type Rule, type Variable } from './policy.ts';
+import {
+  allowedValues,
+  type PodForm,
+  celList,
+  podRule,
+  type Rule,
+  type Variable,
+} from './policy.ts';
 
 export function placementVariables({ tolerations }: AdmissionParameters): Variable[] {
   return [
     {
       name: 'intolerable',
       // Kubernetes adds those of node.kubernetes.io. A toleration without a key matches every taint.
-      expression: `variables.spec.?tolerations.orValue([]).map(t, t.?key.orValue('')).filter(k, !k.startsWith('node.kubernetes.io/') && !(k in ${listOf(tolerations)}))`,
+      expression: `variables.spec.?tolerations.orValue([]).map(t, t.?key.orValue('')).filter(k, !k.startsWith('node.kubernetes.io/') && !(k in ${celList(tolerations)}))`,
     },
   ];
 }
 
 /** Node, priority, account, tolerations and runtime class, by the scheduler or the site's lists. */
-export function placementRules(form: Form, parameters: AdmissionParameters): Rule[] {
+export function placementRules(form: PodForm, parameters: AdmissionParameters): Rule[] {
   const { priorityClasses, runtimeClasses, tolerations } = parameters;
   const accounts = ['default', ...parameters.serviceAccounts];
   return [
-    ofPod(
+    podRule(
       'nodeName',
       // A scheduled pod has a node name.
       `${form === 'pod' ? "request.operation != 'CREATE' || " : ''}variables.spec.?nodeName.orValue('') == ''`,
       `' must be absent: the scheduler sets it'`,
     ),
-    ofPod(
+    podRule(
       'serviceAccountName',
-      `variables.spec.?serviceAccountName.orValue('default') in ${listOf(accounts)}`,
-      allowed(accounts),
+      `variables.spec.?serviceAccountName.orValue('default') in ${celList(accounts)}`,
+      allowedValues(accounts),
     ),
-    ofPod(
+    podRule(
       'tolerations',
       'size(variables.intolerable) == 0',
-      `' has the key ' + variables.intolerable.map(k, k == '' ? '(all)' : k).join(', ') + ', and' + ${allowed(tolerations)}`,
+      `' has the key ' + variables.intolerable.map(k, k == '' ? '(all)' : k).join(', ') + ', and' + ${allowedValues(tolerations)}`,
     ),
-    ofPod(
+    podRule(
       'priorityClassName',
-      `variables.spec.?priorityClassName.orValue('') in ${listOf(['', ...priorityClasses])}`,
-      allowed(priorityClasses),
+      `variables.spec.?priorityClassName.orValue('') in ${celList(['', ...priorityClasses])}`,
+      allowedValues(priorityClasses),
     ),
-    ofPod(
+    podRule(
       'runtimeClassName',
-      `variables.spec.?runtimeClassName.orValue('') in ${listOf(['', ...runtimeClasses])}`,
-      allowed(runtimeClasses),
+      `variables.spec.?runtimeClassName.orValue('') in ${celList(['', ...runtimeClasses])}`,
+      allowedValues(runtimeClasses),
     ),
   ];
 }

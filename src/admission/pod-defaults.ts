@@ -1,13 +1,13 @@
 import { lifetimeAnnotation } from '../desired/names.ts';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { identity } from './pod-variables.ts';
-import { type Matched, quoted, type Variable } from './policy.ts';
+import { type MatchedRequests, celString, type Variable } from './policy.ts';
 
 /** A mutating policy as data, as `Policy` is a validating one. */
 export interface Defaults {
   readonly name: string;
   readonly about: string;
-  readonly matched: readonly Matched[];
+  readonly matched: readonly MatchedRequests[];
   readonly variables: readonly Variable[];
   /** CEL: a list of `JSONPatch`. Lists that are replaced as a whole rule out an apply configuration. */
   readonly patch: string;
@@ -65,7 +65,7 @@ function lifetime({ defaultLifetime }: AdmissionParameters): string[] {
   const deadline = 'object.spec.?activeDeadlineSeconds';
   const known = defaultLifetime === undefined ? ` && ${deadline}.hasValue()` : '';
   const wanted = `!object.metadata.?annotations[?'${lifetimeAnnotation}'].hasValue()${known}`;
-  const value = `(${deadline}.hasValue() ? string(object.spec.activeDeadlineSeconds) + 's' : ${quoted(defaultLifetime ?? '')})`;
+  const value = `(${deadline}.hasValue() ? string(object.spec.activeDeadlineSeconds) + 's' : ${celString(defaultLifetime ?? '')})`;
   const some = 'has(object.metadata.annotations)';
   return [
     add(`${wanted} && !${some}`, "'/metadata/annotations'", `{'${lifetimeAnnotation}': ${value}}`),
@@ -113,7 +113,7 @@ function resources(kind: string, at: string, { defaultResources }: AdmissionPara
   const type = `Object.spec.${kind}.resources`;
   const has = (path: string): string => `c.?resources.?${path}`;
   const each = (list: 'requests' | 'limits', other: string, name: 'cpu' | 'memory'): string => {
-    const value = `${has(`${list}.?${name}`)}.or(${has(`${other}.?${name}`)}).orValue(${quoted(defaultResources[name] ?? '')})`;
+    const value = `${has(`${list}.?${name}`)}.or(${has(`${other}.?${name}`)}).orValue(${celString(defaultResources[name] ?? '')})`;
     return add(
       `!${has(`${list}.?${name}`)}.hasValue() && !object.spec.?resources.?${list}.?${name}.hasValue() && ${value} != ''`,
       `${at} + '/resources/${list}/${name}'`,
@@ -123,7 +123,7 @@ function resources(kind: string, at: string, { defaultResources }: AdmissionPara
   const values = (['cpu', 'memory'] as const)
     .flatMap((name) => {
       const value = defaultResources[name];
-      return value === undefined ? [] : [`'${name}': ${quoted(value)}`];
+      return value === undefined ? [] : [`'${name}': ${celString(value)}`];
     })
     .join(', ');
   const both = `${type}{limits: {${values}}, requests: {${values}}}`;

@@ -1,11 +1,11 @@
 import { annotations } from '../desired/names.ts';
-import type { Form, Variable } from './policy.ts';
+import type { PodForm, Variable } from './policy.ts';
 
 /** A UID or GID other than root's, in digits. */
 const id = "'^[1-9][0-9]{0,9}$'";
 
 /** The pod's spec, or that of a workload's template. */
-export function specVariables(form: Form): Variable[] {
+export function specVariables(form: PodForm): Variable[] {
   if (form === 'pod') return [{ name: 'spec', expression: 'object.spec' }];
   return [
     {

@@ -1,7 +1,7 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { claimRules } from './claim-rules.ts';
-import { componentByName, mayInSystem } from './component.ts';
+import { componentByName, allowedInKubeSystem } from './component.ts';
 import { deletionRules, deletions, deletionVariables, graceRules } from './grace-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
@@ -9,16 +9,16 @@ import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifet
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
 import { identity, specVariables } from './pod-variables.ts';
-import { type Matched, type Policy, quoted, type Variable } from './policy.ts';
+import { type MatchedRequests, type Policy, celString, type Variable } from './policy.ts';
 import { privilegeRules } from './privilege.ts';
 import { probeNamespace } from './probe.ts';
 import { resourceRules } from './resource-rules.ts';
 import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
-import { writeAll } from './write-all.ts';
+import { missingFieldsMessage } from './write-all.ts';
 
 /** All requests that write a pod's spec. */
-const podSpecs: readonly Matched[] = [
+const podSpecs: readonly MatchedRequests[] = [
   {
     apiGroups: [''],
     resources: ['pods', 'pods/ephemeralcontainers', 'pods/resize'],
@@ -27,7 +27,7 @@ const podSpecs: readonly Matched[] = [
 ];
 
 /** All requests that write a pod's annotations, which includes its status. */
-const podMetadata: readonly Matched[] = [
+const podMetadata: readonly MatchedRequests[] = [
   {
     apiGroups: [''],
     resources: ['pods', 'pods/status', 'pods/ephemeralcontainers', 'pods/resize'],
@@ -39,7 +39,7 @@ const podMetadata: readonly Matched[] = [
  * Workloads, of which controllers make pods. The pods are checked in any case; here the author sees the
  * refusal, not only the controller's events.
  */
-const templates: readonly Matched[] = [
+const templates: readonly MatchedRequests[] = [
   {
     apiGroups: ['apps'],
     resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'],
@@ -53,7 +53,7 @@ const templates: readonly Matched[] = [
   },
 ];
 
-const routes: readonly Matched[] = [
+const routes: readonly MatchedRequests[] = [
   {
     apiGroups: [''],
     resources: ['endpoints', 'services/status'],
@@ -83,7 +83,9 @@ function changed(what: string, changers: readonly string[]): Variable {
     `request.operation == 'CREATE' || (${what}) && !(${component})`;
   return {
     name: 'changed-by-a-user',
-    expression: condition(changers.map((resource) => mayInSystem(resource, 'patch')).join(' || ')),
+    expression: condition(
+      changers.map((resource) => allowedInKubeSystem(resource, 'patch')).join(' || '),
+    ),
     byName: condition(componentByName),
   };
 }
@@ -114,7 +116,7 @@ const newClaim: readonly Variable[] = [
 const bindingVariables: readonly Variable[] = [
   {
     name: 'schedules',
-    expression: mayInSystem("group('').resource('pods').subresource('binding')", 'create'),
+    expression: allowedInKubeSystem("group('').resource('pods').subresource('binding')", 'create'),
     byName: "request.userInfo.username == 'system:kube-scheduler'",
   },
 ];
@@ -127,7 +129,7 @@ const bindingVariables: readonly Variable[] = [
 export function admissionPolicies(settings: AdmissionSettings): Policy[] {
   const { label, parameters, within, nothingFilledIn = false } = settings;
   const pod = specVariables('pod');
-  const advice = nothingFilledIn ? { advice: writeAll(parameters) } : {};
+  const advice = nothingFilledIn ? { advice: missingFieldsMessage(parameters) } : {};
   // A field that no defaults fill in later must be in the template.
   const template = nothingFilledIn ? 'pod' : 'template';
   return [
@@ -154,7 +156,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...placementRules('pod', parameters),
         // `berth doctor` does not know the allowed images, and no pod runs in its namespace.
         ...imageRules(parameters).map(({ holds, message }) => ({
-          holds: `request.namespace == ${quoted(probeNamespace(settings))} || ${holds}`,
+          holds: `request.namespace == ${celString(probeNamespace(settings))} || ${holds}`,
           message,
         })),
       ],
@@ -286,7 +288,12 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       conditions:
         within === undefined
           ? []
-          : [{ name: 'within', expression: `object.metadata.name.startsWith(${quoted(within)})` }],
+          : [
+              {
+                name: 'within',
+                expression: `object.metadata.name.startsWith(${celString(within)})`,
+              },
+            ],
       variables: namespaceVariables(label, parameters.stampers),
       rules: namespaceRules(),
     },

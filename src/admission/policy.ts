@@ -26,7 +26,7 @@ export interface EachRule {
 }
 
 /** The requests that a policy matches. */
-export interface Matched {
+export interface MatchedRequests {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
@@ -38,7 +38,7 @@ export interface Policy {
   readonly name: string;
   /** Its purpose, for its description in the cluster. */
   readonly about: string;
-  readonly matched: readonly Matched[];
+  readonly matched: readonly MatchedRequests[];
   /** Whether it covers only namespaces of users; else `conditions` limit it. */
   readonly ofUsers: boolean;
   /** The policy applies only if all of them are true. */
@@ -54,26 +54,26 @@ export interface Policy {
  * A template may omit fields that are filled in later, but not set other values; without our defaults
  * it must set what they would fill in.
  */
-export type Form = 'pod' | 'template';
+export type PodForm = 'pod' | 'template';
 
 /** The value for an absent field: fails in a pod, passes in a template. */
-export function absent(form: Form, fails: string, passes: string): string {
+export function whenAbsent(form: PodForm, fails: string, passes: string): string {
   return form === 'pod' ? fails : passes;
 }
 
 /** A CEL string literal. */
-export function quoted(text: string): string {
+export function celString(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
 /** A CEL list of strings. */
-export function listOf(texts: readonly string[]): string {
-  return `[${texts.map(quoted).join(', ')}]`;
+export function celList(texts: readonly string[]): string {
+  return `[${texts.map(celString).join(', ')}]`;
 }
 
 /** The end of a message: the allowed values. */
-export function allowed(texts: readonly string[]): string {
-  return quoted(
+export function allowedValues(texts: readonly string[]): string {
+  return celString(
     ` must be one that this site allows: ${texts.length === 0 ? 'none' : texts.join(', ')}`,
   );
 }
@@ -85,24 +85,24 @@ export function allowed(texts: readonly string[]): string {
  * @param violated CEL about `c`.
  * @param wanted CEL, a string: how the field must be.
  */
-export function ofContainers(field: string, violated: string, wanted: string): Rule {
+export function containerRule(field: string, violated: string, wanted: string): Rule {
   return {
     holds: `!variables.containers.exists(c, ${violated})`,
     each: { list: 'containers', element: 'c', violated },
-    message: `${quoted(`${field} of container `)} + variables.containers.filter(c, ${violated}).map(c, c.name).join(', ') + ${wanted}`,
+    message: `${celString(`${field} of container `)} + variables.containers.filter(c, ${violated}).map(c, c.name).join(', ') + ${wanted}`,
   };
 }
 
-/** A rule about each volume: as `ofContainers`, with `v`. */
-export function ofVolumes(field: string, violated: string, wanted: string): Rule {
+/** A rule about each volume: as `containerRule`, with `v`. */
+export function volumeRule(field: string, violated: string, wanted: string): Rule {
   return {
     holds: `!variables.volumes.exists(v, ${violated})`,
     each: { list: 'volumes', element: 'v', violated },
-    message: `${quoted(`${field} of volume `)} + variables.volumes.filter(v, ${violated}).map(v, v.name).join(', ') + ${wanted}`,
+    message: `${celString(`${field} of volume `)} + variables.volumes.filter(v, ${violated}).map(v, v.name).join(', ') + ${wanted}`,
   };
 }
 
 /** A rule about a field of the pod. */
-export function ofPod(field: string, holds: string, wanted: string): Rule {
-  return { holds, message: `${quoted(`spec.${field}`)} + ${wanted}` };
+export function podRule(field: string, holds: string, wanted: string): Rule {
+  return { holds, message: `${celString(`spec.${field}`)} + ${wanted}` };
 }

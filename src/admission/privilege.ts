@@ -1,4 +1,12 @@
-import { absent, type Form, listOf, ofContainers, ofPod, quoted, type Rule } from './policy.ts';
+import {
+  whenAbsent,
+  type PodForm,
+  celList,
+  containerRule,
+  podRule,
+  celString,
+  type Rule,
+} from './policy.ts';
 
 const no = `' must be false or absent'`;
 const none = `' must be absent'`;
@@ -27,83 +35,83 @@ const eachSeccomp =
   "variables.containers.all(c, c.?securityContext.?seccompProfile.hasValue()) ? 'RuntimeDefault' : ''";
 
 /** No access to the host, and no privilege escalation. */
-export function privilegeRules(form: Form): Rule[] {
+export function privilegeRules(form: PodForm): Rule[] {
   const own = (field: string): string => `c.?securityContext.?${field}`;
   const pod = (field: string): string => `variables.spec.?securityContext.?${field}`;
   return [
     ...['hostNetwork', 'hostPID', 'hostIPC'].map((field) =>
-      ofPod(field, `!variables.spec.?${field}.orValue(false)`, no),
+      podRule(field, `!variables.spec.?${field}.orValue(false)`, no),
     ),
     // In its own user namespace the pod has another UID on the host and on file servers.
-    ofPod(
+    podRule(
       'hostUsers',
       'variables.spec.?hostUsers.orValue(true) == true',
       `' must be true or absent'`,
     ),
-    ofPod(
+    podRule(
       'os.name',
       "variables.spec.?os.?name.orValue('linux') == 'linux'",
       `' must be linux or absent'`,
     ),
-    ofContainers('securityContext.privileged', `${own('privileged')}.orValue(false)`, no),
-    ofContainers(
+    containerRule('securityContext.privileged', `${own('privileged')}.orValue(false)`, no),
+    containerRule(
       'securityContext.allowPrivilegeEscalation',
-      `${own('allowPrivilegeEscalation')}.orValue(${absent(form, 'true', 'false')})`,
+      `${own('allowPrivilegeEscalation')}.orValue(${whenAbsent(form, 'true', 'false')})`,
       `' must be false'`,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.capabilities.add',
       `size(${own('capabilities')}.?add.orValue([])) > 0`,
       none,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.capabilities.drop',
-      `!('ALL' in ${own('capabilities')}.?drop.orValue([${absent(form, '', "'ALL'")}]))`,
+      `!('ALL' in ${own('capabilities')}.?drop.orValue([${whenAbsent(form, '', "'ALL'")}]))`,
       `' must be [ALL]'`,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.procMount',
       `${own('procMount')}.orValue('Default') != 'Default'`,
       `' must be Default or absent'`,
     ),
-    ofPod(
+    podRule(
       'securityContext.seccompProfile.type',
-      `${pod('seccompProfile')}.?type.orValue(${absent(form, eachSeccomp, "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
+      `${pod('seccompProfile')}.?type.orValue(${whenAbsent(form, eachSeccomp, "'RuntimeDefault'")}) in ['RuntimeDefault', 'Localhost']`,
       confined,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.seccompProfile.type',
       `!(${own('seccompProfile')}.?type.orValue('RuntimeDefault') in ['RuntimeDefault', 'Localhost'])`,
       confined,
     ),
-    ofPod(
+    podRule(
       'securityContext.appArmorProfile.type',
       `${pod('appArmorProfile')}.?type.orValue('RuntimeDefault') != 'Unconfined'`,
       confined,
     ),
-    ofContainers(
+    containerRule(
       'securityContext.appArmorProfile.type',
       `${own('appArmorProfile')}.?type.orValue('RuntimeDefault') == 'Unconfined'`,
       confined,
     ),
     ...['seLinuxOptions', 'windowsOptions'].flatMap((field) => [
-      ofPod(`securityContext.${field}`, `!${pod(field)}.hasValue()`, none),
-      ofContainers(`securityContext.${field}`, `${own(field)}.hasValue()`, none),
+      podRule(`securityContext.${field}`, `!${pod(field)}.hasValue()`, none),
+      containerRule(`securityContext.${field}`, `${own(field)}.hasValue()`, none),
     ]),
-    ofPod('securityContext.sysctls', `size(${pod('sysctls')}.orValue([])) == 0`, none),
-    ofContainers(
+    podRule('securityContext.sysctls', `size(${pod('sysctls')}.orValue([])) == 0`, none),
+    containerRule(
       'ports.hostPort',
       'c.?ports.orValue([]).exists(p, p.?hostPort.orValue(0) != 0)',
       none,
     ),
-    ofContainers(
+    containerRule(
       'env',
-      `c.?env.orValue([]).exists(e, e.name in ${listOf(deviceVariables)} && !(e.?value.orValue('') in ['void', 'none']))`,
-      quoted(
+      `c.?env.orValue([]).exists(e, e.name in ${celList(deviceVariables)} && !(e.?value.orValue('') in ['void', 'none']))`,
+      celString(
         ` must not ask the runtime for devices (${deviceVariables[0] ?? ''} and its like, but for void and none): they are requested in resources.limits`,
       ),
     ),
-    ofContainers(
+    containerRule(
       'httpGet.host or tcpSocket.host',
       askers
         .flatMap((asker) => ['httpGet', 'tcpSocket'].map((how) => `${asker}.?${how}.?host`))

@@ -1,11 +1,11 @@
-import { ofContainers, type Rule } from './policy.ts';
+import { containerRule, type Rule } from './policy.ts';
 
 /** Every container, or the pod, has requests and limits. */
 export function resourceRules(): Rule[] {
   return ['requests', 'limits'].flatMap((kind) =>
     ['cpu', 'memory'].map((name) =>
       // Ephemeral containers have no resources.
-      ofContainers(
+      containerRule(
         `resources.${kind}.${name}`,
         `!variables.spec.?resources.?${kind}.?${name}.hasValue() && !c.?resources.?${kind}.?${name}.hasValue() && !variables.spec.?ephemeralContainers.orValue([]).exists(e, e.name == c.name)`,
         `' must be present'`,

@@ -1,23 +1,23 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { componentByName, mayInSystem } from './component.ts';
-import { listOf, ofPod, quoted, type Rule, type Variable } from './policy.ts';
+import { componentByName, allowedInKubeSystem } from './component.ts';
+import { celList, podRule, celString, type Rule, type Variable } from './policy.ts';
 
 /** Services receive traffic only at addresses that the cluster assigned (CVE-2020-8554). */
 export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule[] {
   const type = "object.spec.?type.orValue('ClusterIP')";
-  const ofClass = `object.spec.?loadBalancerClass.orValue('default') in ${listOf(loadBalancerClasses)}`;
+  const ofClass = `object.spec.?loadBalancerClass.orValue('default') in ${celList(loadBalancerClasses)}`;
   const balanced =
     loadBalancerClasses.length === 0
       ? ''
       : `, or LoadBalancer of a class that this site allows: ${loadBalancerClasses.join(', ')}`;
   return [
-    ofPod(
+    podRule(
       'type',
       `${type} in ['ClusterIP', 'NodePort'] || ${type} == 'LoadBalancer' && ${ofClass}`,
-      quoted(` must be ClusterIP or NodePort${balanced}`),
+      celString(` must be ClusterIP or NodePort${balanced}`),
     ),
-    ofPod('externalIPs', 'size(object.spec.?externalIPs.orValue([])) == 0', `' must be absent'`),
-    ofPod(
+    podRule('externalIPs', 'size(object.spec.?externalIPs.orValue([])) == 0', `' must be absent'`),
+    podRule(
       'loadBalancerIP',
       "object.spec.?loadBalancerIP.orValue('') == ''",
       `' must be absent: the load balancer gives the address'`,
@@ -31,7 +31,7 @@ export const routesVariables: readonly Variable[] = [
     name: 'component',
     expression: ['update', 'patch']
       .map((verb) =>
-        mayInSystem(
+        allowedInKubeSystem(
           "group(request.resource.group).resource(request.resource.resource).subresource(request.?subResource.orValue(''))",
           verb,
         ),
@@ -45,6 +45,6 @@ export const routesVariables: readonly Variable[] = [
 export const routesRules: readonly Rule[] = [
   {
     holds: 'variables.component',
-    message: quoted("only parts of the cluster say where a Service's traffic goes"),
+    message: celString("only parts of the cluster say where a Service's traffic goes"),
   },
 ];

@@ -2,11 +2,11 @@ import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { ephemeralRules } from './claim-rules.ts';
 import { owner, volumes } from './pod-variables.ts';
 import {
-  allowed,
-  listOf,
-  ofContainers,
-  ofVolumes,
-  quoted,
+  allowedValues,
+  celList,
+  containerRule,
+  volumeRule,
+  celString,
   type Rule,
   type Variable,
 } from './policy.ts';
@@ -28,7 +28,7 @@ function patterns(paths: readonly string[]): string {
   const one = (path: string): string =>
     path
       .split('{user}')
-      .map((part) => quoted(part.replaceAll(/[.+]/g, '[$&]').replaceAll('*', '[^/]+')))
+      .map((part) => celString(part.replaceAll(/[.+]/g, '[$&]').replaceAll('*', '[^/]+')))
       .join(' + variables.ownerPattern + ');
   return `[${paths.map((path) => `'^' + ${one(path)} + '/?$'`).join(', ')}]`;
 }
@@ -68,58 +68,60 @@ export function volumeRules(parameters: AdmissionParameters): Rule[] {
   const { hostPaths, nfs, csiDrivers, tokenAudiences } = parameters;
   const mounts = (violated: string): string => `c.?volumeMounts.orValue([]).exists(m, ${violated})`;
   return [
-    ofVolumes(
+    volumeRule(
       'kind',
       `!(${kinds.map((kind) => `has(v.${kind})`).join(' || ')})`,
-      quoted(` must be one of ${kinds.join(', ')}`),
+      celString(` must be one of ${kinds.join(', ')}`),
     ),
-    ofVolumes(
+    volumeRule(
       'hostPath.path',
       `has(v.hostPath) && (${crooked('v.hostPath.path')} || !variables.readable.exists(p, v.hostPath.path.matches(p)))`,
-      allowed(hostPaths.map(({ path, readOnly }) => `${path}${readOnly ? ' (read-only)' : ''}`)),
+      allowedValues(
+        hostPaths.map(({ path, readOnly }) => `${path}${readOnly ? ' (read-only)' : ''}`),
+      ),
     ),
-    ofVolumes(
+    volumeRule(
       'hostPath.type',
       "has(v.hostPath) && !(v.hostPath.?type.orValue('') in ['', 'Directory', 'File'])",
       `' must be Directory or File: nothing is made on the host, and no device or socket is opened'`,
     ),
-    ofContainers(
+    containerRule(
       'volumeMounts.readOnly',
       mounts('m.name in variables.onlyReadable && !m.?readOnly.orValue(false)'),
       `' must be true for ' + variables.onlyReadable.join(', ')`,
     ),
     // Several faults of the kubelet allowed an escape through a path below a host directory.
-    ofContainers(
+    containerRule(
       'volumeMounts.subPath',
       mounts(
         "m.name in variables.onHost && (m.?subPath.orValue('') != '' || m.?subPathExpr.orValue('') != '')",
       ),
       `' must be absent for the host paths ' + variables.onHost.join(', ')`,
     ),
-    ofContainers(
+    containerRule(
       'volumeMounts.mountPropagation',
       mounts("m.?mountPropagation.orValue('None') == 'Bidirectional'"),
       `' must not be Bidirectional'`,
     ),
-    ofVolumes(
+    volumeRule(
       'nfs',
       `has(v.nfs) && (${crooked('v.nfs.path')} || !variables.servers.exists(p, (v.nfs.server + ':' + v.nfs.path).matches(p)))`,
-      allowed(nfs),
+      allowedValues(nfs),
     ),
-    ofVolumes(
+    volumeRule(
       'csi.driver',
-      `has(v.csi) && !(v.csi.driver in ${listOf(csiDrivers)})`,
-      allowed(csiDrivers),
+      `has(v.csi) && !(v.csi.driver in ${celList(csiDrivers)})`,
+      allowedValues(csiDrivers),
     ),
-    ofVolumes(
+    volumeRule(
       'projected.sources',
       `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(${sources.map((source) => `has(s.${source})`).join(' || ')}))`,
-      quoted(` must be of ${sources.join(', ')}`),
+      celString(` must be of ${sources.join(', ')}`),
     ),
-    ofVolumes(
+    volumeRule(
       'projected.sources.serviceAccountToken.audience',
-      `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(s.?serviceAccountToken.?audience.orValue('') in ${listOf(['', ...tokenAudiences])}))`,
-      quoted(` must be absent${tokenAudiences.map((one) => ` or ${one}`).join('')}`),
+      `has(v.projected) && v.projected.?sources.orValue([]).exists(s, !(s.?serviceAccountToken.?audience.orValue('') in ${celList(['', ...tokenAudiences])}))`,
+      celString(` must be absent${tokenAudiences.map((one) => ` or ${one}`).join('')}`),
     ),
     ...ephemeralRules(parameters),
   ];

@@ -1,18 +1,18 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/names.ts';
-import { quoted } from './policy.ts';
+import { celString } from './policy.ts';
 
 /**
  * CEL, a string: all fields that a pod must set if none are filled in, so that its author gets them in one
  * message. Empty if the pod sets `runAsUser`: then a single field is missing.
  */
-export function writeAll({ supplementalGroupsPolicy }: AdmissionParameters): string {
+export function missingFieldsMessage({ supplementalGroupsPolicy }: AdmissionParameters): string {
   const context = [
-    `${quoted('runAsUser: ')} + string(variables.uid)`,
-    `${quoted(', runAsGroup: ')} + string(variables.gid)`,
-    `${quoted(', runAsNonRoot: true, supplementalGroups: [')} + variables.groups.map(g, string(g)).join(', ') + ']'`,
-    quoted(supplementalGroupsPolicy === 'Strict' ? ', supplementalGroupsPolicy: Strict' : ''),
-    quoted(', seccompProfile: {type: RuntimeDefault}'),
+    `${celString('runAsUser: ')} + string(variables.uid)`,
+    `${celString(', runAsGroup: ')} + string(variables.gid)`,
+    `${celString(', runAsNonRoot: true, supplementalGroups: [')} + variables.groups.map(g, string(g)).join(', ') + ']'`,
+    celString(supplementalGroupsPolicy === 'Strict' ? ', supplementalGroupsPolicy: Strict' : ''),
+    celString(', seccompProfile: {type: RuntimeDefault}'),
   ].join(' + ');
   const rest = [
     '} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}',
@@ -22,5 +22,5 @@ export function writeAll({ supplementalGroupsPolicy }: AdmissionParameters): str
   const known = 'variables.uid > 0 && variables.gid > 0';
   const silent = '!variables.spec.?securityContext.?runAsUser.hasValue()';
   const start = '. This cluster fills in nothing. Write securityContext {';
-  return `(${known} && ${silent} ? ${quoted(start)} + ${context} + ${quoted(rest)} : '')`;
+  return `(${known} && ${silent} ? ${celString(start)} + ${context} + ${celString(rest)} : '')`;
 }

@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 import yargs from 'yargs';
 import packageJson from '../../package.json' with { type: 'json' };
 import { asBerthError, BerthError } from '../errors.ts';
-import { leave } from '../system/leave.ts';
+import { exitNow } from '../system/leave.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { lintCommand } from './lint.ts';
@@ -13,7 +13,7 @@ import { planCommand } from './plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
 import { subidCommand } from './subid.ts';
-import { fail, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-output.ts';
 import { tokenCommand } from './token.ts';
 
@@ -59,7 +59,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
       if (output !== '') terminal.stdout.write(`${output}\n`);
     });
   } catch (thrown) {
-    fail(
+    reportError(
       terminal,
       isYargsError(thrown) ? usageError(thrown.message) : asBerthError(thrown, 'berth'),
     );
@@ -94,11 +94,11 @@ void main(process.argv.slice(2), {
   stdinIsTTY: isatty(0),
   version: packageJson.version,
   program: process.argv[1] ?? '/',
-  filesFolder: join(dirname(process.argv[1] ?? '/'), 'files'),
+  toolsDir: join(dirname(process.argv[1] ?? '/'), 'files'),
   now: Date.now,
   finish,
 }).finally(async () => {
   finish(await outputs.finished());
   // A thread that waits for a dead file server would keep the process running.
-  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) leave(status);
+  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) exitNow(status);
 });

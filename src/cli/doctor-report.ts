@@ -1,5 +1,5 @@
 import type { CheckResult, CheckStatus } from '../finding.ts';
-import { escapeUnseen, shown } from './terminal.ts';
+import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -18,7 +18,7 @@ export function doctorText(results: readonly CheckResult[], style: Style): strin
   const width = Math.max(...results.map(({ id }) => id.length));
   const places = [...new Set(results.map(({ cluster }) => cluster))];
   const sections = places.map((place) => {
-    const title = place === undefined ? 'this host' : `cluster ${shown(place)}`;
+    const title = place === undefined ? 'this host' : `cluster ${escapedForTerminal(place)}`;
     const lines = results
       .filter(({ cluster }) => cluster === place)
       .flatMap((result) => resultLines(result, width, style));
@@ -39,8 +39,8 @@ function resultLines(
   const mark = colour ? `\u001b[${known.colour}m${plain}\u001b[0m` : plain;
   const indent = ' '.repeat(2 + plain.length + 1 + width + 2);
   return [
-    `  ${mark} ${id.padEnd(width)}  ${shown(message)}`,
-    ...(next === undefined ? [] : [`${indent}next: ${shown(next)}`]),
+    `  ${mark} ${id.padEnd(width)}  ${escapedForTerminal(message)}`,
+    ...(next === undefined ? [] : [`${indent}next: ${escapedForTerminal(next)}`]),
   ];
 }
 
@@ -48,7 +48,7 @@ function resultLines(
 export function doctorJson(results: readonly CheckResult[]): string {
   const counts = summary(results);
   const report = { version: 1, ok: counts.failed === 0, summary: counts, checks: results };
-  return escapeUnseen(`${JSON.stringify(report, null, 2)}\n`);
+  return escapeInvisible(`${JSON.stringify(report, null, 2)}\n`);
 }
 
 function summary(results: readonly CheckResult[]): Record<CheckStatus, number> {

@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { seconds } from './duration.ts';
+import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { siteOptions, type SiteArguments } from './site.ts';
@@ -39,15 +39,15 @@ export function doctorCommand(terminal: Terminal): CommandModule<object, DoctorA
 }
 
 async function run(args: DoctorArguments, terminal: Terminal): Promise<void> {
-  const timeoutMs = seconds(args.timeout, 'timeout') * 1000;
-  const { doctor } = await import('../doctor/doctor.ts');
+  const timeoutMs = parseSeconds(args.timeout, 'timeout') * 1000;
+  const { runDoctor } = await import('../doctor/doctor.ts');
   const { doctorJson, doctorText } = await import('./doctor-report.ts');
   const { user, cluster, config } = args;
   const results = await withProgress(
     terminal,
     () => `checking, at most ${args.timeout} for each`,
     () =>
-      doctor({
+      runDoctor({
         files: config === undefined ? {} : { configFile: config },
         ...(user === undefined ? {} : { username: user }),
         ...(cluster === undefined ? {} : { cluster }),

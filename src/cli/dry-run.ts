@@ -1,12 +1,12 @@
 import { asBerthError } from '../errors.ts';
-import { planHook, type PlanInput } from '../portal/plan-hook.ts';
+import { planPrePunHook, type PlanInput } from '../portal/plan-hook.ts';
 import { parsed, type Parser } from '../portal/run-hook.ts';
 import { writePlan } from './plan-output.ts';
 import { errorText, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-output.ts';
 
 /** `pre-pun --dry-run`: the same plan as `berth plan`. @returns The exit status. */
-export async function dryRun(
+export async function hookDryRun(
   args: string[],
   env: Terminal['env'],
   parse: Parser<Pick<PlanInput, 'username' | 'files'>>,
@@ -14,7 +14,7 @@ export async function dryRun(
   const outputs = textOutputs();
   const plan = async (): Promise<number> => {
     try {
-      const sections = await planHook({ ...parsed(args, parse), now: Date.now() / 1000 });
+      const sections = await planPrePunHook({ ...parsed(args, parse), now: Date.now() / 1000 });
       return writePlan(sections, 'text', { ...outputs, env });
     } catch (thrown) {
       const error = asBerthError(thrown, 'the plan');

@@ -8,7 +8,7 @@ const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
  * @param bounds lowest and highest value allowed; a timeout is at most a day: timers of Node end at 24
  * @throws `usage`
  */
-export function seconds(
+export function parseSeconds(
   text: string,
   option: string,
   { least, most }: { readonly least: string; readonly most: string } = { least: '1s', most: '1d' },
@@ -32,7 +32,7 @@ function unsuited(option: string, text: string, wanted: string, hint: string): B
 }
 
 /** Seconds as text: `7 h 59 min`, `12 min`, `30 s`. */
-export function spoken(total: number): string {
+export function durationText(total: number): string {
   const minutes = Math.round(total / 60);
   if (total < 90) return `${Math.round(total)} s`;
   if (minutes < 60) return `${minutes} min`;

@@ -1,6 +1,6 @@
 import type { GcImage, GcResult } from '../images/gc.ts';
-import { spoken } from './duration.ts';
-import { shown } from './terminal.ts';
+import { durationText } from './duration.ts';
+import { escapedForTerminal } from './terminal.ts';
 
 /** One line for each image, with the reason; without `all`, only for the removed ones. */
 export function gcText(
@@ -9,10 +9,11 @@ export function gcText(
 ): string {
   const told = images.filter(({ verdict }) => all || verdict === 'remove');
   const lines = told.map((image) => {
-    const name = image.names.length === 0 ? 'without a name' : shown(image.names.join(', '));
+    const name =
+      image.names.length === 0 ? 'without a name' : escapedForTerminal(image.names.join(', '));
     return `${image.id.slice(0, 12)}  ${name}: ${fate(image, dryRun, now)}`;
   });
-  return [...lines, ...warnings.map((text) => `warning: ${shown(text)}`)]
+  return [...lines, ...warnings.map((text) => `warning: ${escapedForTerminal(text)}`)]
     .map((line) => `${line}\n`)
     .join('');
 }
@@ -24,7 +25,7 @@ function fate({ verdict, until = 0 }: GcImage, dryRun: boolean, now: number): st
     case 'used':
       return 'kept: a container of a user is based on it';
     case 'grace':
-      return `kept for another ${spoken(until - now)}`;
+      return `kept for another ${durationText(until - now)}`;
     case 'remove':
       return dryRun ? 'would be removed' : 'removed';
   }

@@ -1,5 +1,5 @@
 import type { PullOutcome } from '../images/pull.ts';
-import { fail, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 /** Writes the result of `berth images pull`; errors go to standard error. */
 export function reportPull(
@@ -19,7 +19,7 @@ export function reportPull(
     terminal.stdout.write(`${JSON.stringify({ version: 1, images }, null, 2)}\n`);
   }
   for (const outcome of outcomes) {
-    if ('error' in outcome) fail(terminal, outcome.error);
+    if ('error' in outcome) reportError(terminal, outcome.error);
     else if (output === 'text' && terminal.stdout.isTTY === true)
       terminal.stdout.write(`${outcome.image}: ${outcome.did} (${outcome.id.slice(0, 12)})\n`);
   }

@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import type { Argv, CommandModule } from 'yargs';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { seconds } from './duration.ts';
+import { parseSeconds } from './duration.ts';
 import { reportPull } from './images-pull-report.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { fail, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface ImagesArguments {
   readonly config?: string | undefined;
@@ -149,7 +149,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
         .option('to', {
           type: 'string',
           requiresArg: true,
-          default: terminal.filesFolder,
+          default: terminal.toolsDir,
           describe: 'Directory to copy to; sessions have it as /run/berth/files',
         })
         .epilogue(
@@ -158,11 +158,11 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
     handler: (args) =>
       guarded(terminal, 'files', async () => {
         assertRoot('files');
-        const { installFiles } = await import('../images/transfer-tools.ts');
-        const { directory: folder, changed, removed } = await installFiles(resolve(args.to));
+        const { installTransferTools } = await import('../images/transfer-tools.ts');
+        const { directory, changed, removed } = await installTransferTools(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
         if (what !== '' || terminal.stdout.isTTY === true)
-          terminal.stdout.write(`${folder}: ${what === '' ? 'nothing to do' : what}\n`);
+          terminal.stdout.write(`${directory}: ${what === '' ? 'nothing to do' : what}\n`);
       }),
   };
 }
@@ -171,7 +171,7 @@ async function guarded(terminal: Terminal, name: string, work: () => Promise<voi
   try {
     await work();
   } catch (thrown) {
-    fail(terminal, asBerthError(thrown, `berth images ${name}`));
+    reportError(terminal, asBerthError(thrown, `berth images ${name}`));
   }
 }
 
@@ -182,7 +182,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     import('../images/pull.ts'),
     import('../images/wanted-images.ts'),
   ]);
-  const timeoutMs = seconds(timeout, 'timeout') * 1000;
+  const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
   const site = await siteOf(args);
   const wanted = wantedImages(site.profiles);
   const images = named.length > 0 ? named : wanted.map(({ image }) => image);
@@ -207,7 +207,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
     },
   );
   reportPull(outcomes, args.output, terminal);
-  for (const { error } of site.broken.values()) fail(terminal, error);
+  for (const { error } of site.broken.values()) reportError(terminal, error);
 }
 
 async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
@@ -233,10 +233,10 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
     import('./images-gc-report.ts'),
   ]);
   const options = {
-    graceSeconds: seconds(args.grace, 'grace', { least: '0s', most: '3650d' }),
+    graceSeconds: parseSeconds(args.grace, 'grace', { least: '0s', most: '3650d' }),
     dryRun: args['dry-run'],
     now: Math.floor(terminal.now() / 1000),
-    timeoutMs: seconds(args.timeout, 'timeout') * 1000,
+    timeoutMs: parseSeconds(args.timeout, 'timeout') * 1000,
     env: terminal.env,
   };
   const site = await siteOf(args);

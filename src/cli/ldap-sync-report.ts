@@ -1,6 +1,6 @@
 import type { BerthError } from '../errors.ts';
-import type { ClusterOfSync, LdapSyncReport } from '../ldap/ldap-sync.ts';
-import { escapeUnseen, shown } from './terminal.ts';
+import type { ClusterSyncResult, LdapSyncReport } from '../ldap/ldap-sync.ts';
+import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 
 /** A line for each changed namespace, and a summary for each cluster. */
 export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
@@ -9,10 +9,10 @@ export function ldapSyncText(report: LdapSyncReport, dryRun: boolean): string {
     `${url}: ${counted(people.users.size, 'user')}, ${counted(people.groups, 'group')}`,
     ...report.clusters.flatMap((one) => clusterLines(one, dryRun)),
   ];
-  return lines.map((line) => `${shown(line)}\n`).join('');
+  return lines.map((line) => `${escapedForTerminal(line)}\n`).join('');
 }
 
-function clusterLines(one: ClusterOfSync, dryRun: boolean): string[] {
+function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
   if ('error' in one) return [];
   const { changes, unchanged, ownerless, held, configMaps } = one.synced;
   const prefix = `${one.cluster}: `;
@@ -81,9 +81,9 @@ export function ldapSyncJson(report: LdapSyncReport, dryRun: boolean): string {
       };
     }),
   };
-  return `${escapeUnseen(JSON.stringify(value, null, 2))}\n`;
+  return `${escapeInvisible(JSON.stringify(value, null, 2))}\n`;
 }
 
 function errorJson({ code, message, hint }: BerthError): object {
-  return { code, message: shown(message), next: shown(hint) };
+  return { code, message: escapedForTerminal(message), next: escapedForTerminal(hint) };
 }

@@ -5,7 +5,7 @@ import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
-import { fail, shown, type Terminal } from './terminal.ts';
+import { reportError, escapedForTerminal, type Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
 interface LdapSyncArguments extends SiteArguments {
@@ -75,14 +75,14 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
     terminal.stdout.write(text(report, args['dry-run']));
     for (const { what, name, dn, reason } of report.people.refused)
       terminal.stderr.write(
-        `berth: ${what} ${shown(name)} is left out: ${shown(reason)} (${shown(dn)})\n`,
+        `berth: ${what} ${escapedForTerminal(name)} is left out: ${escapedForTerminal(reason)} (${escapedForTerminal(dn)})\n`,
       );
     for (const one of report.clusters) {
       const error = 'error' in one ? one.error : one.synced.error;
-      if (error !== undefined) fail(terminal, error);
+      if (error !== undefined) reportError(terminal, error);
     }
   } catch (thrown) {
-    fail(terminal, asBerthError(thrown, 'berth ldap-sync'));
+    reportError(terminal, asBerthError(thrown, 'berth ldap-sync'));
   }
   if (args.textfile === undefined || args['dry-run']) return;
   try {
@@ -90,7 +90,7 @@ async function ldapSync(args: LdapSyncArguments, terminal: Terminal): Promise<vo
     const seconds = terminal.now() / 1000 - started;
     await writeLdapSyncMetrics(args.textfile, report, { started, seconds });
   } catch (thrown) {
-    fail(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
+    reportError(terminal, asBerthError(thrown, 'berth ldap-sync: writing the metrics'));
   }
 }
 
@@ -99,13 +99,14 @@ async function run(
   terminal: Terminal,
   now: number,
 ): Promise<LdapSyncReport> {
-  const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { seconds }] = await Promise.all([
-    import('../ldap/ldap-sync.ts'),
-    import('../settings/load-ldap.ts'),
-    import('../system/deadline.ts'),
-    import('./duration.ts'),
-  ]);
-  const deadline = deadlineIn(seconds(args.timeout, 'timeout') * 1000);
+  const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { parseSeconds }] =
+    await Promise.all([
+      import('../ldap/ldap-sync.ts'),
+      import('../settings/load-ldap.ts'),
+      import('../system/deadline.ts'),
+      import('./duration.ts'),
+    ]);
+  const deadline = deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000);
   const { ldap, secrets, minimumUid } = loadLdapSettings({
     configFile: args.config ?? '/etc/berth/berth.yml',
     groupMayRead: args['in-cluster'] === true,
@@ -129,8 +130,8 @@ async function run(
 
 /** A broken cluster's fault stands in its place: the others are synced. */
 async function targetsOf(args: LdapSyncArguments, terminal: Terminal): Promise<ClusterTarget[]> {
-  const { configuredTarget, ownCluster } = await import('../clusters/cluster-target.ts');
-  if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
+  const { configuredTarget, inClusterTarget } = await import('../clusters/cluster-target.ts');
+  if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   return [

@@ -1,6 +1,6 @@
 import type { SshdFinding, SshdSeverity } from '../sshd-lint/rules/finding.ts';
 import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
-import { shown } from './terminal.ts';
+import { escapedForTerminal } from './terminal.ts';
 
 interface Style {
   readonly colour: boolean;
@@ -28,11 +28,11 @@ function section(
     const mark = severity.padEnd(8);
     const shownMark = colour ? `\u001b[${colours[severity]}m${mark}\u001b[0m` : mark;
     return [
-      `  ${shownMark} ${code}: ${shown(place === undefined ? message : `${message} (${place})`)}`,
-      `${' '.repeat(11)}closed by: ${shown(closedBy)}`,
+      `  ${shownMark} ${code}: ${escapedForTerminal(place === undefined ? message : `${message} (${place})`)}`,
+      `${' '.repeat(11)}closed by: ${escapedForTerminal(closedBy)}`,
     ];
   });
-  return [shown(title), ...lines].join('\n');
+  return [escapedForTerminal(title), ...lines].join('\n');
 }
 
 interface Crowd {

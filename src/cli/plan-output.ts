@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { PlanSection } from '../portal/plan-hook.ts';
 import { planText } from './plan-text.ts';
-import { escapeUnseen, wantsColour, type Terminal } from './terminal.ts';
+import { escapeInvisible, wantsColour, type Terminal } from './terminal.ts';
 
 export type PlanFormat = 'text' | 'yaml' | 'json';
 
@@ -26,7 +26,7 @@ export function writePlan(
         : { error: { code: error.code, message: error.message, hint: error.hint } }),
     }));
     const text = format === 'json' ? `${JSON.stringify(plain, null, 2)}\n` : stringify(plain);
-    stdout.write(escapeUnseen(text));
+    stdout.write(escapeInvisible(text));
   }
   const failed = sections.find(({ error }) => error !== undefined)?.error;
   if (failed !== undefined) return failed.exitCode;

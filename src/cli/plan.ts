@@ -4,7 +4,7 @@ import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { checkPort } from './port.ts';
 import { siteOptions, type SiteArguments } from './site.ts';
-import { fail, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface PlanArguments extends SiteArguments {
   readonly user: string;
@@ -74,7 +74,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         return;
       }
       const { user, cluster, config, output } = args;
-      const [{ planHook }, { writePlan }] = await Promise.all([
+      const [{ planPrePunHook }, { writePlan }] = await Promise.all([
         import('../portal/plan-hook.ts'),
         import('./plan-output.ts'),
       ]);
@@ -83,7 +83,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           terminal,
           () => 'waiting for the clusters',
           () =>
-            planHook({
+            planPrePunHook({
               username: user,
               files: config === undefined ? {} : { configFile: config },
               ...(cluster === undefined ? {} : { cluster }),
@@ -92,7 +92,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
         );
         terminal.finish(writePlan(sections, output as PlanFormat, terminal));
       } catch (thrown) {
-        fail(terminal, asBerthError(thrown, 'berth plan'));
+        reportError(terminal, asBerthError(thrown, 'berth plan'));
       }
     },
   };
@@ -114,7 +114,7 @@ async function planSsh(
     const plan = await planSession({
       username: user,
       tty,
-      filesFolder: terminal.filesFolder,
+      toolsDir: terminal.toolsDir,
       check: (settings, account) => checkPodman(settings, account, checkTimeoutMs),
       ...(config === undefined ? {} : { configFile: config }),
       ...(profile === undefined ? {} : { profile }),
@@ -123,6 +123,6 @@ async function planSsh(
     });
     terminal.finish(writeSessionPlan(plan, output as PlanFormat, terminal));
   } catch (thrown) {
-    fail(terminal, asBerthError(thrown, 'berth plan --ssh'));
+    reportError(terminal, asBerthError(thrown, 'berth plan --ssh'));
   }
 }

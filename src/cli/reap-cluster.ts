@@ -3,7 +3,7 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { withProgress } from './progress.ts';
 import { chosenClusters, loadSite } from './site.ts';
-import { errorText, escapeUnseen, shown, type Terminal } from './terminal.ts';
+import { errorText, escapeInvisible, escapedForTerminal, type Terminal } from './terminal.ts';
 
 /** The options of `berth reap` for clusters. */
 export interface ReapClusterArguments {
@@ -27,7 +27,7 @@ export interface ReapClusterArguments {
 
 /** `berth reap --cluster NAME`: deletes expired pods and unused namespaces. */
 export async function reapClusters(args: ReapClusterArguments, terminal: Terminal): Promise<void> {
-  const [{ reapCluster }, { deadlineIn }, { seconds }] = await Promise.all([
+  const [{ reapCluster }, { deadlineIn }, { parseSeconds }] = await Promise.all([
     import('../cluster-reap/reap-cluster.ts'),
     import('../system/deadline.ts'),
     import('./duration.ts'),
@@ -47,13 +47,13 @@ export async function reapClusters(args: ReapClusterArguments, terminal: Termina
       ? {}
       : {
           unused: {
-            after: seconds(after, 'unused-after', unusedFor),
+            after: parseSeconds(after, 'unused-after', unusedFor),
             max: limit(args['max-namespaces'], 'max-namespaces'),
             deleteClaims: args['delete-claims'] === true,
             ...prometheusOf(args),
           },
         }),
-    deadline: deadlineIn(seconds(args.timeout, 'timeout') * 1000).signal,
+    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000).signal,
   };
   const reaped = await withProgress(
     terminal,
@@ -75,8 +75,8 @@ async function targetsOf(
   args: ReapClusterArguments,
   terminal: Terminal,
 ): Promise<readonly ClusterTarget[]> {
-  const { configuredTarget, ownCluster } = await import('../clusters/cluster-target.ts');
-  if (args['in-cluster'] === true) return [ownCluster(terminal.env)];
+  const { configuredTarget, inClusterTarget } = await import('../clusters/cluster-target.ts');
+  if (args['in-cluster'] === true) return [inClusterTarget(terminal.env)];
   const loaded = await loadSite({ config: args.config });
   const { clusters, broken } = chosenClusters(loaded, args.cluster);
   return [
@@ -139,7 +139,7 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
         : [
             `${pods.later} pods or jobs and ${namespaces.later} namespaces are left to the next run`,
           ]),
-    ].map((line) => `${cluster}: ${shown(line)}`),
+    ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
   );
   return lines.map((line) => `${line}\n`).join('');
 }
@@ -151,8 +151,8 @@ function asJson(reaped: readonly ReapedCluster[], dryRun: boolean): string {
     pods: { ...pods, failed: undefined },
     namespaces: { ...namespaces, failed: undefined },
     failures: failed.map(({ code, message, hint }) => ({
-      ...{ code, message: shown(message), next: shown(hint) },
+      ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
     })),
   }));
-  return `${escapeUnseen(JSON.stringify({ version: 1, dryRun, clusters }, null, 2))}\n`;
+  return `${escapeInvisible(JSON.stringify({ version: 1, dryRun, clusters }, null, 2))}\n`;
 }

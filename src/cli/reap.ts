@@ -5,7 +5,7 @@ import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
 import type { ReapClusterArguments } from './reap-cluster.ts';
 import { outputOption, textfileOption } from './report-options.ts';
-import { errorText, fail, shown, type Terminal } from './terminal.ts';
+import { errorText, reportError, escapedForTerminal, type Terminal } from './terminal.ts';
 
 interface ReapArguments extends ReapClusterArguments {
   /** Internal: the UIDs that this child process cleans up for. */
@@ -52,7 +52,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
           await reapClusters(args, terminal);
         } else await reap(args, terminal);
       } catch (thrown) {
-        fail(terminal, asBerthError(thrown, 'berth reap'));
+        reportError(terminal, asBerthError(thrown, 'berth reap'));
       }
     },
   };
@@ -135,13 +135,13 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const log = logfmtLogger((line) => terminal.stderr.write(`${line}\n`));
   const site = { settings, run, log, now: terminal.now };
   const dryRun = args['dry-run'];
-  const { reapEach, startTurnsBy } = await import('../ssh/cleanup/reap-in-turn.ts');
+  const { reapEach, reapProcessCommand } = await import('../ssh/cleanup/reap-in-turn.ts');
   if (args.turns !== undefined) {
     const tell = (line: string): void => void terminal.stdout.write(line);
     await reapEach(site, args.turns.split(',').map(Number), { dryRun, tell });
     return;
   }
-  const start = startTurnsBy(terminal.program, [
+  const start = reapProcessCommand(terminal.program, [
     ...['reap', ...(args.config === undefined ? [] : ['--config', args.config])],
     ...[...(dryRun ? ['--dry-run'] : []), '--turns'],
   ]);
@@ -168,9 +168,12 @@ function reapText(report: ReapReport, dryRun: boolean): string {
   if (report.busy) return 'another reaper is at work\n';
   const did = dryRun ? 'would end' : 'ended';
   const lines = [
-    ...report.connections.map(({ user, id }) => `${did} connection ${id} of ${shown(user)}`),
+    ...report.connections.map(
+      ({ user, id }) => `${did} connection ${id} of ${escapedForTerminal(user)}`,
+    ),
     ...report.containers.map(
-      ({ user, name }) => `${did} container ${shown(name)} of ${shown(user)}`,
+      ({ user, name }) =>
+        `${did} container ${escapedForTerminal(name)} of ${escapedForTerminal(user)}`,
     ),
     ...report.ownerless.map((uid) => `UID ${uid} has storage and no account: nothing was touched`),
   ];
@@ -181,7 +184,7 @@ function reapText(report: ReapReport, dryRun: boolean): string {
 function reapJson(report: ReapReport, dryRun: boolean): string {
   const { failed, ...rest } = report;
   const failures = failed.map(({ code, message, hint }) => ({
-    ...{ code, message: shown(message), next: shown(hint) },
+    ...{ code, message: escapedForTerminal(message), next: escapedForTerminal(hint) },
   }));
   return `${JSON.stringify({ version: 1, dryRun, ...rest, failures }, null, 2)}\n`;
 }

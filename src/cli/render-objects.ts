@@ -1,6 +1,6 @@
 import { Document, stringify, visit } from 'yaml';
-import { describe, type KubeObject } from '../desired/kube-object.ts';
-import { redact } from '../desired/visible.ts';
+import { describeObject, type KubeObject } from '../desired/kube-object.ts';
+import { maskSecretValues } from '../desired/visible.ts';
 
 /**
  * YAML documents for kubectl. A Secret that is left out becomes a comment without its values.
@@ -12,10 +12,10 @@ export function renderYaml(
 ): string {
   const documents = objects.map((object) => stringify(object, { lineWidth: 0 }));
   const comments = hidden.map((object) => {
-    const { after } = redact(undefined, object);
+    const { after } = maskSecretValues(undefined, object);
     const lines = stringify(after, { lineWidth: 0 }).trimEnd().split('\n');
     return [
-      `# ${describe(object)} is left out; --show-secrets prints it.`,
+      `# ${describeObject(object)} is left out; --show-secrets prints it.`,
       ...lines.map((line) => `#   ${line}`),
       '',
     ].join('\n');

@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises';
 import type { CommandModule } from 'yargs';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import { filledInSince, guardedSince, minorVersion } from '../doctor/kube-version.ts';
+import {
+  mutatingPolicySince,
+  validatingPolicySince,
+  minorVersion,
+} from '../doctor/kube-version.ts';
 import type { Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -39,7 +43,7 @@ export function renderPoliciesCommand(
         .option('kubernetes', {
           type: 'string',
           requiresArg: true,
-          describe: `The oldest version of a cluster; before 1.${filledInSince} there are no defaults`,
+          describe: `The oldest version of a cluster; before 1.${mutatingPolicySince} there are no defaults`,
         })
         .option('parameters', {
           type: 'string',
@@ -81,7 +85,7 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   const problem =
     minor === undefined
       ? `--kubernetes ${kubernetes} is no version of Kubernetes`
-      : minor < guardedSince
+      : minor < validatingPolicySince
         ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
         : engine === 'kyverno'
           ? '--kubernetes has no effect with Kyverno, which sets the defaults on every version'
@@ -89,9 +93,9 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   if (problem !== undefined)
     throw new BerthError(problem, {
       ...{ code: 'usage', exit: 'usage' },
-      hint: `A version such as 1.34, of 1.${guardedSince} or later; or --engine kyverno without it.`,
+      hint: `A version such as 1.34, of 1.${validatingPolicySince} or later; or --engine kyverno without it.`,
     });
-  return minor !== undefined && minor < filledInSince;
+  return minor !== undefined && minor < mutatingPolicySince;
 }
 
 /** The parameters of the site's file, or the built-in ones if there is no such file. */

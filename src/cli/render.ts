@@ -79,9 +79,9 @@ async function render(args: RenderArguments, terminal: Terminal): Promise<void> 
   const loaded = await loadSite(args);
   const cluster = theCluster(chosenClusters(loaded, args.cluster).clusters);
   const user = await wantedUser(args, loaded.settings.minimumUid);
-  const { objectsFor } = await import('../clusters/bootstrap-cluster.ts');
+  const { userObjectsOn } = await import('../clusters/bootstrap-cluster.ts');
   const { renderJson, renderYaml } = await import('./render-objects.ts');
-  const objects = objectsFor({
+  const objects = userObjectsOn({
     user,
     cluster,
     now: Math.floor(terminal.now() / 1000),
@@ -143,8 +143,8 @@ async function dockerConfigOf(
 ): Promise<{ dockerConfig?: string }> {
   if (cluster.pullSecret === undefined) return {};
   if (!show) return { dockerConfig: '{}' };
-  const { dockerConfig } = await import('../clusters/bootstrap-user.ts');
-  return dockerConfig(cluster);
+  const { readDockerConfig } = await import('../clusters/bootstrap-user.ts');
+  return readDockerConfig(cluster);
 }
 
 /** Allows Secrets in a pipe or a private file only, not on a screen or in a log. */

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { sessionPlanText } from './session-plan-text.ts';
-import { escapeUnseen, type Terminal } from './terminal.ts';
+import { escapeInvisible, type Terminal } from './terminal.ts';
 
 /**
  * Writes the plan of a session to standard output.
@@ -18,7 +18,7 @@ export function writeSessionPlan(
   if (format === 'text') stdout.write(`${sessionPlanText(plan)}\n`);
   else
     stdout.write(
-      escapeUnseen(format === 'json' ? `${JSON.stringify(plan, null, 2)}\n` : stringify(plan)),
+      escapeInvisible(format === 'json' ? `${JSON.stringify(plan, null, 2)}\n` : stringify(plan)),
     );
   if (plan.outcome === 'refused') return 77;
   return plan.obstacles.length > 0 ? 69 : 0;

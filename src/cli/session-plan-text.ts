@@ -1,18 +1,18 @@
 import { stringify } from 'yaml';
 import type { SessionPlan } from '../ssh/open/plan-session.ts';
 import type { ProgramCall } from '../program-call.ts';
-import { escapeUnseen, shown } from './terminal.ts';
+import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 
 /** A planned session as text: the decision and its reason, then the command lines. */
 export function sessionPlanText(plan: SessionPlan): string {
   const { user, outcome, reason, mistakes, obstacles, session, pod } = plan;
   if (pod !== undefined)
     return [
-      `${shown(user)} gets profile ${pod.profile}: ${shown(reason)}`,
-      `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${shown(pod.cluster)}`,
+      `${escapedForTerminal(user)} gets profile ${pod.profile}: ${escapedForTerminal(reason)}`,
+      `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${escapedForTerminal(pod.cluster)}`,
       '',
       'the manifest, if the pod does not run yet',
-      ...escapeUnseen(stringify(pod.pod))
+      ...escapeInvisible(stringify(pod.pod))
         .trimEnd()
         .split('\n')
         .map((line) => `  ${line}`),
@@ -22,27 +22,29 @@ export function sessionPlanText(plan: SessionPlan): string {
     ].join('\n');
   if (session === undefined) {
     const what = outcome === 'refused' ? 'is refused' : 'gets a shell on the host';
-    const why = mistakes === undefined ? '' : `\n${shown(mistakes)}`;
-    return `${shown(user)} ${what}: ${shown(reason)}${why}`;
+    const why = mistakes === undefined ? '' : `\n${escapedForTerminal(mistakes)}`;
+    return `${escapedForTerminal(user)} ${what}: ${escapedForTerminal(reason)}${why}`;
   }
   const { profile, container, mounts, skipped, becomes, environment } = session;
   const state = container.runs
     ? 'is running and will be joined'
     : 'is not running and will be started';
   return [
-    `${shown(user)} gets profile ${profile}: ${shown(reason)}`,
+    `${escapedForTerminal(user)} gets profile ${profile}: ${escapedForTerminal(reason)}`,
     ...obstaclesText(obstacles),
     `container ${container.name} ${state}`,
     '',
     'mounts',
     ...mounts.map(
       ({ source, target, readOnly }) =>
-        `  ${shown(target)} from ${shown(source)}${readOnly ? ', read-only' : ''}`,
+        `  ${escapedForTerminal(target)} from ${escapedForTerminal(source)}${readOnly ? ', read-only' : ''}`,
     ),
-    ...skipped.map((source) => `  ${shown(source)} does not exist and is left out`),
+    ...skipped.map((source) => `  ${escapedForTerminal(source)} does not exist and is left out`),
     '',
     'environment in the session',
-    ...Object.entries(environment).map(([name, value]) => `  ${shown(name)}=${shown(value)}`),
+    ...Object.entries(environment).map(
+      ([name, value]) => `  ${escapedForTerminal(name)}=${escapedForTerminal(value)}`,
+    ),
     ...(container.runs ? [] : ['', 'starts', callText(container.start)]),
     '',
     'becomes',
@@ -56,8 +58,8 @@ function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
     '',
     'a login would fail now',
     ...obstacles.flatMap(({ id, message, next = '' }) => [
-      `  ${id}: ${shown(message)}`,
-      `    ${shown(next)}`,
+      `  ${id}: ${escapedForTerminal(message)}`,
+      `    ${escapedForTerminal(next)}`,
     ]),
     '',
   ];
@@ -74,5 +76,5 @@ function callText({ file, args, env }: ProgramCall): string {
 
 function quoted(word: string): string {
   const plain = /^[\w@%+=:,./-]+$/.test(word);
-  return shown(plain ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+  return escapedForTerminal(plain ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 }

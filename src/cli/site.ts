@@ -1,6 +1,6 @@
 import type { Argv } from 'yargs';
 import type { ClusterSettings } from '../config/settings.ts';
-import type { BrokenCluster, LoadedSettings } from '../config/site-parts.ts';
+import type { BrokenCluster, LoadedSiteSettings } from '../config/site-parts.ts';
 import { BerthError } from '../errors.ts';
 
 /** Options of each command that reads the configuration of the site. */
@@ -17,9 +17,9 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
 }
 
 /** The settings of the site. Parser and schemas are loaded here, not at the start. */
-export async function loadSite({ config }: SiteArguments): Promise<LoadedSettings> {
-  const { loadSettings } = await import('../settings/load-site.ts');
-  return loadSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
+export async function loadSite({ config }: SiteArguments): Promise<LoadedSiteSettings> {
+  const { loadSiteSettings } = await import('../settings/load-site.ts');
+  return loadSiteSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
 }
 
 /**
@@ -28,7 +28,7 @@ export async function loadSite({ config }: SiteArguments): Promise<LoadedSetting
  * @throws {BerthError} `cluster-unknown`, or the error in the configuration of the named one
  */
 export function chosenClusters(
-  { settings, broken }: LoadedSettings,
+  { settings, broken }: LoadedSiteSettings,
   name: string | undefined,
 ): { readonly clusters: readonly ClusterSettings[]; readonly broken: readonly BrokenCluster[] } {
   if (name === undefined) return { clusters: settings.clusters, broken };

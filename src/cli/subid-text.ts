@@ -3,11 +3,11 @@ import type { SubidResult } from '../subid/apply.ts';
 import type { SubidPlan } from '../subid/plan.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
 import type {
-  FileName,
+  SubordinateFileName,
   SubordinateFault,
   SubordinateLayout,
 } from '../subid/rules/subordinate-ids.ts';
-import { errorText, shown, type Terminal, wantsColour } from './terminal.ts';
+import { errorText, escapedForTerminal, type Terminal, wantsColour } from './terminal.ts';
 
 type Streams = Pick<Terminal, 'stdout' | 'stderr' | 'env'>;
 
@@ -46,27 +46,27 @@ export function writeSubidResult(
   return error?.exitCode ?? 0;
 }
 
-function changes({ add, folders }: SubidPlan): number {
-  return add.subuid.length + add.subgid.length + (folders?.make.length ?? 0);
+function changes({ add, directories }: SubidPlan): number {
+  return add.subuid.length + add.subgid.length + (directories?.make.length ?? 0);
 }
 
 function planText(plan: SubidPlan, colour: boolean): string {
   const paint = (text: string, code: string): string =>
     colour ? `\u001b[${code}m${text}\u001b[0m` : text;
   const lines = fileNames.flatMap((file) => patch(plan, file, paint));
-  for (const { path, uid } of plan.folders?.make ?? [])
-    lines.push(paint(`+ directory ${shown(path)} (UID ${uid}, 0700)`, '32'));
+  for (const { path, uid } of plan.directories?.make ?? [])
+    lines.push(paint(`+ directory ${escapedForTerminal(path)} (UID ${uid}, 0700)`, '32'));
   return lines.map((line) => `${line}\n`).join('');
 }
 
 /** A diff for patch(1), without context: there may be 50 000 users. */
 function patch(
   { files, add }: SubidPlan,
-  file: FileName,
+  file: SubordinateFileName,
   paint: (text: string, code: string) => string,
 ): string[] {
   const { path, text, lines } = files[file];
-  const added = add[file].map((entry) => paint(`+${shown(entryLine(entry))}`, '32'));
+  const added = add[file].map((entry) => paint(`+${escapedForTerminal(entryLine(entry))}`, '32'));
   if (added.length === 0) return [];
   const last =
     text === '' || text.endsWith('\n') ? undefined : text.slice(text.lastIndexOf('\n') + 1);
@@ -75,15 +75,15 @@ function patch(
       ? `@@ -${lines},0 +${lines + 1},${added.length} @@`
       : `@@ -${lines} +${lines},${added.length + 1} @@`;
   return [
-    `--- ${shown(path)}`,
-    `+++ ${shown(path)}`,
+    `--- ${escapedForTerminal(path)}`,
+    `+++ ${escapedForTerminal(path)}`,
     paint(at, '36'),
     ...(last === undefined
       ? []
       : [
-          paint(`-${shown(last)}`, '31'),
+          paint(`-${escapedForTerminal(last)}`, '31'),
           '\\ No newline at end of file',
-          paint(`+${shown(last)}`, '32'),
+          paint(`+${escapedForTerminal(last)}`, '32'),
         ]),
     ...added,
   ];
@@ -92,12 +92,12 @@ function patch(
 function doneText(plan: SubidPlan): string {
   const lines = fileNames.map((file) => {
     const count = plan.add[file].length;
-    return `${shown(plan.files[file].path)}: ${count === 0 ? 'complete, not changed' : `${count} lines added`}`;
+    return `${escapedForTerminal(plan.files[file].path)}: ${count === 0 ? 'complete, not changed' : `${count} lines added`}`;
   });
-  const { folders } = plan;
-  if (folders !== undefined)
+  const { directories } = plan;
+  if (directories !== undefined)
     lines.push(
-      `${shown(folders.storage)}/users: ${folders.make.length} ${folders.make.length === 1 ? 'directory' : 'directories'} created`,
+      `${escapedForTerminal(directories.storage)}/users: ${directories.make.length} ${directories.make.length === 1 ? 'directory' : 'directories'} created`,
     );
   return lines.map((line) => `${line}\n`).join('');
 }
@@ -105,18 +105,20 @@ function doneText(plan: SubidPlan): string {
 /** How many of each kind are printed; JSON has all. */
 const shownOfEach = 5;
 
-function remarks({ warnings, skipped, notes, folders }: SubidPlan): string {
+function remarks({ warnings, skipped, notes, directories }: SubidPlan): string {
   const faults = [...Map.groupBy(warnings, ({ code }) => code)].flatMap(([code, all]) => [
     ...all.slice(0, shownOfEach).map(({ message }) => `${message} [${code}]`),
     ...(all.length > shownOfEach ? [`${all.length - shownOfEach} more [${code}]`] : []),
   ]);
   const left = [
     ...skipped.map(({ name, reason }) => `${name} is left out: ${reason}`),
-    ...(folders?.foreign ?? []).map(({ path, reason }) => `${path} is not changed: ${reason}`),
+    ...(directories?.foreign ?? []).map(({ path, reason }) => `${path} is not changed: ${reason}`),
   ];
   const cut = left.slice(0, shownOfEach);
   if (left.length > cut.length) cut.push(`${left.length - cut.length} more are left out`);
-  return [...notes, ...faults, ...cut].map((line) => `warning: ${shown(line)}\n`).join('');
+  return [...notes, ...faults, ...cut]
+    .map((line) => `warning: ${escapedForTerminal(line)}\n`)
+    .join('');
 }
 
 /** All problems as one error with a layout that has room; undefined if there are none. */
@@ -153,14 +155,14 @@ function wayOut(layout: SubordinateLayout | undefined): string {
 
 /** For scripts. `version` changes when the meaning of a field changes. */
 function subidJson(plan: SubidPlan, done?: boolean): string {
-  const { add, files, problems, warnings, suggestion, folders, ...rest } = plan;
-  const of = (file: FileName): object => ({ file: files[file].path, add: add[file] });
+  const { add, files, problems, warnings, suggestion, directories, ...rest } = plan;
+  const of = (file: SubordinateFileName): object => ({ file: files[file].path, add: add[file] });
   const { layout, users, complete, skipped, notes } = rest;
   const json = {
     version: 1,
     ...(done === undefined ? {} : { done }),
     ...{ layout, users, complete, subuid: of('subuid'), subgid: of('subgid') },
-    ...(folders === undefined ? {} : { folders }),
+    ...(directories === undefined ? {} : { directories }),
     ...{ problems, warnings, skipped, notes },
     ...(suggestion === undefined ? {} : { suggestion }),
   };

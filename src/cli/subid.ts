@@ -3,7 +3,7 @@ import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { SubidInput } from '../subid/plan.ts';
 import { outputOption } from './report-options.ts';
-import { fail, type Terminal } from './terminal.ts';
+import { reportError, type Terminal } from './terminal.ts';
 
 interface SubidArguments {
   /** The arguments of the command, and those after `--`. */
@@ -63,7 +63,7 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
           writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal),
         );
       } catch (thrown) {
-        fail(terminal, asBerthError(thrown, 'berth subid plan'));
+        reportError(terminal, asBerthError(thrown, 'berth subid plan'));
       }
     },
   };
@@ -96,7 +96,7 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
         ),
     handler: async (args) => {
       try {
-        const [{ applySubids }, { seconds }, { writeSubidResult }] = await Promise.all([
+        const [{ applySubids }, { parseSeconds }, { writeSubidResult }] = await Promise.all([
           import('../subid/apply.ts'),
           import('./duration.ts'),
           import('./subid-text.ts'),
@@ -105,11 +105,11 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
           ...(await inputOf(args)),
           keepGoing: args['keep-going'],
           lockWaitMs:
-            seconds(args['lock-timeout'], 'lock-timeout', { least: '0s', most: '1h' }) * 1000,
+            parseSeconds(args['lock-timeout'], 'lock-timeout', { least: '0s', most: '1h' }) * 1000,
         });
         terminal.finish(writeSubidResult(result, args.output, terminal));
       } catch (thrown) {
-        fail(terminal, asBerthError(thrown, 'berth subid apply'));
+        reportError(terminal, asBerthError(thrown, 'berth subid apply'));
       }
     },
   };

@@ -13,7 +13,7 @@ export interface Terminal {
   /** Path of the command itself, to run it again. */
   readonly program: string;
   /** Directory of the transfer tools, beside the command. */
-  readonly filesFolder: string;
+  readonly toolsDir: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The exit status that the process will end with; the highest of several counts. */
@@ -37,7 +37,7 @@ export function wantsUnicode(env: Terminal['env']): boolean {
 }
 
 /** Untrusted text on one line, with control characters escaped. */
-export function shown(text: string): string {
+export function escapedForTerminal(text: string): string {
   return escapeControl(text).replaceAll('\\\\', '\\');
 }
 
@@ -45,7 +45,7 @@ export function shown(text: string): string {
  * Escapes, as `\uXXXX`, the characters that are legal in JSON and YAML strings but that a terminal
  * interprets or hides: DEL, C1 controls, line separators and bidirectional overrides.
  */
-export function escapeUnseen(text: string): string {
+export function escapeInvisible(text: string): string {
   return text.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -54,11 +54,11 @@ export function escapeUnseen(text: string): string {
 
 /** An error in two lines: what happened, with its code, and what to do. */
 export function errorText(error: BerthError): string {
-  return `berth: ${shown(error.message)} [${error.code}]\nnext: ${shown(error.hint)}\n`;
+  return `berth: ${escapedForTerminal(error.message)} [${error.code}]\nnext: ${escapedForTerminal(error.hint)}\n`;
 }
 
 /** Writes an error to standard error and makes its exit status the process's. */
-export function fail(terminal: Terminal, error: BerthError): void {
+export function reportError(terminal: Terminal, error: BerthError): void {
   terminal.stderr.write(errorText(error));
   terminal.finish(error.exitCode);
 }

@@ -1,6 +1,6 @@
 import { BerthError, isErrno } from '../errors.ts';
 import { isTerminal } from '../system/is-terminal.ts';
-import { ownOutput } from '../ssh/pod/exec/stdout-sink.ts';
+import { processOutput } from '../ssh/pod/exec/stdout-sink.ts';
 import { errorText, type TextStream } from './terminal.ts';
 
 /**
@@ -46,7 +46,7 @@ export function textOutputs(): TextOutputs {
 }
 
 function textOutput(descriptor: 1 | 2): TextStream & { finished(): Promise<Error | undefined> } {
-  const output = ownOutput(descriptor);
+  const output = processOutput(descriptor);
   let broken: Error | undefined;
   output.onBroken = (error) => {
     broken = error;

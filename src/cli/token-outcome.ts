@@ -1,26 +1,26 @@
 import type { RotatedToken, RotateOutcome } from '../clusters/rotate-token.ts';
-import { spoken, timestamp } from './duration.ts';
-import { escapeUnseen, shown } from './terminal.ts';
+import { durationText, timestamp } from './duration.ts';
+import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 
 /** The result for the token of one cluster, as text. Times are in seconds since the epoch. */
-export function outcomeText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
+export function tokenText(rotated: RotatedToken, now: number, wantedSeconds: number): string {
   const { cluster, file, user, account, oldExpires, expires } = rotated;
   const left = expires - now;
   const lines = [
-    `${shown(cluster)}: ${account.namespace}/${account.name} has a new token in ${shown(file)}, user ${shown(user)}`,
-    `  valid until ${timestamp(expires)} (${spoken(left)})`,
+    `${escapedForTerminal(cluster)}: ${account.namespace}/${account.name} has a new token in ${escapedForTerminal(file)}, user ${escapedForTerminal(user)}`,
+    `  valid until ${timestamp(expires)} (${durationText(left)})`,
   ];
   if (oldExpires !== undefined) lines.push(`  the old one until ${timestamp(oldExpires)}`);
   // The API server counts whole seconds, and the request takes time.
   if (left < wantedSeconds - 60)
     lines.push(
-      `  shorter than the ${spoken(wantedSeconds)} requested: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
+      `  shorter than the ${durationText(wantedSeconds)} requested: see --service-account-max-token-expiration of the API server, and let the timer run often enough`,
     );
   return `${lines.join('\n')}\n`;
 }
 
 /** The same as JSON, with stable names and times as in RFC 3339. */
-export function outcomesJson(outcomes: readonly RotateOutcome[]): string {
+export function tokensJson(outcomes: readonly RotateOutcome[]): string {
   const clusters = outcomes.map((outcome) => {
     if ('error' in outcome) {
       const { code, message, hint } = outcome.error;
@@ -37,5 +37,5 @@ export function outcomesJson(outcomes: readonly RotateOutcome[]): string {
       expires: timestamp(expires),
     };
   });
-  return escapeUnseen(`${JSON.stringify({ version: 1, clusters }, null, 2)}\n`);
+  return escapeInvisible(`${JSON.stringify({ version: 1, clusters }, null, 2)}\n`);
 }

@@ -1,12 +1,12 @@
 import type { ArgumentsCamelCase, Argv, CommandModule } from 'yargs';
 import { readFileSync } from 'node:fs';
 import { asBerthError, BerthError } from '../errors.ts';
-import { seconds } from './duration.ts';
+import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
 import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
-import { fail, type Terminal } from './terminal.ts';
-import { outcomeText, outcomesJson } from './token-outcome.ts';
+import { reportError, type Terminal } from './terminal.ts';
+import { tokenText, tokensJson } from './token-outcome.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { TokenSource } from '../clusters/setup-token.ts';
 import type { RotateDeps, RotateTarget, ServiceAccountName } from '../clusters/rotate-token.ts';
@@ -154,11 +154,11 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
 
 /** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
 async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
-  const { forgetEnded } = await import('../credentials/forget-ended.ts');
+  const { removeStaleCredentials } = await import('../credentials/forget-ended.ts');
   const { nameOfUid } = await import('../identity/name-of-uid.ts');
   try {
     const { stateDir } = (await loadSite(args)).settings;
-    await forgetEnded(stateDir, { nameOf: nameOfUid, now: Date.now, log });
+    await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log });
   } catch (thrown) {
     const { message, code, hint } = asBerthError(thrown, 'removing credentials of ended accounts');
     log.warning(message, { code, hint });
@@ -250,9 +250,9 @@ async function rotateDeps(args: TokenArguments, terminal: Terminal): Promise<Rot
   const { logfmtLogger } = await import('../log.ts');
   const named = args['service-account'];
   return {
-    lifetimeSeconds: seconds(args.lifetime, 'lifetime', lifetimes),
+    lifetimeSeconds: parseSeconds(args.lifetime, 'lifetime', lifetimes),
     ...(named === undefined ? {} : { serviceAccount: serviceAccount(named) }),
-    deadline: deadlineIn(seconds(args.timeout, 'timeout') * 1000),
+    deadline: deadlineIn(parseSeconds(args.timeout, 'timeout') * 1000),
     log: logfmtLogger((line) => terminal.stderr.write(`${line}\n`)),
   };
 }
@@ -270,15 +270,14 @@ function serviceAccount(text: string): ServiceAccountName {
   });
 }
 
-type Outcomes = Parameters<typeof outcomesJson>[0];
+type Outcomes = Parameters<typeof tokensJson>[0];
 
 function report(outcomes: Outcomes, args: TokenArguments, terminal: Terminal): void {
   const now = terminal.now() / 1000;
-  const wanted = seconds(args.lifetime, 'lifetime', lifetimes);
-  if (args.output === 'json') terminal.stdout.write(outcomesJson(outcomes));
+  const wanted = parseSeconds(args.lifetime, 'lifetime', lifetimes);
+  if (args.output === 'json') terminal.stdout.write(tokensJson(outcomes));
   for (const outcome of outcomes) {
-    if ('error' in outcome) fail(terminal, outcome.error);
-    else if (args.output === 'text')
-      terminal.stdout.write(outcomeText(outcome.rotated, now, wanted));
+    if ('error' in outcome) reportError(terminal, outcome.error);
+    else if (args.output === 'text') terminal.stdout.write(tokenText(outcome.rotated, now, wanted));
   }
 }

@@ -36,7 +36,7 @@ const leaseSeconds = 60;
  * @returns Undefined if another holder has it.
  * @throws the `api-…` errors
  */
-export async function takeLease(
+export async function acquireLease(
   client: ApiClient,
   at: LeaseName,
   { holder, now }: LeaseOptions,

@@ -1,7 +1,7 @@
 import { BerthError } from '../errors.ts';
 
 /** A Prometheus with kube-state-metrics, queried as k8-namespace-reaper does. */
-export interface PrometheusQuestion {
+export interface PrometheusQuery {
   readonly url: string;
   /** Further label matchers, if it monitors several clusters: `cluster="prod"`. */
   readonly matchers: string;
@@ -25,7 +25,7 @@ interface QueryAnswer {
  * @throws BerthError `prometheus-unreachable`, `prometheus-refused`, `prometheus-incomplete`
  */
 export async function namespacesWithPods(
-  { url, matchers, timeoutMs }: PrometheusQuestion,
+  { url, matchers, timeoutMs }: PrometheusQuery,
   seconds: number,
 ): Promise<ReadonlySet<string>> {
   const query = `max(max_over_time(timestamp(kube_pod_container_info{${matchers}})[${Math.ceil(seconds)}s:5m])) by (namespace)`;

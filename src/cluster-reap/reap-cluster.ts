@@ -4,9 +4,9 @@ import { asBerthError, type BerthError } from '../errors.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
-import { takeLease } from './lease.ts';
-import { SeenPods } from './rules/reap-pods-plan.ts';
-import { listInto } from '../reconcile/list-all.ts';
+import { acquireLease } from './lease.ts';
+import { PodTally } from './rules/reap-pods-plan.ts';
+import { foldList } from '../reconcile/list-all.ts';
 import { serverClock } from './server-time.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import {
@@ -35,15 +35,15 @@ export interface ReapedCluster {
 }
 
 /** Common input of reaping pods and namespaces. */
-export interface ReapRound {
+export interface ReapContext {
   readonly client: ApiClient;
   readonly dryRun: boolean;
   /** The namespaces of users, without those that are kept. */
   readonly namespaces: readonly LiveObject[];
   /** All pods of the cluster. */
-  readonly pods: SeenPods;
+  readonly pods: PodTally;
   /** The pods that match the selector. */
-  readonly podsOf: (labelSelector: string) => Promise<SeenPods>;
+  readonly podsOf: (labelSelector: string) => Promise<PodTally>;
   /** Seconds since the epoch, by the API server. */
   readonly now: () => number;
   readonly ageOf: (object: LiveObject) => number;
@@ -80,7 +80,7 @@ export async function reapCluster(
       const now = await serverClock(client);
       const holder = `${hostname()}-${process.pid}`;
       // A dry run changes nothing and needs no lease.
-      const held = dryRun ? undefined : await takeLease(client, lease, { holder, now });
+      const held = dryRun ? undefined : await acquireLease(client, lease, { holder, now });
       if (!dryRun && held === undefined) return { cluster, busy: true, ...nothing, failed: [] };
       try {
         const mayGoOn =
@@ -108,14 +108,14 @@ async function reap(
     (live) => !isKept(live),
   );
   const names = new Set(namespaces.map(({ metadata }) => metadata.name));
-  const podsOf = (labelSelector?: string): Promise<SeenPods> =>
-    listInto(client, '/api/v1/pods', {
+  const podsOf = (labelSelector?: string): Promise<PodTally> =>
+    foldList(client, '/api/v1/pods', {
       ...{ attempted: 'listing the pods', metadataOnly: true },
       ...(labelSelector === undefined ? {} : { labelSelector }),
-      begin: () => new SeenPods(names, { now: now(), secondsOf }),
+      begin: () => new PodTally(names, { now: now(), secondsOf }),
       add: (seen, pod) => seen.add(pod),
     });
-  const round: ReapRound = {
+  const round: ReapContext = {
     ...{ client, dryRun: options.dryRun, namespaces, podsOf, now, secondsOf, mayGoOn },
     pods: await podsOf(),
     ageOf: ({ metadata }) => now() - secondsOf(metadata.creationTimestamp),

@@ -7,10 +7,10 @@ import {
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
-import { listInto } from '../reconcile/list-all.ts';
-import { tellEvent } from './record-event.ts';
-import { type PrometheusQuestion, namespacesWithPods } from './prometheus-activity.ts';
-import type { ReapRound } from './reap-cluster.ts';
+import { foldList } from '../reconcile/list-all.ts';
+import { recordEvent } from './record-event.ts';
+import { type PrometheusQuery, namespacesWithPods } from './prometheus-activity.ts';
+import type { ReapContext } from './reap-cluster.ts';
 
 export interface NamespacesOptions {
   /** Seconds without use, and minimum age, before a namespace is deleted. */
@@ -19,7 +19,7 @@ export interface NamespacesOptions {
   readonly max: number;
   /** Whether data in PersistentVolumeClaims may be deleted. */
   readonly deleteClaims: boolean;
-  readonly prometheus?: PrometheusQuestion;
+  readonly prometheus?: PrometheusQuery;
 }
 
 export interface ReapedNamespaces {
@@ -37,7 +37,7 @@ const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
  * does. If any of the checks cannot be made, none is deleted.
  */
 export async function reapNamespaces(
-  round: ReapRound,
+  round: ReapContext,
   options: NamespacesOptions,
 ): Promise<ReapedNamespaces> {
   const { client } = round;
@@ -68,7 +68,7 @@ export async function reapNamespaces(
 }
 
 async function deleteAll(
-  round: ReapRound,
+  round: ReapContext,
   chosen: readonly UnusedNamespace[],
 ): Promise<Pick<ReapedNamespaces, 'deleted' | 'failed'>> {
   const deleted: UnusedNamespace[] = [];
@@ -86,7 +86,7 @@ async function deleteAll(
 
 /** A login in the meantime changes the namespace's version, and it is not deleted. */
 async function deleteOne(
-  { client, now }: ReapRound,
+  { client, now }: ReapContext,
   { name, uid, resourceVersion, unused }: UnusedNamespace,
 ): Promise<boolean> {
   const inside = `${collectionPath('Namespace')}/${encodeURIComponent(name)}`;
@@ -103,7 +103,7 @@ async function deleteOne(
     preconditions: { uid, resourceVersion },
   });
   if (gone)
-    await tellEvent(client, {
+    await recordEvent(client, {
       about: { apiVersion: 'v1', kind: 'Namespace', name, uid },
       namespace: 'default',
       reason: 'NamespaceUnused',
@@ -119,7 +119,7 @@ function namespacesOf(
   attempted: string,
   fieldSelector?: string,
 ): Promise<Set<string>> {
-  return listInto(client, path, {
+  return foldList(client, path, {
     ...{ attempted, metadataOnly: true },
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     begin: () => new Set<string>(),

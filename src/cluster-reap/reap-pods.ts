@@ -8,10 +8,10 @@ import {
 } from './rules/reap-pods-plan.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
-import { deleteLabelled, deleteObject } from '../reconcile/delete-object.ts';
-import { listInto } from '../reconcile/list-all.ts';
-import { tellEvent } from './record-event.ts';
-import type { ReapRound } from './reap-cluster.ts';
+import { deleteByLabel, deleteObject } from '../reconcile/delete-object.ts';
+import { foldList } from '../reconcile/list-all.ts';
+import { recordEvent } from './record-event.ts';
+import type { ReapContext } from './reap-cluster.ts';
 
 export interface PodsOptions {
   /** Label selector of the pods that are reaped; if absent, all with a lifetime. */
@@ -34,7 +34,7 @@ const collections = ['services', 'configmaps'] as const;
  * deleted by label.
  */
 export async function reapPods(
-  round: ReapRound,
+  round: ReapContext,
   { podSelector, maxPods }: PodsOptions,
 ): Promise<ReapedPods> {
   const { client, dryRun } = round;
@@ -79,7 +79,7 @@ export async function reapPods(
 
 /** Services and ConfigMaps of jobs that have no pod, or none after these have ended. */
 async function jobObjects(
-  { client, namespaces, pods, now, secondsOf }: ReapRound,
+  { client, namespaces, pods, now, secondsOf }: ReapContext,
   expired: readonly ExpiredPod[],
 ): Promise<JobObjects[]> {
   const crowded = new Set(pods.crowded);
@@ -95,7 +95,7 @@ async function jobObjects(
   };
   return Promise.all(
     collections.map((plural) =>
-      listInto(client, `/api/v1/${plural}`, {
+      foldList(client, `/api/v1/${plural}`, {
         ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
         begin: () => new JobObjects(plural, input),
         add: (objects, object) => objects.add(object),
@@ -115,7 +115,7 @@ function crowded(namespace: string): BerthError {
   );
 }
 
-function endPod({ client }: ReapRound, pod: ExpiredPod): Promise<boolean> {
+function endPod({ client }: ReapContext, pod: ExpiredPod): Promise<boolean> {
   const { namespace, name, uid, gracePeriodSeconds } = pod;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
   return deleteObject(client, {
@@ -123,9 +123,9 @@ function endPod({ client }: ReapRound, pod: ExpiredPod): Promise<boolean> {
   });
 }
 
-async function tell({ client, now }: ReapRound, pod: ExpiredPod): Promise<void> {
+async function tell({ client, now }: ReapContext, pod: ExpiredPod): Promise<void> {
   const { namespace, name, uid, lifetime } = pod;
-  await tellEvent(client, {
+  await recordEvent(client, {
     about: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
     namespace,
     reason: 'LifetimeExceeded',
@@ -140,7 +140,7 @@ async function endJob(
   objects: readonly JobObjects[],
 ): Promise<number> {
   const inNamespace = `/api/v1/namespaces/${encodeURIComponent(job.namespace)}`;
-  let count = await deleteLabelled(client, `${inNamespace}/secrets`, `${jobLabel}=${job.job}`);
+  let count = await deleteByLabel(client, `${inNamespace}/secrets`, `${jobLabel}=${job.job}`);
   for (const kind of objects) {
     for (const { name, uid } of kind.of(job)) {
       const gone = await deleteObject(client, {

@@ -3,7 +3,7 @@ import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 
-export interface EventToTell {
+export interface EventInput {
   readonly about: KubeJson<V1ObjectReference> & { readonly name: string };
   /** Namespace of the event: `default` for a cluster-scoped object. */
   readonly namespace: string;
@@ -18,7 +18,7 @@ export interface EventToTell {
  *
  * @throws the `api-…` errors
  */
-export async function tellEvent(client: ApiClient, event: EventToTell): Promise<void> {
+export async function recordEvent(client: ApiClient, event: EventInput): Promise<void> {
   const time = new Date(event.now * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
   const answer = await client.send({
     method: 'POST',

@@ -3,11 +3,11 @@ import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { asOurselves } from '../system/as-user.ts';
+import { asInvoker } from '../system/as-user.ts';
 import { readConfigFile } from '../system/config-files.ts';
 import { readAdminKubeconfig } from './admin-kubeconfig-file.ts';
 
-export interface AccessDeps {
+export interface HookAccessDeps {
   /** Root's directory for cached state. */
   readonly stateDir: string;
   /** False for a dry run, which writes nothing there. */
@@ -27,7 +27,7 @@ export function readTrusted(file: string): string {
 }
 
 /** The same, reading each file once: clusters may share files. */
-export function readingOnce(): (file: string) => string {
+export function cachingReader(): (file: string) => string {
   const texts = new Map<string, string>();
   return (file) => {
     const text = texts.get(file) ?? readTrusted(file);
@@ -37,28 +37,31 @@ export function readingOnce(): (file: string) => string {
 }
 
 /**
- * The hook's access to a cluster: its token, in a kubeconfig on this host. It calls `asOurselves`, so call
+ * The hook's access to a cluster: its token, in a kubeconfig on this host. It calls `asInvoker`, so call
  * it outside of such a section.
  *
  * @throws {BerthError} `hook-token-missing`, and what `apiServerFrom` and reading the file throw
  */
-export function adminAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
-  return asOurselves(() => localAccess(cluster, deps));
+export function hookAccess(cluster: ClusterSettings, deps: HookAccessDeps): Promise<ApiServer> {
+  return asInvoker(() => hookAccessAsInvoker(cluster, deps));
 }
 
-/** The same, within a section of `asOurselves`. */
-export async function localAccess(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+/** The same, within a section of `asInvoker`. */
+export async function hookAccessAsInvoker(
+  cluster: ClusterSettings,
+  deps: HookAccessDeps,
+): Promise<ApiServer> {
   try {
     return await fromKubeconfigFile(cluster, deps);
   } catch (thrown) {
     throw cluster.admin.kind === 'cluster-api'
-      ? withoutToken(thrown, cluster.name, cluster.admin.file)
+      ? asMissingTokenError(thrown, cluster.name, cluster.admin.file)
       : thrown;
   }
 }
 
 /** Name of the entries that `berth token setup` makes in root's kubeconfig. */
-export function hookEntry({ name }: Pick<ClusterSettings, 'name'>): string {
+export function hookEntryName({ name }: Pick<ClusterSettings, 'name'>): string {
   return `berth-hook@${name}`;
 }
 
@@ -72,7 +75,8 @@ export function contextChoice(
   clusterCount: number,
 ): ContextChoice {
   const { admin, server } = cluster;
-  const context = admin.context ?? (admin.kind === 'cluster-api' ? hookEntry(cluster) : undefined);
+  const context =
+    admin.context ?? (admin.kind === 'cluster-api' ? hookEntryName(cluster) : undefined);
   return {
     file: admin.file,
     endpoint: server.endpoint,
@@ -81,7 +85,10 @@ export function contextChoice(
   };
 }
 
-async function fromKubeconfigFile(cluster: ClusterSettings, deps: AccessDeps): Promise<ApiServer> {
+async function fromKubeconfigFile(
+  cluster: ClusterSettings,
+  deps: HookAccessDeps,
+): Promise<ApiServer> {
   const { file } = cluster.admin;
   const reading = deps.documents?.get(file) ?? readAdminKubeconfig(file, deps);
   deps.documents?.set(file, reading);
@@ -92,7 +99,7 @@ async function fromKubeconfigFile(cluster: ClusterSettings, deps: AccessDeps): P
 }
 
 /** For a cluster of Cluster API: reports that the hook's own entry is missing. */
-export function withoutToken(thrown: unknown, name: string, file: string): unknown {
+export function asMissingTokenError(thrown: unknown, name: string, file: string): unknown {
   const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
   return new BerthError(`${file} has no token of the hook for cluster ${name}`, {

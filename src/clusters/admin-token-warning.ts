@@ -1,6 +1,6 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import type { Logger } from '../log.ts';
-import { setupCommand } from './setup-command.ts';
+import { tokenSetupCommand } from './setup-command.ts';
 import { tokenState } from './token-state.ts';
 
 /**
@@ -10,7 +10,7 @@ import { tokenState } from './token-state.ts';
  * @param token the token in root's kubeconfig, which `berth token rotate` renews
  * @param now seconds since the epoch
  */
-export function warnOfTokenEnd(
+export function warnOfTokenExpiry(
   token: string | undefined,
   cluster: Pick<ClusterSettings, 'name' | 'admin'>,
   now: number,
@@ -31,6 +31,6 @@ export function warnOfTokenEnd(
     log.warning(`the hook's token in ${admin.file} expired at ${when}`, {
       cluster: name,
       code: 'hook-token-expired',
-      hint: `berth token rotate can no longer renew it. Run: ${setupCommand(cluster)}; and: ${enable}`,
+      hint: `berth token rotate can no longer renew it. Run: ${tokenSetupCommand(cluster)}; and: ${enable}`,
     });
 }

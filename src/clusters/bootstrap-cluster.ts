@@ -26,7 +26,7 @@ export async function bootstrapCluster(input: BootstrapInput): Promise<Reconcile
     return await reconcileUser({
       client,
       user: input.user.name,
-      objects: objectsFor(input),
+      objects: userObjectsOn(input),
       expectNew: input.expectNew,
       deadline: input.deadline,
     });
@@ -36,7 +36,7 @@ export async function bootstrapCluster(input: BootstrapInput): Promise<Reconcile
 }
 
 /** The user's objects, for a login, a dry run and `berth render`. */
-export function objectsFor(
+export function userObjectsOn(
   input: Pick<BootstrapInput, 'user' | 'cluster' | 'now' | 'dockerConfig'>,
 ): UserObjects {
   const { user, cluster, now, dockerConfig } = input;

@@ -1,11 +1,11 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import type { User } from '../identity/user.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
-import { asOurselves } from '../system/as-user.ts';
+import { asInvoker } from '../system/as-user.ts';
 import type { Logger } from '../log.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { localAccess, readTrusted, type AccessDeps } from './admin-access.ts';
-import { warnOfTokenEnd } from './admin-token-warning.ts';
+import { hookAccessAsInvoker, readTrusted, type HookAccessDeps } from './admin-access.ts';
+import { warnOfTokenExpiry } from './admin-token-warning.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
 import { clusterOutcome, type ClusterOutcome } from './each-cluster.ts';
 
@@ -16,7 +16,7 @@ export interface BootstrapUserInput {
   /** Clusters on which the user's namespace was seen before. */
   readonly known: readonly string[];
   readonly deadline: Deadline;
-  readonly access: AccessDeps;
+  readonly access: HookAccessDeps;
   readonly log: Logger;
 }
 
@@ -36,11 +36,11 @@ export function bootstrapUser(
   const connection = Promise.withResolvers<boolean>();
   const outcome = clusterOutcome(cluster, deadline, async () => {
     // Root's files in one go: who the process is changes as seldom as can be.
-    const { server, ...files } = await asOurselves(async () => ({
-      server: await localAccess(cluster, access),
-      ...dockerConfig(cluster, access.read),
+    const { server, ...files } = await asInvoker(async () => ({
+      server: await hookAccessAsInvoker(cluster, access),
+      ...readDockerConfig(cluster, access.read),
     }));
-    warnOfTokenEnd(server.token, cluster, now, log);
+    warnOfTokenExpiry(server.token, cluster, now, log);
     return bootstrapCluster({
       user,
       cluster,
@@ -57,7 +57,7 @@ export function bootstrapUser(
 }
 
 /** The contents of the site's registry credentials, if a pull secret is configured. */
-export function dockerConfig(
+export function readDockerConfig(
   { pullSecret }: ClusterSettings,
   read: (file: string) => string = readTrusted,
 ): { dockerConfig?: string } {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { commandAccess } from './kubectl-access.ts';
+import { adminCommandAccess } from './kubectl-access.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** A cluster that a timer or a CronJob works on, and how to reach it. */
 export interface ClusterTarget {
   readonly name: string;
-  /** @throws what `commandAccess` throws, `not-in-cluster` */
+  /** @throws what `adminCommandAccess` throws, `not-in-cluster` */
   readonly reach: (deadline: AbortSignal) => Promise<ApiServer>;
 }
 
@@ -21,7 +21,7 @@ export function configuredTarget(
   return {
     name: cluster.name,
     reach: (deadline) =>
-      commandAccess(cluster, { stateDir, clusterCount, remember: false, deadline }),
+      adminCommandAccess(cluster, { stateDir, clusterCount, remember: false, deadline }),
   };
 }
 
@@ -33,7 +33,7 @@ const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
  *
  * @param env The environment of the process, with the API server's address.
  */
-export function ownCluster(env: Readonly<Record<string, string | undefined>>): ClusterTarget {
+export function inClusterTarget(env: Readonly<Record<string, string | undefined>>): ClusterTarget {
   return {
     name: 'in-cluster',
     reach: () => {

@@ -15,7 +15,7 @@ export interface ClusterOutcome<Result> {
  * has an outcome with its error and does not affect the others. Each outcome settles at the deadline at
  * the latest, even if the work hangs in a file system and cannot be stopped.
  */
-export function eachCluster<Result>(
+export function forEachCluster<Result>(
   clusters: readonly ClusterSettings[],
   deadline: Deadline,
   work: (cluster: ClusterSettings) => Promise<Result>,

@@ -6,28 +6,28 @@ import {
   needsKubectl,
   readContext,
   type ContextChoice,
-  type ReadReferenced,
+  type ReadNamedFile,
 } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { asOurselves } from '../system/as-user.ts';
-import { adminAccess, contextChoice, readTrusted, type AccessDeps } from './admin-access.ts';
+import { asInvoker } from '../system/as-user.ts';
+import { hookAccess, contextChoice, readTrusted, type HookAccessDeps } from './admin-access.ts';
 
 /**
- * As `adminAccess`, for admin commands: exec plugins and `proxy-url` work too. Not for a login.
+ * As `hookAccess`, for admin commands: exec plugins and `proxy-url` work too. Not for a login.
  *
- * @throws {BerthError} what `adminAccess` and `kubectlAccess` throw
+ * @throws {BerthError} what `hookAccess` and `kubectlAccess` throw
  */
-export async function commandAccess(
+export async function adminCommandAccess(
   cluster: ClusterSettings,
-  deps: AccessDeps,
+  deps: HookAccessDeps,
 ): Promise<ApiServer> {
   try {
-    return await adminAccess(cluster, deps);
+    return await hookAccess(cluster, deps);
   } catch (thrown) {
     if (!needsKubectl(thrown)) throw thrown;
     const { file } = cluster.admin;
     const choice = contextChoice(cluster, deps.clusterCount);
-    return asOurselves(() =>
+    return asInvoker(() =>
       kubectlAccess(parseKubeconfig(readTrusted(file), file).values, choice, deps.deadline),
     );
   }
@@ -45,7 +45,7 @@ export async function kubectlAccess(
   document: unknown,
   choice: ContextChoice,
   deadline: AbortSignal,
-  read: ReadReferenced = (path) => readTrusted(resolve(dirname(choice.file), path)),
+  read: ReadNamedFile = (path) => readTrusted(resolve(dirname(choice.file), path)),
 ): Promise<ApiServer> {
   try {
     return apiServerFrom(document, choice, read);

@@ -16,7 +16,7 @@ import { kubectlAccess } from './kubectl-access.ts';
  * @param endpoint the cluster's address in OnDemand
  * @throws {BerthError} what `apiServerFrom`, `kubectlAccess` and reading the file and the secret throw
  */
-export async function asClusterAdmin(
+export async function clusterAdminAccess(
   management: ManagementCluster,
   endpoint: string,
   deadline: AbortSignal,

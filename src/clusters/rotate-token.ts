@@ -3,17 +3,21 @@ import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
-import { peekClaims } from '../credentials/oidc/token.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/token.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { apiServerFrom, chosenEntries, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
+import {
+  apiServerFrom,
+  entriesOfContext,
+  type ContextChoice,
+} from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { serviceAccountOf, whoAmI } from '../reconcile/self-review.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { readTrusted, withoutToken } from './admin-access.ts';
+import { readTrusted, asMissingTokenError } from './admin-access.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -95,7 +99,7 @@ function entryOf(target: RotateTarget): Entry {
     return findEntry(target);
   } catch (thrown) {
     if (target.setUp === undefined) throw thrown;
-    throw withoutToken(thrown, target.cluster, target.choice.file);
+    throw asMissingTokenError(thrown, target.cluster, target.choice.file);
   }
 }
 
@@ -105,7 +109,7 @@ function entryOf(target: RotateTarget): Entry {
 function findEntry(target: RotateTarget): Entry {
   const { file } = target.choice;
   const { values } = parseKubeconfig(readTrusted(file), file);
-  const { user } = chosenEntries(values, target.choice);
+  const { user } = entriesOfContext(values, target.choice);
   const fromFile = (path: string): string => readTrusted(resolve(dirname(file), path));
   const server = apiServerFrom(values, target.choice, fromFile);
   const users = (values.users ?? []) as readonly {
@@ -160,7 +164,7 @@ async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken
 
 /** The account that the admin named, or that of the present token. */
 function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): ServiceAccountName {
-  const account = named ?? serviceAccountOf(peekClaims(token)?.sub);
+  const account = named ?? serviceAccountOf(decodeUnverifiedClaims(token)?.sub);
   if (account !== undefined) return account;
   throw new BerthError(
     `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,

@@ -1,7 +1,7 @@
 import type { ClusterSettings } from '../config/settings.ts';
 
 /** The command that creates a token for the hook; a cluster of Cluster API needs no admin kubeconfig. */
-export function setupCommand(
+export function tokenSetupCommand(
   { name, admin }: Pick<ClusterSettings, 'name' | 'admin'>,
   from = 'ADMIN_KUBECONFIG',
 ): string {

@@ -6,14 +6,14 @@ import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.t
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import { chosenEntries } from '../reconcile/admin-kubeconfig.ts';
+import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { contextChoice, hookEntry, readTrusted } from './admin-access.ts';
+import { contextChoice, hookEntryName, readTrusted } from './admin-access.ts';
 import { kubectlAccess } from './kubectl-access.ts';
-import { asClusterAdmin } from './management-cluster.ts';
+import { clusterAdminAccess } from './management-cluster.ts';
 import {
   checkToken,
   type RotateDeps,
@@ -51,7 +51,7 @@ interface FirstToken {
  * OnDemand's address of the cluster, and writes it as entries `berth-hook@CLUSTER`. Other entries stay.
  *
  * @throws {BerthError} `admin-kubeconfig-context` if the hook would use another context, and what
- *   `asClusterAdmin`, `kubectlAccess`, `requestToken`, `checkToken` and the writing throw
+ *   `clusterAdminAccess`, `kubectlAccess`, `requestToken`, `checkToken` and the writing throw
  */
 export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<RotatedToken> {
   const { cluster, account } = input;
@@ -72,7 +72,7 @@ export async function setupToken(input: SetupInput, deps: RotateDeps): Promise<R
   );
   await writeEntries(input, written.entry, first.token, deps);
   const { file } = cluster.admin;
-  const user = hookEntry(cluster);
+  const user = hookEntryName(cluster);
   const expires = first.expires ?? tokenState(first.token, 0).expires ?? 0;
   return { cluster: cluster.name, file, user, account, expires };
 }
@@ -85,7 +85,7 @@ async function firstToken(
   const server =
     source.kind === 'admin'
       ? await adminServer(cluster, source, deadline.signal)
-      : await asClusterAdmin(source.management, cluster.server.endpoint, deadline.signal);
+      : await clusterAdminAccess(source.management, cluster.server.endpoint, deadline.signal);
   const client = apiClient(server, deadline.signal);
   try {
     const { token, expiry } = await requestToken(client, {
@@ -147,7 +147,7 @@ async function writeEntries(
   const { admin } = cluster;
   await mkdir(dirname(admin.file), { recursive: true, mode: 0o700 });
   const file = realFile(admin.file);
-  const name = hookEntry(cluster);
+  const name = hookEntryName(cluster);
   const context = admin.context ?? name;
   await withKubeconfigLock(file, deps, async () => {
     const old = readIfThere(file);
@@ -165,7 +165,7 @@ async function writeEntries(
       file,
     );
     const choice = contextChoice(cluster, clusterCount);
-    const chosen = chosenEntries(parseKubeconfig(text, file).values, choice);
+    const chosen = entriesOfContext(parseKubeconfig(text, file).values, choice);
     if (chosen.user !== name) throw otherContext(cluster, chosen.context, name);
     await writeAtomically(file, text, { mode: 0o600 });
   });

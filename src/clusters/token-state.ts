@@ -1,4 +1,4 @@
-import { peekClaims } from '../credentials/oidc/token.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/token.ts';
 
 export interface TokenState {
   /** `exp`, in seconds since the epoch. */
@@ -19,7 +19,7 @@ const assumedLifetime = 3 * 3600;
  * @param now seconds since the epoch
  */
 export function tokenState(token: string | undefined, now: number): TokenState {
-  const claims = token === undefined ? undefined : peekClaims(token);
+  const claims = token === undefined ? undefined : decodeUnverifiedClaims(token);
   if (typeof claims?.exp !== 'number') return { state: 'unknown' };
   const { exp: expires, iat, nbf } = claims;
   const began = [iat, nbf].find((time) => typeof time === 'number');

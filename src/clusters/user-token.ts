@@ -1,15 +1,15 @@
 import type { ClusterSettings } from '../config/settings.ts';
-import { describe } from '../desired/kube-object.ts';
+import { describeObject } from '../desired/kube-object.ts';
 import { BerthError } from '../errors.ts';
 import { namespaceOf } from '../desired/user-names.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { ownership } from '../reconcile/ownership.ts';
-import { found } from '../reconcile/read-members.ts';
+import { objectIfFound } from '../reconcile/read-members.ts';
 import { getRequest } from '../reconcile/requests.ts';
 import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
-import { adminAccess, type AccessDeps } from './admin-access.ts';
+import { hookAccess, type HookAccessDeps } from './admin-access.ts';
 
-export interface MintDeps extends AccessDeps {
+export interface IssueDeps extends HookAccessDeps {
   /** True if this login has checked that the namespace is the user's; else it is checked here. */
   readonly owned: boolean;
 }
@@ -21,12 +21,12 @@ export interface MintDeps extends AccessDeps {
  * namespace's owner is checked.
  *
  * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-owner-unknown`,
- *   and what `adminAccess` and `requestToken` throw
+ *   and what `hookAccess` and `requestToken` throw
  */
-export async function mintUserToken(
+export async function issueUserToken(
   cluster: ClusterSettings,
   user: { readonly name: string },
-  deps: MintDeps,
+  deps: IssueDeps,
 ): Promise<IssuedToken> {
   const { credentials } = cluster;
   if (credentials.mode !== 'service-account')
@@ -36,7 +36,7 @@ export async function mintUserToken(
       hint: 'This is a defect of Berth: report it with this line.',
     });
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
-  const client = apiClient(await adminAccess(cluster, deps), deps.deadline);
+  const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
   try {
     if (!deps.owned) await assertOwned(client, namespace, user.name);
     return await requestToken(client, {
@@ -51,7 +51,10 @@ export async function mintUserToken(
 
 async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {
   const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
-  const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
+  const live = objectIfFound(
+    await client.send(getRequest(object)),
+    `reading ${describeObject(object)}`,
+  );
   if (live === undefined)
     throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
       code: 'namespace-missing',

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
-import { complaintsError } from './config-error.ts';
+import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
-import { nowhere, type Place } from './problem.ts';
+import { noPosition, type Locate } from './problem.ts';
 import { type Quantity, quantity } from './quantity-schema.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { schemaMessages } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** What a site permits in its users' pods. */
@@ -122,14 +122,14 @@ export const admissionSchema = z.strictObject({
 export function parseAdmissionParameters(
   document: unknown,
   file: string,
-  place: Place = nowhere,
+  place: Locate = noPosition,
 ): AdmissionParameters {
   const parsed = admissionSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
-    throw complaintsError(
+    throw configProblemsError(
       'admission-yml-invalid',
       { file, place },
-      schemaProblems(parsed.error, admissionSchema, []),
+      schemaMessages(parsed.error, admissionSchema, []),
       `See ${installedPath('share/docs/admission.md')} for the keys of this file.`,
     );
   }

@@ -1,12 +1,12 @@
 import * as z from 'zod/mini';
 import { isCidr } from './cidr.ts';
-import { complaintsError } from './config-error.ts';
+import { configProblemsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
 import { isSecretName } from './hook-env/hook-env-settings.ts';
-import { issuerFrom } from './issuer-url.ts';
-import { type Complaint, nowhere, type Place } from './problem.ts';
+import { parseIssuer } from './issuer-url.ts';
+import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
 import { quantity } from './quantity-schema.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { schemaMessages } from './schema-problems.ts';
 import type { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -19,7 +19,7 @@ const issuer = z
   .string()
   .check(
     z.refine(
-      (url) => 'issuer' in issuerFrom(url),
+      (url) => 'issuer' in parseIssuer(url),
       'must be an https URL without query or fragment',
     ),
   );
@@ -125,7 +125,7 @@ export interface BerthOptions extends SiteOptions {
 }
 
 /** The options of a site without a `berth.yml`. */
-export const noBerthOptions: BerthOptions = { clusters: new Map() };
+export const emptyBerthOptions: BerthOptions = { clusters: new Map() };
 
 /**
  * Checks a parsed `berth.yml`. An invalid entry below `clusters` is replaced by its error.
@@ -136,12 +136,12 @@ export const noBerthOptions: BerthOptions = { clusters: new Map() };
 export function parseBerthYml(
   document: unknown,
   file: string,
-  place: Place = nowhere,
+  place: Locate = noPosition,
 ): BerthOptions {
   const source = { file, place };
   // A file with comments only sets nothing.
   const parsed = siteSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, siteSchema, []));
+  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, siteSchema, []));
   const { clusters, ...site } = parsed.data;
   const entries = Object.entries(clusters ?? {}).map(
     ([name, entry]) => [name, clusterOptions(name, entry, source)] as const,
@@ -151,20 +151,24 @@ export function parseBerthYml(
 
 interface Source {
   readonly file: string;
-  readonly place: Place;
+  readonly place: Locate;
 }
 
 function clusterOptions(name: string, entry: unknown, source: Source): ClusterOptions | BerthError {
   const parsed = clusterSchema.safeParse(entry ?? {}, { reportInput: true });
   if (!parsed.success) {
-    const problems = schemaProblems(parsed.error, clusterSchema, ['clusters', name]);
+    const problems = schemaMessages(parsed.error, clusterSchema, ['clusters', name]);
     return invalid(source, problems, name);
   }
   return parsed.data;
 }
 
-function invalid(source: Source, problems: readonly Complaint[], cluster?: string): BerthError {
-  return complaintsError(
+function invalid(
+  source: Source,
+  problems: readonly ProblemMessage[],
+  cluster?: string,
+): BerthError {
+  return configProblemsError(
     'berth-yml-invalid',
     source,
     problems,

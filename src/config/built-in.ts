@@ -1,5 +1,5 @@
 /** The default settings. */
-export const builtIn = {
+export const defaultSettings = {
   minimumUid: 1000,
   deadlineMs: 10_000,
   stateDir: '/var/lib/berth',

@@ -3,7 +3,7 @@ import { BerthError, type ErrorCode } from '../errors.ts';
 import type { ClusterOptions } from './berth-yml.ts';
 import { configError } from './config-error.ts';
 import type { ClientAuth } from './settings.ts';
-import type { SiteParts } from './site-parts.ts';
+import type { SiteFileContents } from './site-parts.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 
@@ -15,10 +15,10 @@ type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
  * @throws BerthError `credentials-incomplete`, `credentials-contradictory`, `client-key-unusable`,
  *   `client-certificate-unusable`, all with `cluster`; what reading a file gave
  */
-export function clientAuth(
+export function parseClientAuth(
   options: CredentialOptions,
   hookEnvSecret: string | undefined,
-  { berthFile, clientFiles }: Pick<SiteParts, 'berthFile' | 'clientFiles'>,
+  { berthFile, clientFiles }: Pick<SiteFileContents, 'berthFile' | 'clientFiles'>,
   cluster: string,
 ): ClientAuth | undefined {
   const fault = (code: ErrorCode, file: string, message: string, hint: string): BerthError =>

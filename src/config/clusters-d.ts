@@ -31,7 +31,7 @@ const defaultEndpoint = 'https://localhost:8080';
  * @returns undefined if it is no Kubernetes cluster: another adapter, no job section, v1
  * @throws BerthError `cluster-value-invalid` with `file`, `cluster` and `key`
  */
-export function parseCluster(
+export function parseOodCluster(
   document: unknown,
   name: string,
   file: string,

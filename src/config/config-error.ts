@@ -1,5 +1,5 @@
 import { BerthError, type ErrorCode } from '../errors.ts';
-import type { Complaint, Place, Position } from './problem.ts';
+import type { ProblemMessage, Locate, Position } from './problem.ts';
 
 /** An error in a configuration file, exit code 78, with the file in the message and in the fields. */
 export function configError(
@@ -18,10 +18,10 @@ export function configError(
 }
 
 /** All problems of a file in one error, each with FILE:LINE:COLUMN. The fields are those of the first. */
-export function complaintsError(
+export function configProblemsError(
   code: ErrorCode,
-  { file, place }: { readonly file: string; readonly place: Place },
-  complaints: readonly Complaint[],
+  { file, place }: { readonly file: string; readonly place: Locate },
+  complaints: readonly ProblemMessage[],
   hint: string,
   fields: Readonly<Record<string, string | number>> = {},
 ): BerthError {

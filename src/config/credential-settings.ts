@@ -1,9 +1,9 @@
 import type { ClusterOptions } from './berth-yml.ts';
-import { clientAuth } from './client-auth.ts';
+import { parseClientAuth } from './client-auth.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import { configError } from './config-error.ts';
-import { issuerFrom } from './issuer-url.ts';
-import type { SiteParts } from './site-parts.ts';
+import { parseIssuer } from './issuer-url.ts';
+import type { SiteFileContents } from './site-parts.ts';
 import type { CredentialSettings, OidcSettings } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
@@ -21,7 +21,7 @@ const defaultServiceAccount = 'berth-user';
 export function credentialSettings(
   definition: ClusterDefinition,
   options: CredentialOptions,
-  parts: SiteParts,
+  parts: SiteFileContents,
 ): CredentialSettings {
   const mode = options.mode ?? (definition.auth === 'oidc' ? 'oidc' : 'none');
   switch (mode) {
@@ -43,7 +43,7 @@ export function credentialSettings(
 function oidcSettings(
   { name, file }: ClusterDefinition,
   options: CredentialOptions,
-  parts: SiteParts,
+  parts: SiteFileContents,
 ): OidcSettings {
   const missing = (what: string, key: string): never => {
     throw configError(
@@ -58,7 +58,7 @@ function oidcSettings(
   const clientId = options.client_id ?? hookEnv?.clientId ?? missing('client', 'CLIENT_ID');
   // The secret of hook.env belongs to the client of hook.env only.
   const hookEnvSecret = hookEnv?.clientId === clientId ? hookEnv.clientSecret : undefined;
-  const authentication = clientAuth(options, hookEnvSecret, parts, name);
+  const authentication = parseClientAuth(options, hookEnvSecret, parts, name);
   const audience = options.audience ?? clientId;
   const exchange = options.exchange ?? audience !== clientId;
   const ownRefreshToken = options.own_refresh_token ?? false;
@@ -91,7 +91,7 @@ function oidcSettings(
 function legacySettings(
   definition: ClusterDefinition,
   options: CredentialOptions,
-  parts: SiteParts,
+  parts: SiteFileContents,
 ): OidcSettings {
   const settings = oidcSettings(definition, options, parts);
   if (settings.clientAuth === undefined || 'secret' in settings.clientAuth) return settings;
@@ -106,6 +106,6 @@ function legacySettings(
 
 function issuerOption({ issuer }: CredentialOptions): string | undefined {
   if (issuer === undefined) return undefined;
-  const read = issuerFrom(issuer);
+  const read = parseIssuer(issuer);
   return 'issuer' in read ? read.issuer : issuer;
 }

@@ -8,7 +8,7 @@ const tokenEndpoint = '/protocol/openid-connect/token';
  * @returns `problem`, as a noun phrase, if it is no issuer: https without query, fragment and password
  *   (OpenID Connect Discovery, 3)
  */
-export function issuerFrom(
+export function parseIssuer(
   text: string,
 ): { readonly issuer: string; readonly wasTokenEndpoint: boolean } | { readonly problem: string } {
   const url = URL.parse(text);

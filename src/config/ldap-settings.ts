@@ -1,8 +1,8 @@
-import { complaintsError } from './config-error.ts';
+import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-options.ts';
-import { type Complaint, nowhere, type Place } from './problem.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
+import { schemaMessages } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The directory's servers, and how its entries are read. */
@@ -71,16 +71,20 @@ const memberAttributes: Readonly<Record<GroupSchema, string>> = {
  *
  * @throws BerthError `ldap-invalid`, with the path, line and column of each problem
  */
-export function parseLdap(section: unknown, file: string, place: Place = nowhere): LdapSettings {
+export function parseLdap(
+  section: unknown,
+  file: string,
+  place: Locate = noPosition,
+): LdapSettings {
   const source = { file, place };
   const parsed = ldapSchema.safeParse(section, { reportInput: true });
-  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, ldapSchema, ['ldap']));
+  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, ldapSchema, ['ldap']));
   return deepFreeze(settingsOf(parsed.data, source));
 }
 
 interface Source {
   readonly file: string;
-  readonly place: Place;
+  readonly place: Locate;
 }
 
 function settingsOf(options: LdapOptions, source: Source): LdapSettings {
@@ -186,7 +190,7 @@ function wrong(source: Source, key: string, text: string): Error {
   return invalid(source, [{ path: ['ldap', key], text }]);
 }
 
-function invalid(source: Source, complaints: readonly Complaint[]): Error {
+function invalid(source: Source, complaints: readonly ProblemMessage[]): Error {
   const hint = `${installedPath('share/docs/ldap-sync.md')} describes every key.`;
-  return complaintsError('ldap-invalid', source, complaints, hint);
+  return configProblemsError('ldap-invalid', source, complaints, hint);
 }

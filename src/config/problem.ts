@@ -6,7 +6,7 @@ export interface Problem {
 }
 
 /** A problem with its message, which names the path as the admin wrote it. */
-export interface Complaint extends Problem {
+export interface ProblemMessage extends Problem {
   readonly text: string;
 }
 
@@ -17,6 +17,6 @@ export interface Position {
 }
 
 /** Finds the position of a problem in a file; undefined if the values do not come from a file. */
-export type Place = (problem: Problem) => Position | undefined;
+export type Locate = (problem: Problem) => Position | undefined;
 
-export const nowhere: Place = () => undefined;
+export const noPosition: Locate = () => undefined;

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { nearestKey } from './nearest-key.ts';
-import type { Complaint } from './problem.ts';
+import type { ProblemMessage } from './problem.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -12,12 +12,12 @@ type Path = readonly PropertyKey[];
  * @param root the schema that was applied, which knows the keys at each path
  * @param prefix the path of the checked value in the file
  */
-export function schemaProblems(
+export function schemaMessages(
   error: z.core.$ZodError,
   root: z.core.$ZodType,
   prefix: Path,
-): Complaint[] {
-  return error.issues.flatMap((issue): Complaint[] => {
+): ProblemMessage[] {
+  return error.issues.flatMap((issue): ProblemMessage[] => {
     const path = [...prefix, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
       const known = Object.keys(definitionOf(schemaAt(root, issue.path)).shape ?? {});

@@ -2,15 +2,15 @@ import type { BerthError } from '../errors.ts';
 import type { BerthOptions } from './berth-yml.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import type { HookEnvSettings } from './hook-env/hook-env-settings.ts';
-import type { Place } from './problem.ts';
+import type { Locate } from './problem.ts';
 import type { SettingsWarning, SiteSettings } from './settings.ts';
 
 /** The contents of the site's files, each checked separately. */
-export interface SiteParts {
+export interface SiteFileContents {
   readonly berth: BerthOptions;
   readonly berthFile: string;
   /** Positions in `berth.yml`. */
-  readonly berthPlace?: Place;
+  readonly berthPlace?: Locate;
   /** Absent if the site has no `hook.env`. */
   readonly hookEnv?: HookEnvSettings;
   readonly hookEnvFile: string;
@@ -27,7 +27,7 @@ export interface BrokenCluster {
   readonly error: BerthError;
 }
 
-export interface LoadedSettings {
+export interface LoadedSiteSettings {
   readonly settings: SiteSettings;
   readonly broken: readonly BrokenCluster[];
 }

@@ -1,13 +1,13 @@
 import { BerthError } from '../errors.ts';
 import type { ClusterOptions } from './berth-yml.ts';
-import { builtIn } from './built-in.ts';
+import { defaultSettings } from './built-in.ts';
 import type { ClusterDefinition } from './clusters-d.ts';
 import { credentialSettings } from './credential-settings.ts';
-import { complaintsError } from './config-error.ts';
+import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import { nowhere } from './problem.ts';
-import type { BrokenCluster, LoadedSettings, SiteParts } from './site-parts.ts';
+import { noPosition } from './problem.ts';
+import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-parts.ts';
 import type {
   AdminCredentials,
   ClusterSettings,
@@ -27,7 +27,7 @@ const shippedCidrs = ['127.0.0.1/32'];
  * `defaults`, the cluster's file in `clusters.d`, `hook.env`, the default. Clusters with errors are
  * returned separately.
  */
-export function siteSettings(parts: SiteParts): LoadedSettings {
+export function siteSettings(parts: SiteFileContents): LoadedSiteSettings {
   const { berth } = parts;
   const broken: BrokenCluster[] = [];
   const clusters: ClusterSettings[] = [];
@@ -50,11 +50,11 @@ export function siteSettings(parts: SiteParts): LoadedSettings {
   broken.push(...entriesWithoutCluster(parts));
   if (parts.clusters.length === 0) warnings.push(noCluster(parts));
   const settings: SiteSettings = {
-    minimumUid: berth.minimum_uid ?? builtIn.minimumUid,
-    deadlineMs: berth.deadline ?? builtIn.deadlineMs,
-    stateDir: berth.state_dir ?? builtIn.stateDir,
-    clustersDir: berth.clusters_dir ?? builtIn.clustersDir,
-    kubeCredentialCommand: berth.kube_credential ?? builtIn.kubeCredentialCommand,
+    minimumUid: berth.minimum_uid ?? defaultSettings.minimumUid,
+    deadlineMs: berth.deadline ?? defaultSettings.deadlineMs,
+    stateDir: berth.state_dir ?? defaultSettings.stateDir,
+    clustersDir: berth.clusters_dir ?? defaultSettings.clustersDir,
+    kubeCredentialCommand: berth.kube_credential ?? defaultSettings.kubeCredentialCommand,
     clusters,
     warnings,
   };
@@ -65,7 +65,7 @@ function clusterSettings(
   definition: ClusterDefinition,
   options: ClusterOptions,
   own: ClusterOptions | undefined,
-  parts: SiteParts,
+  parts: SiteFileContents,
 ): ClusterSettings {
   const { name, auth, server, kubeconfig } = definition;
   const { berth, hookEnv } = parts;
@@ -133,12 +133,12 @@ function fileAndContext(options: {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
 }): { readonly file: string; readonly context?: string } {
-  const file = options.kubeconfig ?? builtIn.adminKubeconfig;
+  const file = options.kubeconfig ?? defaultSettings.adminKubeconfig;
   return options.context === undefined ? { file } : { file, context: options.context };
 }
 
 /** OnDemand's dashboard reads only `clusters.d`, so a different value in `hook.env` is a mistake. */
-function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): SettingsWarning[] {
+function prefixWarnings(definition: ClusterDefinition, parts: SiteFileContents): SettingsWarning[] {
   const compared = [
     [
       'namespace_prefix',
@@ -167,9 +167,9 @@ function prefixWarnings(definition: ClusterDefinition, parts: SiteParts): Settin
 function entriesWithoutCluster({
   berth,
   berthFile: file,
-  berthPlace: place = nowhere,
+  berthPlace: place = noPosition,
   clusters,
-}: SiteParts): BrokenCluster[] {
+}: SiteFileContents): BrokenCluster[] {
   const names = clusters.map((part) => ('error' in part ? part.cluster : part.name));
   return [...berth.clusters.keys()]
     .filter((name) => !names.includes(name))
@@ -185,13 +185,13 @@ function entriesWithoutCluster({
       const fields = { cluster };
       return {
         cluster,
-        error: complaintsError('cluster-unknown', { file, place }, [complaint], hint, fields),
+        error: configProblemsError('cluster-unknown', { file, place }, [complaint], hint, fields),
       };
     });
 }
 
-function noCluster({ berth }: SiteParts): SettingsWarning {
-  const file = berth.clusters_dir ?? builtIn.clustersDir;
+function noCluster({ berth }: SiteFileContents): SettingsWarning {
+  const file = berth.clusters_dir ?? defaultSettings.clustersDir;
   const message = `no file in ${file} has v2.job.adapter: kubernetes, so the hook does nothing`;
   return { code: 'no-kubernetes-cluster', message, file };
 }

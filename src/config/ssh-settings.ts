@@ -1,14 +1,14 @@
 import * as z from 'zod/mini';
 import type { BerthError } from '../errors.ts';
-import { complaintsError, configError } from './config-error.ts';
+import { configProblemsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
-import { type Complaint, nowhere, type Place } from './problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
 import { isProfileName } from './profile/profile-name.ts';
-import { accountName, folder, someOf } from './profile/profile-schema.ts';
+import { accountName, directoryPath, nonEmptyArray } from './profile/profile-schema.ts';
 import { isWithin, mountProblem } from './profile/protected-folders.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { schemaMessages } from './schema-problems.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** `ssh.yml` without the profiles. */
@@ -26,26 +26,26 @@ export const sshSchema = z.strictObject({
       z.strictObject({
         profile: profileName,
         backend: z.optional(z.enum(['podman', 'pod'])),
-        users: z.optional(someOf(accountName)),
-        groups: z.optional(someOf(accountName)),
-        ports: z.optional(someOf(port)),
+        users: z.optional(nonEmptyArray(accountName)),
+        groups: z.optional(nonEmptyArray(accountName)),
+        ports: z.optional(nonEmptyArray(port)),
       }),
     ),
   ),
   otherwise: z.optional(z.enum(['refuse', 'host-shell'])),
   host_shell_groups: z.optional(z.array(accountName)),
-  storage: z.optional(folder),
-  registry_auth: z.optional(folder),
-  profiles_dir: z.optional(folder),
+  storage: z.optional(directoryPath),
+  registry_auth: z.optional(directoryPath),
+  profiles_dir: z.optional(directoryPath),
   podman: z.optional(
     z.strictObject({
-      podman: z.optional(folder),
-      runtime: z.optional(folder),
-      nsenter: z.optional(folder),
-      init: z.optional(folder),
+      podman: z.optional(directoryPath),
+      runtime: z.optional(directoryPath),
+      nsenter: z.optional(directoryPath),
+      init: z.optional(directoryPath),
       cgroup_manager: z.optional(z.enum(['systemd', 'cgroupfs'])),
       // null: the kernel's overlayfs.
-      mount_program: z.optional(z.nullable(folder)),
+      mount_program: z.optional(z.nullable(directoryPath)),
     }),
   ),
 });
@@ -61,11 +61,11 @@ type SshDocument = z.output<typeof sshSchema>;
 export function parseSshSettings(
   document: unknown,
   file: string,
-  place: Place = nowhere,
+  place: Locate = noPosition,
 ): SshOptions {
   const source = { file, place };
   const parsed = sshSchema.safeParse(document ?? {}, { reportInput: true });
-  if (!parsed.success) throw invalid(source, schemaProblems(parsed.error, sshSchema, []));
+  if (!parsed.success) throw invalid(source, schemaMessages(parsed.error, sshSchema, []));
   const { data } = parsed;
   const { podman = {} } = data;
   const mountProgram =
@@ -102,7 +102,7 @@ function ruleOf(rule: NonNullable<SshDocument['rules']>[number]): SshOptions['ru
   };
 }
 
-function* contradictions(options: SshOptions): Generator<Complaint> {
+function* contradictions(options: SshOptions): Generator<ProblemMessage> {
   if (options.otherwise === 'host-shell' && options.hostShellGroups.length === 0) {
     const text =
       'otherwise: host-shell needs host_shell_groups, the groups that may have a shell on the host';
@@ -131,7 +131,7 @@ export function sshSettings(
   options: SshOptions,
   read: ReadonlyMap<string, Profile | BrokenProfile>,
   file: string,
-  place: Place = nowhere,
+  place: Locate = noPosition,
 ): SshSettings {
   const { profilesDir, ...settings } = options;
   const profiles = new Map<string, Profile>();
@@ -153,7 +153,7 @@ export function sshSettings(
     const path = ['rules', index, 'profile'];
     const missing = { path, text: `${path.join('.')}: there is no profile ${profile}` };
     broken.set(profile, {
-      error: complaintsError('profile-missing', { file, place }, [missing], hint, { profile }),
+      error: configProblemsError('profile-missing', { file, place }, [missing], hint, { profile }),
     });
   }
   return Object.freeze({ ...settings, profiles, broken });
@@ -175,9 +175,9 @@ function storageMounted(
 }
 
 function invalid(
-  source: { readonly file: string; readonly place: Place },
-  problems: readonly Complaint[],
+  source: { readonly file: string; readonly place: Locate },
+  problems: readonly ProblemMessage[],
 ): BerthError {
   const hint = `${installedPath('share/etc/berth/ssh.yml.example')} shows every key.`;
-  return complaintsError('ssh-yml-invalid', source, problems, hint);
+  return configProblemsError('ssh-yml-invalid', source, problems, hint);
 }

@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { configError } from './config-error.ts';
-import type { Place, Position, Problem } from './problem.ts';
-import { yamlFault } from './yaml-faults.ts';
+import type { Locate, Position, Problem } from './problem.ts';
+import { yamlErrorText } from './yaml-faults.ts';
 
 /**
  * `psych`: as Ruby reads OnDemand's files: YAML 1.1, the last of equal keys counts. `kubectl`: YAML 1.2,
@@ -13,7 +13,7 @@ export type YamlDialect = 'psych' | 'kubectl' | 'core';
 export interface YamlFile {
   readonly value: unknown;
   /** Finds the position of a problem in the text. */
-  readonly place: Place;
+  readonly place: Locate;
 }
 
 /**
@@ -46,7 +46,7 @@ export function readYaml(text: string, file: string, dialect: YamlDialect): Yaml
   });
   const [error] = document.errors;
   if (error !== undefined) {
-    const { reason, hint } = yamlFault(error.code);
+    const { reason, hint } = yamlErrorText(error.code);
     throw broken(file, position(error.pos[0]), reason, hint);
   }
   try {
@@ -54,7 +54,7 @@ export function readYaml(text: string, file: string, dialect: YamlDialect): Yaml
     return { value, place: (problem) => position(offsetOf(document, problem)) };
   } catch {
     // Too many aliases, or an alias without an anchor.
-    const { reason, hint } = yamlFault('BAD_ALIAS');
+    const { reason, hint } = yamlErrorText('BAD_ALIAS');
     throw broken(file, { line: 1, column: 1 }, reason, hint);
   }
 }

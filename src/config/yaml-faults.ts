@@ -51,7 +51,7 @@ const faults: Partial<Record<ErrorCode, YamlFault>> = {
 };
 
 /** Explains a parser's error code, without the file's text. */
-export function yamlFault(code: ErrorCode): YamlFault {
+export function yamlErrorText(code: ErrorCode): YamlFault {
   const hint = 'Check the indentation and the quotes in that line.';
   return faults[code] ?? { reason: code.toLowerCase().replaceAll('_', ' '), hint };
 }

@@ -10,7 +10,7 @@ import {
 } from './credential-cache.ts';
 import { restartWebServer } from './oidc/portal-advice.ts';
 
-export interface KubectlCall {
+export interface PluginCall {
   /** KUBERNETES_EXEC_INFO, set by client-go. */
   readonly execInfo: string | undefined;
   /** Arguments of the plugin: none, or `--cluster NAME`. */
@@ -32,7 +32,7 @@ export type Renew = (path: string, cache: CredentialCache) => Promise<Credential
  * @throws {BerthError} `kubectl-call-invalid` if the caller is not kubectl, `credential-missing`,
  *   `credential-expired`, and what `readCredentialCache` and `renew` throw
  */
-export async function answerKubectl(call: KubectlCall, renew: Renew): Promise<string> {
+export async function answerKubectl(call: PluginCall, renew: Renew): Promise<string> {
   const { apiVersion, server } = parseExecInfo(call.execInfo);
   const { path, cache } = findCache(call, server);
   const answer = isFresh(cache, call.now()) ? cache : await renew(path, cache);
@@ -82,7 +82,7 @@ function parseCall(text: string | undefined): ExecInfo | null {
   }
 }
 
-function findCache(call: KubectlCall, server: string | undefined) {
+function findCache(call: PluginCall, server: string | undefined) {
   const [flag, name, ...rest] = call.args;
   if (flag === '--cluster' && name !== undefined && rest.length === 0)
     return findByName(call, name);
@@ -106,7 +106,7 @@ function findCache(call: KubectlCall, server: string | undefined) {
   return { path, cache };
 }
 
-function findByName(call: KubectlCall, name: string) {
+function findByName(call: PluginCall, name: string) {
   const directory = `${call.home}/.kube/cache/berth`;
   let files: string[] = [];
   try {

@@ -2,7 +2,7 @@ import type { ErrorCode, ExitClass } from '../errors.ts';
 
 /**
  * The request of `kube-credential` to root's broker: one line of JSON, answered by another. It does not
- * name the user, whom the broker knows from the kernel (`brokerCaller`).
+ * name the user, whom the broker knows from the kernel (`brokerClientUid`).
  */
 export interface BrokerRequest {
   /** OnDemand's name of the cluster. */

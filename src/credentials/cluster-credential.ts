@@ -5,7 +5,7 @@ import {
   type CredentialCache,
   credentialCachePath,
   pluginRefresh,
-  readCredentialCacheSoon,
+  readCredentialCacheAsync,
 } from './credential-cache.ts';
 import {
   type CredentialFiles,
@@ -15,7 +15,12 @@ import {
   serviceAccountFiles,
 } from './credential-files.ts';
 import { assertHome } from './kubeconfig/kubeconfig-source.ts';
-import { type DescendantToken, originOf, renewalLock, siblings } from './refresh-token-lineage.ts';
+import {
+  type DescendantToken,
+  originOf,
+  renewalLock,
+  otherCredentialFiles,
+} from './refresh-token-lineage.ts';
 import {
   type EarlierTokens,
   obtainContext,
@@ -23,12 +28,17 @@ import {
   type ProviderAccess,
   renewableToken,
 } from './renewable-token.ts';
-import { readStored, type StoredCredential, storeLock, storePath } from './root-store.ts';
+import {
+  readStoredCredential,
+  type StoredCredential,
+  storedCredentialLock,
+  storedCredentialPath,
+} from './root-store.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
-import { makeBelow } from '../system/make-below.ts';
+import { makeDirectoryInHome } from '../system/make-below.ts';
 import { takeLock } from '../system/owner-lock.ts';
 
 export interface ClusterCredentialDeps extends ProviderAccess {
@@ -82,7 +92,7 @@ export async function clusterCredential(
   deps: ClusterCredentialDeps,
 ): Promise<CredentialFiles> {
   if (cluster.credentials.mode === 'none') return noCredentialFiles;
-  const store = storePath(deps.stateDir, user.uid, cluster.name);
+  const store = storedCredentialPath(deps.stateDir, user.uid, cluster.name);
   const file = join(user.home, credentialCachePath(cluster.server.endpoint));
   const subject = { user, cluster, tokens, store, file };
   if (isPublicClient(cluster)) {
@@ -92,15 +102,15 @@ export async function clusterCredential(
       if (!(thrown instanceof BerthError) || thrown.code !== 'refresh-needed') throw thrown;
     }
   }
-  const lockFile = storeLock(store, refreshTokenInUse(cluster, tokens));
+  const lockFile = storedCredentialLock(store, refreshTokenInUse(cluster, tokens));
   return await oneByOne(lockFile, async () => {
     const lock = await asRoot(() =>
       takeLock(lockFile, { waitMs: deps.lockWaitMs, foreignStaleMs }),
     );
     try {
       const { stored, others } = await asRoot(async () => ({
-        stored: readStored(store),
-        others: (await siblings(store)).map((path) => readStored(path) ?? {}),
+        stored: readStoredCredential(store),
+        others: (await otherCredentialFiles(store)).map((path) => readStoredCredential(path) ?? {}),
       }));
       const inHome = renewsItself(cluster) ? await descendantsInHome(file, user) : [];
       const earlier = { ...(stored && { stored }), descendants: [...others, ...inHome] };
@@ -223,7 +233,7 @@ async function writeFiles(
 /** @throws {BerthError} what `assertHome` and `writeError` say of the failure */
 async function makeDirectory(user: User, directory: string): Promise<void> {
   try {
-    await makeBelow(user.home, directory);
+    await makeDirectoryInHome(user.home, directory);
     await chmod(directory, 0o700);
   } catch (cause) {
     await assertHome(user);
@@ -260,7 +270,7 @@ function descendantsInHome(path: string, user: User): Promise<Partial<Descendant
   return asUser(user, async () => {
     const found: Partial<DescendantToken>[] = [];
     // One after the other: each may be as large as a credential file can be.
-    for (const file of await siblings(path))
+    for (const file of await otherCredentialFiles(path))
       found.push(pluginRefresh(await readUsersFile(file, user)) ?? {});
     return found;
   });
@@ -269,7 +279,7 @@ function descendantsInHome(path: string, user: User): Promise<Partial<Descendant
 /** @returns undefined also for an unusable file: it is replaced */
 async function readUsersFile(path: string, user: User): Promise<CredentialCache | undefined> {
   try {
-    return await readCredentialCacheSoon(path, user.uid);
+    return await readCredentialCacheAsync(path, user.uid);
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { readPrivateFile, readPrivateFileSoon } from '../system/private-file.ts';
+import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
 import { restartWebServer } from './oidc/portal-advice.ts';
 
 /**
@@ -17,11 +17,11 @@ export interface CredentialCache {
   /** When the token expires, in seconds since the epoch. */
   readonly expiry: number;
   /** How to renew the token; absent if only the hook can write a new one. */
-  readonly refresh?: PublicRefresh | BrokerRefresh;
+  readonly refresh?: PluginRefresh | BrokerRefresh;
 }
 
 /** For a public client: the plugin renews the token itself. */
-export interface PublicRefresh {
+export interface PluginRefresh {
   readonly by: 'plugin';
   readonly tokenEndpoint: string;
   readonly clientId: string;
@@ -100,13 +100,13 @@ export function readCredentialCache(
  * The same for any server, without blocking on a file system that hangs.
  *
  * @returns undefined also if the file is incomplete
- * @throws {BerthError} what `readPrivateFileSoon` throws
+ * @throws {BerthError} what `readPrivateFileAsync` throws
  */
-export async function readCredentialCacheSoon(
+export async function readCredentialCacheAsync(
   path: string,
   uid: number,
 ): Promise<CredentialCache | undefined> {
-  const text = await readPrivateFileSoon(path, uid, maximumBytes);
+  const text = await readPrivateFileAsync(path, uid, maximumBytes);
   return text === undefined ? undefined : parseCredentialCache(text);
 }
 
@@ -131,7 +131,7 @@ function parseCredentialCache(text: string): CredentialCache | undefined {
   return isComplete ? (value as CredentialCache) : undefined;
 }
 
-function isRefresh(refresh: Partial<PublicRefresh | BrokerRefresh> | null): boolean {
+function isRefresh(refresh: Partial<PluginRefresh | BrokerRefresh> | null): boolean {
   if (refresh === null || typeof refresh !== 'object') return false;
   if (refresh.by === 'broker') return typeof refresh.socket === 'string';
   return (
@@ -144,7 +144,7 @@ function isRefresh(refresh: Partial<PublicRefresh | BrokerRefresh> | null): bool
 }
 
 /** The refresh part of a credential that the plugin renews by itself. */
-export function pluginRefresh(cache: CredentialCache | undefined): PublicRefresh | undefined {
+export function pluginRefresh(cache: CredentialCache | undefined): PluginRefresh | undefined {
   return cache?.refresh?.by === 'plugin' ? cache.refresh : undefined;
 }
 

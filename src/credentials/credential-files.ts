@@ -11,7 +11,7 @@ import type { ErrorCode } from '../errors.ts';
 export interface CredentialFiles {
   /** For `credentialCachePath` in the user's home, mode 0600, written as the user. */
   readonly cacheFile?: CredentialCache;
-  /** For root's `storePath`, mode 0600. */
+  /** For root's `storedCredentialPath`, mode 0600. */
   readonly rootStore?: StoredCredential;
   /** The value of the kubeconfig's user entry. */
   readonly kubeconfigUser?: JsonObject;

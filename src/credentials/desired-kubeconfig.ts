@@ -7,7 +7,7 @@ import { kubeconfigUserOf, namespaceOf } from '../desired/user-names.ts';
  * The entries of one cluster in the user's kubeconfig: the user entry with the credential, and cluster and
  * context as OnDemand's dashboard writes them for auth `oidc`.
  */
-export function kubeconfigEntries(
+export function wantedKubeconfigEntries(
   cluster: ClusterSettings,
   username: string,
   userEntry: JsonObject,
@@ -30,7 +30,7 @@ export function kubeconfigEntries(
 }
 
 /** Groups by the path of the kubeconfig that OnDemand uses for each cluster. */
-export function byKubeconfig<T extends { readonly cluster: ClusterSettings }>(
+export function groupByKubeconfig<T extends { readonly cluster: ClusterSettings }>(
   all: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
   return Map.groupBy(all, ({ cluster }) => cluster.kubeconfig.file ?? defaultKubeconfig);

@@ -1,10 +1,10 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { credentialsDirectory, forgetFormer } from './root-store.ts';
+import { credentialsDirectory, removeFormerOwners } from './root-store.ts';
 import type { Logger } from '../log.ts';
-import { namesIn } from '../system/names-in.ts';
+import { directoryNames } from '../system/names-in.ts';
 
-export interface ForgetDeps {
+export interface RemoveStaleDeps {
   /** The current account name of a UID (`nameOfUid`). */
   readonly nameOf: (uid: number) => Promise<string | undefined>;
   /** Milliseconds since the epoch. */
@@ -21,15 +21,18 @@ const keepMs = 24 * 3_600_000;
 /**
  * Removes root's stored credentials of deleted accounts, and of accounts whose UID now belongs to another.
  *
- * @throws what `nameOf` and `forgetFormer` throw, and errors of the file system
+ * @throws what `nameOf` and `removeFormerOwners` throw, and errors of the file system
  */
-export async function forgetEnded(stateDir: string, deps: ForgetDeps): Promise<void> {
-  for (const entry of namesIn(join(stateDir, 'credentials'))) {
+export async function removeStaleCredentials(
+  stateDir: string,
+  deps: RemoveStaleDeps,
+): Promise<void> {
+  for (const entry of directoryNames(join(stateDir, 'credentials'))) {
     if (!/^\d{1,10}$/.test(entry)) continue;
     const uid = Number(entry);
     const name = await deps.nameOf(uid);
     if (name !== undefined) {
-      await forgetFormer(stateDir, uid, name);
+      await removeFormerOwners(stateDir, uid, name);
       continue;
     }
     const directory = credentialsDirectory(stateDir, uid);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { someNamesIn } from '../system/user-file.ts';
+import { firstDirectoryNames } from '../system/user-file.ts';
 
 /**
  * A refresh token that descends from the portal's. All clusters with the same client renew with
@@ -51,14 +51,14 @@ const maximumFiles = 64;
 const maximumEntries = 1_024;
 
 /** The user's credentials for other clusters, which are in the same directory. */
-export async function siblings(path: string): Promise<string[]> {
-  const files = await credentialFiles(dirname(path));
+export async function otherCredentialFiles(path: string): Promise<string[]> {
+  const files = await listCredentialFiles(dirname(path));
   return files.filter((file) => file !== path);
 }
 
 /** The credential files in a directory: at most 64, of its first 1,024 entries. */
-export async function credentialFiles(directory: string): Promise<string[]> {
-  const names = await someNamesIn(directory, maximumEntries);
+export async function listCredentialFiles(directory: string): Promise<string[]> {
+  const names = await firstDirectoryNames(directory, maximumEntries);
   const files = names.filter((name) => name.endsWith('.json')).slice(0, maximumFiles);
   return files.map((name) => join(directory, name));
 }

@@ -5,27 +5,27 @@ import {
   type CredentialCache,
   isFresh,
   pluginRefresh,
-  type PublicRefresh,
+  type PluginRefresh,
   readCredentialCache,
 } from './credential-cache.ts';
-import { logInAnew } from './oidc/portal-advice.ts';
+import { logInAgain } from './oidc/portal-advice.ts';
 import {
   type DescendantToken,
   newestDescendant,
   renewalLock,
-  siblings,
+  otherCredentialFiles,
 } from './refresh-token-lineage.ts';
-import { renewOnce } from './renew-once.ts';
+import { renewUnderLock } from './renew-once.ts';
 import { chooseToken, expiryOf } from './oidc/token-choice.ts';
 
-export interface RenewEdges {
+export interface RenewDeps {
   readonly https: HttpsClient;
   readonly uid: number;
   /** Seconds since the epoch. */
   readonly now: () => number;
 }
 
-/** For one request: less than the 20 s that `renewOnce` allows. */
+/** For one request: less than the 20 s that `renewUnderLock` allows. */
 const timeoutMs = 10_000;
 /** While the token is still valid, kubectl does not wait long for a provider that hangs. */
 const shortTimeoutMs = 3_000;
@@ -34,23 +34,23 @@ const shortTimeoutMs = 3_000;
  * Renews the credential in a user's file, as the user: with the refresh token of a public client, or
  * through root's broker. Many processes at once make one request.
  *
- * @throws {BerthError} `credential-expired` if it cannot be renewed, and what `renewOnce`,
+ * @throws {BerthError} `credential-expired` if it cannot be renewed, and what `renewUnderLock`,
  *   `refreshTokens` and `askBroker` throw
  */
-export async function renewCached(
+export async function renewCachedCredential(
   path: string,
   cache: CredentialCache,
-  edges: RenewEdges,
+  edges: RenewDeps,
 ): Promise<CredentialCache> {
   if (cache.refresh === undefined) {
     if (cache.expiry > edges.now()) return cache;
     throw new BerthError(`the credential for ${cache.server} has expired`, {
       code: 'credential-expired',
       exit: 'permission',
-      hint: `${logInAnew}. (The portal passed on no refresh token, so the credential cannot be renewed.)`,
+      hint: `${logInAgain}. (The portal passed on no refresh token, so the credential cannot be renewed.)`,
     });
   }
-  return await renewOnce(
+  return await renewUnderLock(
     {
       path,
       lock: renewalLock(path, pluginRefresh(cache)?.origin),
@@ -66,7 +66,7 @@ export async function renewCached(
 async function renew(
   path: string,
   current: CredentialCache,
-  edges: RenewEdges,
+  edges: RenewDeps,
 ): Promise<CredentialCache> {
   const limit = current.expiry > edges.now() ? shortTimeoutMs : timeoutMs;
   const { refresh, cluster } = current;
@@ -85,9 +85,9 @@ async function renew(
 
 async function renewPublic(
   current: CredentialCache,
-  refresh: PublicRefresh,
+  refresh: PluginRefresh,
   limitMs: number,
-  edges: RenewEdges,
+  edges: RenewDeps,
 ): Promise<CredentialCache> {
   const endpoint = {
     url: refresh.tokenEndpoint,
@@ -111,10 +111,10 @@ async function renewPublic(
 /** The refresh tokens of the same client that were renewed for other clusters. */
 async function descendantsBeside(
   path: string,
-  { clientId }: PublicRefresh,
+  { clientId }: PluginRefresh,
   uid: number,
 ): Promise<Partial<DescendantToken>[]> {
-  return (await siblings(path)).flatMap((sibling) => {
+  return (await otherCredentialFiles(path)).flatMap((sibling) => {
     try {
       const refresh = pluginRefresh(readCredentialCache(sibling, uid));
       return refresh?.clientId === clientId ? [refresh] : [];

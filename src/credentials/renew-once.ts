@@ -31,7 +31,7 @@ const quietMs = 5_000;
  * @returns the new credential; or the old one if it is still valid and the failure is temporary
  * @throws {BerthError} what `renew` throws, `lock-timeout`, `credential-short-lived`
  */
-export async function renewOnce<Credential extends { readonly expiry: number }>(
+export async function renewUnderLock<Credential extends { readonly expiry: number }>(
   renewal: Renewal<Credential>,
   current: Credential,
 ): Promise<Credential> {

@@ -2,8 +2,8 @@ import type { OidcSettings } from '../config/settings.ts';
 import { type CredentialCache, isFresh, pluginRefresh } from './credential-cache.ts';
 import {
   type ObtainContext,
-  obtainByOwnRefresh,
-  obtainByRefresh,
+  obtainTokenByOwnRefresh,
+  obtainTokenByRefresh,
   type ObtainedToken,
   obtainToken,
 } from './oidc/obtain-token.ts';
@@ -36,7 +36,7 @@ export interface ProviderAccess {
 
 /** What is known from earlier hooks and renewals. */
 export interface EarlierTokens {
-  /** Root's copy of the last credential (`readStored`). */
+  /** Root's copy of the last credential (`readStoredCredential`). */
   readonly stored?: StoredCredential;
   /** The user's copy (`readCredentialCache`), for a public client. */
   readonly cached?: CredentialCache;
@@ -68,7 +68,7 @@ export interface RenewableToken {
  * (RFC 9700 4.14.2). So if a descendant of the portal's refresh token is known, the descendant is used.
  *
  * @param context `obtainContext`
- * @throws {BerthError} what `obtainToken` and `obtainByRefresh` throw
+ * @throws {BerthError} what `obtainToken` and `obtainTokenByRefresh` throw
  */
 export async function renewableToken(
   context: ObtainContext,
@@ -97,7 +97,7 @@ export async function renewableToken(
   }
   if (earlier.mayRefresh === false) throw refreshNeeded();
   const next = { origin: newest.origin, turn: (newest.turn ?? 0) + 1 };
-  const renewed = await obtainByRefresh(context, newest.refreshToken, (refreshToken) =>
+  const renewed = await obtainTokenByRefresh(context, newest.refreshToken, (refreshToken) =>
     earlier.keep?.({ ...next, refreshToken }),
   );
   const { token, claims, refreshToken } = renewed;
@@ -136,7 +136,7 @@ async function tokenWithOwnRefresh(
     if (isFresh({ expiry }, context.now()))
       return { token, expiry, refreshToken, origin, turn, own };
     const next = { origin, turn: turn + 1, own };
-    const renewed = await obtainByOwnRefresh(context, refreshToken, (newest) =>
+    const renewed = await obtainTokenByOwnRefresh(context, refreshToken, (newest) =>
       keep?.({ ...next, refreshToken: newest }),
     );
     const { claims, ...credential } = renewed;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile } from '../system/private-file.ts';
-import { credentialFiles, renewalLock } from './refresh-token-lineage.ts';
+import { listCredentialFiles, renewalLock } from './refresh-token-lineage.ts';
 
 /**
  * Root's copy of a user's credential for a cluster. It holds the refresh token of a confidential client,
@@ -30,7 +30,7 @@ export interface StoredCredential {
 const maximumBytes = 256 * 1024;
 
 /** The path of a user's credential for a cluster. @throws {BerthError} `cluster-name-invalid` */
-export function storePath(stateDir: string, uid: number, cluster: string): string {
+export function storedCredentialPath(stateDir: string, uid: number, cluster: string): string {
   if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
     throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
       code: 'cluster-name-invalid',
@@ -42,7 +42,7 @@ export function storePath(stateDir: string, uid: number, cluster: string): strin
 }
 
 /** The lock to hold while renewing: one for all clusters whose refresh tokens have the same origin. */
-export function storeLock(
+export function storedCredentialLock(
   path: string,
   { own, origin }: Pick<StoredCredential, 'own' | 'origin'>,
 ): string {
@@ -60,9 +60,13 @@ export function credentialsDirectory(stateDir: string, uid: number): string {
  * @param name the account that has the UID now
  * @throws {BerthError} what `readPrivateFile` throws, and errors of unlink(2)
  */
-export async function forgetFormer(stateDir: string, uid: number, name: string): Promise<void> {
-  for (const path of await credentialFiles(credentialsDirectory(stateDir, uid))) {
-    const stored = readStored(path);
+export async function removeFormerOwners(
+  stateDir: string,
+  uid: number,
+  name: string,
+): Promise<void> {
+  for (const path of await listCredentialFiles(credentialsDirectory(stateDir, uid))) {
+    const stored = readStoredCredential(path);
     if (stored === undefined || stored.username === name) continue;
     // The second is the note of a failed renewal.
     for (const file of [path, `${path}.failed`]) await rm(file, { force: true });
@@ -73,7 +77,7 @@ export async function forgetFormer(stateDir: string, uid: number, name: string):
  * @returns undefined if there is no file or it is incomplete: the next hook writes it
  * @throws {BerthError} what `readPrivateFile` throws
  */
-export function readStored(path: string): StoredCredential | undefined {
+export function readStoredCredential(path: string): StoredCredential | undefined {
   const text = readPrivateFile(path, 0, maximumBytes);
   if (text === undefined) return undefined;
   try {

@@ -8,7 +8,7 @@ import { sameQuantity } from './quantity.ts';
  * replaces as a whole (`listType=atomic`): ours is added to the others' references, if nobody changes
  * the account meanwhile.
  */
-export function keepReferences(desired: KubeObject, live: LiveObject): KubeObject {
+export function mergePullSecrets(desired: KubeObject, live: LiveObject): KubeObject {
   if (desired.kind !== 'ServiceAccount' || desired.imagePullSecrets === undefined) return desired;
   const theirs = (live.imagePullSecrets ?? []) as readonly KubeJson<V1LocalObjectReference>[];
   const missing = desired.imagePullSecrets.filter(

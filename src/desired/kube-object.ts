@@ -70,7 +70,7 @@ export function objectPath({ kind, metadata }: ObjectName): string {
 }
 
 /** `Secret u-alice/registry`, for messages. */
-export function describe({ kind, metadata }: ObjectName): string {
+export function describeObject({ kind, metadata }: ObjectName): string {
   const place = metadata.namespace === undefined ? '' : `${metadata.namespace}/`;
   return `${kind} ${place}${metadata.name}`;
 }

@@ -150,7 +150,7 @@ function sessionObjects(namespace: string, user: User): KubeObject[] {
 
 /**
  * The secret and its reference. Applying it also creates the account if the controller has not done so
- * yet; the references of an existing account stay (`keepReferences`).
+ * yet; the references of an existing account stay (`mergePullSecrets`).
  */
 function pullSecretObjects(namespace: string, name: string, dockerConfig: string): KubeObject[] {
   return [

@@ -7,7 +7,7 @@ const serverFields = ['managedFields', 'resourceVersion', 'uid', 'creationTimest
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** The object without the fields that the API server manages and without kubectl's copy. */
-export function visible(object: LiveObject): LiveObject {
+export function withoutManagedFields(object: LiveObject): LiveObject {
   const { annotations, ...metadata } = without(object.metadata, serverFields);
   return {
     ...without(object, ['status']),
@@ -28,7 +28,7 @@ function without(object: object, fields: readonly string[]): Record<string, unkn
  * Masks the values of a Secret in a comparison, showing only whether they differ, as `kubectl diff`
  * does.
  */
-export function redact(
+export function maskSecretValues(
   before: LiveObject | undefined,
   after: LiveObject,
 ): { readonly before?: LiveObject; readonly after: LiveObject } {

@@ -3,9 +3,9 @@ import { lifetimeAnnotation } from '../desired/names.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { mayI } from '../reconcile/self-review.ts';
+import { canI } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
-import { filledInSince, minorVersion } from './kube-version.ts';
+import { mutatingPolicySince, minorVersion } from './kube-version.ts';
 import { installedPath } from '../installed-path.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -94,7 +94,7 @@ export async function admissionFinding(
   const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since. Then, as an admin of the cluster: ${install}`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
-    if (!(await mayI(client, right)))
+    if (!(await canI(client, right)))
       return warning(
         `admission cannot be tested: the account of the hook may not create ${resource} in ${namespace}, a right that comes with Berth's policies. Without policies, users can run pods with any UID, including root on the node`,
         next,
@@ -141,7 +141,7 @@ async function servesDefaults(client: ApiClient): Promise<boolean> {
 
 /** A minor version for which `berth render policies` leaves the defaults out. */
 function withoutDefaults(version: string): number {
-  return Math.min(minorVersion(version) ?? Infinity, filledInSince - 1);
+  return Math.min(minorVersion(version) ?? Infinity, mutatingPolicySince - 1);
 }
 
 /** The verdict on an object. A refusal counts only from this policy, of Kubernetes or of Kyverno. */

@@ -8,10 +8,10 @@ import { needsKubectl } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { whoAmI } from '../reconcile/self-review.ts';
 import { probeServer } from '../system/probe-server.ts';
-import { adminAccess } from '../clusters/admin-access.ts';
-import { commandAccess } from '../clusters/kubectl-access.ts';
+import { hookAccess } from '../clusters/admin-access.ts';
+import { adminCommandAccess } from '../clusters/kubectl-access.ts';
 import { admissionFinding } from './admission-check.ts';
-import { objectsFor } from '../clusters/bootstrap-cluster.ts';
+import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
 import {
   type Check,
   type CheckResult,
@@ -23,11 +23,11 @@ import {
   warning,
 } from '../finding.ts';
 import { guardFinding } from './guard.ts';
-import { guardedSince, minorVersion } from './kube-version.ts';
+import { validatingPolicySince, minorVersion } from './kube-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './server-facts.ts';
 import { sessionRightsFinding } from './session-rights.ts';
-import { adminTokenFinding } from './token-finding.ts';
+import { hookTokenFinding } from './token-finding.ts';
 import { namespaceFinding } from './namespace-check.ts';
 
 export interface ClusterCheckInput {
@@ -83,10 +83,11 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
     const { stateDir, clusterCount } = input;
     const deps = { stateDir, clusterCount, remember: false, deadline };
     try {
-      server = await adminAccess(cluster, deps);
+      server = await hookAccess(cluster, deps);
     } catch (thrown) {
       // The hook cannot use it, but the other checks can.
-      if (needsKubectl(thrown)) server = await commandAccess(cluster, deps).catch(() => undefined);
+      if (needsKubectl(thrown))
+        server = await adminCommandAccess(cluster, deps).catch(() => undefined);
       throw thrown;
     }
     return ok(`${cluster.admin.file} has credentials for ${server.url}`);
@@ -100,7 +101,7 @@ export async function checkCluster(input: ClusterCheckInput): Promise<CheckResul
       ),
     ];
   const found = server;
-  const token = run('admin-token', () => adminTokenFinding(found, cluster, input.now));
+  const token = run('admin-token', () => hookTokenFinding(found, cluster, input.now));
   const facts = probe(found, timeoutMs);
   const [tokenResult, certificate, clock, rest] = await Promise.all([
     token,
@@ -190,7 +191,7 @@ async function reachable(
 }
 
 function sampleObjects({ cluster, user, now }: ClusterCheckInput): UserObjects {
-  return objectsFor({
+  return userObjectsOn({
     user: user ?? anybody,
     cluster,
     now,
@@ -223,7 +224,7 @@ async function gitVersion(client: ApiClient): Promise<string> {
 
 function versionFinding(version: string): Finding {
   const minor = minorVersion(version);
-  if (minor === undefined || minor >= guardedSince) return ok(`Kubernetes ${version}`);
+  if (minor === undefined || minor >= validatingPolicySince) return ok(`Kubernetes ${version}`);
   return warning(
     `Kubernetes ${version} has no ValidatingAdmissionPolicy`,
     'Upgrade to 1.30 or later: until then only RBAC limits what the token of the hook can do.',

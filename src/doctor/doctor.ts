@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
-import type { LoadedSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-parts.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
-import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site.ts';
 import {
   type CheckResult,
   failed,
-  failedBy,
+  failedWith,
   type Finding,
   ok,
   runCheck,
@@ -17,14 +17,14 @@ import {
 } from '../finding.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
-import { checkIssuer, oidcOf } from './issuer-checks.ts';
+import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
 import { checkUserTokens } from './user-token.ts';
 
 export interface DoctorInput {
-  readonly files: SettingsFiles;
+  readonly files: SiteSettingsFiles;
   /** This cluster only. */
   readonly cluster?: string;
   /** `ssh.yml`: if it exists, this host is checked for SSH sessions too. */
@@ -44,11 +44,11 @@ export interface DoctorInput {
  * Runs all checks, those of clusters and issuers at the same time. Never rejects because of a finding:
  * an error is a result like the others.
  */
-export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
+export async function runDoctor(input: DoctorInput): Promise<CheckResult[]> {
   const { timeoutMs, sshConfigFile = '/etc/berth/ssh.yml' } = input;
   const onSshHost = isSshHost(sshConfigFile);
   const onlySsh = input.files.configFile === undefined && isOnlySshHost(sshConfigFile);
-  let loaded: LoadedSettings | undefined;
+  let loaded: LoadedSiteSettings | undefined;
   const node = await runCheck({ id: 'node', run: () => nodeFinding(input.nodeVersion) }, timeoutMs);
   const config = await runCheck(
     {
@@ -57,7 +57,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
         if (onlySsh)
           return skipped('this host is for SSH sessions only: there is no Open OnDemand');
         try {
-          loaded = await loadSettings(input.files, { cache: 'off' });
+          loaded = await loadSiteSettings(input.files, { cache: 'off' });
         } catch (error) {
           // A host that only has a berth.yml copied from the example is not a portal host.
           if (onSshHost && isWithoutClusters(error)) return noClusters;
@@ -81,7 +81,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
   if (loaded === undefined)
     return [node, config, ...account, ...ssh, ...(config.status === 'failed' ? [unread] : [])];
 
-  const known: LoadedSettings = loaded;
+  const known: LoadedSiteSettings = loaded;
   const { settings, broken } = known;
   const chosen = settings.clusters.filter(({ name }) => wanted(input, name));
   const faults = broken
@@ -89,7 +89,7 @@ export async function doctor(input: DoctorInput): Promise<CheckResult[]> {
     .map(({ cluster, error }): CheckResult => ({
       id: 'cluster-config',
       cluster,
-      ...failedBy(error),
+      ...failedWith(error),
     }));
   const [host, portal, ...perCluster] = await Promise.all([
     checkHost({ ...settings, clusters: chosen }, input),
@@ -143,7 +143,7 @@ function isWithoutClusters(error: unknown): boolean {
   );
 }
 
-function configFinding({ settings, broken }: LoadedSettings, onSshHost: boolean): Finding {
+function configFinding({ settings, broken }: LoadedSiteSettings, onSshHost: boolean): Finding {
   const names = settings.clusters.map(({ name }) => name).join(', ') || 'none';
   if (settings.clusters.length > 0 || broken.length > 0)
     return ok(`the configuration can be read; clusters: ${names}`);
@@ -161,7 +161,7 @@ function configWarning({ message, file, code }: SettingsWarning): CheckResult {
 
 async function accountCheck(
   { username, timeoutMs }: DoctorInput,
-  loaded: LoadedSettings | undefined,
+  loaded: LoadedSiteSettings | undefined,
   take: (user: User) => void,
 ): Promise<CheckResult[]> {
   if (username === undefined) return [];
@@ -178,10 +178,10 @@ async function checkOne(
   cluster: ClusterSettings,
   clusterCount: number,
   { now, timeoutMs }: DoctorInput,
-  { settings }: LoadedSettings,
+  { settings }: LoadedSiteSettings,
   user: User | undefined,
 ): Promise<CheckResult[]> {
-  const oidc = oidcOf(cluster);
+  const oidc = oidcSettingsOf(cluster);
   const results = await Promise.all([
     checkCluster({
       cluster,

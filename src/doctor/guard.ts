@@ -4,7 +4,7 @@ import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { createRequest } from '../reconcile/requests.ts';
 import { failed, type Finding, ok } from '../finding.ts';
-import { guardedSince, minorVersion } from './kube-version.ts';
+import { validatingPolicySince, minorVersion } from './kube-version.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The accounts that etc/kubernetes/guard.yaml restricts. */
@@ -48,8 +48,8 @@ export async function guardFinding(
 
 function howToGuard(identity: string, minor: number | undefined): string {
   const install = `kubectl apply -f ${installedPath('share/etc/kubernetes/guard.yaml')}`;
-  if (minor !== undefined && minor < guardedSince)
-    return `Upgrade to Kubernetes 1.${guardedSince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
+  if (minor !== undefined && minor < validatingPolicySince)
+    return `Upgrade to Kubernetes 1.${validatingPolicySince} or later, which has ValidatingAdmissionPolicy; then: ${install}`;
   return guarded.includes(identity)
     ? install
     : `The guard restricts only ${guarded.join(' and ')}: use one of these accounts (berth token setup), or change the matchCondition in ${installedPath('share/etc/kubernetes/guard.yaml')}; then: ${install}`;

@@ -10,7 +10,7 @@ import {
   skipped,
   warning,
 } from '../finding.ts';
-import { there } from './if-exists.ts';
+import { ifExists } from './if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 
 export interface HostInput {
@@ -73,7 +73,7 @@ function needsBroker({ clusters }: SiteSettings): boolean {
 }
 
 async function stateDirFinding(path: string, uid: number): Promise<Finding> {
-  const status = await there(lstat(path));
+  const status = await ifExists(lstat(path));
   if (status === undefined) return ok(`${path} does not exist yet: the first login creates it`);
   if (!status.isDirectory())
     return failed(`${path} is not a directory`, `Remove it: the next login creates it.`);
@@ -92,7 +92,7 @@ async function stateDirFinding(path: string, uid: number): Promise<Finding> {
 
 /** A file with a secret. Who can write it can redirect what root does. */
 async function secretFileFinding(path: string, uid: number): Promise<Finding> {
-  const status = await there(stat(path));
+  const status = await ifExists(stat(path));
   if (status === undefined)
     return failed(`${path} does not exist`, 'Correct the path in berth.yml or hook.env.');
   const mode = octal(status.mode);
@@ -109,7 +109,7 @@ async function secretFileFinding(path: string, uid: number): Promise<Finding> {
 
 /** Kubeconfigs of users name the CA file, so users must be able to read it. */
 async function readableFinding(path: string): Promise<Finding> {
-  const status = await there(stat(path));
+  const status = await ifExists(stat(path));
   if (status === undefined)
     return failed(`${path} does not exist`, 'Correct v2.job.server.cert_authority_file.');
   return (status.mode & 0o004) === 0
@@ -126,7 +126,7 @@ async function commandFinding(settings: SiteSettings, uid: number): Promise<Find
   const modes = settings.clusters.map(({ credentials }) => credentials.mode);
   if (!modes.some((mode) => mode === 'oidc' || mode === 'service-account'))
     return skipped('no cluster is configured with credentials from Berth');
-  const status = await there(stat(path));
+  const status = await ifExists(stat(path));
   if (status === undefined)
     return failed(
       `${path} does not exist`,
@@ -160,7 +160,7 @@ const units = ['berth-broker@.socket', 'berth-broker@.service', 'berth-broker.sl
 async function brokerFinding(): Promise<Finding> {
   for (const unit of units) {
     const found = await Promise.all(
-      unitDirectories.map((directory) => there(stat(`${directory}/${unit}`))),
+      unitDirectories.map((directory) => ifExists(stat(`${directory}/${unit}`))),
     );
     if (found.every((status) => status === undefined))
       return failed(
@@ -168,7 +168,7 @@ async function brokerFinding(): Promise<Finding> {
         `Copy ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run systemctl daemon-reload.`,
       );
   }
-  if ((await there(stat('/run/systemd/system'))) === undefined)
+  if ((await ifExists(stat('/run/systemd/system'))) === undefined)
     return warning(
       'systemd does not run here: tokens of users are not renewed between logins',
       'Run the portal on a host with systemd, or use a public client.',

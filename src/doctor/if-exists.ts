@@ -1,7 +1,7 @@
 import { isErrno } from '../errors.ts';
 
 /** Undefined if the file does not exist; other errors are thrown. */
-export async function there<T>(status: Promise<T>): Promise<T | undefined> {
+export async function ifExists<T>(status: Promise<T>): Promise<T | undefined> {
   try {
     return await status;
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { ClusterSettings, OidcSettings } from '../config/settings.ts';
-import { fetchIssuer, type IssuerDocuments } from '../credentials/oidc/issuer-discovery.ts';
-import { tokenEndpoint } from '../credentials/oidc/obtain-token.ts';
+import { fetchIssuer, type IssuerMetadata } from '../credentials/oidc/issuer-discovery.ts';
+import { tokenEndpointOf } from '../credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
 import { BerthError } from '../errors.ts';
 import { httpsRequest } from '../system/https-request.ts';
@@ -9,7 +9,7 @@ import { readTrusted } from '../clusters/admin-access.ts';
 import {
   type CheckResult,
   failed,
-  failedBy,
+  failedWith,
   type Finding,
   ok,
   runCheck,
@@ -34,7 +34,7 @@ export async function checkIssuer(
     cluster,
     ...skipped('the issuer does not answer'),
   });
-  let documents: IssuerDocuments | undefined;
+  let documents: IssuerMetadata | undefined;
   let ca: string | undefined;
   const audience = run('issuer-audience', () => audienceFinding(settings));
   const issuer = await run('issuer', async (signal) => {
@@ -91,11 +91,11 @@ function audienceFinding({ audience, clientId, exchange, token }: OidcSettings):
  */
 async function clientFinding(
   settings: OidcSettings,
-  issuer: IssuerDocuments,
+  issuer: IssuerMetadata,
   ca: string | undefined,
   { timeoutMs, signal }: Limits,
 ): Promise<Finding> {
-  const endpoint = tokenEndpoint({ issuer, settings, ...(ca === undefined ? {} : { ca }) });
+  const endpoint = tokenEndpointOf({ issuer, settings, ...(ca === undefined ? {} : { ca }) });
   try {
     await refreshTokens(endpoint, 'berth-doctor-asks-whether-the-client-is-known', {
       https: httpsRequest,
@@ -106,7 +106,7 @@ async function clientFinding(
     if (!(thrown instanceof BerthError)) throw thrown;
     return thrown.code === 'refresh-token-refused'
       ? ok(`the token endpoint accepts the client ${settings.clientId}`)
-      : failedBy(thrown);
+      : failedWith(thrown);
   }
   return failed(
     `${endpoint.url} accepted an invalid refresh token`,
@@ -118,7 +118,7 @@ const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 function exchangeFinding(
   { exchange, clientAuth }: OidcSettings,
-  { grantTypes: grants }: IssuerDocuments,
+  { grantTypes: grants }: IssuerMetadata,
 ): Finding {
   if (!exchange) return skipped('tokens are not exchanged');
   if (grants?.includes(exchangeGrant) === false)
@@ -137,7 +137,7 @@ function exchangeFinding(
 }
 
 /** The identity provider settings of a cluster's credentials, if they need one. */
-export function oidcOf({ credentials }: ClusterSettings): OidcSettings | undefined {
+export function oidcSettingsOf({ credentials }: ClusterSettings): OidcSettings | undefined {
   if (credentials.mode === 'oidc') return credentials;
   return credentials.mode === 'legacy' ? credentials.oidc : undefined;
 }

@@ -1,7 +1,7 @@
 /** ValidatingAdmissionPolicy is GA in Kubernetes 1.30. */
-export const guardedSince = 30;
+export const validatingPolicySince = 30;
 /** MutatingAdmissionPolicy is GA in Kubernetes 1.36, and off by default before. */
-export const filledInSince = 36;
+export const mutatingPolicySince = 36;
 
 /** `v1.36.3` as 36, and `1.36`; nothing for another major version. */
 export function minorVersion(version: string): number | undefined {

@@ -4,9 +4,9 @@ import type { User } from '../identity/user.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { ownership } from '../reconcile/ownership.ts';
-import { drifted, readMembers } from '../reconcile/read-members.ts';
+import { driftedObjects, readUserObjects } from '../reconcile/read-members.ts';
 import { getRequest } from '../reconcile/requests.ts';
-import { failedBy, type Finding, ok, warning } from '../finding.ts';
+import { failedWith, type Finding, ok, warning } from '../finding.ts';
 
 /** Whether the namespace belongs to the user, and is as a login leaves it. */
 export async function namespaceFinding(
@@ -27,12 +27,12 @@ export async function namespaceFinding(
     );
   // The contents of the pull secret are not read here, so its drift is not checked.
   const known = members.filter(({ kind }) => kind !== 'Secret');
-  const read = await readMembers(client, name, known);
+  const read = await readUserObjects(client, name, known);
   const owner = ownership(user.name, live, read.roleBindings);
-  if (owner.verdict === 'refused') return failedBy(owner.error);
+  if (owner.verdict === 'refused') return failedWith(owner.error);
   if (owner.verdict === 'adoptable')
     return ok(`namespace ${name} was created by OSC's hook and will be adopted at the next login`);
-  const wrong = drifted(read.members).length;
+  const wrong = driftedObjects(read.members).length;
   return ok(
     wrong === 0
       ? `namespace ${name} is up to date`

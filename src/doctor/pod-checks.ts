@@ -1,4 +1,4 @@
-import type { LoadedSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-parts.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { podCluster, podProfiles } from '../ssh/pod/pod-cluster.ts';
 import { type CheckResult, failed, ok, runCheck } from '../finding.ts';
@@ -12,7 +12,7 @@ import { installedPath } from '../installed-path.ts';
  */
 export async function checkPods(
   settings: SshSettings,
-  loaded: LoadedSettings | undefined,
+  loaded: LoadedSiteSettings | undefined,
   timeoutMs: number,
 ): Promise<CheckResult[]> {
   return Promise.all(

@@ -9,10 +9,10 @@ import {
 import { parseYaml } from '../config/yaml-document.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { readTrusted } from '../clusters/admin-access.ts';
-import { writableFindings } from '../sshd-lint/lint-writable.ts';
+import { replaceableFindings } from '../sshd-lint/lint-writable.ts';
 import { sandboxFinding } from './apache-sandbox.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
-import { oidcOf } from './issuer-checks.ts';
+import { oidcSettingsOf } from './issuer-checks.ts';
 import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
 
 /** The file of mod_auth_openidc, and what OnDemand's generator writes: on Debian, and elsewhere. */
@@ -62,7 +62,7 @@ export async function checkPortal(
     { id: 'portal-sandbox', run: () => sandboxFinding(settings) },
     timeoutMs,
   );
-  const clusters = settings.clusters.flatMap((cluster) => oidcOf(cluster) ?? []);
+  const clusters = settings.clusters.flatMap((cluster) => oidcSettingsOf(cluster) ?? []);
   if (clusters.length === 0) return [hook, sandbox];
   if (!portal.openidc) {
     const why = 'the portal does not log users in by mod_auth_openidc';
@@ -104,7 +104,7 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   try {
     const status = await stat(hook);
     if (status.isFile() && (status.mode & 0o111) !== 0) {
-      const [open] = await writableFindings(hook, 'program-writable');
+      const [open] = await replaceableFindings(hook, 'program-writable');
       return open === undefined
         ? ok(`OnDemand runs ${hook}`)
         : failed(`root runs the hook, and ${open.message}`, open.closedBy);

@@ -1,7 +1,7 @@
 import type { OidcSettings } from '../config/settings.ts';
-import { directiveIn, type PortalConfig } from '../config/portal/portal-config.ts';
+import { effectiveDirective, type PortalConfig } from '../config/portal/portal-config.ts';
 import {
-  type Exposure,
+  type ExposedSecrets,
   exposedCookies,
   exposedTokens,
   sessionCookies,
@@ -16,7 +16,7 @@ export function tokensFinding(portal: PortalConfig): Finding {
       `${givenAway(exposed)}; the owner of that server can then act as the visitor on the cluster`,
       'Add `OIDCPassClaimsAs: environment` to oidc_settings.',
     );
-  const shown = (directiveIn(portal.pun, 'oidcinfohook') ?? '')
+  const shown = (effectiveDirective(portal.pun, 'oidcinfohook') ?? '')
     .split(' ')
     .filter((name) => name === 'access_token' || name === 'refresh_token');
   return shown.length > 0
@@ -38,7 +38,7 @@ export function cookieFinding(portal: PortalConfig): Finding {
   );
 }
 
-function givenAway({ what, paths }: Exposure): string {
+function givenAway({ what, paths }: ExposedSecrets): string {
   return `servers of users behind ${paths.join(' or ')} receive ${what.join(', ')} of each visitor`;
 }
 
@@ -125,5 +125,5 @@ export function refreshFinding(portal: PortalConfig, clusters: readonly OidcSett
 }
 
 function lower(portal: PortalConfig, name: string): string | undefined {
-  return directiveIn(portal.pun, name)?.toLowerCase();
+  return effectiveDirective(portal.pun, name)?.toLowerCase();
 }

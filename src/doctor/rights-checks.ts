@@ -3,8 +3,8 @@ import { clusterRoles, sessionServiceAccount } from '../desired/names.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { neededRights, type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
-import { mayI, serviceAccountOf } from '../reconcile/self-review.ts';
+import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
+import { canI, serviceAccountOf } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -17,13 +17,13 @@ export async function rightsFinding(
 ): Promise<Finding> {
   const self = serviceAccountOf(identity);
   const rights = [
-    ...neededRights(objects),
+    ...requiredRights(objects),
     ...(cluster.credentials.mode === 'service-account'
       ? [tokenRight(objects.namespace.metadata.name, cluster.credentials.name)]
       : []),
     ...(self === undefined ? [] : [tokenRight(self.namespace, self.name)]),
   ];
-  const missing = await filter(rights, async (right) => !(await mayI(client, right)));
+  const missing = await filter(rights, async (right) => !(await canI(client, right)));
   if (missing.length === 0)
     return ok(`the account has all ${rights.length} rights that the hook needs`);
   return failed(
@@ -35,12 +35,12 @@ export async function rightsFinding(
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
-export const takeLoginAccount = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
+export const loginAccountHint = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
 
 /** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
-  if (missing.every(({ name }) => name === sessionServiceAccount)) return takeLoginAccount;
+  if (missing.every(({ name }) => name === sessionServiceAccount)) return loginAccountHint;
   const other =
     missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
       ? ` Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
@@ -79,7 +79,7 @@ const excessive: readonly Right[] = [
  * `ondemand` of OSC's hooks, which can read every Secret of the cluster.
  */
 export async function excessRightsFinding(client: ApiClient, identity: string): Promise<Finding> {
-  const held = await filter(excessive, (right) => mayI(client, right));
+  const held = await filter(excessive, (right) => canI(client, right));
   if (held.length === 0) return ok('the account has no rights beyond what the hook needs');
   const text = `${identity} has more rights than the hook needs: ${held.map(rightText).join('; ')}`;
   const own = `Give the hook its own account: ${install}, then berth token setup.`;

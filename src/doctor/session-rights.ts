@@ -2,9 +2,9 @@ import type { ClusterSettings } from '../config/settings.ts';
 import { sessionServiceAccount } from '../desired/names.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
-import { mayI } from '../reconcile/self-review.ts';
+import { canI } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok } from '../finding.ts';
-import { takeLoginAccount } from './rights-checks.ts';
+import { loginAccountHint } from './rights-checks.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**
@@ -25,7 +25,7 @@ export async function sessionRightsFinding(
     namespace,
   }));
   const rights = [tokenRight(namespace, sessionServiceAccount), ...onSecret];
-  const verdicts = await Promise.all(rights.map((right) => mayI(client, right)));
+  const verdicts = await Promise.all(rights.map((right) => canI(client, right)));
   const missing = rights.filter((_, index) => verdicts[index] === false);
   if (missing.length === 0)
     return ok(`tokens of ${sessionServiceAccount} can be issued and revoked`);
@@ -34,6 +34,6 @@ export async function sessionRightsFinding(
     `sessions in pods are not possible, missing rights: ${missing.map(rightText).join('; ')}`,
     isNamed
       ? `Name the Secret ${secret} in the resourceNames of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}, or leave out ssh_sessions.secret.`
-      : takeLoginAccount,
+      : loginAccountHint,
   );
 }

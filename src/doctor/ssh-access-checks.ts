@@ -7,7 +7,7 @@ import { profileMounts } from '../ssh/request/profile-mounts.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { getent } from '../system/getent.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
-import { there } from './if-exists.ts';
+import { ifExists } from './if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** Whether ssh.yml has rules, and the groups and users that they name exist. */
@@ -69,9 +69,9 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
 }
 
 /** Whether the transfer tools for images without sftp-server or scp are installed. */
-export async function transferFilesFinding(): Promise<Finding> {
+export async function transferToolsFinding(): Promise<Finding> {
   const directory = installedPath('files');
-  return (await there(stat(directory))) === undefined
+  return (await ifExists(stat(directory))) === undefined
     ? warning(
         `${directory} does not exist: scp and sftp fail in images without an sftp-server`,
         'Run `berth images files`.',
@@ -87,7 +87,11 @@ export async function mountsFinding({ profiles, rules }: SshSettings): Promise<F
   for (const profile of profiles.values()) {
     if (!sessionBackends(profile, rules).has('podman')) continue;
     for (const { source, missing } of profileMounts(profile))
-      if (missing === 'fail' && !source.includes('$') && (await there(stat(source))) === undefined)
+      if (
+        missing === 'fail' &&
+        !source.includes('$') &&
+        (await ifExists(stat(source))) === undefined
+      )
         return failed(
           `profile ${profile.name} mounts ${source}, which does not exist: its sessions do not start`,
           'Mount the file system on this host, or set `missing: skip` for this mount in the profile.',

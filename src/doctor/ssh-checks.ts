@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../config/profile/profile.ts';
-import type { LoadedSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-parts.ts';
 import { sessionBackends } from '../config/profile/session-backends.ts';
-import { unheardKeys, unheardText } from '../config/profile/ignored-keys.ts';
+import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import type { User } from '../identity/user.ts';
 import { checkImages } from '../images/check.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
@@ -11,7 +11,7 @@ import { planSubids, type SubidPlan } from '../subid/plan.ts';
 import {
   type CheckResult,
   failed,
-  failedBy,
+  failedWith,
   type Finding,
   ok,
   runCheck,
@@ -29,12 +29,12 @@ import { checkPods } from './pod-checks.ts';
 import {
   mountsFinding,
   rulesFinding,
-  transferFilesFinding,
+  transferToolsFinding,
   userProfileFinding,
 } from './ssh-access-checks.ts';
-import { fileSystemFinding, storageFinding, userFolderFinding } from './ssh-storage-checks.ts';
+import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
 import { userAccessFinding } from './ssh-user-access.ts';
-import { runFolderFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
+import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
 
 export interface SshCheckInput {
@@ -43,7 +43,7 @@ export interface SshCheckInput {
   /** Also check this account. */
   readonly user?: User;
   /** Undefined if the configuration of the clusters is missing or cannot be read. */
-  readonly clusters: LoadedSettings | undefined;
+  readonly clusters: LoadedSiteSettings | undefined;
   /** For each check, in milliseconds. */
   readonly timeoutMs: number;
 }
@@ -123,7 +123,7 @@ export async function checkPodman(
     run('cgroups', () => cgroupFinding(podman)),
     run('cgroup-delegation', () => delegationFinding(settings, user?.uid)),
     run('devices', () => devicesFinding(settings)),
-    run('transfer-files', transferFilesFinding),
+    run('transfer-files', transferToolsFinding),
     run('ssh-mounts', () => mountsFinding(settings)),
     run('storage', () => storageFinding(storage)),
     run('storage-file-system', () => fileSystemFinding(storage)),
@@ -147,13 +147,13 @@ const runner =
 /** Profiles with errors, and keys of profiles that have no effect. */
 function profileResults({ profiles, rules, broken }: SshSettings): CheckResult[] {
   const id = 'ssh-profile';
-  const unheard = [...profiles.values()].flatMap((profile) => unheardKeys(profile, rules) ?? []);
+  const unheard = [...profiles.values()].flatMap((profile) => ignoredKeys(profile, rules) ?? []);
   return [
-    ...[...broken.values()].map(({ error }) => ({ id, ...failedBy(error) })),
+    ...[...broken.values()].map(({ error }) => ({ id, ...failedWith(error) })),
     ...unheard.map((keys) => ({
       id,
       ...warning(
-        unheardText(keys),
+        ignoredKeysText(keys),
         `Remove them, or see ${installedPath('share/docs/ssh-profiles.md')} for the keys of that backend.`,
       ),
     })),
@@ -169,9 +169,9 @@ function userChecks(
 ): Promise<CheckResult>[] {
   return [
     run('user-subids', async () => userSubidFinding(await subids, user)),
-    run('user-storage', () => userFolderFinding(settings.storage, user)),
+    run('user-storage', () => userStorageFinding(settings.storage, user)),
     run('user-runtime-directory', async () =>
-      runFolderFinding(user, settings, hasPamHook(await pamFindings)),
+      runtimeDirFinding(user, settings, hasPamHook(await pamFindings)),
     ),
   ];
 }

@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
-import { writableFindings } from '../sshd-lint/lint-writable.ts';
+import { replaceableFindings } from '../sshd-lint/lint-writable.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
-import { there } from './if-exists.ts';
+import { ifExists } from './if-exists.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;
@@ -15,7 +15,7 @@ export async function podmanFinding(
   { podman }: PodmanPaths,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const [open] = await writableFindings(podman, 'program-writable');
+  const [open] = await replaceableFindings(podman, 'program-writable');
   if (open !== undefined) return failed(open.message, open.closedBy);
   const text = await output(podman, ['--version'], signal);
   if (text === undefined) return failed(`${podman} does not exist`, 'Install podman.');
@@ -37,12 +37,12 @@ export async function runtimeFinding(
 ): Promise<Finding> {
   const programs = [runtime, nsenter, init, ...(mountProgram === undefined ? [] : [mountProgram])];
   for (const path of programs) {
-    const status = await there(stat(path));
+    const status = await ifExists(stat(path));
     const next = 'Install it, or correct its path in the section podman of ssh.yml.';
     if (status === undefined) return failed(`${path} does not exist`, next);
     if (!status.isFile() || (status.mode & 0o001) === 0)
       return failed(`users cannot run ${path}`, `chmod 755 ${path}`);
-    const [open] = await writableFindings(path, 'program-writable');
+    const [open] = await replaceableFindings(path, 'program-writable');
     if (open !== undefined) return failed(open.message, open.closedBy);
   }
   // Last: root runs only programs that nobody else can replace.
@@ -59,7 +59,7 @@ export async function runtimeFinding(
 export async function idMapToolsFinding(signal: AbortSignal): Promise<Finding> {
   for (const name of ['newuidmap', 'newgidmap']) {
     const path = `/usr/bin/${name}`;
-    const status = await there(stat(path));
+    const status = await ifExists(stat(path));
     if (status === undefined)
       return failed(`${path} does not exist`, 'Install uidmap (Debian) or shadow-utils (others).');
     if (status.uid === 0 && (status.mode & 0o4000) !== 0) continue;
@@ -90,7 +90,7 @@ export async function cgroupFinding({ cgroupManager }: PodmanPaths): Promise<Fin
       'this host uses cgroups v1 or the hybrid mode',
       'Boot with systemd.unified_cgroup_hierarchy=1; without it, limits have no effect and crun does not start.',
     );
-  if (cgroupManager === 'systemd' && (await there(stat('/run/systemd/system'))) === undefined)
+  if (cgroupManager === 'systemd' && (await ifExists(stat('/run/systemd/system'))) === undefined)
     return warning(
       'podman.cgroup_manager is systemd, which does not run here: limits of profiles have no effect',
       'Set podman.cgroup_manager: cgroupfs in ssh.yml.',
@@ -145,7 +145,7 @@ async function delegated(
       : [String(uid)];
   for (const one of uids) {
     const unit = `user@${one}.service`;
-    const text = await there(
+    const text = await ifExists(
       readFile(`${root}/user-${one}.slice/${unit}/cgroup.controllers`, 'utf8'),
     );
     if (text !== undefined) return { unit, controllers: text.trim().split(' ') };
@@ -162,7 +162,7 @@ export async function devicesFinding({ podman, profiles }: SshSettings): Promise
       : []),
   ];
   for (const path of wanted) {
-    const status = await there(stat(path));
+    const status = await ifExists(stat(path));
     if (status === undefined)
       return failed(
         `${path} does not exist`,

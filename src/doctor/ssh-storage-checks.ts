@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from '../finding.ts';
-import { there } from './if-exists.ts';
+import { ifExists } from './if-exists.ts';
 
 /**
  * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not
@@ -23,7 +23,7 @@ const tmpfs = 0x0102_1994;
 
 /** The storage directory must belong to root: who can write to it can replace the images of all users. */
 export async function storageFinding(storage: string): Promise<Finding> {
-  const status = await there(stat(storage));
+  const status = await ifExists(stat(storage));
   if (status === undefined)
     return failed(
       `${storage} does not exist`,
@@ -49,13 +49,13 @@ export async function storageFinding(storage: string): Promise<Finding> {
 /** The file system of the directory, or of its nearest existing parent. */
 export async function fileSystemFinding(storage: string): Promise<Finding> {
   let directory = storage;
-  while (directory !== dirname(directory) && (await there(stat(directory))) === undefined)
+  while (directory !== dirname(directory) && (await ifExists(stat(directory))) === undefined)
     directory = dirname(directory);
-  return fileSystemOf(storage, await statfs(directory));
+  return fileSystemTypeFinding(storage, await statfs(directory));
 }
 
 /** The finding for a type of file system; exported for types that a test cannot mount. */
-export function fileSystemOf(
+export function fileSystemTypeFinding(
   storage: string,
   {
     type,
@@ -85,12 +85,12 @@ export function fileSystemOf(
 }
 
 /** The user's storage directory, which `pam-session` or `berth subid apply --directories` creates. */
-export async function userFolderFinding(
+export async function userStorageFinding(
   storage: string,
   { name, uid }: { readonly name: string; readonly uid: number },
 ): Promise<Finding> {
   const path = `${storage}/users/${uid}`;
-  const status = await there(stat(path));
+  const status = await ifExists(stat(path));
   if (status === undefined)
     return warning(
       `${path} does not exist yet: the next login of ${name} creates it`,

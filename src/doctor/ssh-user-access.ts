@@ -1,9 +1,9 @@
 import { glob } from 'node:fs/promises';
-import { refusal } from '../sshd-lint/rules/access.ts';
+import { refusingKeyword } from '../sshd-lint/rules/access.ts';
 import type { User } from '../identity/user.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
-import { effectiveOptions, readSshdConfig } from '../sshd-lint/sshd-effective.ts';
+import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
 import { failed, type Finding, ok, skipped } from '../finding.ts';
 
 const sshd = '/usr/sbin/sshd';
@@ -20,9 +20,9 @@ export async function userAccessFinding({ name, uid }: User): Promise<Finding> {
   const refused: string[] = [];
   const groups = groupNamesOf(name);
   for await (const config of glob(configs)) {
-    const { directives } = await readSshdConfig(config);
+    const { directives } = await parseSshdConfigFiles(config);
     const connection = { ...anybody, user: name, groups };
-    const by = refusal(
+    const by = refusingKeyword(
       await effectiveOptions({ sshd, config }, connection, directives),
       connection,
       uid === 0,

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import type { User } from '../identity/user.ts';
-import { findRunFolder, runFoldersOf } from '../ssh/connections/runtime-dir.ts';
-import { mostRunFolderMiB } from '../ssh/connections/runtime-dir-mount.ts';
+import { findRuntimeDir, runtimeDirCandidates } from '../ssh/connections/runtime-dir.ts';
+import { maximumRuntimeDirMiB } from '../ssh/connections/runtime-dir-mount.ts';
 import type { SubidPlan } from '../subid/plan.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
@@ -62,15 +62,15 @@ function tooFewIds({ files }: SubidPlan, { name, uid, gid }: User) {
  * The runtime directory of the user, and whether containers can outlive the last connection: without
  * lingering, systemd ends the service manager of a user with the last login.
  */
-export function runFolderFinding(
+export function runtimeDirFinding(
   user: User,
   { profiles, podman }: SshSettings,
   pamIsThere: boolean,
 ): Finding {
-  const found = findRunFolder(user);
+  const found = findRuntimeDir(user);
   if (found === undefined && !pamIsThere)
     return failed(
-      `${user.name} has no runtime directory: ${runFoldersOf(user).join(', ')}`,
+      `${user.name} has no runtime directory: ${runtimeDirCandidates(user).join(', ')}`,
       `pam_systemd or ${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
     );
   const stays = [...profiles.values()].some(({ lifetime }) => lifetime.kind !== 'connection');
@@ -87,8 +87,8 @@ export function runFolderFinding(
 }
 
 function whichRuntimeDir(user: User, found: string | undefined): string {
-  const [ofSystemd, mounted] = runFoldersOf(user);
-  const ours = `${mounted} (a tmpfs of ${mostRunFolderMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
+  const [ofSystemd, mounted] = runtimeDirCandidates(user);
+  const ours = `${mounted} (a tmpfs of ${maximumRuntimeDirMiB} MiB that ${installedPath('hooks/pam-session')} mounts)`;
   if (found === undefined)
     return `the next login of ${user.name} creates ${ofSystemd} (pam_systemd), or else ${ours}`;
   return found === ofSystemd

@@ -1,11 +1,11 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { setupCommand } from '../clusters/setup-command.ts';
+import { tokenSetupCommand } from '../clusters/setup-command.ts';
 import { tokenState } from '../clusters/token-state.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
 
 /** How long the hook's credential for a cluster is valid. @param now seconds since the epoch */
-export function adminTokenFinding(
+export function hookTokenFinding(
   server: ApiServer,
   cluster: ClusterSettings,
   now: number,
@@ -14,7 +14,7 @@ export function adminTokenFinding(
   if (server.token === undefined) {
     return warning(
       `${admin.file} has a client certificate, which cannot be revoked`,
-      `Give the hook its own token: ${setupCommand(cluster, admin.file)}`,
+      `Give the hook its own token: ${tokenSetupCommand(cluster, admin.file)}`,
     );
   }
   const { state, expires } = tokenState(server.token, now);
@@ -28,12 +28,12 @@ export function adminTokenFinding(
     case 'expired':
       return failed(
         `the token expired at ${when}Z`,
-        `It cannot renew itself any more. Run: ${setupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
+        `It cannot renew itself any more. Run: ${tokenSetupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
       );
     case 'unknown':
       return warning(
         'the token has no expiry time: it may be valid for ever',
-        `Replace it by a short-lived one: ${setupCommand(cluster, admin.file)}`,
+        `Replace it by a short-lived one: ${tokenSetupCommand(cluster, admin.file)}`,
       );
   }
 }

@@ -7,7 +7,7 @@ import { planKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
 import { isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asUser } from '../system/as-user.ts';
-import { byKubeconfig } from '../credentials/desired-kubeconfig.ts';
+import { groupByKubeconfig } from '../credentials/desired-kubeconfig.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../finding.ts';
 
 /** The account as the name service (NSS) has it. */
@@ -28,7 +28,7 @@ export async function checkHome(
   const written = settings.clusters.filter(({ credentials }) => credentials.mode !== 'none');
   const results = [home];
   // One after the other: each changes the credentials of the process.
-  for (const file of byKubeconfig(written.map((cluster) => ({ cluster }))).keys()) {
+  for (const file of groupByKubeconfig(written.map((cluster) => ({ cluster }))).keys()) {
     const run = (): Promise<Finding> => kubeconfigFinding(user, file);
     results.push(await runCheck({ id: 'user-kubeconfig', run }, timeoutMs));
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ClusterSettings, OidcSettings, SiteSettings } from '../config/settings.ts';
-import { credentialCachePath, readCredentialCacheSoon } from '../credentials/credential-cache.ts';
-import { peekClaims } from '../credentials/oidc/token.ts';
+import { credentialCachePath, readCredentialCacheAsync } from '../credentials/credential-cache.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/token.ts';
 import { BerthError } from '../errors.ts';
 import { subjectOf } from '../desired/user-names.ts';
 import type { User } from '../identity/user.ts';
@@ -10,7 +10,7 @@ import type { ApiClient } from '../reconcile/api-client.ts';
 import { withToken } from '../reconcile/api-server.ts';
 import { whoAmI } from '../reconcile/self-review.ts';
 import { asUser } from '../system/as-user.ts';
-import { adminAccess } from '../clusters/admin-access.ts';
+import { hookAccess } from '../clusters/admin-access.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
 import { withClient } from './cluster-checks.ts';
 
@@ -41,7 +41,7 @@ export async function checkUserTokens(
       const token = await keptToken(user, cluster, oidc, now);
       if (typeof token !== 'string') return token;
       const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
-      const server = withToken(await adminAccess(cluster, deps), token);
+      const server = withToken(await hookAccess(cluster, deps), token);
       return await withClient(server, deadline, (client) =>
         tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
       );
@@ -59,7 +59,7 @@ async function keptToken(
   now: number,
 ): Promise<string | Finding> {
   const path = join(user.home, credentialCachePath(server.endpoint));
-  const cache = await asUser(user, () => readCredentialCacheSoon(path, user.uid));
+  const cache = await asUser(user, () => readCredentialCacheAsync(path, user.uid));
   if (cache === undefined)
     return skipped(
       `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server`,
@@ -68,7 +68,7 @@ async function keptToken(
     return skipped(
       `the token of ${user.name} has expired. Run doctor again after ${user.name} has used kubectl`,
     );
-  const claims = peekClaims(cache.token);
+  const claims = decodeUnverifiedClaims(cache.token);
   if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
   return skipped(
     `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,

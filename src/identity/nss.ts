@@ -39,7 +39,7 @@ export function lookupUser(name: string, limits: { readonly minimumUid: number }
  *
  * @throws {BerthError} `user-name-invalid`, `uid-below-minimum`, `nss-failed`
  */
-export function ownUser(limits: { readonly minimumUid: number }): User {
+export function currentUser(limits: { readonly minimumUid: number }): User {
   const user = { ...passwdEntry(), groups: ascending(process.getgroups?.() ?? []) };
   checkUserName(user.name);
   return atLeast(limits, user);

@@ -23,7 +23,7 @@ export interface SubordinateFile {
 }
 
 /** Number of IDs: 32 bits, except the last one, which means "no change" in chown(2). */
-export const idSpace = 0xffff_ffff;
+export const idCount = 0xffff_ffff;
 
 /** Size of shadow's line buffer, with its NUL. shadow ignores longer lines. */
 const longestLine = 1023;

@@ -3,9 +3,9 @@ import { nearestKey } from '../config/nearest-key.ts';
 import { asBerthError } from '../errors.ts';
 import { findImage, layersOf, splitReference } from './index-file.ts';
 import { type WantedImage, wantedImages } from './wanted-images.ts';
-import { type CheckResult, failed, failedBy, type Finding, ok, warning } from '../finding.ts';
-import { imageDamage, readingProblems } from './damage.ts';
-import { type ImageSite, readIndex, storeFolder } from './store.ts';
+import { type CheckResult, failed, failedWith, type Finding, ok, warning } from '../finding.ts';
+import { imageDamage, accessProblems } from './damage.ts';
+import { type ImageSettings, readIndex, imageStoreDir } from './store.ts';
 
 export interface ImageCheck extends CheckResult {
   readonly image?: string;
@@ -16,12 +16,12 @@ export interface ImageCheck extends CheckResult {
  * Checks each image of the profiles: that it is in the store, has the profile's digest, is complete, and is readable
  * by users. Contacts no registry, changes nothing, needs no root.
  */
-export function checkImages(site: ImageSite): ImageCheck[] {
-  const store = storeFolder(site);
+export function checkImages(site: ImageSettings): ImageCheck[] {
+  const store = imageStoreDir(site);
   const broken = [...site.broken].map(([profile, { error }]) => ({
     id: 'image-profile',
     profiles: [profile],
-    ...failedBy(error),
+    ...failedWith(error),
   }));
   const wanted = wantedImages(site.profiles);
   if (wanted.length === 0)
@@ -43,7 +43,7 @@ function findingOf(store: string, { image }: WantedImage): Finding {
   try {
     return imageFinding(store, image);
   } catch (error) {
-    return failedBy(asBerthError(error, store));
+    return failedWith(asBerthError(error, store));
   }
 }
 
@@ -77,7 +77,7 @@ function imageFinding(store: string, image: string): Finding {
       'Run `berth images pull`, which pulls damaged images again.',
     );
   }
-  const [closed] = readingProblems(store, index, found);
+  const [closed] = accessProblems(store, index, found);
   if (closed !== undefined)
     return failed(closed, 'Give users access (chmod o+x for a directory, o+r for a file).');
   const layers = layersOf(index, found).length;

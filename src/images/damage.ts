@@ -18,7 +18,7 @@ export function imageDamage(store: string, index: ImageIndex, image: StoredImage
 }
 
 /** Finds paths between / and the image's layers that users have no access to. */
-export function readingProblems(store: string, index: ImageIndex, image: StoredImage): string[] {
+export function accessProblems(store: string, index: ImageIndex, image: StoredImage): string[] {
   const above = store.split('/').map((_, depth, parts) => parts.slice(0, depth + 1).join('/'));
   const layers = layersOf(index, image).map((id) => join(store, 'overlay', id));
   const directories = [

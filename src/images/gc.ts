@@ -2,11 +2,17 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 import { findImage, type ImageIndex, layersOf, type StoredImage } from './index-file.ts';
-import { removeWords, wantedImages } from './wanted-images.ts';
+import { removeArgs, wantedImages } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { podmanOnStore } from './podman.ts';
 import { userReferences } from './references.ts';
-import { type ImageSite, type OpenStore, readIndex, storeFolder, withOpenStore } from './store.ts';
+import {
+  type ImageSettings,
+  type OpenStore,
+  readIndex,
+  imageStoreDir,
+  withOpenStore,
+} from './store.ts';
 
 export interface GcOptions {
   /** How long an image stays after the first run that found it in no profile. Seconds. */
@@ -39,7 +45,7 @@ export interface GcResult {
  *
  * @throws {BerthError} `gc-profile-invalid`, `gc-users-unreadable`; the errors of `withOpenStore` and `podmanOnStore`
  */
-export async function collectImages(site: ImageSite, options: GcOptions): Promise<GcResult> {
+export async function collectImages(site: ImageSettings, options: GcOptions): Promise<GcResult> {
   const [profile] = site.broken.keys();
   if (profile !== undefined)
     throw new BerthError(`profile ${profile} is invalid, so it is not known which image it needs`, {
@@ -48,7 +54,7 @@ export async function collectImages(site: ImageSite, options: GcOptions): Promis
       hint: 'Repair or remove the profile: `berth images check` shows what is wrong with it.',
     });
   if (options.dryRun) {
-    const directory = storeFolder(site);
+    const directory = imageStoreDir(site);
     return judge(site, readIndex(directory), await firstSeen(directory), options);
   }
   const { timeoutMs: waitMs } = options;
@@ -57,13 +63,17 @@ export async function collectImages(site: ImageSite, options: GcOptions): Promis
   );
 }
 
-async function collect(site: ImageSite, store: OpenStore, options: GcOptions): Promise<GcResult> {
+async function collect(
+  site: ImageSettings,
+  store: OpenStore,
+  options: GcOptions,
+): Promise<GcResult> {
   const seen = await firstSeen(store.directory);
   const result = judge(site, store.index(), seen, options);
   const gone = result.images.filter(({ verdict }) => verdict === 'remove').map(({ id }) => id);
   if (gone.length > 0) {
     const run = { env: options.env, signal: AbortSignal.timeout(options.timeoutMs) };
-    await podmanOnStore(site.podman, store.work, removeWords(gone), 'images gc', run);
+    await podmanOnStore(site.podman, store.work, removeArgs(gone), 'images gc', run);
     await store.publish();
   }
   const waiting = result.images.filter(({ verdict }) => verdict === 'grace' || verdict === 'used');
@@ -74,7 +84,7 @@ async function collect(site: ImageSite, store: OpenStore, options: GcOptions): P
 }
 
 function judge(
-  site: ImageSite,
+  site: ImageSettings,
   index: ImageIndex,
   seen: ReadonlyMap<string, number>,
   { graceSeconds, now }: GcOptions,

@@ -2,7 +2,7 @@ import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/profile/profile.ts';
 import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { storeCall, type WorkStore } from './wanted-images.ts';
+import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';
 import { runProgram } from '../system/run-program.ts';
 
 export interface PodmanOptions {
@@ -22,12 +22,12 @@ export interface PodmanOptions {
  */
 export async function podmanOnStore(
   podman: PodmanPaths,
-  store: WorkStore,
+  store: WorkingStore,
   args: readonly string[],
   attempted: string,
   { env, signal }: PodmanOptions,
 ): Promise<string> {
-  const call = storeCall(podman, store, args, env);
+  const call = podmanStoreCommand(podman, store, args, env);
   const options = { env: { ...call.env }, cwd: '/', signal, maxBuffer: 16 * 1024 * 1024 };
   const { error, stdout, stderr } = await runProgram(call.file, call.args.slice(1), options);
   if (error !== undefined) throw podmanError(attempted, error, stderr, podman);
@@ -42,7 +42,7 @@ interface Known {
 }
 
 /** For `image-store-full`. */
-export const fullHint =
+export const storeFullHint =
   'Check the storage directory with df and df -i; `berth images gc --dry-run` shows which images could be removed. The store is unchanged.';
 
 /** Error texts of podman 4 and 5; the first match applies. */
@@ -51,7 +51,7 @@ const known: readonly Known[] = [
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'image-store-full',
     exit: 'io',
-    hint: fullHint,
+    hint: storeFullHint,
   },
   {
     pattern:

@@ -1,9 +1,15 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { findImage, layersOf, type StoredImage, splitReference } from './index-file.ts';
-import { loadWords, pullWords, removeWords, tagWords, type WantedImage } from './wanted-images.ts';
+import { loadArgs, pullArgs, removeArgs, tagArgs, type WantedImage } from './wanted-images.ts';
 import { imageDamage } from './damage.ts';
-import { fullHint, podmanOnStore, type PodmanOptions } from './podman.ts';
-import { type ImageSite, type OpenStore, readIndex, storeFolder, withOpenStore } from './store.ts';
+import { storeFullHint, podmanOnStore, type PodmanOptions } from './podman.ts';
+import {
+  type ImageSettings,
+  type OpenStore,
+  readIndex,
+  imageStoreDir,
+  withOpenStore,
+} from './store.ts';
 
 export interface PullOptions extends Pick<PodmanOptions, 'env'> {
   /** Path of a docker config.json or podman auth.json. */
@@ -30,7 +36,7 @@ export type PullOutcome =
  * @throws {BerthError} errors that concern all images: `directory-unsafe`, `image-store-broken`
  */
 export async function pullImages(
-  site: ImageSite,
+  site: ImageSettings,
   images: readonly WantedImage['image'][],
   options: PullOptions,
 ): Promise<PullOutcome[]> {
@@ -56,7 +62,7 @@ export async function pullImages(
  *   `archive-not-in-profiles`
  */
 export async function loadArchive(
-  site: ImageSite,
+  site: ImageSettings,
   archive: { readonly file: string; readonly image?: string },
   wanted: readonly WantedImage[],
   options: Omit<PullOptions, 'authFile'>,
@@ -69,7 +75,7 @@ export async function loadArchive(
       const podman = (args: readonly string[]): Promise<string> =>
         podmanOnStore(site.podman, store.work, args, attempted, run);
       const before = store.index();
-      const names = loadedNames(await podman(loadWords(file)));
+      const names = loadedNames(await podman(loadArgs(file)));
       if (image !== undefined) await nameOnly(names, image, attempted, podman);
       const found = (image === undefined ? wanted : [{ image }]).flatMap((one) => {
         const stored = findImage(store.index(), one.image);
@@ -89,11 +95,11 @@ export async function loadArchive(
 }
 
 async function pullImage(
-  site: ImageSite,
+  site: ImageSettings,
   image: string,
   options: PullOptions & PodmanOptions,
 ): Promise<{ id: string; did: 'pulled' | 'unchanged' | 'present' }> {
-  const directory = storeFolder(site);
+  const directory = imageStoreDir(site);
   const present = readIndex(directory);
   const named = findImage(present, image);
   if (named !== undefined && splitReference(image).digest !== undefined) {
@@ -106,8 +112,8 @@ async function pullImage(
     const podman = (args: readonly string[]): Promise<string> =>
       podmanOnStore(site.podman, store.work, args, `image ${image}`, options);
     const damaged = old === undefined ? [] : damagedWith(store, old);
-    if (damaged.length > 0) await podman(removeWords(damaged));
-    await podman(pullWords(image, options.authFile));
+    if (damaged.length > 0) await podman(removeArgs(damaged));
+    await podman(pullArgs(image, options.authFile));
     const found = findImage(store.index(), image);
     // Podman has checked the digests. This checks that sessions will find the image by its name.
     if (found === undefined) throw notFound(image);
@@ -158,7 +164,7 @@ async function nameOnly(
       },
     );
   const { repository, tag = 'archive' } = splitReference(image);
-  await podman(tagWords(name.replace(/^sha256:/, ''), `${repository}:${tag}`));
+  await podman(tagArgs(name.replace(/^sha256:/, ''), `${repository}:${tag}`));
 }
 
 function notWanted(
@@ -196,7 +202,7 @@ function storeError(thrown: unknown, attempted: string): BerthError {
   return new BerthError(`${attempted}: no space left in the image store`, {
     code: 'image-store-full',
     exit: 'io',
-    hint: fullHint,
+    hint: storeFullHint,
     cause: thrown,
   });
 }

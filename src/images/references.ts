@@ -2,10 +2,10 @@ import { closeSync, constants, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
 import { diskErrors, readUserFileSync } from '../system/user-file.ts';
-import { longestStoreList } from '../system/stored-containers.ts';
+import { maxStoreListBytes } from '../system/stored-containers.ts';
 
 /** What users' own stores depend on. */
-export interface References {
+export interface StoreReferences {
   /** IDs of images that containers were made from, and of layers below layers of containers. */
   readonly ids: ReadonlySet<string>;
   /** Paths that could not be read and may be in order. While there are any, nothing may be removed. */
@@ -26,7 +26,7 @@ const lists = [
  * does not belong to the user is not read, and only IDs are used. The worst that users can do is keep an image in the
  * store, or lose their own containers.
  */
-export function userReferences(storage: string): References {
+export function userReferences(storage: string): StoreReferences {
   const ids = new Set<string>();
   const unknown: string[] = [];
   const broken: string[] = [];
@@ -91,7 +91,7 @@ function readBelow(
       descriptor = below;
     }
     const path = `/proc/self/fd/${descriptor}/${file}`;
-    return readUserFileSync(path, { uid, maximumBytes: longestStoreList });
+    return readUserFileSync(path, { uid, maximumBytes: maxStoreListBytes });
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { type ImageIndex, parseImageIndex } from './index-file.ts';
-import { storageConf, type WorkStore } from './wanted-images.ts';
+import { storageConf, type WorkingStore } from './wanted-images.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { takeLock } from '../system/owner-lock.ts';
-import { ensureRootFolder } from '../system/root-folders.ts';
+import { ensureRootDirectory } from '../system/root-folders.ts';
 
 /** The settings of ssh.yml about images. */
-export type ImageSite = Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'broken'>;
+export type ImageSettings = Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'broken'>;
 
 /** The shared store, opened for a change by one process. */
 export interface OpenStore {
   readonly directory: string;
-  readonly work: WorkStore;
+  readonly work: WorkingStore;
   /** The index, as podman has changed it so far. */
   readonly index: () => ImageIndex;
   /** Makes the changes visible to users, atomically for each file. */
@@ -38,7 +38,7 @@ const foreignStaleMs = 24 * 3_600_000;
 const metadata = ['overlay-layers', 'overlay-images'] as const;
 
 /** Directory of the shared read-only store. */
-export function storeFolder({ storage }: Pick<ImageSite, 'storage'>): string {
+export function imageStoreDir({ storage }: Pick<ImageSettings, 'storage'>): string {
   return join(storage, 'images');
 }
 
@@ -64,12 +64,12 @@ export function readIndex(directory: string): ImageIndex {
  * @throws {BerthError} `lock-timeout`, `directory-unsafe`, `image-store-broken`; system errors
  */
 export async function withOpenStore<T>(
-  site: ImageSite,
+  site: ImageSettings,
   options: OpenOptions,
   change: (store: OpenStore) => Promise<T>,
 ): Promise<T> {
-  const directory = storeFolder(site);
-  ensureRootFolder(directory);
+  const directory = imageStoreDir(site);
+  ensureRootDirectory(directory);
   const { waitMs } = options;
   const lock = await takeLock(join(directory, '.lock'), { waitMs, foreignStaleMs });
   const work = { directory: join(directory, '.work'), conf: join(directory, '.work/storage.conf') };
@@ -91,11 +91,12 @@ export async function withOpenStore<T>(
 
 async function prepare(
   directory: string,
-  work: WorkStore,
-  site: ImageSite,
+  work: WorkingStore,
+  site: ImageSettings,
   { removing }: OpenOptions,
 ): Promise<void> {
-  for (const name of [...metadata, 'overlay', 'overlay/l']) ensureRootFolder(join(directory, name));
+  for (const name of [...metadata, 'overlay', 'overlay/l'])
+    ensureRootDirectory(join(directory, name));
   await rm(work.directory, { recursive: true, force: true });
   await mkdir(join(work.directory, 'tmp'), { recursive: true, mode: 0o700 });
   await chmod(work.directory, 0o700);
@@ -157,7 +158,7 @@ async function publishFiles(from: string, to: string): Promise<void> {
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isDirectory()) {
-      ensureRootFolder(target);
+      ensureRootDirectory(target);
       await publishFiles(source, target);
     } else if (entry.name.endsWith('.lock')) {
       await refreshLock(source, target);

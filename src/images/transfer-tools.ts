@@ -4,10 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { type BundledProgram, bundledScript, hostPrograms, parseLdd } from '../transfer-tools.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
-import { ensureRootFolder } from '../system/root-folders.ts';
+import { ensureRootDirectory } from '../system/root-folders.ts';
 import { runProgram } from '../system/run-program.ts';
 
-export interface FilesResult {
+export interface InstalledTools {
   readonly directory: string;
   /** Paths below the directory that were created, replaced or removed. */
   readonly changed: readonly string[];
@@ -29,7 +29,7 @@ const loadedLater = ['libnss_files.so.2'];
  *
  * @throws {BerthError} `transfer-tools-not-on-host`, `ldd-failed`, `directory-unsafe`; system errors
  */
-export async function installFiles(directory: string): Promise<FilesResult> {
+export async function installTransferTools(directory: string): Promise<InstalledTools> {
   const programs = await Promise.all(
     (Object.keys(hostPrograms) as BundledProgram[]).map(async (program) => {
       const file = hostPrograms[program].find((path) => existsSync(path));
@@ -68,8 +68,8 @@ export async function installFiles(directory: string): Promise<FilesResult> {
 async function install(
   directory: string,
   parts: readonly Part[],
-): Promise<Pick<FilesResult, 'changed' | 'removed'>> {
-  for (const path of [directory, join(directory, 'lib')]) ensureRootFolder(path);
+): Promise<Pick<InstalledTools, 'changed' | 'removed'>> {
+  for (const path of [directory, join(directory, 'lib')]) ensureRootDirectory(path);
   const stale: Part[] = [];
   for (const part of parts) {
     const old = await readFile(join(directory, part.name)).catch(() => undefined);

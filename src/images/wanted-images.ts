@@ -27,7 +27,7 @@ export function wantedImages(profiles: ReadonlyMap<string, Profile>): WantedImag
  * Where podman keeps layers and metadata. The metadata is a copy that only root sees; the layers are those of the
  * shared store.
  */
-export interface WorkStore {
+export interface WorkingStore {
   readonly directory: string;
   /** `storage.conf` for it. */
   readonly conf: string;
@@ -38,7 +38,7 @@ export interface WorkStore {
  * are kept in an attribute, from which fuse-overlayfs restores them inside. So users can read the store, but setuid
  * programs in it give them nothing on the host.
  */
-export function storageConf({ directory }: WorkStore, { mountProgram }: PodmanPaths): string {
+export function storageConf({ directory }: WorkingStore, { mountProgram }: PodmanPaths): string {
   const lines = [
     '[storage]',
     'driver = "overlay"',
@@ -53,23 +53,23 @@ export function storageConf({ directory }: WorkStore, { mountProgram }: PodmanPa
 }
 
 /** podman's arguments to pull an image. Podman opens the file with credentials. */
-export function pullWords(image: string, authFile?: string): string[] {
+export function pullArgs(image: string, authFile?: string): string[] {
   const credentials = authFile === undefined ? [] : ['--authfile', authFile];
   return ['pull', '--quiet', ...credentials, image];
 }
 
 /** podman's arguments to load a docker or OCI archive. */
-export function loadWords(file: string): string[] {
+export function loadArgs(file: string): string[] {
   return ['load', '--quiet', '--input', file];
 }
 
 /** podman's arguments to give an image another name. */
-export function tagWords(id: string, name: string): string[] {
+export function tagArgs(id: string, name: string): string[] {
   return ['tag', id, name];
 }
 
 /** podman's arguments to remove images by ID, with all their names. */
-export function removeWords(ids: readonly string[]): string[] {
+export function removeArgs(ids: readonly string[]): string[] {
   return ['rmi', '--force', ...ids];
 }
 
@@ -80,9 +80,9 @@ export function removeWords(ids: readonly string[]): string[] {
  *
  * @param passed The admin's environment, from which proxies, certificates and the locale are passed on.
  */
-export function storeCall(
+export function podmanStoreCommand(
   podman: PodmanPaths,
-  store: WorkStore,
+  store: WorkingStore,
   args: readonly string[],
   passed: Readonly<Record<string, string | undefined>>,
 ): ProgramCall {
@@ -100,7 +100,7 @@ export function storeCall(
 
 /** Podman uses root's containers.conf, registries.conf and policy.json, but not root's own store. */
 function storeEnvironment(
-  { directory, conf }: WorkStore,
+  { directory, conf }: WorkingStore,
   passed: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   const kept = Object.entries(passed).flatMap(([name, value]) =>

@@ -4,10 +4,10 @@ import {
   planNamespaces,
 } from './rules/directory-annotations.ts';
 import { collectionPath } from '../desired/kube-object.ts';
-import type { LdapPeople } from './rules/ldap-people.ts';
+import type { LdapUsers } from './rules/ldap-people.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { found } from '../reconcile/read-members.ts';
+import { objectIfFound } from '../reconcile/read-members.ts';
 
 /**
  * Writes a planned change. If the namespace was changed since it was planned, it is read and planned once
@@ -19,7 +19,7 @@ import { found } from '../reconcile/read-members.ts';
 export async function annotateNamespace(
   client: ApiClient,
   planned: NamespaceChange,
-  people: LdapPeople,
+  people: LdapUsers,
   now: number,
 ): Promise<NamespaceChange | undefined> {
   const path = `${collectionPath('Namespace')}/${encodeURIComponent(planned.namespace)}`;
@@ -36,7 +36,10 @@ export async function annotateNamespace(
   if (answer.status === 404) return undefined;
   if (answer.status !== 422) throw apiError(attempted, answer);
 
-  const live = found(await client.send({ method: 'GET', path }), `reading ${planned.namespace}`);
+  const live = objectIfFound(
+    await client.send({ method: 'GET', path }),
+    `reading ${planned.namespace}`,
+  );
   if (live === undefined) return undefined;
   const [change] = planNamespaces([live], people, now).changes;
   if (change?.owner !== planned.owner) return undefined;

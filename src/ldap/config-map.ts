@@ -2,7 +2,7 @@ import type { V1ConfigMap } from '@kubernetes/client-node';
 import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { found } from '../reconcile/read-members.ts';
+import { objectIfFound } from '../reconcile/read-members.ts';
 
 export interface ConfigMapName {
   readonly namespace: string;
@@ -19,7 +19,10 @@ export async function readConfigMap(
   client: ApiClient,
   at: ConfigMapName,
 ): Promise<LiveConfigMap | undefined> {
-  const live = found(await client.send({ method: 'GET', path: pathOf(at) }), attempted('read', at));
+  const live = objectIfFound(
+    await client.send({ method: 'GET', path: pathOf(at) }),
+    attempted('read', at),
+  );
   if (live === undefined) return undefined;
   const { data = {} } = live as KubeJson<V1ConfigMap>;
   return { data, resourceVersion: live.metadata.resourceVersion ?? '' };

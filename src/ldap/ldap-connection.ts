@@ -10,8 +10,13 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { LdapServer } from '../config/ldap-settings.ts';
-import { trustedRoots } from '../system/trusted-roots.ts';
-import { ldapLost, ldapRefusal, ldapTimeout, ldapUnreachable } from './ldap-errors.ts';
+import { trustedCas } from '../system/trusted-roots.ts';
+import {
+  ldapConnectionLost,
+  ldapResultError,
+  ldapTimeout,
+  ldapUnreachable,
+} from './ldap-errors.ts';
 
 export interface LdapConnectOptions {
   /** PEM; the system's certificates if absent. */
@@ -111,12 +116,12 @@ export class LdapConnection {
       this.#socket.write(message.write());
     });
     const { status, errorMessage } = answer.final;
-    if (status !== 0) throw ldapRefusal(doing, status, errorMessage);
+    if (status !== 0) throw ldapResultError(doing, status, errorMessage);
     return answer;
   }
 
   close(): void {
-    this.#fault ??= ldapLost(this.url, 'the connection was closed');
+    this.#fault ??= ldapConnectionLost(this.url, 'the connection was closed');
     if (!this.#socket.destroyed)
       this.#socket.end(new UnbindRequest({ messageId: this.nextId() }).write());
     this.#socket.destroySoon();
@@ -151,7 +156,7 @@ export class LdapConnection {
   #listen(): void {
     const doing = (): string => this.#pending?.attempted ?? this.url;
     const lost = (reason: string, cause?: unknown): void =>
-      this.#fail(ldapLost(doing(), reason, cause));
+      this.#fail(ldapConnectionLost(doing(), reason, cause));
     this.#socket.setKeepAlive(true);
     this.#socket.on('data', (data: Buffer) => {
       const pending = this.#pending;
@@ -172,7 +177,7 @@ export class LdapConnection {
     if (pending?.message.messageId !== message.messageId) {
       // RFC 4511, section 4.4.1: a notice of disconnection has the number 0.
       this.#fail(
-        ldapLost(
+        ldapConnectionLost(
           pending?.attempted ?? this.url,
           `the server closes the connection: ${said(message)}`,
         ),
@@ -225,7 +230,7 @@ function tlsOptions(host: string, ca: string | undefined): object {
   return {
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
     host,
-    ca: trustedRoots(ca),
+    ca: trustedCas(ca),
     // Set explicitly, or NODE_TLS_REJECT_UNAUTHORIZED could disable it.
     rejectUnauthorized: true,
   };

@@ -64,7 +64,7 @@ function busy(): Meaning {
 }
 
 /** An answer with a result other than success. */
-export function ldapRefusal(attempted: string, code: number, said: string): BerthError {
+export function ldapResultError(attempted: string, code: number, said: string): BerthError {
   const words = said === '' ? '' : `: ${said}`;
   return new BerthError(`${attempted}: the LDAP server answered with result ${code}${words}`, {
     ...(meanings[code] ??
@@ -78,7 +78,7 @@ export function ldapRefusal(attempted: string, code: number, said: string): Bert
 }
 
 /** The connection ended, or the server sent invalid LDAP. */
-export function ldapLost(attempted: string, reason: string, cause?: unknown): BerthError {
+export function ldapConnectionLost(attempted: string, reason: string, cause?: unknown): BerthError {
   return new BerthError(`${attempted}: ${reason}`, {
     code: 'ldap-connection-lost',
     exit: 'temporary',

@@ -3,7 +3,7 @@ import type { LdapSearch } from '../config/ldap-settings.ts';
 import { BerthError } from '../errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import type { LdapEntry } from './rules/ldap-entry.ts';
-import { ldapIncomplete, ldapRefusal } from './ldap-errors.ts';
+import { ldapIncomplete, ldapResultError } from './ldap-errors.ts';
 
 export interface SearchOptions {
   /** `users`, for messages. */
@@ -51,7 +51,7 @@ export async function searchAll(
     });
     const { entries, references, final } = await connection.request(attempted, request);
     if (references.length > 0)
-      throw ldapRefusal(attempted, 10, `a part is elsewhere, at ${references.join(', ')}`);
+      throw ldapResultError(attempted, 10, `a part is elsewhere, at ${references.join(', ')}`);
     found.push(...entries.map((entry) => plainEntry(entry, attempted)));
     cookie = nextCookie(final.controls, attempted);
     onPage?.(found.length);

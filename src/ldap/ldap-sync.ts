@@ -1,7 +1,7 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { readDirectory } from './ldap-directory.ts';
-import { type LdapPeople, peopleOf } from './rules/ldap-people.ts';
+import { type LdapUsers, ldapUsersOf } from './rules/ldap-people.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { beforeDeadline } from '../clusters/each-cluster.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
@@ -21,12 +21,12 @@ export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer
 export interface LdapSyncReport {
   /** The server that answered. */
   readonly url: string;
-  readonly people: LdapPeople;
-  readonly clusters: readonly ClusterOfSync[];
+  readonly people: LdapUsers;
+  readonly clusters: readonly ClusterSyncResult[];
 }
 
 /** The result for one cluster; a failure does not affect the others. */
-export type ClusterOfSync = { readonly cluster: string } & (
+export type ClusterSyncResult = { readonly cluster: string } & (
   { readonly synced: SyncedCluster } | { readonly error: BerthError }
 );
 
@@ -46,11 +46,11 @@ export async function syncFromLdap(input: LdapSyncInput): Promise<LdapSyncReport
     }),
     deadline,
   );
-  const people = peopleOf(answers, { ...ldap, minimumUid: input.minimumUid });
+  const people = ldapUsersOf(answers, { ...ldap, minimumUid: input.minimumUid });
   assertSomebody('users', people.users.size, ldap);
   assertSomebody('groups', people.groups, ldap);
   const clusters = await Promise.all(
-    input.targets.map(async (target): Promise<ClusterOfSync> => {
+    input.targets.map(async (target): Promise<ClusterSyncResult> => {
       const cluster = target.name;
       try {
         const synced = await syncCluster(target, people, {

@@ -2,13 +2,13 @@ import type { LdapSettings } from '../config/ldap-settings.ts';
 import { type NamespaceChange, planNamespaces } from './rules/directory-annotations.ts';
 import { directoryMap } from './rules/directory-maps.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { LdapPeople } from './rules/ldap-people.ts';
+import type { LdapUsers } from './rules/ldap-people.ts';
 import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
 import { annotateNamespace } from './annotate-namespace.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { type LiveConfigMap, readConfigMap, writeConfigMap } from './config-map.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import { sideBySide } from '../system/map-concurrent.ts';
+import { mapConcurrent } from '../system/map-concurrent.ts';
 
 export interface SyncOptions {
   readonly ldap: LdapSettings;
@@ -58,7 +58,7 @@ const writesAtOnce = 8;
  */
 export async function syncCluster(
   target: ClusterTarget,
-  people: LdapPeople,
+  people: LdapUsers,
   options: SyncOptions,
 ): Promise<SyncedCluster> {
   const { now, dryRun, deadline } = options;
@@ -76,7 +76,7 @@ export async function syncCluster(
     const changes: NamespaceChange[] = [];
     let done = 0;
     try {
-      await sideBySide(plan.changes, writesAtOnce, async (change) => {
+      await mapConcurrent(plan.changes, writesAtOnce, async (change) => {
         const written = await annotateNamespace(client, change, people, now);
         if (written !== undefined) changes.push(written);
         done += 1;
@@ -97,7 +97,7 @@ export async function syncCluster(
 
 /** Detects a partial result that looked complete: a filter that misses a subtree, a new replica. */
 function weigh(
-  people: LdapPeople,
+  people: LdapUsers,
   last: Readonly<Record<string, string>>,
   plan: ReturnType<typeof planNamespaces>,
   keepPercent: number,
@@ -123,7 +123,7 @@ function tooFew(what: string, keepPercent: number): BerthError {
 
 async function remember(
   client: ApiClient,
-  people: LdapPeople,
+  people: LdapUsers,
   live: LiveConfigMap | undefined,
 ): Promise<void> {
   const numbers = { users: String(people.users.size), groups: String(people.groups) };
@@ -132,7 +132,7 @@ async function remember(
 
 async function planMaps(
   client: ApiClient,
-  people: LdapPeople,
+  people: LdapUsers,
   { configMaps }: LdapSettings,
 ): Promise<{ readonly shown: SyncedMap; readonly write: () => Promise<void> }[]> {
   if (configMaps === undefined) return [];

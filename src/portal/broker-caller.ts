@@ -14,7 +14,7 @@ import { installedPath } from '../installed-path.ts';
  * @throws {BerthError} `broker-caller-unknown` if the kernel does not give a UID, `broker-socket-mismatch` if the connection
  *   came through another socket than the user's own, and what `triggersOf` throws
  */
-export async function brokerCaller(
+export async function brokerClientUid(
   instance: string,
   triggersOf: (unit: string) => Promise<string>,
 ): Promise<number> {

@@ -1,22 +1,22 @@
 import type { ClusterSettings } from '../config/settings.ts';
 import { isFresh } from '../credentials/credential-cache.ts';
-import { obtainByOwnRefresh, obtainByRefresh } from '../credentials/oidc/obtain-token.ts';
+import { obtainTokenByOwnRefresh, obtainTokenByRefresh } from '../credentials/oidc/obtain-token.ts';
 import { restartWebServer } from '../credentials/oidc/portal-advice.ts';
-import { newestDescendant, siblings } from '../credentials/refresh-token-lineage.ts';
-import { renewOnce } from '../credentials/renew-once.ts';
+import { newestDescendant, otherCredentialFiles } from '../credentials/refresh-token-lineage.ts';
+import { renewUnderLock } from '../credentials/renew-once.ts';
 import {
-  forgetFormer,
-  readStored,
+  removeFormerOwners,
+  readStoredCredential,
   type StoredCredential,
-  storeLock,
-  storePath,
+  storedCredentialLock,
+  storedCredentialPath,
 } from '../credentials/root-store.ts';
 import { obtainContext, type ProviderAccess } from '../credentials/renewable-token.ts';
 import { BerthError } from '../errors.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { MintToken } from '../credentials/cluster-credential.ts';
 
-export interface RefreshDeps extends Omit<ProviderAccess, 'timeoutMs' | 'signal'> {
+export interface BrokerDeps extends Omit<ProviderAccess, 'timeoutMs' | 'signal'> {
   readonly stateDir: string;
   /** The site's configuration: read only when a token has expired. */
   readonly clusters: () => Promise<readonly ClusterSettings[]>;
@@ -25,7 +25,7 @@ export interface RefreshDeps extends Omit<ProviderAccess, 'timeoutMs' | 'signal'
   readonly nameOf: (uid: number) => Promise<string | undefined>;
 }
 
-/** For each of at most two requests; both together take less than the 20 s that `renewOnce` allows. */
+/** For each of at most two requests; both together take less than the 20 s that `renewUnderLock` allows. */
 const timeoutMs = 6_000;
 
 /**
@@ -37,18 +37,18 @@ const timeoutMs = 6_000;
  *
  * @param uid of the client, from the kernel, never from the request
  * @throws {BerthError} `credential-missing`, `user-unknown`, `cluster-unknown`, and what `nameOf`,
- *   `renewOnce`, `obtainByRefresh` and `readStored` throw.
+ *   `renewUnderLock`, `obtainTokenByRefresh` and `readStoredCredential` throw.
  */
-export async function refreshForUser(
+export async function brokerToken(
   uid: number,
   clusterName: string,
-  deps: RefreshDeps,
+  deps: BrokerDeps,
 ): Promise<{ readonly token: string; readonly expiry: number }> {
-  const path = storePath(deps.stateDir, uid, clusterName);
+  const path = storedCredentialPath(deps.stateDir, uid, clusterName);
   const name = await deps.nameOf(uid);
   if (name === undefined) throw unknownUid(uid);
-  await forgetFormer(deps.stateDir, uid, name);
-  const stored = readStored(path);
+  await removeFormerOwners(deps.stateDir, uid, name);
+  const stored = readStoredCredential(path);
   if (stored?.username !== name) throw missing(clusterName);
   const now = deps.now();
   if (isFresh(stored, now)) return { token: stored.token, expiry: stored.expiry };
@@ -61,12 +61,12 @@ export async function refreshForUser(
       hint: 'Check OnDemand’s clusters.d on the portal’s host.',
     });
   }
-  const { token, expiry } = await renewOnce(
+  const { token, expiry } = await renewUnderLock(
     {
       path,
-      lock: storeLock(path, stored),
+      lock: storedCredentialLock(path, stored),
       now: deps.now,
-      read: () => readStored(path),
+      read: () => readStoredCredential(path),
       isFresh: (credential) => isFresh(credential, deps.now()),
       renew: (current) => renew(current, { cluster, uid, path }, deps),
     },
@@ -84,19 +84,21 @@ interface Subject {
 async function renew(
   current: StoredCredential,
   { cluster, uid, path }: Subject,
-  deps: RefreshDeps,
+  deps: BrokerDeps,
 ): Promise<StoredCredential> {
   const settings = cluster.credentials;
   if (settings.mode === 'service-account')
     return { ...current, ...(await deps.mintToken(cluster, { name: current.username, uid })) };
   const { origin } = current;
-  const others = (await siblings(path)).map((sibling) => readStored(sibling) ?? {});
+  const others = (await otherCredentialFiles(path)).map(
+    (sibling) => readStoredCredential(sibling) ?? {},
+  );
   const newest = origin === undefined ? undefined : newestDescendant(origin, [current, ...others]);
   if (settings.mode !== 'oidc' || newest === undefined) throw missing(cluster.name);
 
   const turn = (newest.turn ?? 0) + 1;
   const context = await obtainContext(settings, current.username, { ...deps, timeoutMs });
-  const obtain = current.own === true ? obtainByOwnRefresh : obtainByRefresh;
+  const obtain = current.own === true ? obtainTokenByOwnRefresh : obtainTokenByRefresh;
   const { token, claims, refreshToken } = await obtain(context, newest.refreshToken, (next) =>
     writeAtomically(path, JSON.stringify({ ...current, refreshToken: next, turn }), {
       mode: 0o600,

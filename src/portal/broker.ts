@@ -1,7 +1,7 @@
-import { brokerCaller } from './broker-caller.ts';
+import { brokerClientUid } from './broker-caller.ts';
 import type { BrokerAnswer, BrokerRequest } from '../credentials/broker-protocol.ts';
 import { asBerthError, BerthError, type ErrorCode } from '../errors.ts';
-import { refreshForUser, type RefreshDeps } from './broker-refresh.ts';
+import { brokerToken, type BrokerDeps } from './broker-refresh.ts';
 
 export interface BrokerConnection {
   /** systemd's name of this connection: the unit's `%i`. */
@@ -24,26 +24,26 @@ const maximumBytes = 4 * 1024;
 /**
  * Answers one connection: one line in, one line out. Never throws: an error is the answer.
  *
- * Its own codes: `broker-request-invalid`, `broker-no-request`; and those of `brokerCaller` and `refreshForUser`.
+ * Its own codes: `broker-request-invalid`, `broker-no-request`; and those of `brokerClientUid` and `brokerToken`.
  */
-export async function serveBroker(
+export async function answerBrokerRequest(
   connection: BrokerConnection,
-  deps: RefreshDeps,
+  deps: BrokerDeps,
 ): Promise<BrokerResult> {
   let uid: number | undefined;
   try {
-    uid = await brokerCaller(connection.instance, connection.triggersOf);
+    uid = await brokerClientUid(connection.instance, connection.triggersOf);
     const { cluster } = parseRequest(await readLine(connection));
-    const { token, expiry } = await refreshForUser(uid, cluster, deps);
+    const { token, expiry } = await brokerToken(uid, cluster, deps);
     return { answer: { token, expiry }, uid };
   } catch (thrown) {
     const error = asBerthError(thrown, 'renewing a credential');
-    return { answer: refusal(error), error, ...(uid !== undefined && { uid }) };
+    return { answer: errorAnswer(error), error, ...(uid !== undefined && { uid }) };
   }
 }
 
 /** The answer that reports an error to the client. */
-export function refusal({ code, message, hint, exit }: BerthError): BrokerAnswer {
+export function errorAnswer({ code, message, hint, exit }: BerthError): BrokerAnswer {
   return { error: { code, message, hint, exit } };
 }
 

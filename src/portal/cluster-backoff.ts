@@ -9,7 +9,7 @@ import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 export type ClusterBackoff = ReadonlyMap<string, number>;
 
 /** What a hook learned about the clusters. */
-export interface SeenClusters {
+export interface ClusterReachability {
   /** Names of all configured clusters. */
   readonly configured: readonly string[];
   /** Those with which a TLS connection was made. */
@@ -42,8 +42,8 @@ export function clustersToSkip(
   return new Set(skipped.length < configured.length ? skipped : []);
 }
 
-/** The clusters to try again, because they have been skipped long enough. See `claimClusters`. */
-export function clustersDue(
+/** The clusters to try again, because they have been skipped long enough. See `claimRetry`. */
+export function clustersToRetry(
   backoff: ClusterBackoff,
   configured: readonly string[],
   now: number,
@@ -57,7 +57,7 @@ export function clustersDue(
  */
 export function backoffAfter(
   before: ClusterBackoff,
-  { configured, reached, errors }: SeenClusters,
+  { configured, reached, errors }: ClusterReachability,
   now: number,
 ): ClusterBackoff {
   const after = configured.flatMap((name): [string, number][] => {
@@ -78,7 +78,7 @@ function isRecent(since: number | undefined, now: number): boolean {
 }
 
 /** One error for all skipped clusters, so that they do not fill the log. */
-export function clustersSkipped(names: readonly string[]): BerthError {
+export function skippedClustersError(names: readonly string[]): BerthError {
   const more = names.length - maximumNames;
   const list = [...names.slice(0, maximumNames), ...(more > 0 ? [`and ${more} more`] : [])];
   const count = names.length === 1 ? '1 cluster' : `${names.length} clusters`;
@@ -115,7 +115,7 @@ export function readBackoff(stateDir: string): ClusterBackoff {
  *
  * @throws what `writePrivateFile` throws
  */
-export function claimClusters(
+export function claimRetry(
   stateDir: string,
   backoff: ClusterBackoff,
   due: readonly string[],
@@ -129,7 +129,7 @@ export function claimClusters(
  *
  * @throws what `writePrivateFile` throws
  */
-export function recordBackoff(stateDir: string, seen: SeenClusters, now: number): void {
+export function recordBackoff(stateDir: string, seen: ClusterReachability, now: number): void {
   // Read again: other hooks ended while this one waited for a cluster.
   const before = readBackoff(stateDir);
   const after = backoffAfter(before, seen, now);

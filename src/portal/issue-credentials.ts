@@ -1,12 +1,12 @@
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
 import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-files.ts';
-import { byKubeconfig, kubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
+import { groupByKubeconfig, wantedKubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
-import { forgetFormer } from '../credentials/root-store.ts';
-import { beforeDeadline, eachCluster, type ClusterOutcome } from '../clusters/each-cluster.ts';
+import { removeFormerOwners } from '../credentials/root-store.ts';
+import { beforeDeadline, forEachCluster, type ClusterOutcome } from '../clusters/each-cluster.ts';
 import type { LoginRecord } from '../clusters/login-record.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
@@ -60,7 +60,7 @@ export async function issueCredentials(input: IssueInput): Promise<IssuedCredent
     lockWaitMs: deadline.remaining(),
   };
   const outcomes = await Promise.all(
-    eachCluster(clusters, deadline, async (cluster) =>
+    forEachCluster(clusters, deadline, async (cluster) =>
       (await input.isReachable(cluster))
         ? clusterCredential(user, cluster, input.tokens, deps)
         : noCredentialFiles,
@@ -87,12 +87,12 @@ async function writeKubeconfigs(
   const written = outcomes.flatMap(({ cluster, result }) =>
     result?.kubeconfigUser === undefined
       ? []
-      : [{ cluster, entries: kubeconfigEntries(cluster, user.name, result.kubeconfigUser) }],
+      : [{ cluster, entries: wantedKubeconfigEntries(cluster, user.name, result.kubeconfigUser) }],
   );
   const errors: BerthError[] = [];
   if (written.length === 0) return { errors };
   const kubeconfigs = { ...record.kubeconfigs };
-  for (const [file, its] of byKubeconfig(written)) {
+  for (const [file, its] of groupByKubeconfig(written)) {
     try {
       const entries = its.map(({ entries }) => entries);
       kubeconfigs[file] = await writeKubeconfig(input, file, entries);
@@ -141,7 +141,7 @@ function report(
 /** The UID may have belonged to another account before. */
 async function removeFormerOwner({ user, settings, log }: IssueInput): Promise<void> {
   try {
-    await asRoot(() => forgetFormer(settings.stateDir, user.uid, user.name));
+    await asRoot(() => removeFormerOwners(settings.stateDir, user.uid, user.name));
   } catch (thrown) {
     log.error(
       asBerthError(thrown, `removing stored credentials of a former owner of UID ${user.uid}`),

@@ -3,7 +3,7 @@ import { openIssuer, type Issuer } from '../credentials/oidc/issuer.ts';
 import type { ProviderAccess } from '../credentials/renewable-token.ts';
 import { asBerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { asOurselves } from '../system/as-user.ts';
+import { asInvoker } from '../system/as-user.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { httpsRequest } from '../system/https-request.ts';
 
@@ -63,7 +63,7 @@ async function certificates(
   read: (file: string) => string,
 ): Promise<(file: string) => string> {
   const files = clusters.flatMap(({ credentials }) => caFile(credentials) ?? []);
-  const texts = await asOurselves(() => new Map(files.map((file) => [file, attempt(read, file)])));
+  const texts = await asInvoker(() => new Map(files.map((file) => [file, attempt(read, file)])));
   return (file) => {
     const text = texts.get(file);
     if (typeof text === 'string') return text;

@@ -9,20 +9,20 @@ import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { planUser, type PlannedChange } from '../reconcile/plan-user.ts';
-import { asOurselves, asUser } from '../system/as-user.ts';
+import { asInvoker, asUser } from '../system/as-user.ts';
 
 import { deadlineIn, type Deadline } from '../system/deadline.ts';
-import { adminAccess } from '../clusters/admin-access.ts';
-import { objectsFor } from '../clusters/bootstrap-cluster.ts';
-import { dockerConfig } from '../clusters/bootstrap-user.ts';
-import { byKubeconfig, kubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
-import { beforeDeadline, eachCluster } from '../clusters/each-cluster.ts';
-import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
+import { hookAccess } from '../clusters/admin-access.ts';
+import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
+import { readDockerConfig } from '../clusters/bootstrap-user.ts';
+import { groupByKubeconfig, wantedKubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
+import { beforeDeadline, forEachCluster } from '../clusters/each-cluster.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site.ts';
 import { redactSecrets } from './redact-secrets.ts';
 
 export interface PlanInput {
   readonly username: string;
-  readonly files: SettingsFiles;
+  readonly files: SiteSettingsFiles;
   /** Plan only this cluster. */
   readonly cluster?: string;
   /** Seconds since the epoch. */
@@ -44,8 +44,8 @@ export interface PlanSection {
  *
  * @throws {BerthError} if the site's configuration is invalid or the account is unknown; `cluster-unknown`
  */
-export async function planHook(input: PlanInput): Promise<readonly PlanSection[]> {
-  const { settings, broken } = await loadSettings(input.files, { cache: 'read' });
+export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSection[]> {
+  const { settings, broken } = await loadSiteSettings(input.files, { cache: 'read' });
   const user = lookupUser(input.username, settings);
   const deadline = deadlineIn(settings.deadlineMs);
   const chosen = settings.clusters.filter(
@@ -56,7 +56,7 @@ export async function planHook(input: PlanInput): Promise<readonly PlanSection[]
   );
   if (chosen.length + faulty.length === 0) throw unknownCluster(input.cluster, settings);
   const outcomes = await Promise.all(
-    eachCluster(chosen, deadline, (cluster) =>
+    forEachCluster(chosen, deadline, (cluster) =>
       planCluster(cluster, user, settings, input.now, deadline),
     ),
   );
@@ -78,8 +78,8 @@ async function planCluster(
   now: number,
   deadline: Deadline,
 ): Promise<readonly PlannedChange[]> {
-  const docker = await asOurselves(() => dockerConfig(cluster));
-  const server = await adminAccess(cluster, {
+  const docker = await asInvoker(() => readDockerConfig(cluster));
+  const server = await hookAccess(cluster, {
     stateDir,
     remember: false,
     deadline: deadline.signal,
@@ -90,7 +90,7 @@ async function planCluster(
     return await planUser({
       client,
       user: user.name,
-      objects: objectsFor({ user, cluster, now: Math.floor(now), ...docker }),
+      objects: userObjectsOn({ user, cluster, now: Math.floor(now), ...docker }),
     });
   } finally {
     client.close();
@@ -107,7 +107,7 @@ async function planFiles(
   if (ours.length === 0) return [];
   const title = `files of ${user.name}`;
   const sections: PlanSection[] = [];
-  for (const [file, its] of byKubeconfig(ours.map((cluster) => ({ cluster })))) {
+  for (const [file, its] of groupByKubeconfig(ours.map((cluster) => ({ cluster })))) {
     const clusters = its.map(({ cluster }) => cluster);
     try {
       const changes = await planFilesOf(clusters, file, user, settings, deadline);
@@ -128,7 +128,7 @@ async function planFilesOf(
   deadline: Deadline,
 ): Promise<PlannedChange[]> {
   const entries = clusters.map((cluster) =>
-    kubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
+    wantedKubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
   );
   const plan = await beforeDeadline(planKubeconfig(user, entries, file), deadline);
   const [before, after] = await redactSecrets(plan.text, plan.newText);

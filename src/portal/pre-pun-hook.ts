@@ -1,24 +1,24 @@
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import type { BrokenCluster } from '../config/site-parts.ts';
-import { readingOnce, type AccessDeps } from '../clusters/admin-access.ts';
+import { cachingReader, type HookAccessDeps } from '../clusters/admin-access.ts';
 import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
 import { beforeDeadline, type ClusterOutcome } from '../clusters/each-cluster.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
-import { mintUserToken } from '../clusters/user-token.ts';
+import { issueUserToken } from '../clusters/user-token.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
-import { loadSettings, type SettingsFiles } from '../settings/load-site.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site.ts';
 import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import {
-  claimClusters,
+  claimRetry,
   type ClusterBackoff,
-  clustersDue,
-  clustersSkipped,
+  clustersToRetry,
+  skippedClustersError,
   clustersToSkip,
   readBackoff,
   recordBackoff,
@@ -27,7 +27,7 @@ import { issueCredentials, type IssuedCredentials } from './issue-credentials.ts
 
 export interface HookInput {
   readonly username: string;
-  readonly files: SettingsFiles;
+  readonly files: SiteSettingsFiles;
   /** Which of the hook's two jobs to do: OSC has a script for each. */
   readonly parts: { readonly bootstrap: boolean; readonly credentials: boolean };
   readonly tokens: OnDemandTokens;
@@ -60,11 +60,11 @@ interface Hook extends Omit<HookInput, 'files' | 'username'> {
   readonly deadline: Deadline;
   /** What the last hook of this user recorded. */
   readonly record: LoginRecord;
-  readonly access: AccessDeps & { readonly read: (file: string) => string };
+  readonly access: HookAccessDeps & { readonly read: (file: string) => string };
 }
 
 async function readSettingsAndUser({ username, files, ...input }: HookInput): Promise<Hook> {
-  const { settings, broken } = await loadSettings(files);
+  const { settings, broken } = await loadSiteSettings(files);
   const log = input.log.with({ user: username });
   for (const { code, message, file } of settings.warnings) log.warning(message, { code, file });
   for (const { cluster, error } of broken) log.error(error, { cluster });
@@ -76,7 +76,7 @@ async function readSettingsAndUser({ username, files, ...input }: HookInput): Pr
     stateDir,
     remember: true,
     documents: new Map(),
-    read: readingOnce(),
+    read: cachingReader(),
     deadline: deadline.signal,
     clusterCount: clusters.length,
   };
@@ -97,10 +97,10 @@ async function chooseClusters(hook: Hook): Promise<ClusterChoice> {
   const backoff: ClusterBackoff =
     names.length > 1 ? readBackoff(stateDir) : new Map<string, number>();
   const skipped = clustersToSkip(backoff, names, hook.now());
-  const due = hook.parts.bootstrap ? clustersDue(backoff, names, hook.now()) : [];
+  const due = hook.parts.bootstrap ? clustersToRetry(backoff, names, hook.now()) : [];
   if (due.length > 0)
     await keep(hook, 'which clusters this hook tries', () =>
-      claimClusters(stateDir, backoff, due, hook.now()),
+      claimRetry(stateDir, backoff, due, hook.now()),
     );
   return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, backoff };
 }
@@ -133,7 +133,7 @@ async function writeCredentials(
       // The bootstrap creates the ServiceAccount, and checks whose namespace it is.
       const bootstrap = await bootstraps.get(cluster.name)?.outcome;
       const owned = bootstrap?.result !== undefined;
-      return mintUserToken(cluster, hook.user, { ...hook.access, owned });
+      return issueUserToken(cluster, hook.user, { ...hook.access, owned });
     },
   });
 }
@@ -161,7 +161,7 @@ async function recordAndReport(
     ({ name, credentials }) =>
       skipped.has(name) && (parts.bootstrap || credentials.mode === 'service-account'),
   );
-  const skip = missed.length === 0 ? [] : [clustersSkipped(missed.map(({ name }) => name))];
+  const skip = missed.length === 0 ? [] : [skippedClustersError(missed.map(({ name }) => name))];
   for (const error of skip) log.error(error);
 
   if (errors.size > 0 || backoff.size > 0)

@@ -1,6 +1,6 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger, type Logger } from '../log.ts';
-import { leanStart } from '../system/lean-start.ts';
+import { tuneStartup } from '../system/lean-start.ts';
 import { stderrSink } from '../system/leave.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { prePunHook, type HookInput } from './pre-pun-hook.ts';
@@ -21,7 +21,7 @@ export async function runHook(
   env: Record<string, string | undefined>,
   parse: Parser<HookRequest>,
 ): Promise<number> {
-  leanStart(env);
+  tuneStartup(env);
   const write = stderrSink();
   const problems: string[] = [];
   const log = logfmtLogger((line) => {
@@ -74,8 +74,8 @@ function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDema
 
 /** The module is loaded only if needed: a hook without errors does not pay for it. */
 async function writeToSyslog(lines: readonly string[]): Promise<void> {
-  const { syslog } = await import('../system/syslog.ts');
-  for (const line of lines) await syslog(line);
+  const { logToSyslog } = await import('../system/syslog.ts');
+  for (const line of lines) await logToSyslog(line);
 }
 
 /** @throws {BerthError} `usage`, for any error of the parser */

@@ -15,7 +15,7 @@ export interface ContextChoice {
 }
 
 /** Reads a file that the kubeconfig names, relative to it. */
-export type ReadReferenced = (path: string) => string;
+export type ReadNamedFile = (path: string) => string;
 
 /** One context of a kubeconfig, the files that it names read. */
 export interface ContextAccess {
@@ -35,7 +35,7 @@ export interface ContextAccess {
 export function apiServerFrom(
   document: unknown,
   choice: ContextChoice,
-  read: ReadReferenced,
+  read: ReadNamedFile,
 ): ApiServer {
   const { server, exec, proxyUrl } = readContext(document, choice, read);
   if (exec !== undefined) throw unsupportedField(choice.file, 'users[].user.exec');
@@ -51,10 +51,10 @@ export function apiServerFrom(
 export function readContext(
   document: unknown,
   choice: ContextChoice,
-  read: ReadReferenced,
+  read: ReadNamedFile,
 ): ContextAccess {
   const config = mapping(document) ?? {};
-  const names = chosenEntries(document, choice);
+  const names = entriesOfContext(document, choice);
   const cluster = entry(config, 'clusters', 'cluster', names.cluster, choice.file);
   const user = entry(config, 'users', 'user', names.user, choice.file);
   const url = text(cluster.server);
@@ -92,7 +92,7 @@ export function readContext(
 /**
  * The names of the entries that `apiServerFrom` uses. Throws `admin-kubeconfig-context`.
  */
-export function chosenEntries(
+export function entriesOfContext(
   document: unknown,
   choice: ContextChoice,
 ): { readonly context: string; readonly cluster: string; readonly user: string } {
@@ -150,7 +150,7 @@ function entry(
     : invalid(file, `${section} has no entry ${name}`);
 }
 
-function inlineOrFile(from: Mapping, field: string, read: ReadReferenced): string | undefined {
+function inlineOrFile(from: Mapping, field: string, read: ReadNamedFile): string | undefined {
   const inline = text(from[`${field}-data`]);
   if (inline !== undefined) return Buffer.from(inline, 'base64').toString();
   const path = text(from[field]);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from './api-server.ts';
-import type { Answer, Connection } from './connection.ts';
+import type { WireResponse, Connection } from './connection.ts';
 import { openConnection } from './open-connection.ts';
 
 export interface ApiRequest {
@@ -62,7 +62,7 @@ export function apiClient(
   let connection: Promise<Connection> | undefined;
   let closed = false;
 
-  const once = async (request: ApiRequest): Promise<Answer> => {
+  const once = async (request: ApiRequest): Promise<WireResponse> => {
     connection ??= openConnection(base, server, deadline).then((open) => {
       onConnected();
       return open;
@@ -97,7 +97,7 @@ export function apiClient(
     async send(request) {
       const most = request.onData === undefined ? attempts : 1;
       for (let attempt = 1; ; attempt += 1) {
-        let answer: Answer;
+        let answer: WireResponse;
         try {
           answer = await once(request);
         } catch (thrown) {
@@ -146,7 +146,7 @@ async function slept(milliseconds: number, deadline: AbortSignal): Promise<boole
  * object (409, for instance the status of a quota) can be repeated; a POST of an existing object cannot.
  */
 function retryPause(
-  { status, retryAfter, text }: Answer,
+  { status, retryAfter, text }: WireResponse,
   { method }: ApiRequest,
 ): number | undefined {
   if (status === 409 && method === 'PATCH' && /"reason": ?"Conflict"/.test(text))
@@ -156,7 +156,7 @@ function retryPause(
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
 }
 
-function parse(answer: Answer, request: ApiRequest, base: URL): ApiResponse {
+function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiResponse {
   if (request.onData !== undefined && answer.status === 200) return { status: 200, body: {} };
   try {
     const body: unknown = JSON.parse(answer.text);

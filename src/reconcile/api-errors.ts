@@ -1,5 +1,5 @@
 import { BerthError, type ErrorDetails } from '../errors.ts';
-import { describe, type KubeObject } from '../desired/kube-object.ts';
+import { describeObject, type KubeObject } from '../desired/kube-object.ts';
 import type { ApiResponse } from './api-client.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -69,7 +69,7 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
  * changed, and the hook deletes nothing: the hint says what to delete.
  */
 export function applyError(object: KubeObject, answer: ApiResponse): BerthError {
-  const error = apiError(`applying ${describe(object)}`, answer);
+  const error = apiError(`applying ${describeObject(object)}`, answer);
   if (answer.status !== 422 || !/immutable|cannot change roleRef/.test(error.message)) return error;
   const { name, namespace = '' } = object.metadata;
   return new BerthError(error.message, {

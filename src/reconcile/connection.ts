@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { BerthError } from '../errors.ts';
 
 /** A request as it is sent. */
-export interface Exchange {
+export interface WireRequest {
   readonly method: string;
   /** Path with query, complete. */
   readonly path: string;
@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /** A complete response. */
-export interface Answer {
+export interface WireResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly text: string;
@@ -23,12 +23,12 @@ export interface Answer {
 
 export interface Connection {
   /** Throws `api-connection-lost` if the response is incomplete, `api-answer-too-large`. */
-  roundTrip(exchange: Exchange): Promise<Answer>;
+  roundTrip(exchange: WireRequest): Promise<WireResponse>;
   close(): void;
 }
 
 /** The connection ended before the response was complete. */
-export function connectionLost(cause: unknown): BerthError {
+export function connectionLostError(cause: unknown): BerthError {
   return new BerthError('the API server closed the connection before it had answered', {
     code: 'api-connection-lost',
     exit: 'temporary',
@@ -46,7 +46,7 @@ export function connectionLost(cause: unknown): BerthError {
  */
 export function collectBody(
   stream: Readable,
-  exchange: Exchange,
+  exchange: WireRequest,
   status: () => number | undefined,
   giveUp: (error: BerthError) => void,
 ): () => string {
@@ -64,7 +64,7 @@ export function collectBody(
   return () => Buffer.concat(chunks).toString();
 }
 
-function answerTooLarge({ method, path, largestBody }: Exchange): BerthError {
+function answerTooLarge({ method, path, largestBody }: WireRequest): BerthError {
   return new BerthError(`${method} ${path}: the answer is longer than ${largestBody} bytes`, {
     code: 'api-answer-too-large',
     exit: 'unavailable',

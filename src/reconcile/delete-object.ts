@@ -42,7 +42,7 @@ export async function deleteObject(client: ApiClient, target: DeleteTarget): Pro
  * @returns The number of deleted objects.
  * @throws the `api-…` errors
  */
-export async function deleteLabelled(
+export async function deleteByLabel(
   client: ApiClient,
   path: string,
   labelSelector: string,

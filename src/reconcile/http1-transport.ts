@@ -4,10 +4,10 @@ import type { ConnectionOptions } from 'node:tls';
 import {
   collectBody,
   connectionError,
-  connectionLost,
-  type Answer,
+  connectionLostError,
+  type WireResponse,
   type Connection,
-  type Exchange,
+  type WireRequest,
 } from './connection.ts';
 
 /** Parallel connections for the requests of one login. */
@@ -37,9 +37,9 @@ export function agentConnection(base: URL, agent: AnyAgent, deadline: AbortSigna
 function roundTrip(
   base: URL,
   agent: AnyAgent,
-  exchange: Exchange,
+  exchange: WireRequest,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<WireResponse> {
   const { method, path } = exchange;
   const headers = {
     ...exchange.headers,
@@ -59,7 +59,7 @@ function roundTrip(
         },
       );
       // A body that ends early is an error here: `aborted`.
-      incoming.on('error', (cause) => reject(connectionLost(cause)));
+      incoming.on('error', (cause) => reject(connectionLostError(cause)));
       incoming.on('end', () =>
         resolve({
           status: incoming.statusCode ?? 0,
@@ -76,7 +76,7 @@ function roundTrip(
       });
     });
     outgoing.on('error', (cause) =>
-      reject(connected ? connectionLost(cause) : connectionError(base, cause)),
+      reject(connected ? connectionLostError(cause) : connectionError(base, cause)),
     );
     outgoing.end(exchange.body);
   });

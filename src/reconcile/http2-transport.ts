@@ -2,10 +2,10 @@ import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } f
 import type { TLSSocket } from 'node:tls';
 import {
   collectBody,
-  connectionLost,
-  type Answer,
+  connectionLostError,
+  type WireResponse,
   type Connection,
-  type Exchange,
+  type WireRequest,
 } from './connection.ts';
 
 /** HTTP/2 over a connected socket: all requests at once, each on its own stream. */
@@ -21,9 +21,9 @@ export function http2Connection(base: URL, socket: TLSSocket, deadline: AbortSig
 
 function roundTrip(
   session: ClientHttp2Session,
-  exchange: Exchange,
+  exchange: WireRequest,
   deadline: AbortSignal,
-): Promise<Answer> {
+): Promise<WireResponse> {
   const { method, path, headers, body } = exchange;
   return new Promise((resolve, reject) => {
     let stream: ClientHttp2Stream;
@@ -34,10 +34,10 @@ function roundTrip(
       );
     } catch (cause) {
       // After a GOAWAY, no new stream can be opened.
-      reject(connectionLost(cause));
+      reject(connectionLostError(cause));
       return;
     }
-    let answered: Omit<Answer, 'text'> | undefined;
+    let answered: Omit<WireResponse, 'text'> | undefined;
     stream.on('response', (head) => {
       answered = { status: head[':status'] ?? 0, retryAfter: head['retry-after'] };
     });
@@ -50,12 +50,12 @@ function roundTrip(
         stream.close(constants.NGHTTP2_CANCEL);
       },
     );
-    stream.on('error', (cause) => reject(connectionLost(cause)));
+    stream.on('error', (cause) => reject(connectionLostError(cause)));
     stream.on('close', () => {
       // If the connection is lost, Node ends a stream as the server would: a partial body looks complete.
       const cut = session.destroyed || stream.aborted;
       if (answered === undefined || stream.rstCode !== constants.NGHTTP2_NO_ERROR || cut)
-        reject(connectionLost(undefined));
+        reject(connectionLostError(undefined));
       else resolve({ ...answered, text: received() });
     });
     if (body !== undefined) stream.end(body);

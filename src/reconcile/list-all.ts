@@ -37,7 +37,7 @@ export function listAll(
   path: string,
   options: ListOptions,
 ): Promise<LiveObject[]> {
-  return listInto(client, path, {
+  return foldList(client, path, {
     ...options,
     begin: (): LiveObject[] => [],
     add: (all, object) => {
@@ -55,7 +55,7 @@ export function listAll(
  * @returns The value that `begin` made for the last attempt.
  * @throws The `api-…` errors, and what `add` throws
  */
-export async function listInto<T>(
+export async function foldList<T>(
   client: ApiClient,
   path: string,
   options: ListOptions & {

@@ -19,7 +19,7 @@ export type Right = KubeJson<V1ResourceAttributes> &
  * The permissions that the hook needs for these objects, derived from the requests that it sends, so
  * that both always agree.
  */
-export function neededRights({ namespace, members }: UserObjects): Right[] {
+export function requiredRights({ namespace, members }: UserObjects): Right[] {
   const requests = [
     createRequest(namespace),
     stampRequest(namespace),
@@ -29,7 +29,7 @@ export function neededRights({ namespace, members }: UserObjects): Right[] {
     ...members.filter(({ kind }) => kind !== 'RoleBinding').map(getRequest),
     ...members.map((member) => applyRequest(member)),
   ];
-  const rights = [...requests.flatMap(rightsOf), ...members.flatMap(rightToBind)];
+  const rights = [...requests.flatMap(rightsForRequest), ...members.flatMap(rightToBind)];
   return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()];
 }
 
@@ -49,7 +49,7 @@ export function tokenRight(namespace: string, name: string): Right {
  * The permissions for one request, as the API server derives them (k8s.io/apiserver,
  * pkg/endpoints/request/requestinfo.go). An apply may create the object and needs that permission too.
  */
-export function rightsOf({ method, path, contentType }: ApiRequest): Right[] {
+export function rightsForRequest({ method, path, contentType }: ApiRequest): Right[] {
   const place =
     /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<resource>[^/?]+)(?:\/(?<name>[^/?]+))?(?:\/(?<subresource>[^/?]+))?(?:\?|$)/.exec(
       path,

@@ -3,7 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import type { ApiServer } from './api-server.ts';
 import { connectionError, type Connection } from './connection.ts';
 import type { http2Connection as Http2Connection } from './http2-transport.ts';
-import { type Address, addressOf, tlsOptions } from './tls-options.ts';
+import { type Address, addressOfUrl, tlsOptions } from './tls-options.ts';
 
 /**
  * Opens the connection and waits for the TLS handshake, so that a wrong certificate is reported as
@@ -21,7 +21,7 @@ export async function openConnection(
     const { agentConnection } = await import('./http1-transport.ts');
     return agentConnection(base, server.agent, deadline);
   }
-  const address = addressOf(base);
+  const address = addressOfUrl(base);
   const options = { ...tlsOptions(address.host, server), ...address };
   const { socket, http2Connection } = await openSocket(base, options, deadline);
   if (socket.alpnProtocol === 'h2') return http2Connection(base, socket, deadline);

@@ -1,11 +1,11 @@
 import { annotations } from '../desired/names.ts';
-import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
-import { redact, visible } from '../desired/visible.ts';
+import { describeObject, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
+import { maskSecretValues, withoutManagedFields } from '../desired/visible.ts';
 import { differs } from '../desired/drift.ts';
 import type { ApiClient } from './api-client.ts';
 import { applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
-import { found, readMembers } from './read-members.ts';
+import { objectIfFound, readUserObjects } from './read-members.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
 import { applyRequest, createRequest, getRequest } from './requests.ts';
 
@@ -32,7 +32,10 @@ export async function planUser({
   objects,
 }: Pick<ReconcileInput, 'client' | 'user' | 'objects'>): Promise<readonly PlannedChange[]> {
   const { namespace, members } = objects;
-  const live = found(await client.send(getRequest(namespace)), `reading ${describe(namespace)}`);
+  const live = objectIfFound(
+    await client.send(getRequest(namespace)),
+    `reading ${describeObject(namespace)}`,
+  );
   if (live === undefined) {
     const created = await dryRun(client, namespace, createRequest(namespace, { dryRun: true }));
     return [
@@ -40,7 +43,7 @@ export async function planUser({
       ...members.map((member) => change(member, undefined, member as unknown as LiveObject)),
     ];
   }
-  const read = await readMembers(client, namespace.metadata.name, members);
+  const read = await readUserObjects(client, namespace.metadata.name, members);
   const owner = ownership(user, live, read.roleBindings);
   if (owner.verdict === 'refused') throw owner.error;
   return Promise.all(
@@ -74,11 +77,15 @@ function change(
   before: LiveObject | undefined,
   after: LiveObject,
 ): PlannedChange {
-  const shown = redact(before === undefined ? undefined : visible(before), visible(after));
+  const shown = maskSecretValues(
+    before === undefined ? undefined : withoutManagedFields(before),
+    withoutManagedFields(after),
+  );
   const same =
-    before !== undefined && JSON.stringify(visible(before)) === JSON.stringify(visible(after));
+    before !== undefined &&
+    JSON.stringify(withoutManagedFields(before)) === JSON.stringify(withoutManagedFields(after));
   return {
-    what: describe(desired),
+    what: describeObject(desired),
     action: before === undefined ? 'create' : same ? 'none' : 'update',
     ...(shown.before === undefined ? {} : { before: shown.before }),
     after: shown.after,

@@ -1,55 +1,58 @@
-import { differs, keepReferences } from '../desired/drift.ts';
-import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
+import { differs, mergePullSecrets } from '../desired/drift.ts';
+import { describeObject, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
 import type { ApiClient, ApiResponse } from './api-client.ts';
 import { apiError } from './api-errors.ts';
 import { getRequest, listRoleBindingsRequest } from './requests.ts';
 
 /** A desired object and its state in the cluster. */
-export interface Member {
+export interface DesiredAndLive {
   readonly desired: KubeObject;
   readonly live?: LiveObject;
 }
 
-export interface Members {
-  readonly members: readonly Member[];
+export interface LiveUserObjects {
+  readonly members: readonly DesiredAndLive[];
   /** Every RoleBinding of the namespace, including those of others. */
   readonly roleBindings: readonly LiveObject[];
 }
 
 /** Reads all desired objects of a namespace in parallel. A missing one is not an error. */
-export async function readMembers(
+export async function readUserObjects(
   client: ApiClient,
   namespace: string,
   wanted: readonly KubeObject[],
-): Promise<Members> {
+): Promise<LiveUserObjects> {
   const [roleBindings, ...others] = await Promise.all([
     readRoleBindings(client, namespace, wanted),
     ...wanted
       .filter(({ kind }) => kind !== 'RoleBinding')
       .map(async (desired) => ({
         desired,
-        live: found(await client.send(getRequest(desired)), `reading ${describe(desired)}`),
+        live: objectIfFound(
+          await client.send(getRequest(desired)),
+          `reading ${describeObject(desired)}`,
+        ),
       })),
   ]);
-  const members = wanted.map((desired): Member => {
+  const members = wanted.map((desired): DesiredAndLive => {
     const live =
       desired.kind === 'RoleBinding'
         ? roleBindings.find(({ metadata }) => metadata.name === desired.metadata.name)
         : others.find((other) => other.desired === desired)?.live;
-    return live === undefined ? { desired } : { desired: keepReferences(desired, live), live };
+    return live === undefined ? { desired } : { desired: mergePullSecrets(desired, live), live };
   });
   return { members, roleBindings };
 }
 
 /** The objects that are missing or differ and have to be applied. */
-export function drifted(members: readonly Member[]): KubeObject[] {
+export function driftedObjects(members: readonly DesiredAndLive[]): KubeObject[] {
   return members
     .filter(({ desired, live }) => live === undefined || differs(desired, live))
     .map(({ desired }) => desired);
 }
 
 /** The object of a 200, undefined for a 404. */
-export function found(answer: ApiResponse, attempted: string): LiveObject | undefined {
+export function objectIfFound(answer: ApiResponse, attempted: string): LiveObject | undefined {
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw apiError(attempted, answer);
   return answer.body as LiveObject;
@@ -70,7 +73,10 @@ async function readRoleBindings(
       wanted
         .filter(({ kind }) => kind === 'RoleBinding')
         .map(async (desired) =>
-          found(await client.send(getRequest(desired)), `reading ${describe(desired)}`),
+          objectIfFound(
+            await client.send(getRequest(desired)),
+            `reading ${describeObject(desired)}`,
+          ),
         ),
     );
     return bindings.filter((binding) => binding !== undefined);

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keepReferences } from '../desired/drift.ts';
-import { describe, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
+import { mergePullSecrets } from '../desired/drift.ts';
+import { describeObject, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
-import { drifted, found, readMembers } from './read-members.ts';
+import { driftedObjects, objectIfFound, readUserObjects } from './read-members.ts';
 import {
   applyRequest,
   createRequest,
@@ -56,21 +56,22 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
     const name = objects.namespace.metadata.name;
     const [stamp, read] = await Promise.all([
       client.send(stampRequest(objects.namespace)),
-      readMembers(client, name, objects.members),
+      readUserObjects(client, name, objects.members),
     ]);
     if (stamp.status === 200) {
       if (isTerminating(stamp.body as LiveObject)) {
         await gone(input);
         continue;
       }
-      return { namespace: 'kept', applied: await applyAll(client, drifted(read.members)) };
+      return { namespace: 'kept', applied: await applyAll(client, driftedObjects(read.members)) };
     }
     if (stamp.status === 404) {
       if (await createNamespace(client, objects.namespace))
         return { namespace: 'created', applied: await applyAll(client, objects.members) };
       continue;
     }
-    if (stamp.status !== 422) throw apiError(`stamping ${describe(objects.namespace)}`, stamp);
+    if (stamp.status !== 422)
+      throw apiError(`stamping ${describeObject(objects.namespace)}`, stamp);
 
     const live = await readNamespace(client, objects.namespace);
     if (live === undefined) continue;
@@ -81,7 +82,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
     const owner = ownership(input.user, live, read.roleBindings);
     if (owner.verdict === 'refused') throw owner.error;
     await applyAll(client, [objects.namespace]);
-    return { namespace: 'adopted', applied: await applyAll(client, drifted(read.members)) };
+    return { namespace: 'adopted', applied: await applyAll(client, driftedObjects(read.members)) };
   }
 }
 
@@ -90,14 +91,17 @@ async function createNamespace(client: ApiClient, namespace: KubeObject): Promis
   const answer = await client.send(createRequest(namespace));
   if (answer.status === 201) return true;
   if (answer.status === 409) return false;
-  throw apiError(`creating ${describe(namespace)}`, answer);
+  throw apiError(`creating ${describeObject(namespace)}`, answer);
 }
 
 async function readNamespace(
   client: ApiClient,
   namespace: KubeObject,
 ): Promise<LiveObject | undefined> {
-  return found(await client.send(getRequest(namespace)), `reading ${describe(namespace)}`);
+  return objectIfFound(
+    await client.send(getRequest(namespace)),
+    `reading ${describeObject(namespace)}`,
+  );
 }
 
 /** Applies all objects in parallel. The first error is thrown after all requests have ended. */
@@ -105,7 +109,7 @@ async function applyAll(client: ApiClient, objects: readonly KubeObject[]): Prom
   const outcomes = await Promise.allSettled(
     objects.map(async (object) => {
       await apply(client, object);
-      return describe(object);
+      return describeObject(object);
     }),
   );
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -118,9 +122,12 @@ async function apply(client: ApiClient, object: KubeObject): Promise<void> {
   if (answer.status === 200 || answer.status === 201) return;
   if (answer.status === 409 && hasReferences(object)) {
     // In a new namespace, another writer was faster with its own references.
-    const live = found(await client.send(getRequest(object)), `reading ${describe(object)}`);
+    const live = objectIfFound(
+      await client.send(getRequest(object)),
+      `reading ${describeObject(object)}`,
+    );
     if (live?.metadata.resourceVersion !== object.metadata.resourceVersion)
-      return apply(client, live === undefined ? object : keepReferences(object, live));
+      return apply(client, live === undefined ? object : mergePullSecrets(object, live));
   }
   throw applyError(object, answer);
 }
@@ -142,7 +149,7 @@ async function gone({ client, objects, deadline }: ReconcileInput): Promise<void
 }
 
 function stillTerminating(namespace: KubeObject): BerthError {
-  return new BerthError(`${describe(namespace)} is still being deleted`, {
+  return new BerthError(`${describeObject(namespace)} is still being deleted`, {
     code: 'namespace-terminating',
     exit: 'temporary',
     hint: `See what blocks it: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,

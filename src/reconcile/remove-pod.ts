@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, objectPath, type ObjectMeta } from '../desired/kube-object.ts';
+import { describeObject, objectPath, type ObjectMeta } from '../desired/kube-object.ts';
 import type { ApiClient } from './api-client.ts';
 import { deleteObject } from './delete-object.ts';
 
@@ -18,14 +18,14 @@ export interface PodId {
  * @param options.force Deletes the object at once, even though its processes may go on: for an unreachable node.
  * @throws the `api-…` errors
  */
-export async function removePod(
+export async function deletePod(
   client: ApiClient,
   { name, namespace, uid }: PodId,
   { force = false } = {},
 ): Promise<void> {
   const pod = { kind: 'Pod', metadata: { name, namespace } } as const;
   await deleteObject(client, {
-    ...{ what: describe(pod), path: objectPath(pod), preconditions: { uid } },
+    ...{ what: describeObject(pod), path: objectPath(pod), preconditions: { uid } },
     gracePeriodSeconds: force ? 0 : 1,
   });
 }
@@ -40,7 +40,7 @@ const pauseMs = 250;
  * @param patienceMs Longest wait in milliseconds, for a node that does not answer.
  * @throws the `api-…` errors
  */
-export async function podIsGone(
+export async function waitForPodDeletion(
   client: ApiClient,
   { name, namespace, uid }: PodId,
   patienceMs: number,

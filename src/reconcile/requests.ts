@@ -15,7 +15,7 @@ const fieldManager = 'berth';
 
 /**
  * Creates or repairs one object: our fields win, all others stay. A list of references that another writer
- * owns (409) is overwritten only at the version that was read: see `keepReferences`.
+ * owns (409) is overwritten only at the version that was read: see `mergePullSecrets`.
  *
  * @param options.manager Field manager, if several of ours own fields of one object.
  */

@@ -22,7 +22,7 @@ export async function whoAmI(client: ApiClient): Promise<string> {
 }
 
 /** Whether we have this right. SelfSubjectAccessReview. Throws the `api-…` errors. */
-export async function mayI(client: ApiClient, right: Right): Promise<boolean> {
+export async function canI(client: ApiClient, right: Right): Promise<boolean> {
   const answer = await client.send({
     method: 'POST',
     path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',

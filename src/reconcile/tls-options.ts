@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { trustedRoots } from '../system/trusted-roots.ts';
+import { trustedCas } from '../system/trusted-roots.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** Host and port for node:net; IPv6 without brackets. */
@@ -8,7 +8,7 @@ export interface Address {
   readonly port: number;
 }
 
-export function addressOf(base: URL): Address {
+export function addressOfUrl(base: URL): Address {
   return {
     host: base.hostname.replace(/^\[|\]$/g, ''),
     port: Number(base.port === '' ? 443 : base.port),
@@ -20,7 +20,7 @@ export function tlsOptions(host: string, server: ApiServer): ConnectionOptions {
   const name = server.tlsServerName ?? host;
   return {
     ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ca: trustedRoots(server.ca),
+    ca: trustedCas(server.ca),
     ...(server.clientCertificate ?? {}),
     rejectUnauthorized: server.insecureSkipTlsVerify !== true,
   };

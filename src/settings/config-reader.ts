@@ -3,7 +3,7 @@ import {
   type ConfigDirectory,
   type ConfigFile,
   fileIdentity,
-  isOutsideTheFile,
+  isFixedOutsideFile,
   readConfigDirectory,
   readConfigFile,
 } from '../system/config-files.ts';
@@ -31,7 +31,7 @@ export class ConfigReader {
     try {
       return this.record(path, readConfigFile(path, this.uid));
     } catch (error) {
-      if (isOutsideTheFile(error)) this.transient = true;
+      if (isFixedOutsideFile(error)) this.transient = true;
       throw error;
     }
   }
@@ -59,7 +59,7 @@ export class ConfigReader {
 }
 
 /** @throws BerthError `config-not-utf8` */
-export function utf8(file: ConfigFile): string {
+export function decodeUtf8(file: ConfigFile): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
   } catch {

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { parseBerthYml } from '../config/berth-yml.ts';
-import { builtIn } from '../config/built-in.ts';
+import { defaultSettings } from '../config/built-in.ts';
 import { configError } from '../config/config-error.ts';
 import { type LdapSettings, parseLdap } from '../config/ldap-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { readConfigFile } from '../system/config-files.ts';
-import { utf8 } from './config-reader.ts';
+import { decodeUtf8 } from './config-reader.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The contents of the files that the settings name. */
@@ -14,14 +14,14 @@ export interface LdapSecrets {
   readonly bind?: { readonly dn: string; readonly password: string };
 }
 
-export interface LoadedLdap {
+export interface LoadedLdapSettings {
   readonly ldap: LdapSettings;
   readonly secrets: LdapSecrets;
   /** `minimum_uid`, as for the hook. */
   readonly minimumUid: number;
 }
 
-export interface LdapFiles {
+export interface LdapSettingsFiles {
   readonly configFile: string;
   /** For a pod that does not run as root: it reads its secrets as a member of their group (`fsGroup`). */
   readonly groupMayRead: boolean;
@@ -32,9 +32,16 @@ export interface LdapFiles {
  *
  * @throws BerthError `ldap-not-configured`, `ldap-invalid`, `ldap-password-unsafe`, `berth-yml-invalid`, `config-…`
  */
-export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): LoadedLdap {
+export function loadLdapSettings({
+  configFile,
+  groupMayRead,
+}: LdapSettingsFiles): LoadedLdapSettings {
   const uid = process.geteuid?.() ?? 0;
-  const { value, place } = readYaml(utf8(readConfigFile(configFile, uid)), configFile, 'core');
+  const { value, place } = readYaml(
+    decodeUtf8(readConfigFile(configFile, uid)),
+    configFile,
+    'core',
+  );
   const { ldap: section, minimum_uid: minimumUid } = parseBerthYml(value, configFile, place);
   if (section === undefined || section === null)
     throw configError(
@@ -44,14 +51,14 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
       `${installedPath('share/docs/ldap-sync.md')} has an example.`,
     );
   const ldap = parseLdap(section, configFile, place);
-  const ca = ldap.caFile === undefined ? undefined : utf8(readConfigFile(ldap.caFile, uid));
+  const ca = ldap.caFile === undefined ? undefined : decodeUtf8(readConfigFile(ldap.caFile, uid));
   const password =
     ldap.bind === undefined
       ? undefined
       : readPassword(ldap.bind.passwordFile, uid, groupMayRead ? 0o037 : 0o077);
   return {
     ldap,
-    minimumUid: minimumUid ?? builtIn.minimumUid,
+    minimumUid: minimumUid ?? defaultSettings.minimumUid,
     secrets: {
       ...(ca === undefined ? {} : { ca }),
       ...(ldap.bind === undefined || password === undefined
@@ -63,7 +70,7 @@ export function loadLdapSettings({ configFile, groupMayRead }: LdapFiles): Loade
 
 /** Without the newline at its end, which `ldapsearch -y` would take as part of the password. */
 function readPassword(path: string, uid: number, forbidden: number): string {
-  const text = utf8(readConfigFile(path, uid));
+  const text = decodeUtf8(readConfigFile(path, uid));
   const mode = statSync(path).mode & 0o777;
   if ((mode & forbidden) !== 0)
     throw configError(

@@ -1,23 +1,23 @@
 import { statSync } from 'node:fs';
 import { buildId } from '../build-id.ts';
-import { builtIn } from '../config/built-in.ts';
+import { defaultSettings } from '../config/built-in.ts';
 import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
-import type { LoadedSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-parts.ts';
 import { asBerthError, BerthError, type ErrorCode, isErrno } from '../errors.ts';
-import { peekConfigFile } from '../system/config-files.ts';
+import { readConfigFileUnchecked } from '../system/config-files.ts';
 import type { ConfigReader } from './config-reader.ts';
 import {
-  fromPlain,
-  type PlainError,
+  deserializeError,
+  type SerializedError,
   readSettingsCache,
   type SettingsCache,
   writeSettingsCache,
 } from './settings-cache.ts';
 
-export type { LoadedSettings } from '../config/site-parts.ts';
+export type { LoadedSiteSettings } from '../config/site-parts.ts';
 
 /** Which files to read, instead of those at the default paths. */
-export interface SettingsFiles {
+export interface SiteSettingsFiles {
   /** `berth.yml`. If given, the file must exist. */
   readonly configFile?: string;
   /** Overrides `hook_env` of berth.yml: OSC's scripts take it as an argument. */
@@ -26,7 +26,7 @@ export interface SettingsFiles {
   readonly clustersDir?: string;
 }
 
-export interface LoadOptions {
+export interface SiteCacheOptions {
   /** `off`: read every file. `read`: write nothing, for a dry run. Default: `read-write`. */
   readonly cache?: 'read-write' | 'read' | 'off';
   /** The build that must have written the cache. Default: this one; without a build there is no cache. */
@@ -37,10 +37,10 @@ export interface LoadOptions {
 
 const defaultConfigFile = '/etc/berth/berth.yml';
 
-/** What the cache holds: `LoadedSettings` as JSON. */
+/** What the cache holds: `LoadedSiteSettings` as JSON. */
 interface KeptSettings {
   readonly settings: SiteSettings;
-  readonly broken: readonly { readonly cluster: string; readonly error: PlainError }[];
+  readonly broken: readonly { readonly cluster: string; readonly error: SerializedError }[];
 }
 
 /**
@@ -51,10 +51,10 @@ interface KeptSettings {
  * @throws BerthError for what concerns the whole site: `config-…` of `readConfigFile`,
  *   `config-yaml-invalid`, `hook-env-…`, `berth-yml-invalid`, `state-dir-unsafe`; exit 78
  */
-export async function loadSettings(
-  files: SettingsFiles = {},
-  options: LoadOptions = {},
-): Promise<LoadedSettings> {
+export async function loadSiteSettings(
+  files: SiteSettingsFiles = {},
+  options: SiteCacheOptions = {},
+): Promise<LoadedSiteSettings> {
   const uid = process.geteuid?.() ?? 0;
   const configFile = files.configFile ?? defaultConfigFile;
   const { cache = 'read-write', build = buildId, now = Date.now } = options;
@@ -93,9 +93,9 @@ export async function loadSettings(
 }
 
 async function readAll(
-  files: SettingsFiles,
+  files: SiteSettingsFiles,
   uid: number,
-): Promise<{ readonly loaded: LoadedSettings; readonly reader: ConfigReader }> {
+): Promise<{ readonly loaded: LoadedSiteSettings; readonly reader: ConfigReader }> {
   const { readSiteFiles } = await import('./read-site-files.ts');
   const { siteSettings } = await import('../config/site-settings.ts');
   const { parts, reader } = readSiteFiles(
@@ -109,10 +109,10 @@ async function readAll(
   return { loaded: siteSettings(parts), reader };
 }
 
-function unpack({ settings, broken }: KeptSettings): LoadedSettings {
+function unpack({ settings, broken }: KeptSettings): LoadedSiteSettings {
   return {
     settings,
-    broken: broken.map(({ cluster, error }) => ({ cluster, error: fromPlain(error) })),
+    broken: broken.map(({ cluster, error }) => ({ cluster, error: deserializeError(error) })),
   };
 }
 
@@ -142,21 +142,22 @@ function assertStateDir(path: string, uid: number): void {
  */
 function stateDirOf(configFile: string, uid: number): string {
   try {
-    const text = peekConfigFile(configFile, uid).bytes.toString('utf8');
+    const text = readConfigFileUnchecked(configFile, uid).bytes.toString('utf8');
     return (
-      /^state_dir:[ \t]*["']?(\/[^\s"'#]+)["']?[ \t]*(?:#.*)?$/m.exec(text)?.[1] ?? builtIn.stateDir
+      /^state_dir:[ \t]*["']?(\/[^\s"'#]+)["']?[ \t]*(?:#.*)?$/m.exec(text)?.[1] ??
+      defaultSettings.stateDir
     );
   } catch (error) {
     // `readAll` reads the same file and reports the error.
-    if (error instanceof BerthError || isErrno(error)) return builtIn.stateDir;
+    if (error instanceof BerthError || isErrno(error)) return defaultSettings.stateDir;
     throw error;
   }
 }
 
 function withWarnings(
-  loaded: LoadedSettings,
+  loaded: LoadedSiteSettings,
   warnings: readonly SettingsWarning[],
-): LoadedSettings {
+): LoadedSiteSettings {
   if (warnings.length === 0) return loaded;
   const { settings, broken } = loaded;
   const all = Object.freeze([...settings.warnings, ...warnings]);

@@ -1,8 +1,8 @@
 import { buildId } from '../build-id.ts';
 import type { BrokenProfile, Profile, SshSettings } from '../config/profile/profile.ts';
 import {
-  fromPlain,
-  type PlainError,
+  deserializeError,
+  type SerializedError,
   readSettingsCache,
   type SettingsCache,
   writeSettingsCache,
@@ -22,7 +22,7 @@ interface KeptSettings extends Omit<SshSettings, 'profiles' | 'broken'> {
   readonly profiles: readonly (readonly [name: string, profile: Profile])[];
   readonly broken: readonly (readonly [
     name: string,
-    profile: Omit<BrokenProfile, 'error'> & { readonly error: PlainError },
+    profile: Omit<BrokenProfile, 'error'> & { readonly error: SerializedError },
   ])[];
 }
 
@@ -50,7 +50,7 @@ export async function loadSshSettings(files: SshSettingsFiles = {}): Promise<Ssh
   return readSshFiles(configFile).settings;
 }
 
-export interface CompiledSshSettings {
+export interface UpdatedSshSettings {
   readonly settings: SshSettings;
   /**
    * `current`: nothing has changed since the last time. `unsettled`: not written, because a file changed
@@ -66,10 +66,10 @@ export interface CompiledSshSettings {
  * @param nowMs milliseconds since the epoch
  * @throws as `loadSshSettings`; and what `writeAtomically` and mkdir throw
  */
-export async function compileSshSettings(
+export async function updateSshSettingsCache(
   files: SshSettingsFiles = {},
   nowMs: number = Date.now(),
-): Promise<CompiledSshSettings> {
+): Promise<UpdatedSshSettings> {
   const { configFile, cache } = sourcesOf(files);
   const cached = fromCache(cache);
   if (cached !== undefined) return { settings: cached, state: 'current' };
@@ -98,7 +98,10 @@ function fromCache(cache: SettingsCache | undefined): SshSettings | undefined {
     ...kept,
     profiles: new Map(kept.profiles),
     broken: new Map(
-      kept.broken.map(([name, { error, ...rest }]) => [name, { error: fromPlain(error), ...rest }]),
+      kept.broken.map(([name, { error, ...rest }]) => [
+        name,
+        { error: deserializeError(error), ...rest },
+      ]),
     ),
   });
 }

@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { parseBerthYml, noBerthOptions, type BerthOptions } from '../config/berth-yml.ts';
-import { builtIn } from '../config/built-in.ts';
-import { type ClusterDefinition, parseCluster } from '../config/clusters-d.ts';
+import { parseBerthYml, emptyBerthOptions, type BerthOptions } from '../config/berth-yml.ts';
+import { defaultSettings } from '../config/built-in.ts';
+import { type ClusterDefinition, parseOodCluster } from '../config/clusters-d.ts';
 import { configError } from '../config/config-error.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../config/settings.ts';
-import type { BrokenCluster, SiteParts } from '../config/site-parts.ts';
+import type { BrokenCluster, SiteFileContents } from '../config/site-parts.ts';
 import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';
-import { ConfigReader, utf8 } from './config-reader.ts';
+import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
 /**
  * Reads and checks every file of the site's configuration. Slow: needs YAML and the schemas.
@@ -29,21 +29,23 @@ export function readSiteFiles(
     clustersDir?: string;
   },
   uid: number,
-): { readonly parts: SiteParts; readonly reader: ConfigReader } {
+): { readonly parts: SiteFileContents; readonly reader: ConfigReader } {
   const reader = new SiteFilesReader(uid);
   const read = reader.berthYml(files.configFile, files.configFileRequired);
   const { berth } = read;
   // null in berth.yml: the site has no hook.env.
   const named = files.hookEnvFile ?? berth.hook_env;
-  const hookEnvFile = named === undefined ? builtIn.hookEnvFile : named;
+  const hookEnvFile = named === undefined ? defaultSettings.hookEnvFile : named;
   const hookEnv =
     hookEnvFile === null ? undefined : reader.hookEnv(hookEnvFile, named !== undefined);
-  const parts: SiteParts = {
+  const parts: SiteFileContents = {
     ...read,
     berthFile: files.configFile,
     ...(hookEnv === undefined ? {} : { hookEnv }),
-    hookEnvFile: hookEnvFile ?? builtIn.hookEnvFile,
-    clusters: reader.clusters(files.clustersDir ?? berth.clusters_dir ?? builtIn.clustersDir),
+    hookEnvFile: hookEnvFile ?? defaultSettings.hookEnvFile,
+    clusters: reader.clusters(
+      files.clustersDir ?? berth.clusters_dir ?? defaultSettings.clustersDir,
+    ),
     clientFiles: reader.clientFiles(berth),
     warnings: reader.warnings,
   };
@@ -53,14 +55,14 @@ export function readSiteFiles(
 class SiteFilesReader extends ConfigReader {
   readonly warnings: SettingsWarning[] = [];
 
-  berthYml(path: string, required: boolean): Pick<SiteParts, 'berth' | 'berthPlace'> {
+  berthYml(path: string, required: boolean): Pick<SiteFileContents, 'berth' | 'berthPlace'> {
     try {
-      const { value, place } = readYaml(utf8(this.file(path)), path, 'core');
+      const { value, place } = readYaml(decodeUtf8(this.file(path)), path, 'core');
       return { berth: parseBerthYml(value, path, place), berthPlace: place };
     } catch (error) {
       if (required || !(error instanceof BerthError) || error.code !== 'config-missing')
         throw error;
-      return { berth: noBerthOptions };
+      return { berth: emptyBerthOptions };
     }
   }
 
@@ -102,7 +104,7 @@ class SiteFilesReader extends ConfigReader {
 
   private cluster(cluster: string, path: string): ClusterDefinition | BrokenCluster | undefined {
     try {
-      return parseCluster(parseYaml(utf8(this.file(path)), path, 'psych'), cluster, path);
+      return parseOodCluster(parseYaml(decodeUtf8(this.file(path)), path, 'psych'), cluster, path);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       return { cluster, error };
@@ -130,7 +132,7 @@ class SiteFilesReader extends ConfigReader {
     try {
       const file = this.file(path);
       check(file);
-      return utf8(file).replace(/\r?\n$/, '');
+      return decodeUtf8(file).replace(/\r?\n$/, '');
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       return error;

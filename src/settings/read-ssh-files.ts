@@ -4,7 +4,7 @@ import { brokenProfile, parseProfile } from '../config/profile/profile-parse.ts'
 import { parseSshSettings, sshSettings } from '../config/ssh-settings.ts';
 import { readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
-import { ConfigReader, utf8 } from './config-reader.ts';
+import { ConfigReader, decodeUtf8 } from './config-reader.ts';
 
 /** Only root's files are accepted, whoever runs the process. */
 const root = 0;
@@ -56,7 +56,7 @@ class SshFilesReader extends ConfigReader {
 
   text(path: string): string {
     const file = this.file(path);
-    if (file.worldReadable) return utf8(file);
+    if (file.worldReadable) return decodeUtf8(file);
     // Root could read it, the user's process could not, and both must get the same settings.
     const hint = `Run \`chmod go+r ${path}\`: sessions read it as the user.`;
     throw configError('config-not-world-readable', path, 'is not readable for everybody', hint);

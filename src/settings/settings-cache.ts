@@ -26,7 +26,7 @@ interface CacheContents {
 const maximumBytes = 16 * 1024 * 1024;
 
 /**
- * The settings as they were written, frozen, with maps as their entries and errors as `PlainError`. One
+ * The settings as they were written, frozen, with maps as their entries and errors as `SerializedError`. One
  * file is read; of its sources only the identity is compared. Parsing YAML and loading the schemas would
  * cost a hook more than all its other work (docs/performance.md).
  *
@@ -91,18 +91,18 @@ export async function writeSettingsCache(
 }
 
 /** An error as the cache holds it: everything but its cause. */
-export interface PlainError extends Omit<Required<ErrorDetails>, 'cause'> {
+export interface SerializedError extends Omit<Required<ErrorDetails>, 'cause'> {
   readonly message: string;
 }
 
-export function fromPlain(error: PlainError): BerthError {
+export function deserializeError(error: SerializedError): BerthError {
   return new BerthError(error.message, error);
 }
 
-/** For JSON.stringify: a map becomes its entries, an error a `PlainError`. */
+/** For JSON.stringify: a map becomes its entries, an error a `SerializedError`. */
 function toPlain(_key: string, value: unknown): unknown {
   if (value instanceof Map) return [...(value as Map<unknown, unknown>)];
   if (!(value instanceof BerthError)) return value;
   const { message, code, exit, hint, forUser, fields } = value;
-  return { message, code, exit, hint, forUser, fields } satisfies PlainError;
+  return { message, code, exit, hint, forUser, fields } satisfies SerializedError;
 }

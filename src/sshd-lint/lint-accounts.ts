@@ -1,12 +1,12 @@
-import { isNamed, type NamedAccounts } from './rules/directives.ts';
-import type { ProbeAccount } from './rules/probes.ts';
+import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
+import type { LintAccount } from './rules/probes.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { getent } from '../system/getent.ts';
 import { runProgram } from '../system/run-program.ts';
 
 /** Which accounts to lint. */
-export interface AccountQuery {
+export interface LintAccountQuery {
   /** Login names; if these or `groups` are given, only those accounts are linted. */
   readonly users: readonly string[];
   readonly groups: readonly string[];
@@ -26,7 +26,7 @@ const nobody = 65_534;
  *
  * @throws {BerthError} `user-name-invalid`, `user-unknown`, `group-empty`, `nss-failed`
  */
-export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]> {
+export async function lintAccounts(query: LintAccountQuery): Promise<LintAccount[]> {
   const { users, groups, mentioned, named } = query;
   for (const name of users) checkUserName(name);
   const [passwd, group] = await Promise.all([entries('passwd'), entries('group')]);
@@ -58,24 +58,24 @@ export async function lintAccounts(query: AccountQuery): Promise<ProbeAccount[]>
     account(line, database.groupsOf(line[0] ?? '', line[3] ?? '')),
   );
   return [...enumerated, ...(await Promise.all(found.map(withGroups)))]
-    .filter((one) => isPerson(one) || one.uid === 0 || isNamed(one, named))
+    .filter((one) => isPerson(one) || one.uid === 0 || isNamedAccount(one, named))
     .filter(({ name }) => namePattern.test(name));
 }
 
 /** Names without wildcards, which `sshd -T -C` accepts. */
 const namePattern = /^[\w@.-]+$/;
 
-function isPerson({ uid }: ProbeAccount): boolean {
+function isPerson({ uid }: LintAccount): boolean {
   return uid >= firstUser && uid !== nobody;
 }
 
-async function withGroups(line: Entry): Promise<ProbeAccount> {
+async function withGroups(line: Entry): Promise<LintAccount> {
   return { ...account(line, []), groups: await groupNames(line[0] ?? '') };
 }
 
 type Entry = readonly string[];
 
-function account([name = '', , uid, , , , shell = '']: Entry, groups: string[]): ProbeAccount {
+function account([name = '', , uid, , , , shell = '']: Entry, groups: string[]): LintAccount {
   return { name, uid: Number(uid), groups, shell };
 }
 

@@ -3,17 +3,17 @@ import type { MatchBlock, SshdConnection, SshdEndpoint } from './rules/match.ts'
 import type { SshdOptions } from './rules/options.ts';
 import {
   distinctConnections,
-  endpoints,
-  fittingBlocks,
-  type ProbeAccount,
-  type Representative,
-  representatives,
+  matchEndpoints,
+  matchingBlocks,
+  type LintAccount,
+  type LintAccountGroup,
+  groupAccounts,
 } from './rules/probes.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 
 /** Overrides for the connections that the linter chooses. */
-export interface ConnectionWishes {
+export interface ConnectionOverrides {
   readonly users: readonly string[];
   readonly groups: readonly string[];
   /** Client addresses. */
@@ -28,7 +28,7 @@ const anywhere: Omit<SshdEndpoint, 'localPort'> = {
   address: '192.0.2.77',
   localAddress: '192.0.2.1',
 };
-const stranger: ProbeAccount = { name: 'berth-lint-anybody', uid: 1000, groups: [] };
+const stranger: LintAccount = { name: 'berth-lint-anybody', uid: 1000, groups: [] };
 
 /** A user and an address that no configuration names. */
 export const anybody: SshdConnection = {
@@ -40,7 +40,7 @@ export const anybody: SshdConnection = {
 
 /** A connection to evaluate. */
 export interface ChosenConnection {
-  readonly account: Representative;
+  readonly account: LintAccountGroup;
   readonly connection: SshdConnection;
 }
 
@@ -50,7 +50,7 @@ export interface ChosenConnection {
  * @param listening Ports of this host on which any program listens.
  */
 export async function chooseConnections(
-  input: ConnectionWishes,
+  input: ConnectionOverrides,
   base: SshdOptions,
   { blocks, directives }: SshdConfigFiles,
   listening: ReadonlySet<number>,
@@ -65,9 +65,9 @@ export async function chooseConnections(
   ].filter((name) => /^[\w@.-]+$/.test(name));
   const known = await lintAccounts({ users, groups, mentioned: [...new Set(mentioned)], named });
   const all = users.length + groups.length > 0 ? known : withStranger(known, blocks);
-  const kinds = representatives(all, blocks, (account) => accessKind(account, directives));
+  const kinds = groupAccounts(all, blocks, (account) => accessKind(account, directives));
   const first: SshdEndpoint = { ...anywhere, localPort: base.ports[0] ?? 22 };
-  const wanted = endpoints(blocks, first, listening).flatMap((one) =>
+  const wanted = matchEndpoints(blocks, first, listening).flatMap((one) =>
     (addresses.length > 0 ? addresses : [one.address]).flatMap((address) =>
       (ports.length > 0 ? ports : [one.localPort]).map((localPort) => ({
         ...one,
@@ -92,13 +92,13 @@ export async function chooseConnections(
  * enumerate. Only if ForceCommand is in Match blocks; nothing is known of the shell of such accounts.
  */
 function withStranger(
-  known: readonly ProbeAccount[],
+  known: readonly LintAccount[],
   blocks: readonly MatchBlock[],
-): readonly ProbeAccount[] {
+): readonly LintAccount[] {
   const forced = blocks.some(({ forceCommand }) => forceCommand !== undefined);
-  const unnamed = fittingBlocks(stranger, blocks).join(' ');
+  const unnamed = matchingBlocks(stranger, blocks).join(' ');
   const there = known.some(
-    (account) => account.uid !== 0 && fittingBlocks(account, blocks).join(' ') === unnamed,
+    (account) => account.uid !== 0 && matchingBlocks(account, blocks).join(' ') === unnamed,
   );
   return forced && !there ? [...known, stranger] : known;
 }

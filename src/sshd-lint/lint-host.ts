@@ -3,12 +3,12 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/profile/profile.ts';
 import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/finding.ts';
-import { unheardKeys, unheardText } from '../config/profile/ignored-keys.ts';
+import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 import { loadSshSettings } from '../settings/load-ssh.ts';
-import { lintedHead } from './linted-text.ts';
-import { writableFindings } from './lint-writable.ts';
+import { readProgramHead } from './linted-text.ts';
+import { replaceableFindings } from './lint-writable.ts';
 
 /**
  * Berth's login program with all paths that lead to it.
@@ -29,7 +29,7 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
   const closedBy = 'reinstalling it, owned by root, mode 0755';
   let head: string;
   try {
-    head = await lintedHead(path);
+    head = await readProgramHead(path);
   } catch {
     return [
       {
@@ -52,7 +52,7 @@ export async function loginFindings({ path, aliases }: LoginProgram): Promise<Ss
   const [, interpreter, command] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\/\S+))?/.exec(head) ?? [];
   for (const program of [path, ...aliases, interpreter, command])
     if (program !== undefined)
-      findings.push(...(await writableFindings(program, 'login-writable')));
+      findings.push(...(await replaceableFindings(program, 'login-writable')));
   return findings;
 }
 
@@ -66,7 +66,7 @@ export async function includeFindings(pattern: string): Promise<SshdFinding[]> {
     const [above, name] = [dirname(level), basename(level)];
     for (const directory of wildcard.test(above) ? globSync(above).sort() : [above]) {
       const file = join(directory, wildcard.test(name) ? anyName : name);
-      const [finding] = await writableFindings(file, 'sshd-config-writable');
+      const [finding] = await replaceableFindings(file, 'sshd-config-writable');
       if (finding === undefined) continue;
       const why = finding.message.replace(/^.*?: /, '');
       const message = `users other than root can add a file to Include ${pattern}: ${why}`;
@@ -80,13 +80,13 @@ const wildcard = /[*?[]/;
 /** Name of a file that does not exist, and that a wildcard matches. */
 const anyName = 'berth-lint-any';
 
-export interface SettingsView {
+export interface LintedSettings {
   readonly sessionNetwork: SshdSample['sessionNetwork'];
   readonly findings: readonly SshdFinding[];
 }
 
 /** The networks of the profiles, and findings about ssh.yml and the profiles. */
-export async function settingsView(configFile: string): Promise<SettingsView> {
+export async function lintSettings(configFile: string): Promise<LintedSettings> {
   try {
     const { profiles, rules, broken } = await loadSshSettings({ configFile });
     // `host` of a pod is the network of its node.
@@ -100,7 +100,7 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
       findings: [
         ...unsafe.map(writable),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
-        ...(await writableFindings(configFile, 'settings-writable')),
+        ...(await replaceableFindings(configFile, 'settings-writable')),
       ],
     };
   } catch (error) {
@@ -110,11 +110,11 @@ export async function settingsView(configFile: string): Promise<SettingsView> {
 }
 
 function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
-  const keys = unheardKeys(profile, rules);
+  const keys = ignoredKeys(profile, rules);
   if (keys === undefined) return [];
   const closedBy = `removing them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;
   return [
-    { code: 'profile-key-ignored', severity: 'advice', message: unheardText(keys), closedBy },
+    { code: 'profile-key-ignored', severity: 'advice', message: ignoredKeysText(keys), closedBy },
   ];
 }
 

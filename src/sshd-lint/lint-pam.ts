@@ -1,12 +1,12 @@
 import { constants, globSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import { environmentFile, execOf, pamFindings } from './rules/pam-findings.ts';
+import { pamEnvFile, pamExecOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
 import type { SshdFinding } from './rules/finding.ts';
 import { BerthError } from '../errors.ts';
-import { lintedText } from './linted-text.ts';
-import { writableFindings } from './lint-writable.ts';
+import { readConfigText } from './linted-text.ts';
+import { replaceableFindings } from './lint-writable.ts';
 
 /** Where libpam looks for services and included files, in this order. */
 const directories = ['/etc/pam.d', '/usr/lib/pam.d'];
@@ -40,7 +40,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   const lines = entries.filter((entry): entry is PamLine => 'module' in entry);
   const paths = await namedPaths(lines);
   const named = (option: 'conffile' | 'envfile'): string[] =>
-    lines.flatMap((line) => environmentFile(line, option) ?? []);
+    lines.flatMap((line) => pamEnvFile(line, option) ?? []);
   const trusted = [...files].filter((one) => one !== copy || directories.includes(dirname(one)));
   const writable = [
     ...trusted,
@@ -58,7 +58,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
     ...pamFindings(entries, missing, file),
     ...(
       await Promise.all(
-        [...new Set(writable)].map((path) => writableFindings(path, 'program-writable')),
+        [...new Set(writable)].map((path) => replaceableFindings(path, 'program-writable')),
       )
     ).flat(),
   ];
@@ -71,7 +71,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   ): Promise<void> {
     files.add(path);
     const inner = level + (substack ? 1 : 0);
-    for (const entry of parsePam(await lintedText(path, 'Name it with --pam.'), path)) {
+    for (const entry of parsePam(await readConfigText(path, 'Name it with --pam.'), path)) {
       if ('fault' in entry) {
         // The file may have been included before, for another type.
         if (!entries.some((one) => one.file === path && one.line === entry.line))
@@ -116,7 +116,7 @@ async function namedPaths(lines: readonly PamLine[]): Promise<NamedPaths> {
     const isKnown = isAbsolute(name) || homes.length > 0;
     if (!modules.has(name) && isKnown && !name.includes('$ISA')) missingModules.add(name);
   }
-  const programs = lines.flatMap((line) => execOf(line)?.program ?? []);
+  const programs = lines.flatMap((line) => pamExecOf(line)?.program ?? []);
   return { modules, missingModules, programs: programs.filter((path) => isAbsolute(path)) };
 }
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 const listening = '0A';
 
 /** TCP ports on which any program listens: sshd's command line or a socket unit may add ports to those of its file. */
-export async function portsInUse(): Promise<number[]> {
+export async function listeningTcpPorts(): Promise<number[]> {
   const ports = new Set<number>();
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
     // Without IPv6 there is no tcp6.

@@ -1,26 +1,26 @@
-import { refusal } from './rules/access.ts';
-import { placeOf, type SshdDirective } from './rules/directives.ts';
+import { refusingKeyword } from './rules/access.ts';
+import { directivePlace, type SshdDirective } from './rules/directives.ts';
 import { bySeverity, type PathCheck, type SshdFinding, type SshdSample } from './rules/finding.ts';
 import { sshdFindings } from './rules/findings.ts';
 import { sharedKeyFiles } from './rules/key-files.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
-import { decidingPaths } from './rules/paths.ts';
+import { relevantPaths } from './rules/paths.ts';
 import { type MatchFinding, matchFindings } from './rules/probes.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
   chooseConnections,
   type ChosenConnection,
-  type ConnectionWishes,
+  type ConnectionOverrides,
 } from './lint-connections.ts';
-import { includeFindings, loginFindings, loginProgram, settingsView } from './lint-host.ts';
+import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { pamFileFindings } from './lint-pam.ts';
-import { portsInUse } from './lint-ports.ts';
-import { checkPath, writableFindings } from './lint-writable.ts';
-import { effectiveOptions, readSshdConfig, type SshdProgram } from './sshd-effective.ts';
+import { listeningTcpPorts } from './lint-ports.ts';
+import { checkPath, replaceableFindings } from './lint-writable.ts';
+import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 
-export interface LintSshdInput extends SshdProgram, ConnectionWishes {
+export interface LintSshdInput extends SshdProgram, ConnectionOverrides {
   /** Path of Berth's login program. */
   readonly login: string;
   /** Path of `ssh.yml`, whose profiles set the networks. */
@@ -65,18 +65,18 @@ const atOnce = 4;
  */
 export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   assertRoot();
-  const config = await readSshdConfig(input.config);
+  const config = await parseSshdConfigFiles(input.config);
   const { blocks, directives, files, includes } = config;
   // With a connection: sshd refuses a test without the criteria that a Match needs.
   const base = await effectiveOptions(input, anybody, directives);
-  const settings = await settingsView(input.settings);
-  const ports = new Set([...base.ports, ...input.ports, ...(await portsInUse())]);
+  const settings = await lintSettings(input.settings);
+  const ports = new Set([...base.ports, ...input.ports, ...(await listeningTcpPorts())]);
   const whole = await chooseConnections(input, base, config, ports);
   const chosen = whole.slice(0, mostSamples);
   const leftOut = whole.slice(mostSamples);
   const tried = await eachOf(chosen, async ({ account, connection }): Promise<Tried> => {
     const options = await effectiveOptions(input, connection, directives);
-    const refusedBy = refusal(options, connection, account.uid === 0);
+    const refusedBy = refusingKeyword(options, connection, account.uid === 0);
     return { account, connection, options, ...(refusedBy === undefined ? {} : { refusedBy }) };
   });
   const paths = await checkedPaths(tried);
@@ -86,7 +86,8 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
     .filter(({ refusedBy }) => refusedBy === undefined)
     .map(({ account, options }) => ({ user: account.name, alike: account.alike, options }));
   // With --user or --group, and where a directory service does not enumerate, there are more accounts.
-  const others = input.users.length + input.groups.length > 0 || !refusal(base, anybody, false);
+  const others =
+    input.users.length + input.groups.length > 0 || !refusingKeyword(base, anybody, false);
   const shared = sharedKeyFiles(
     others ? [...letIn, { user: anybody.user, alike: 1, options: base }] : letIn,
   );
@@ -96,7 +97,7 @@ export async function lintSshd(input: LintSshdInput): Promise<SshdLint> {
   const host = [
     ...(await loginFindings(login)),
     ...settings.findings,
-    ...(await eachOf(files, (file) => writableFindings(file, 'sshd-config-writable'))).flat(),
+    ...(await eachOf(files, (file) => replaceableFindings(file, 'sshd-config-writable'))).flat(),
     ...(await eachOf(includes, includeFindings)).flat(),
     ...(base.usePam ? await pamFileFindings(base.pamServiceName, input.pam) : []),
     ...leftOutFindings(leftOut, whole.length),
@@ -124,7 +125,7 @@ interface Tried extends ChosenConnection {
 
 /** Checks every path that matters for a connection, each once. */
 async function checkedPaths(tried: readonly Tried[]): Promise<Map<string, PathCheck>> {
-  const paths = tried.flatMap(({ account, options }) => decidingPaths(options, account.shell));
+  const paths = tried.flatMap(({ account, options }) => relevantPaths(options, account.shell));
   return new Map(
     await eachOf([...new Set(paths)], async (path) => [path, await checkPath(path)] as const),
   );
@@ -150,7 +151,7 @@ function linted(
     endpoint: { host, address, localAddress, localPort },
     ...(refusedBy === undefined ? {} : { refusedBy }),
     findings: findings.map((finding) => {
-      const place = placeOf(finding, connection, directives);
+      const place = directivePlace(finding, connection, directives);
       return place === undefined ? finding : { ...finding, place };
     }),
   };

@@ -67,7 +67,7 @@ function opened(
 }
 
 /** A `door` if a user other than root can replace the file. */
-export async function writableFindings(
+export async function replaceableFindings(
   path: string,
   code: SshdFinding['code'],
 ): Promise<SshdFinding[]> {

@@ -14,7 +14,7 @@ const headLength = 256;
  * @param missing Hint if the file does not exist.
  * @throws {BerthError} `config-missing`, `config-unreadable`
  */
-export async function lintedText(file: string, missing: string): Promise<string> {
+export async function readConfigText(file: string, missing: string): Promise<string> {
   try {
     return await withRegularFile(file, async (opened, { size }) => {
       if (size > longest)
@@ -30,7 +30,7 @@ export async function lintedText(file: string, missing: string): Promise<string>
 }
 
 /** The start of a program, enough for its `#!` line. @throws errors of open(2); `config-unreadable` */
-export function lintedHead(file: string): Promise<string> {
+export function readProgramHead(file: string): Promise<string> {
   return withRegularFile(file, async (opened) =>
     (await readAtMost(opened, headLength)).toString('latin1'),
   );

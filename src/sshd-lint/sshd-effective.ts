@@ -2,11 +2,11 @@ import { globSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parseSshdConfigLines } from './rules/config-file.ts';
 import type { SshdDirective } from './rules/directives.ts';
-import { type MatchBlock, matchCriteria, type SshdConnection } from './rules/match.ts';
+import { type MatchBlock, parseMatchCriteria, type SshdConnection } from './rules/match.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
-import { lintedText } from './linted-text.ts';
+import { readConfigText } from './linted-text.ts';
 
 export interface SshdProgram {
   /** Absolute path of sshd(8). */
@@ -88,7 +88,7 @@ const deepestInclude = 16;
  *
  * @throws {BerthError} `config-missing`, `config-unreadable`
  */
-export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
+export async function parseSshdConfigFiles(config: string): Promise<SshdConfigFiles> {
   const blocks: MatchBlock[] = [];
   const directives: SshdDirective[] = [];
   const files: string[] = [];
@@ -103,23 +103,23 @@ export async function readSshdConfig(config: string): Promise<SshdConfigFiles> {
   ): Promise<void> {
     files.push(file);
     let current: MatchBlock | undefined;
-    for (const line of parseSshdConfigLines(await lintedText(file, 'Name it with --config.'))) {
+    for (const line of parseSshdConfigLines(await readConfigText(file, 'Name it with --config.'))) {
       if (line.keyword === 'match') {
-        const criteria = [...outer, ...matchCriteria(line)];
+        const criteria = [...outer, ...parseMatchCriteria(line)];
         current = { file, line: line.line, text: line.rest, criteria };
         blocks.push(current);
         continue;
       }
-      const { keyword, words } = line;
+      const { keyword, args } = line;
       const { criteria = outer } = current ?? {};
-      directives.push({ file, line: line.line, keyword, words, criteria });
+      directives.push({ file, line: line.line, keyword, args, criteria });
       if (keyword === 'forcecommand' && current !== undefined) {
         const { forceCommand = line.rest, ...block } = current;
         const changed: MatchBlock = { ...block, forceCommand };
         blocks[blocks.indexOf(current)] = changed;
         current = changed;
       } else if (keyword === 'include' && depth < deepestInclude) {
-        const patterns = words.map((word) => (isAbsolute(word) ? word : `/etc/ssh/${word}`));
+        const patterns = args.map((word) => (isAbsolute(word) ? word : `/etc/ssh/${word}`));
         includes.push(...patterns);
         for (const included of patterns.flatMap((pattern) => globSync(pattern).sort()))
           await readOne(included, criteria, depth + 1);

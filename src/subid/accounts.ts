@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
-import type { OwnedId } from './rules/subordinate-faults.ts';
-import type { FileName, SubordinateUser } from './rules/subordinate-ids.ts';
+import type { KnownId } from './rules/subordinate-faults.ts';
+import type { SubordinateFileName, SubordinateUser } from './rules/subordinate-ids.ts';
 import { getent } from '../system/getent.ts';
 
-export interface AccountQuery {
+export interface SubidAccountQuery {
   /** Login names, or lines of passwd(5), which need no lookup; absent: every account. */
   readonly wanted?: readonly string[];
   readonly minimumUid: number;
@@ -19,7 +19,7 @@ export interface AccountQuery {
 
 export interface Accounts {
   readonly users: readonly SubordinateUser[];
-  readonly real: Readonly<Record<FileName, readonly OwnedId[]>>;
+  readonly real: Readonly<Record<SubordinateFileName, readonly KnownId[]>>;
   /** Accounts that cannot have a line, with the reason. */
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
 }
@@ -33,7 +33,7 @@ const nobody = 65_534;
  *
  * @throws {BerthError} `user-unknown`, `user-name-invalid`, `nss-failed`
  */
-export async function readAccounts(query: AccountQuery): Promise<Accounts> {
+export async function readAccounts(query: SubidAccountQuery): Promise<Accounts> {
   const { wanted, minimumUid, maximumUid } = query;
   const nss = query.prefix === undefined ? getent : nssOfFiles(query.prefix);
   const [passwd, group] = await Promise.all([nss('passwd'), nss('group')]);

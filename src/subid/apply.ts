@@ -2,13 +2,13 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
 import { entryLine } from '../identity/subordinate-file.ts';
-import type { FileName } from './rules/subordinate-ids.ts';
+import type { SubordinateFileName } from './rules/subordinate-ids.ts';
 import { assertRoot } from '../system/as-user.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { takeShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './accounts.ts';
-import { makeFolders } from './directories.ts';
-import { fileBehind, planFor, type SubidInput, type SubidPlan } from './plan.ts';
+import { createStorageDirs } from './directories.ts';
+import { resolveLink, planFor, type SubidInput, type SubidPlan } from './plan.ts';
 
 export interface ApplyInput extends SubidInput {
   /** Assigns ranges even if some users cannot get one. */
@@ -39,7 +39,7 @@ export async function applySubids(input: ApplyInput): Promise<SubidResult> {
     await writeFiles(fresh);
     return { plan: fresh, done: true };
   });
-  if (done && plan.folders !== undefined) makeFolders(plan.folders);
+  if (done && plan.directories !== undefined) createStorageDirs(plan.directories);
   return { plan, done };
 }
 
@@ -73,9 +73,9 @@ async function writeFiles(plan: SubidPlan): Promise<void> {
   }
 }
 
-async function stage(plan: SubidPlan, file: FileName): Promise<StagedFile[]> {
+async function stage(plan: SubidPlan, file: SubordinateFileName): Promise<StagedFile[]> {
   const { path, text } = plan.files[file];
-  const target = await fileBehind(path);
+  const target = await resolveLink(path);
   const status = await stat(target).catch((error: unknown) => {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
@@ -99,7 +99,7 @@ async function stage(plan: SubidPlan, file: FileName): Promise<StagedFile[]> {
 }
 
 /** The old text, unchanged, followed by the new lines. */
-function afterText(text: string, { add }: SubidPlan, file: FileName): string {
+function afterText(text: string, { add }: SubidPlan, file: SubordinateFileName): string {
   const separator = text === '' || text.endsWith('\n') ? '' : '\n';
   return `${text}${separator}${add[file].map((entry) => `${entryLine(entry)}\n`).join('')}`;
 }

@@ -1,29 +1,29 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeError } from '../system/atomic-file.ts';
-import { ensureRootFolder, ensureUserFolder } from '../system/root-folders.ts';
+import { ensureRootDirectory, ensureUserDirectory } from '../system/root-folders.ts';
 
-export interface FolderPlan {
+export interface StorageDirPlan {
   readonly storage: string;
   /** Directories to create, or whose owner or mode is to be set. */
-  readonly make: readonly UserFolder[];
+  readonly make: readonly UserStorageDir[];
   readonly present: number;
   /** Paths that are taken by something else, and left alone. */
   readonly foreign: readonly { readonly path: string; readonly reason: string }[];
 }
 
-export interface UserFolder {
+export interface UserStorageDir {
   readonly path: string;
   readonly uid: number;
   readonly gid: number;
 }
 
 /** Finds the directories `STORAGE/users/UID` that do not belong to the user with mode 0700 yet. */
-export function planFolders(
+export function planStorageDirs(
   storage: string,
   users: readonly { readonly uid: number; readonly gid: number }[],
-): FolderPlan {
-  const make: UserFolder[] = [];
+): StorageDirPlan {
+  const make: UserStorageDir[] = [];
   const foreign: { path: string; reason: string }[] = [];
   let present = 0;
   for (const { uid, gid } of users) {
@@ -44,11 +44,11 @@ export function planFolders(
  *
  * @throws {BerthError} `directory-unsafe` if users other than root can write above them; `disk-full`, … as `writeError`
  */
-export function makeFolders({ storage, make }: FolderPlan): void {
+export function createStorageDirs({ storage, make }: StorageDirPlan): void {
   const users = join(storage, 'users');
   try {
-    ensureRootFolder(users);
-    for (const { path, uid, gid } of make) ensureUserFolder(path, { uid, gid });
+    ensureRootDirectory(users);
+    for (const { path, uid, gid } of make) ensureUserDirectory(path, { uid, gid });
   } catch (cause) {
     throw writeError(users, cause);
   }

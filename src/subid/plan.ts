@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { isErrno } from '../errors.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import {
-  type FileName,
+  type SubordinateFileName,
   planSubordinateIds,
   type SubordinateLayout,
   type SubordinatePlan,
 } from './rules/subordinate-ids.ts';
-import { type AccountQuery, type Accounts, readAccounts } from './accounts.ts';
-import { type FolderPlan, planFolders } from './directories.ts';
+import { type SubidAccountQuery, type Accounts, readAccounts } from './accounts.ts';
+import { type StorageDirPlan, planStorageDirs } from './directories.ts';
 
-export interface SubidInput extends AccountQuery {
+export interface SubidInput extends SubidAccountQuery {
   readonly layout: SubordinateLayout;
   /** Where to create the users' directories; absent if they were not asked for. */
   readonly storage?: string;
@@ -20,14 +20,14 @@ export interface SubidInput extends AccountQuery {
 export interface SubidPlan extends SubordinatePlan {
   readonly layout: SubordinateLayout;
   readonly users: number;
-  readonly files: Readonly<Record<FileName, FileBefore>>;
+  readonly files: Readonly<Record<SubordinateFileName, CurrentFile>>;
   readonly skipped: Accounts['skipped'];
   /** Other facts about this machine that the admin should know. */
   readonly notes: readonly string[];
-  readonly folders?: FolderPlan;
+  readonly directories?: StorageDirPlan;
 }
 
-export interface FileBefore {
+export interface CurrentFile {
   /** The path before symbolic links are resolved. */
   readonly path: string;
   /** One character per byte; empty if there is no file. */
@@ -63,12 +63,12 @@ export async function planFor(accounts: Accounts, input: SubidInput): Promise<Su
       subuid: { ...subuid, lines: files.subuid.lines },
       subgid: { ...subgid, lines: files.subgid.lines },
     },
-    ...(storage === undefined ? {} : { folders: planFolders(storage, users) }),
+    ...(storage === undefined ? {} : { directories: planStorageDirs(storage, users) }),
   };
 }
 
 /** The file that `path` links to: a rename to `path` would replace the link. */
-export async function fileBehind(path: string): Promise<string> {
+export async function resolveLink(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
@@ -77,7 +77,7 @@ export async function fileBehind(path: string): Promise<string> {
   }
 }
 
-async function fileBefore(path: string): Promise<Omit<FileBefore, 'lines'>> {
+async function fileBefore(path: string): Promise<Omit<CurrentFile, 'lines'>> {
   try {
     return { path, text: await readFile(path, 'latin1') };
   } catch (error) {

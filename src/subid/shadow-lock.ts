@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from '../system/atomic-file.ts';
-import { lockIdentity, removeIfSame } from '../system/owner-lock.ts';
-import { isGone } from '../system/process-mark.ts';
+import { lockIdentity, removeLockIfSame } from '../system/owner-lock.ts';
+import { isNoProcess } from '../system/process-mark.ts';
 import { temporaryName } from '../system/temporary-name.ts';
 
 export interface ShadowLock {
@@ -29,7 +29,7 @@ export async function takeShadowLock(path: string, waitMs: number): Promise<Shad
       if (await tryLink(temporary, lock)) return { release: () => rm(lock, { force: true }) };
       const owner = await ownerOf(lock);
       if (owner === undefined) continue;
-      if (isGone(owner.pid)) await removeIfSame(lock, owner.identity, path);
+      if (isNoProcess(owner.pid)) await removeLockIfSame(lock, owner.identity, path);
       else if (performance.now() > end) throw await timedOut(lock, owner.pid, waitMs);
       else await sleep(20 + Math.random() * 30);
     }

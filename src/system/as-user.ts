@@ -61,7 +61,7 @@ export function asRoot<T>(work: () => Promise<T> | T): Promise<T> {
  * Runs file operations as the user that started the process, never during a section for another user. The files that the
  * configuration names are read by root in a hook, and by the admin in a plan.
  */
-export function asOurselves<T>(work: () => Promise<T> | T): Promise<T> {
+export function asInvoker<T>(work: () => Promise<T> | T): Promise<T> {
   return inTurn(async () => {
     takeOff();
     return await work();

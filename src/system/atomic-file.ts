@@ -3,7 +3,7 @@ import { lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { isAbandoned, isTemporary, temporaryName } from './temporary-name.ts';
-import { someNamesIn } from './user-file.ts';
+import { firstDirectoryNames } from './user-file.ts';
 
 /** Complete new contents in a temporary file beside the file that they will replace. */
 export interface StagedFile {
@@ -160,7 +160,7 @@ const mostNames = 10_000;
 
 /** Removes what killed writers of this file left. Its own errors are ignored: it only tidies up. */
 export async function removeAbandoned(path: string): Promise<void> {
-  for (const name of await someNamesIn(dirname(path), mostNames)) {
+  for (const name of await firstDirectoryNames(dirname(path), mostNames)) {
     if (!isTemporary(name, path)) continue;
     const leftover = join(dirname(path), name);
     try {

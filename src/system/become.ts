@@ -10,7 +10,7 @@ import { holdsRawBytes, throughShell } from '../raw-words.ts';
  * @param call its arguments may be raw strings (src/raw-words.ts); then argv[0] is the path
  * @throws {BerthError} `program-not-started`. Otherwise it does not return.
  */
-export function become(call: ProgramCall): never {
+export function execProcess(call: ProgramCall): never {
   let cause: unknown;
   try {
     // If execve(2) fails, Node aborts and prints its stack, so check first.

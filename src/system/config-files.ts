@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { assertFoldersOf } from './config-folders.ts';
+import { assertParentDirectories } from './config-folders.ts';
 
 /** A configuration file that only root or the caller can write. */
 export interface ConfigFile {
@@ -35,15 +35,15 @@ const largest = 1024n * 1024n;
  *   with the field `file`
  */
 export function readConfigFile(path: string, uid: number): ConfigFile {
-  assertFoldersOf(path, uid);
-  return peekConfigFile(path, uid);
+  assertParentDirectories(path, uid);
+  return readConfigFileUnchecked(path, uid);
 }
 
 /**
  * As `readConfigFile`, but without checking the directories. Use it only for a hint, or if the file is known by its
  * identity.
  */
-export function peekConfigFile(path: string, uid: number): ConfigFile {
+export function readConfigFileUnchecked(path: string, uid: number): ConfigFile {
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
@@ -76,14 +76,14 @@ export function peekConfigFile(path: string, uid: number): ConfigFile {
  * @throws BerthError those of `readConfigFile` that are not about size and contents
  */
 export function assertOwnProgram(path: string, uid: number): void {
-  assertFoldersOf(path, uid);
+  assertParentDirectories(path, uid);
   withDescriptor(path, (descriptor) =>
     checkWriters(path, fstatSync(descriptor, { bigint: true }), uid),
   );
 }
 
 /** Whether an error can be fixed without changing the file, so that its identity stays the same. */
-export function isOutsideTheFile(thrown: unknown): boolean {
+export function isFixedOutsideFile(thrown: unknown): boolean {
   return (
     thrown instanceof BerthError &&
     (thrown.code === 'config-unreadable' || thrown.code === 'config-directory-writable')
@@ -104,7 +104,7 @@ export interface ConfigDirectory {
  * @throws {BerthError} as `readConfigFile`, and `config-not-a-directory`
  */
 export function readConfigDirectory(path: string, uid: number): ConfigDirectory {
-  assertFoldersOf(path, uid);
+  assertParentDirectories(path, uid);
   return withDescriptor(path, (descriptor) => {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isDirectory()) {

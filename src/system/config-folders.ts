@@ -16,29 +16,29 @@ const mostLinks = 40;
  * @param uid effective UID of the process
  * @throws {BerthError} `config-directory-writable`, with the fields `file` and `directory`
  */
-export function assertFoldersOf(path: string, uid: number): void {
+export function assertParentDirectories(path: string, uid: number): void {
   const names = namesIn(path.startsWith('/') ? path : `${process.cwd()}/${path}`);
-  let folder = '/';
-  let shared = checkFolder(path, folder, lstatSync(folder), uid);
+  let directory = '/';
+  let shared = checkDirectory(path, directory, lstatSync(directory), uid);
   for (let links = 0; links <= mostLinks;) {
     const name = names.shift();
     if (name === undefined) return;
     if (name === '..') {
-      folder = dirname(folder);
-      shared = checkFolder(path, folder, lstatSync(folder), uid);
+      directory = dirname(directory);
+      shared = checkDirectory(path, directory, lstatSync(directory), uid);
       continue;
     }
-    const entry = folder === '/' ? `/${name}` : `${folder}/${name}`;
+    const entry = directory === '/' ? `/${name}` : `${directory}/${name}`;
     const status = look(entry);
     if (status?.isSymbolicLink()) {
       links += 1;
       if (shared) checkOwner(path, entry, status, uid);
       const target = readlinkSync(entry);
       names.unshift(...namesIn(target));
-      if (target.startsWith('/')) folder = '/';
+      if (target.startsWith('/')) directory = '/';
     } else if (status?.isDirectory() && names.length > 0) {
-      folder = entry;
-      shared = checkFolder(path, folder, status, uid);
+      directory = entry;
+      shared = checkDirectory(path, directory, status, uid);
     } else return;
   }
 }
@@ -58,12 +58,12 @@ function look(path: string): Stats | undefined {
 }
 
 /** @returns true for a directory like /tmp, in which other users may have entries */
-function checkFolder(path: string, folder: string, status: Stats, uid: number): boolean {
-  checkOwner(path, folder, status, uid);
+function checkDirectory(path: string, directory: string, status: Stats, uid: number): boolean {
+  checkOwner(path, directory, status, uid);
   if ((status.mode & 0o022) === 0) return false;
   if ((status.mode & 0o1000) !== 0) return true;
   const who = (status.mode & 0o002) === 0 ? `group ${status.gid}` : 'all users';
-  throw replaceable(path, folder, `is writable by ${who}`, 'chmod go-w');
+  throw replaceable(path, directory, `is writable by ${who}`, 'chmod go-w');
 }
 
 function checkOwner(path: string, entry: string, status: Stats, uid: number): void {
@@ -71,15 +71,15 @@ function checkOwner(path: string, entry: string, status: Stats, uid: number): vo
   throw replaceable(path, entry, `belongs to UID ${status.uid}`, 'chown -h root');
 }
 
-function replaceable(path: string, folder: string, found: string, command: string): BerthError {
-  const hint = `Check its contents, then run \`${command} ${folder}\`. \`namei -l ${path}\` shows the whole path.`;
+function replaceable(path: string, directory: string, found: string, command: string): BerthError {
+  const hint = `Check its contents, then run \`${command} ${directory}\`. \`namei -l ${path}\` shows the whole path.`;
   return new BerthError(
-    `other users could replace ${escapeControl(path)}: ${escapeControl(folder)} ${found}`,
+    `other users could replace ${escapeControl(path)}: ${escapeControl(directory)} ${found}`,
     {
       code: 'config-directory-writable',
       exit: 'config',
       hint: escapeControl(hint),
-      fields: { file: path, directory: folder },
+      fields: { file: path, directory },
     },
   );
 }

@@ -3,16 +3,16 @@ import { isErrno } from '../errors.ts';
 import { isRunning, type ProcessId } from './processes.ts';
 
 /** Signals in order, each with the time that the processes then have to end, in milliseconds. */
-export type Escalation = readonly (readonly [signal: NodeJS.Signals, waitMs: number])[];
+export type SignalSteps = readonly (readonly [signal: NodeJS.Signals, waitMs: number])[];
 
 /** First as when a terminal is closed, then as at a shutdown, then SIGKILL. */
-export const escalation: Escalation = [
+export const signalSteps: SignalSteps = [
   ['SIGHUP', 400],
   ['SIGTERM', 1_000],
   ['SIGKILL', 2_000],
 ];
 
-export interface Ended {
+export interface EndResult {
   /** How many processes have ended. */
   readonly ended: number;
   /** How many remain: they hang in the kernel, or are started faster than they are ended. */
@@ -27,8 +27,8 @@ const everyMs = 20;
  */
 export async function endProcesses(
   find: () => readonly ProcessId[],
-  steps: Escalation = escalation,
-): Promise<Ended> {
+  steps: SignalSteps = signalSteps,
+): Promise<EndResult> {
   const seen = new Map<string, ProcessId>();
   for (const [index, [signal, waitMs]] of steps.entries()) {
     const end = performance.now() + waitMs;
@@ -51,7 +51,7 @@ export async function endProcesses(
 }
 
 /** @param now the processes that were found last, including new ones */
-function ended(seen: ReadonlyMap<string, ProcessId>, now: readonly ProcessId[] = []): Ended {
+function ended(seen: ReadonlyMap<string, ProcessId>, now: readonly ProcessId[] = []): EndResult {
   const left = new Set([...[...seen.values()].filter(isRunning), ...now].map(keyOf));
   const stay = [...seen.keys()].filter((key) => left.has(key)).length;
   return { ended: seen.size - stay, left: left.size };

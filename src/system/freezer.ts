@@ -2,12 +2,12 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { BerthError } from '../errors.ts';
-import { freezeFunctions } from '../freeze-functions.ts';
+import { freezeScript } from '../freeze-functions.ts';
 import { sourceText } from '../source-text.ts';
 import { isRunning, type ProcessId } from './processes.ts';
 
 /** Which processes are stopped. */
-export interface FreezerPlace {
+export interface FreezerTarget {
   /** The user's UID. Processes of other users are not affected. */
   readonly uid: number;
   readonly gid: number;
@@ -27,7 +27,7 @@ const patienceMs = 12_000;
  * It is a shell with the user's UID and without any of root's privileges: it reaches what the user may signal, in the
  * container's namespaces or on the host. The user can forge its answers.
  */
-export class Freezer {
+export class ProcessFreezer {
   readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
   #said = '';
   #answer: ((line: string | undefined) => void) | undefined;
@@ -47,10 +47,10 @@ export class Freezer {
   }
 
   /** @returns undefined if the container has ended */
-  static enter({ uid, gid, first, nsenter }: FreezerPlace): Freezer | undefined {
+  static enter({ uid, gid, first, nsenter }: FreezerTarget): ProcessFreezer | undefined {
     const options = { uid, gid, cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } };
     if (first === undefined)
-      return new Freezer(spawn('/bin/sh', ['-c', script], { ...options, stdio }));
+      return new ProcessFreezer(spawn('/bin/sh', ['-c', script], { ...options, stdio }));
     const open: number[] = [];
     try {
       for (const kind of ['user', 'pid']) open.push(openSync(`/proc/${first.pid}/ns/${kind}`, 'r'));
@@ -62,7 +62,7 @@ export class Freezer {
       const namespaces = ['--user=/proc/self/fd/3', '--pid=/proc/self/fd/4', '--no-fork'];
       const words = [...namespaces, '--', ...around];
       const child = spawn(nsenter, words, { ...options, stdio: [...stdio, ...open] });
-      return new Freezer(child as unknown as ChildProcessByStdio<Writable, Readable, null>);
+      return new ProcessFreezer(child as unknown as ChildProcessByStdio<Writable, Readable, null>);
     } catch (error) {
       if (!isRunning(first)) return undefined;
       throw error;
@@ -136,4 +136,4 @@ export class Freezer {
 const longestAnswer = 4096;
 const stdio: ['pipe', 'pipe', 'ignore'] = ['pipe', 'pipe', 'ignore'];
 
-const script = freezeFunctions + sourceText('./freezer.sh', import.meta.url);
+const script = freezeScript + sourceText('./freezer.sh', import.meta.url);

@@ -33,7 +33,7 @@ export function groupNamesOf(user?: string): string[] {
  *
  * @returns undefined if NSS does not respond
  */
-export async function groupsNow(user: string): Promise<readonly number[] | undefined> {
+export async function currentGroupIds(user: string): Promise<readonly number[] | undefined> {
   const options = { env: {}, timeout: nameServiceMs };
   const { stdout } = await runProgram('/usr/bin/id', ['-G', '--', user], options);
   return /^[\d ]+$/.test(stdout.trim()) ? stdout.trim().split(' ').map(Number) : undefined;
@@ -43,8 +43,10 @@ export async function groupsNow(user: string): Promise<readonly number[] | undef
 const nameServiceMs = 2_000;
 
 /** Names of these GIDs, without those that NSS does not know. */
-export async function namesOfGroups(gids: readonly number[]): Promise<ReadonlyMap<number, string>> {
-  const lines = await groupLines([...new Set(gids)]);
+export async function groupNamesById(
+  gids: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  const lines = await groupEntries([...new Set(gids)]);
   return new Map(
     lines.map((line) => {
       const [name = '', , gid] = line.split(':');
@@ -57,7 +59,7 @@ export async function namesOfGroups(gids: readonly number[]): Promise<ReadonlyMa
  * Lines of group(5) for these GIDs, without members, which are not needed. There is no line for a GID that NSS does not
  * know.
  */
-export async function groupLines(gids: readonly number[]): Promise<string[]> {
+export async function groupEntries(gids: readonly number[]): Promise<string[]> {
   if (gids.length === 0) return [];
   const options = { env: {}, timeout: nameServiceMs };
   // It fails if one of them has no name, but prints the others.

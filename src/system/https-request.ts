@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { trustedRoots } from './trusted-roots.ts';
+import { trustedCas } from './trusted-roots.ts';
 
 export interface HttpsRequest {
   readonly method: 'GET' | 'POST';
@@ -18,13 +18,13 @@ export interface HttpsRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface HttpsAnswer {
+export interface HttpsResponse {
   readonly status: number;
   /** The parsed JSON, or undefined where the body is not `application/json`. */
   readonly json: unknown;
 }
 
-export type HttpsClient = (request: HttpsRequest) => Promise<HttpsAnswer>;
+export type HttpsClient = (request: HttpsRequest) => Promise<HttpsResponse>;
 
 /** No discovery document, key set or token response comes near this. */
 const maximumBytes = 512 * 1024;
@@ -70,7 +70,7 @@ async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): P
         method: request.method,
         agent: false,
         signal,
-        ca: trustedRoots(request.ca),
+        ca: trustedCas(request.ca),
         ...request.clientCertificate,
         headers: {
           accept: 'application/json',
@@ -88,11 +88,11 @@ async function exchange(request: HttpsRequest, url: URL, signal: AbortSignal): P
           bytes += chunk.length;
           chunks.push(chunk);
           if (bytes > maximumBytes) {
-            response.destroy(badAnswer(url, `more than ${maximumBytes} bytes`));
+            response.destroy(invalidResponse(url, `more than ${maximumBytes} bytes`));
           }
         });
         response.on('error', reject);
-        response.on('aborted', () => reject(badAnswer(url, 'half a body')));
+        response.on('aborted', () => reject(invalidResponse(url, 'half a body')));
         response.on('end', () => {
           const type = response.headers['content-type'] ?? '';
           resolve({ status: response.statusCode ?? 0, type, body: Buffer.concat(chunks) });
@@ -110,7 +110,7 @@ function jsonOf(url: URL, contentType: string, body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    throw badAnswer(url, 'a body that is not JSON');
+    throw invalidResponse(url, 'a body that is not JSON');
   }
 }
 
@@ -124,7 +124,7 @@ export function notHttps(url: URL): BerthError {
 }
 
 /** The answer came, but is not one that this protocol has. */
-export function badAnswer(url: URL, what: string): BerthError {
+export function invalidResponse(url: URL, what: string): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
     code: 'issuer-answer-invalid',
     exit: 'unavailable',

@@ -5,7 +5,7 @@
  *   threads are enough for a hanging home and a name lookup at the same time.
  * - node:http2 checks whether `process.stderr` supports colours, which creates a stream for it.
  */
-export function leanStart(env: Record<string, string | undefined>): void {
+export function tuneStartup(env: Record<string, string | undefined>): void {
   env.UV_THREADPOOL_SIZE = '2';
   Object.defineProperty(process, 'stderr', { value: undefined, configurable: true });
 }

@@ -7,7 +7,7 @@ const patience = 100;
  * Ends the process with this exit code, even if connections are open or a file system does not respond. exit(3) would wait
  * for a thread that hangs in a system call; execve(2) kills it.
  */
-export function leave(code: number): void {
+export function exitNow(code: number): void {
   const end = performance.now() + patience;
   const look = (): void => {
     if (!stuckThreads()) process.exit(code);

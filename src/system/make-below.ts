@@ -8,21 +8,21 @@ import { isErrno } from '../errors.ts';
  *
  * @throws errors of mkdir(2)
  */
-export async function makeBelow(home: string, folder: string): Promise<void> {
+export async function makeDirectoryInHome(home: string, directory: string): Promise<void> {
   try {
-    await makeOne(folder);
+    await makeOne(directory);
   } catch (error) {
-    if (!isErrno(error, 'ENOENT') || dirname(folder) === resolve(home) || folder === '/')
+    if (!isErrno(error, 'ENOENT') || dirname(directory) === resolve(home) || directory === '/')
       throw error;
-    await makeBelow(home, dirname(folder));
-    await makeOne(folder);
+    await makeDirectoryInHome(home, dirname(directory));
+    await makeOne(directory);
   }
 }
 
 /** Another hook may create it at the same moment. */
-async function makeOne(folder: string): Promise<void> {
+async function makeOne(directory: string): Promise<void> {
   try {
-    await mkdir(folder, { mode: 0o700 });
+    await mkdir(directory, { mode: 0o700 });
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error;
   }

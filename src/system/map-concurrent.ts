@@ -4,7 +4,7 @@
  * @returns the results, in the order of the items
  * @throws the first error, after the calls that were already running have ended; no further calls are started
  */
-export async function sideBySide<Item, Result>(
+export async function mapConcurrent<Item, Result>(
   items: readonly Item[],
   atOnce: number,
   work: (item: Item) => Promise<Result>,

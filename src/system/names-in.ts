@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 
 /** Names in a directory; none if it does not exist. */
-export function namesIn(folder: string): readonly string[] {
+export function directoryNames(directory: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(directory);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return [];
     throw error;

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
-import { isOfDead, markPattern, pidOfMark, processMark } from './process-mark.ts';
+import { isDeadMark, markPattern, pidOfMark, processMark } from './process-mark.ts';
 import { randomDigits } from './random-digits.ts';
-import { startOf, statFields } from './process-start.ts';
+import { processStartTime, procStatFields } from './process-start.ts';
 import { temporaryName } from './temporary-name.ts';
 
 export interface LockOptions {
@@ -30,7 +30,7 @@ export interface LockOptions {
   readonly timedOut?: (holder: string, ageSeconds: number) => BerthError;
 }
 
-export interface OwnerLock {
+export interface FileLock {
   /** Removes the lock if this process still holds it: another may have taken over one that was too old. */
   release(): Promise<void>;
 }
@@ -48,7 +48,7 @@ const pauseMs = 15;
  * @returns undefined if `enough` returned true
  * @throws {BerthError} `lock-timeout`, or what `timedOut` returns; the errors of `writeError`
  */
-export async function takeLock(path: string, options: LockOptions): Promise<OwnerLock | undefined> {
+export async function takeLock(path: string, options: LockOptions): Promise<FileLock | undefined> {
   const self = newHolder();
   const end = performance.now() + options.waitMs;
   for (;;) {
@@ -71,7 +71,7 @@ export async function takeLock(path: string, options: LockOptions): Promise<Owne
  * @returns undefined if a living process holds it
  * @throws as `takeLock`, except `lock-timeout`
  */
-export async function freeLock(path: string): Promise<OwnerLock | undefined> {
+export async function tryLock(path: string): Promise<FileLock | undefined> {
   try {
     return await takeLock(path, { waitMs: 0, foreignStaleMs: 0 });
   } catch (thrown) {
@@ -99,7 +99,7 @@ export async function removeDeadLock(
   if (!(await tryToTake(claim, self))) {
     const other = await look(claim);
     if (other !== undefined && isStale(other, Date.now(), foreignStaleMs))
-      await removeIfSame(claim, other.identity, beside);
+      await removeLockIfSame(claim, other.identity, beside);
     return false;
   }
   try {
@@ -107,7 +107,7 @@ export async function removeDeadLock(
     const now = (await look(claim))?.modifiedMs ?? 0;
     const still = await look(path);
     if (still?.identity !== seen.identity || !isStale(still, now, foreignStaleMs)) return false;
-    if (!(await removeIfSame(path, seen.identity, beside))) return false;
+    if (!(await removeLockIfSame(path, seen.identity, beside))) return false;
     onTakenOver?.(Math.round((now - seen.modifiedMs) / 1000));
     return true;
   } finally {
@@ -122,7 +122,7 @@ export async function removeDeadLock(
  * @param identity see `lockIdentity`
  * @param beside a file whose later writers remove the renamed lock if this process is killed (`temporaryName`)
  */
-export async function removeIfSame(
+export async function removeLockIfSame(
   lock: string,
   identity: string,
   beside: string,
@@ -152,7 +152,7 @@ export function lockIdentity({ dev, ino, mtimeNs }: BigIntStats): string {
 
 /** The target of a lock: `berth:MARK:START:NONCE:HOST`. Mark and start name the process, the nonce this lock. */
 function newHolder(): string {
-  const start = startOf(process.pid) ?? '0';
+  const start = processStartTime(process.pid) ?? '0';
   return `berth:${processMark()}:${start}:${randomDigits(12)}:${hostname()}`;
 }
 
@@ -213,7 +213,7 @@ function isStale({ target = '', modifiedMs }: SeenLock, now: number, staleMs: nu
   const pid = pidOfMark(mark);
   if (pid === undefined) return now - modifiedMs > staleMs;
   // With hidepid (proc(5)), /proc does not show another user's process, and only its PID can be asked for.
-  return statFields(pid) === undefined ? isOfDead(mark) : startOf(pid) !== start;
+  return procStatFields(pid) === undefined ? isDeadMark(mark) : processStartTime(pid) !== start;
 }
 
 async function timedOut(path: string, options: LockOptions): Promise<BerthError> {

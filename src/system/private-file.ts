@@ -30,7 +30,7 @@ export function readPrivateFile(
 }
 
 /** As `readPrivateFile`, for a file in a home: a home that hangs must not stop the event loop and its deadline. */
-export async function readPrivateFileSoon(
+export async function readPrivateFileAsync(
   path: string,
   uid: number,
   maximumBytes: number,

@@ -19,13 +19,13 @@ export function pidOfMark(mark: string): number | undefined {
 }
 
 /** Whether the process of this mark is known to have ended. That of another host never is. */
-export function isOfDead(mark: string): boolean {
+export function isDeadMark(mark: string): boolean {
   const pid = pidOfMark(mark);
-  return pid !== undefined && isGone(pid);
+  return pid !== undefined && isNoProcess(pid);
 }
 
 /** Whether no process has this PID. One that has ended counts until its parent has waited for it. */
-export function isGone(pid: number): boolean {
+export function isNoProcess(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return false;

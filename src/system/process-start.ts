@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
  *
  * @returns undefined for a process that has ended
  */
-export function startOf(pid: number): string | undefined {
-  const fields = statFields(pid);
-  return fields === undefined || isEnded(fields) ? undefined : fields[19];
+export function processStartTime(pid: number): string | undefined {
+  const fields = procStatFields(pid);
+  return fields === undefined || isZombie(fields) ? undefined : fields[19];
 }
 
 /** The fields of /proc/PID/stat from the third (state) on; undefined for a process that has ended. */
-export function statFields(pid: number): readonly string[] | undefined {
+export function procStatFields(pid: number): readonly string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in field 2 may contain spaces and parentheses, so start after the last parenthesis.
@@ -23,6 +23,6 @@ export function statFields(pid: number): readonly string[] | undefined {
 }
 
 /** Whether it is a zombie: it has ended, but its parent has not waited for it. */
-export function isEnded([state]: readonly string[]): boolean {
+export function isZombie([state]: readonly string[]): boolean {
   return state === 'Z' || state === 'X';
 }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
-import { isEnded, startOf, statFields } from './process-start.ts';
+import { isZombie, processStartTime, procStatFields } from './process-start.ts';
 
 /** A PID, which the kernel reuses, and the start time that makes it unique. */
 export interface ProcessId {
@@ -26,13 +26,13 @@ export interface ProcessFacts extends ProcessId {
 const noSession = 0xffff_ffff;
 
 export function isRunning({ pid, start }: ProcessId): boolean {
-  return startOf(pid) === start;
+  return processStartTime(pid) === start;
 }
 
 /** Whether it has been stopped by a signal or a debugger, or has ended. */
-export function isStill({ pid, start }: ProcessId): boolean {
-  const fields = statFields(pid);
-  return fields?.[19] !== start || isEnded(fields) || isStoppedState(fields);
+export function isStoppedOrGone({ pid, start }: ProcessId): boolean {
+  const fields = procStatFields(pid);
+  return fields?.[19] !== start || isZombie(fields) || isStoppedState(fields);
 }
 
 function isStoppedState([state]: readonly string[]): boolean {
@@ -40,13 +40,13 @@ function isStoppedState([state]: readonly string[]): boolean {
 }
 
 /** The PID of the parent; undefined for a process that has ended. */
-export function parentOf(pid: number): number | undefined {
-  const fields = statFields(pid);
+export function parentPid(pid: number): number | undefined {
+  const fields = procStatFields(pid);
   return fields === undefined ? undefined : Number(fields[1]);
 }
 
 /** The audit session. @returns undefined if there is none, or the process has ended */
-export function sessionOf(pid: number): number | undefined {
+export function auditSession(pid: number): number | undefined {
   const text = readProc(pid, 'sessionid');
   if (text === undefined || text === '') return undefined;
   const session = Number(text);
@@ -73,8 +73,8 @@ export function* runningProcesses(
 
 /** @returns undefined for a process that has ended */
 function factsOf(pid: number, uid: number, status: string): ProcessFacts | undefined {
-  const fields = statFields(pid);
-  if (fields === undefined || isEnded(fields)) return undefined;
+  const fields = procStatFields(pid);
+  if (fields === undefined || isZombie(fields)) return undefined;
   const pids = /^NSpid:\t([0-9\t]+)/m.exec(status)?.[1];
   return {
     pid,
@@ -83,18 +83,18 @@ function factsOf(pid: number, uid: number, status: string): ProcessFacts | undef
     leader: Number(fields[3]),
     stopped: isStoppedState(fields),
     uid,
-    session: sessionOf(pid),
+    session: auditSession(pid),
     pids: pids === undefined ? [pid] : pids.split('\t').map(Number),
   };
 }
 
 /** Whether the process was started with exactly this `NAME=value`. Only root can read it for other users. */
-export function wasStartedWith(pid: number, variable: string): boolean {
+export function hasInitialVariable(pid: number, variable: string): boolean {
   return readProc(pid, 'environ')?.split('\0').includes(variable) ?? false;
 }
 
 /** The arguments, which the process can change; [] for a process that has ended. */
-export function argumentsOf(pid: number): readonly string[] {
+export function processArguments(pid: number): readonly string[] {
   return readProc(pid, 'cmdline')?.split('\0').slice(0, -1) ?? [];
 }
 
@@ -102,12 +102,12 @@ export function argumentsOf(pid: number): readonly string[] {
  * `DEVICE:INODE` of the program that a process runs. Unlike name and arguments, the process cannot change it. Undefined for
  * a process that has ended.
  */
-export function programOf(pid: number): string | undefined {
-  return fileOf(`/proc/${pid}/exe`);
+export function executableId(pid: number): string | undefined {
+  return fileId(`/proc/${pid}/exe`);
 }
 
-/** `DEVICE:INODE` of a file, to compare with `programOf`; undefined if it does not exist. */
-export function fileOf(path: string): string | undefined {
+/** `DEVICE:INODE` of a file, to compare with `executableId`; undefined if it does not exist. */
+export function fileId(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
     return `${dev}:${ino}`;
@@ -117,7 +117,7 @@ export function fileOf(path: string): string | undefined {
 }
 
 /** Inode of a namespace of the process, for comparison; undefined if the process has ended. */
-export function namespaceOf(pid: number, kind: 'pid' | 'user'): number | undefined {
+export function namespaceInode(pid: number, kind: 'pid' | 'user'): number | undefined {
   try {
     return statSync(`/proc/${pid}/ns/${kind}`).ino;
   } catch {

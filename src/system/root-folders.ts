@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../errors.ts';
 
 /** The owner of a directory. */
-export interface FolderOwner {
+export interface DirectoryOwner {
   readonly uid: number;
   readonly gid: number;
 }
@@ -22,8 +22,8 @@ export interface FolderOwner {
  *
  * @throws {BerthError} `directory-unsafe`; system errors
  */
-export function ensureRootFolder(path: string): void {
-  withFolder(path, 0o755, ensureRootFolder, (descriptor, made) => {
+export function ensureRootDirectory(path: string): void {
+  withDirectory(path, 0o755, ensureRootDirectory, (descriptor, made) => {
     // Regardless of the umask.
     if (made) fchmodSync(descriptor, 0o755);
     const { uid, mode } = fstatSync(descriptor);
@@ -40,8 +40,8 @@ export function ensureRootFolder(path: string): void {
  *
  * @throws {BerthError} `directory-unsafe` if something else exists at the path; system errors
  */
-export function ensureUserFolder(path: string, owner: FolderOwner): void {
-  withFolder(path, 0o700, ensureRootFolder, (descriptor) => {
+export function ensureUserDirectory(path: string, owner: DirectoryOwner): void {
+  withDirectory(path, 0o700, ensureRootDirectory, (descriptor) => {
     const { uid, mode } = fstatSync(descriptor);
     // Owned by root: a killed run has created it and not yet changed its owner.
     if (uid === 0) fchownSync(descriptor, owner.uid, owner.gid);
@@ -50,7 +50,7 @@ export function ensureUserFolder(path: string, owner: FolderOwner): void {
   });
 }
 
-function withFolder(
+function withDirectory(
   path: string,
   mode: number,
   above: (path: string) => void,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
-import { startOf } from './process-start.ts';
+import { processStartTime } from './process-start.ts';
 
 /** How many ancestors are checked: sshd's processes, the shell of a forced command, and some more. */
 const furthest = 16;
@@ -13,14 +13,14 @@ const furthest = 16;
  * @param uid UID of the user, who runs this process
  * @returns `PID.STARTTIME`; undefined if it cannot be determined
  */
-export function ownConnection(noted: string, uid: number): string | undefined {
+export function currentConnection(noted: string, uid: number): string | undefined {
   const connections = notedConnections(noted);
   for (let pid = process.ppid, step = 0; pid > 1 && step < furthest; step += 1) {
     const known = connections.find((name) => name.startsWith(`${pid}.`));
     if (known !== undefined) return known;
     const { parent, owner } = statusOf(pid);
     if (owner !== uid) {
-      const start = startOf(pid);
+      const start = processStartTime(pid);
       return start === undefined ? undefined : `${pid}.${start}`;
     }
     pid = parent;
@@ -28,9 +28,9 @@ export function ownConnection(noted: string, uid: number): string | undefined {
   return undefined;
 }
 
-function notedConnections(folder: string): string[] {
+function notedConnections(directory: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(directory);
   } catch (error) {
     if (isErrno(error)) return [];
     throw error;

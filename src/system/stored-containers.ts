@@ -1,7 +1,7 @@
 import { BerthError, isErrno } from '../errors.ts';
 import type { Credentials } from './as-user.ts';
 import { diskErrors, readUserFile } from './user-file.ts';
-import { brieflyAsUser } from './briefly-as-user.ts';
+import { asUserThenRoot } from './briefly-as-user.ts';
 
 /** A container in the user's storage, running or not. */
 export interface StoredContainer {
@@ -13,25 +13,25 @@ export interface StoredContainer {
 }
 
 /** In bytes. A list of a thousand containers or layers has 1 MB. Parsed JSON can take twenty times as much memory. */
-export const longestStoreList = 4 * 1024 * 1024;
+export const maxStoreListBytes = 4 * 1024 * 1024;
 
 /**
  * The containers in containers/storage's list, including stopped ones and those that a killed podman left incomplete. The
  * list is read with the user's permissions, because it is in a directory of the user. Podman is not started: it would take
  * a quarter of a second and leave a process.
  *
- * @param folder the user's directory in the storage
+ * @param directory the user's directory in the storage
  * @throws {BerthError} `container-store-unreadable`, `store-broken`
  */
 export async function storedContainers(
-  folder: string,
+  directory: string,
   user: Credentials,
 ): Promise<readonly StoredContainer[]> {
-  const path = `${folder}/storage/overlay-containers/containers.json`;
-  const demands = { uid: user.uid, maximumBytes: longestStoreList };
+  const path = `${directory}/storage/overlay-containers/containers.json`;
+  const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
   let text: string | undefined;
   try {
-    text = (await brieflyAsUser(user, () => readUserFile(path, demands)))?.toString('utf8');
+    text = (await asUserThenRoot(user, () => readUserFile(path, demands)))?.toString('utf8');
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     throw isErrno(error.cause, ...diskErrors) ? unreadable(path, error) : broken(path, error);

@@ -17,7 +17,7 @@ const words = (line: string): string[] => [
  *
  * If logger is not installed, it returns and the line is lost. The line must not contain secrets: it is an argument.
  */
-export function leaveBySyslog(line: string): void {
+export function exitThroughLogger(line: string): void {
   // If execve fails, Node aborts.
   if (canLog()) process.execve?.(logger, [logger, ...words(line)], {});
 }
@@ -26,7 +26,7 @@ export function leaveBySyslog(line: string): void {
  * Writes a line to syslog with a child process that is not waited for, so a hanging syslog does not delay a login. If
  * logger(1) is not installed, the line is lost. The line must not contain secrets: it is an argument.
  */
-export async function syslog(line: string): Promise<void> {
+export async function logToSyslog(line: string): Promise<void> {
   if (!canLog()) return;
   const { spawn } = await import('node:child_process');
   const child = spawn(logger, words(line), { stdio: 'ignore', detached: true, env: {} });

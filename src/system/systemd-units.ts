@@ -28,6 +28,6 @@ export async function unitProperty(unit: string, property: string): Promise<stri
  * @returns their names, separated by spaces; '' if there is no such unit
  * @throws {BerthError} `systemctl-failed`
  */
-export async function triggersOf(unit: string): Promise<string> {
+export async function triggeringUnits(unit: string): Promise<string> {
   return await unitProperty(unit, 'TriggeredBy');
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { isOfDead, markPattern, processMark } from './process-mark.ts';
+import { isDeadMark, markPattern, processMark } from './process-mark.ts';
 import { randomDigits } from './random-digits.ts';
 
 /**
@@ -18,7 +18,7 @@ export function isTemporary(name: string, path: string): boolean {
 /** Whether it is one whose writer is known to have ended. */
 export function isAbandoned(name: string, path: string): boolean {
   const mark = ending.exec(endOf(name, path))?.[1];
-  return mark !== undefined && isOfDead(mark);
+  return mark !== undefined && isDeadMark(mark);
 }
 
 const ending = new RegExp(`^(${markPattern})-[0-9a-f]{16}$`);

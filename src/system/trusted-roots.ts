@@ -19,14 +19,14 @@ let ofThisHost: string | readonly string[] | undefined;
  *
  * @param configured in PEM format
  */
-export function trustedRoots(configured: string | undefined): string | string[] {
+export function trustedCas(configured: string | undefined): string | string[] {
   if (configured !== undefined) return configured;
-  ofThisHost ??= hostRoots(systemStores) ?? rootCertificates;
+  ofThisHost ??= hostCas(systemStores) ?? rootCertificates;
   return typeof ofThisHost === 'string' ? ofThisHost : [...ofThisHost];
 }
 
 /** The first of these files that contains certificates, in PEM format. */
-export function hostRoots(files: readonly string[]): string | undefined {
+export function hostCas(files: readonly string[]): string | undefined {
   for (const file of files) {
     try {
       const text = readFileSync(file, 'utf8');

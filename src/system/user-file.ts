@@ -4,7 +4,7 @@ import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 
 /** Requirements that are checked before a file is read. */
-export interface FileDemands {
+export interface FileRequirements {
   /** UID that must own it. */
   readonly uid: number;
   /** Longer files are refused. In bytes. */
@@ -29,7 +29,7 @@ export const diskErrors = ['EIO', 'ESTALE', 'ETIMEDOUT', 'EMFILE', 'ENFILE', 'EN
  */
 export async function readUserFile(
   path: string,
-  demands: FileDemands,
+  demands: FileRequirements,
 ): Promise<Buffer | undefined> {
   const { open } = await import('node:fs/promises');
   let file: FileHandle;
@@ -49,7 +49,7 @@ export async function readUserFile(
 }
 
 /** As `readUserFile`, synchronously: on the way of a login, asynchronous calls would cost more than the disk. */
-export function readUserFileSync(path: string, demands: FileDemands): Buffer | undefined {
+export function readUserFileSync(path: string, demands: FileRequirements): Buffer | undefined {
   let descriptor: number;
   try {
     descriptor = openSync(path, openFlags);
@@ -83,11 +83,14 @@ export async function readAtMost(file: FileHandle, bytes: number): Promise<Buffe
  * Names in a directory that a user can fill: at most `most`, in no particular order; none if there is no directory at the
  * path.
  */
-export async function someNamesIn(folder: string, most: number): Promise<readonly string[]> {
+export async function firstDirectoryNames(
+  directory: string,
+  most: number,
+): Promise<readonly string[]> {
   const { opendir } = await import('node:fs/promises');
   const names: string[] = [];
   try {
-    for await (const { name } of await opendir(folder)) {
+    for await (const { name } of await opendir(directory)) {
       if (names.length === most) break;
       names.push(name);
     }
@@ -101,14 +104,14 @@ export async function someNamesIn(folder: string, most: number): Promise<readonl
 const openFlags =
   constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-function notOpened(path: string, demands: FileDemands, cause: unknown): void {
+function notOpened(path: string, demands: FileRequirements, cause: unknown): void {
   if (isErrno(cause, 'ENOENT')) return;
   const code = isErrno(cause) ? String(cause.code) : String(cause);
   const why = code === 'ELOOP' ? 'it is a symlink' : code;
   throw unusable(path, demands, 'unreadable', why, cause);
 }
 
-function assertDemands(path: string, status: Stats, demands: FileDemands): void {
+function assertDemands(path: string, status: Stats, demands: FileRequirements): void {
   const { uid, maximumBytes, secret = false } = demands;
   const unsafe = (why: string): BerthError => unusable(path, demands, 'unsafe', why);
   if (!status.isFile()) throw unsafe('it is not a regular file');
@@ -127,7 +130,7 @@ const codes = {
 
 function unusable(
   path: string,
-  { secret = false }: FileDemands,
+  { secret = false }: FileRequirements,
   kind: keyof typeof codes,
   why: string,
   cause?: unknown,

@@ -1,13 +1,13 @@
 import { AdmissionSite } from '../rig/admission/admission-site.ts';
-import { person } from '../rig/admission/person.ts';
+import { testUser } from '../rig/admission/person.ts';
 import { median } from './measure.ts';
-import type { Part } from './parts.ts';
-import { ratio, say } from './report.ts';
+import type { BenchPart } from './parts.ts';
+import { checkBound, printLine } from './report.ts';
 
 const rounds = 200;
 
 /** The time that the admission policies add to the creation of a pod, measured in two namespaces in turn. */
-export const admissionCost: Part = {
+export const admissionCost: BenchPart = {
   title: `${rounds} pods with and without the admission policies`,
   users: [],
   async run({ site }) {
@@ -22,13 +22,13 @@ export const admissionCost: Part = {
           ['without', free],
         ] as const) {
           const began = performance.now();
-          await create(namespace, person.pod(`bench-${round + 20}`));
+          await create(namespace, testUser.pod(`bench-${round + 20}`));
           // The first rounds warm up the connections and the API server.
           if (round >= 0) times[name].push(performance.now() - began);
         }
       const [held, open] = [median(times.with), median(times.without)];
-      say(`without: ${open.toFixed(2)} ms, with: ${held.toFixed(2)} ms`);
-      ratio('milliseconds that the policies add', held - open, { atMost: 3 });
+      printLine(`without: ${open.toFixed(2)} ms, with: ${held.toFixed(2)} ms`);
+      checkBound('milliseconds that the policies add', held - open, { atMost: 3 });
     } finally {
       await admission.remove();
     }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ensureAccounts } from '../rig/site/accounts.ts';
-import { installBerth, installed, Portal, type PortalTokens } from '../rig/site/portal.ts';
-import { TestProvider } from '../rig/site/provider.ts';
+import { installBerth, installDirectory, Portal, type PortalTokens } from '../rig/site/portal.ts';
+import { SiteOidcProvider } from '../rig/site/provider.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import type { Command } from './measure.ts';
 
@@ -11,7 +11,7 @@ const audience = 'kubernetes';
 export interface Bench {
   readonly site: Site;
   readonly portal: Portal;
-  readonly provider: TestProvider;
+  readonly provider: SiteOidcProvider;
   /** The tokens of a new login of this user. */
   tokens(user: string): Promise<PortalTokens>;
   /** The command that runs the hook for this user as nginx_stage does. */
@@ -25,7 +25,7 @@ export async function openBench(users: readonly string[]): Promise<Bench> {
   const site = await openSite();
   await installBerth();
   await ensureAccounts(users);
-  const provider = await TestProvider.start(site, { port: 'free' });
+  const provider = await SiteOidcProvider.start(site, { port: 'free' });
   const portal = await Portal.make(site, {
     hookEnv: {
       IDP_ISSUER_URL: provider.issuer,
@@ -47,13 +47,13 @@ export async function openBench(users: readonly string[]): Promise<Bench> {
       return { idToken, accessToken: idToken, refreshToken: `refresh-${idToken.slice(-40)}` };
     },
     hook: (user, tokens) => ({
-      file: join(installed, 'hooks/pre-pun'),
+      file: join(installDirectory, 'hooks/pre-pun'),
       args: ['--user', user, '--config', portal.files.berth],
       env: portal.environment(tokens),
     }),
     bareNode: () => ({
-      file: join(installed, 'node'),
-      args: [join(portal.folder, 'empty.js')],
+      file: join(installDirectory, 'node'),
+      args: [join(portal.directory, 'empty.js')],
       env: portal.environment(),
     }),
   };

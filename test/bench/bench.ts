@@ -10,8 +10,8 @@ import { ensureCommand } from '../rig/site/packages.ts';
 import { machine } from './measure.ts';
 import { whyOscIsMissing, OscHooks } from './osc.ts';
 import { openBench } from './bench-portal.ts';
-import { parts, usersOf } from './parts.ts';
-import { heading, say } from './report.ts';
+import { benchParts, usersOf } from './parts.ts';
+import { heading, printLine } from './report.ts';
 
 const inside = 'BERTH_BENCH_INSIDE';
 
@@ -30,23 +30,23 @@ if (process.env[inside] === undefined) {
 
 async function run(wanted: readonly string[]): Promise<void> {
   await ensureCommand('time', 'time');
-  const names = wanted.length === 0 ? Object.keys(parts) : wanted;
+  const names = wanted.length === 0 ? Object.keys(benchParts) : wanted;
   const bench = await openBench(usersOf(names));
-  await writeFile(join(bench.portal.folder, 'empty.js'), '');
+  await writeFile(join(bench.portal.directory, 'empty.js'), '');
   const missing = whyOscIsMissing();
   const osc = missing === undefined ? await OscHooks.setUp(bench.portal) : undefined;
-  say(`Berth's hook compared: ${machine}; medians of interleaved runs`);
-  if (missing !== undefined) say(`OSC's scripts are not measured: ${missing}`);
+  printLine(`Berth's hook compared: ${machine}; medians of interleaved runs`);
+  if (missing !== undefined) printLine(`OSC's scripts are not measured: ${missing}`);
   try {
     for (const name of names) {
-      const part = parts[name];
+      const part = benchParts[name];
       if (part === undefined)
-        throw new Error(`there is no part ${name}; parts: ${Object.keys(parts).join(', ')}`);
+        throw new Error(`there is no part ${name}; parts: ${Object.keys(benchParts).join(', ')}`);
       heading(part.title);
       await part.run(bench, osc);
     }
   } finally {
-    await bench.provider.close();
+    await bench.provider.stopListening();
     await bench.portal.remove();
   }
 }

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { hookCommand, warmUp } from './logins.ts';
 import { median } from './measure.ts';
-import type { Part } from './parts.ts';
+import type { BenchPart } from './parts.ts';
 import type { Bench } from './bench-portal.ts';
-import { say, ratio } from './report.ts';
+import { printLine, checkBound } from './report.ts';
 import { spawnSync } from 'node:child_process';
 
 const counts = [1, 10, 100];
@@ -14,7 +14,7 @@ const runs = 11;
 /** A URL whose port is closed. */
 const unreachable = 'https://127.0.0.1:1';
 
-export const clusterScale: Part = {
+export const clusterScale: BenchPart = {
   title: 'Configured clusters, of which one is reachable',
   users: ['bench-later'],
   async run(bench) {
@@ -25,7 +25,7 @@ export const clusterScale: Part = {
         await bench.portal.writeCluster(`dead${index}`, { server: { endpoint: unreachable } });
       await warmUp(bench, undefined).catch(() => undefined);
       walls.set(count, await wall(bench));
-      say(`${String(count).padStart(4)} clusters: ${walls.get(count)?.toFixed(1)} ms`);
+      printLine(`${String(count).padStart(4)} clusters: ${walls.get(count)?.toFixed(1)} ms`);
     }
     const asking = await wall(bench, () =>
       rm(join(bench.portal.files.stateDir, backoffFile), { force: true }),
@@ -33,11 +33,13 @@ export const clusterScale: Part = {
     for (let index = 1; index < 100; index += 1)
       await rm(join(bench.portal.files.clustersDir, `dead${index}.yml`));
     const [one = 1] = walls.values();
-    say(
+    printLine(
       `the one login in 30 s that connects to all of them: ${(asking / one).toFixed(2)} times as long as with one cluster`,
     );
     for (const count of counts.slice(1))
-      ratio(`${count} clusters compared with one`, (walls.get(count) ?? 0) / one, { atMost: 1.25 });
+      checkBound(`${count} clusters compared with one`, (walls.get(count) ?? 0) / one, {
+        atMost: 1.25,
+      });
   },
 };
 

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { installed } from '../rig/site/portal.ts';
+import { installDirectory } from '../rig/site/portal.ts';
 import { commandAs, homeOf } from '../rig/site/accounts.ts';
 import { hookCommand, warmUp } from './logins.ts';
-import { inTurn, measure, medians, type Command } from './measure.ts';
-import type { Part } from './parts.ts';
-import { ratio, table } from './report.ts';
+import { runInterleaved, measure, medians, type Command } from './measure.ts';
+import type { BenchPart } from './parts.ts';
+import { checkBound, table } from './report.ts';
 
 const user = 'bench-later';
 
-export const credentialPlugin: Part = {
+export const credentialPlugin: BenchPart = {
   title: 'kube-credential from its cache',
   users: [user],
   async run(bench) {
@@ -31,12 +31,12 @@ export const credentialPlugin: Part = {
         },
       };
     };
-    const samples = await inTurn(21, {
-      credential: () => Promise.resolve(as(join(installed, 'shell/kube-credential'), [])),
-      node: () => Promise.resolve(as(join(installed, 'node'), ['-e', '0'])),
+    const samples = await runInterleaved(21, {
+      credential: () => Promise.resolve(as(join(installDirectory, 'shell/kube-credential'), [])),
+      node: () => Promise.resolve(as(join(installDirectory, 'node'), ['-e', '0'])),
     });
     table(samples);
-    ratio(
+    checkBound(
       'wall time compared with a bare Node start',
       medians(samples.credential).wall / medians(samples.node).wall,
       { atMost: 1.5 },

@@ -1,8 +1,8 @@
-import { requestsOf } from '../rig/site/requests-of.ts';
+import { hookRequests } from '../rig/site/requests-of.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   measureConcurrently,
-  inTurn,
+  runInterleaved,
   measure,
   median,
   medians,
@@ -10,9 +10,9 @@ import {
   type Sample,
 } from './measure.ts';
 import type { OscHooks } from './osc.ts';
-import type { Part } from './parts.ts';
+import type { BenchPart } from './parts.ts';
 import type { Bench } from './bench-portal.ts';
-import { ratio, say, table } from './report.ts';
+import { checkBound, printLine, table } from './report.ts';
 
 /** The settings cache does not trust files that were changed less than this many milliseconds ago. */
 const settled = 2_500;
@@ -20,20 +20,20 @@ const settled = 2_500;
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`);
 
-export const laterLogin: Part = {
+export const laterLogin: BenchPart = {
   title: 'A later login',
   users: ['bench-later', 'bench-osc-later'],
   async run(bench, osc) {
     const mark = await bench.site.audit.mark();
     await warmUp(bench, osc);
-    const samples = await inTurn<'berth' | 'node' | 'osc'>(15, {
+    const samples = await runInterleaved<'berth' | 'node' | 'osc'>(15, {
       berth: hookCommand(bench, 'bench-later'),
       node: () => Promise.resolve(bench.bareNode()),
       ...(osc === undefined ? {} : { osc: oscOf(bench, osc, 'bench-osc-later') }),
     });
     table(samples);
     compare(samples, { faster: 10, cpu: 6 });
-    ratio(
+    checkBound(
       'wall time compared with a bare Node start',
       medians(samples.berth).wall / medians(samples.node).wall,
       {
@@ -42,20 +42,22 @@ export const laterLogin: Part = {
     );
     const last = await bench.site.audit.mark();
     await measure(await hookCommand(bench, 'bench-later')());
-    ratio('requests', (await requestsOf(bench.portal, last)).length, { atMost: 8 });
-    say(`(${(await requestsOf(bench.portal, mark)).length} requests of the hook in this part)`);
+    checkBound('requests', (await hookRequests(bench.portal, last)).length, { atMost: 8 });
+    printLine(
+      `(${(await hookRequests(bench.portal, mark)).length} requests of the hook in this part)`,
+    );
   },
 };
 
 const firsts = 12;
 
-export const firstLogin: Part = {
+export const firstLogin: BenchPart = {
   title: 'A first login',
   users: [...numbered('bench-first', firsts), ...numbered('bench-osc-first', firsts)],
   async run(bench, osc) {
     await removeNamespaces(bench, this.users);
     await warmUp(bench, undefined);
-    const samples = await inTurn<'berth' | 'osc'>(firsts, {
+    const samples = await runInterleaved<'berth' | 'osc'>(firsts, {
       berth: (run) => hookCommand(bench, `bench-first${run + 1}`)(),
       ...(osc === undefined
         ? {}
@@ -71,7 +73,7 @@ const many = 200;
 const oscMany = 64;
 const width = 32;
 
-export const manyLogins: Part = {
+export const manyLogins: BenchPart = {
   title: `${many} first logins, ${width} at a time`,
   users: [...numbered('bench-many', many), ...numbered('bench-osc-many', oscMany)],
   async run(bench, osc) {
@@ -82,9 +84,9 @@ export const manyLogins: Part = {
       width,
     );
     const rate = many / ours.seconds;
-    say(`berth: ${rate.toFixed(1)} logins a second, none failed`);
+    printLine(`berth: ${rate.toFixed(1)} logins a second, none failed`);
     const wall = (samples: readonly Sample[]): number => median(samples.map((one) => one.wall));
-    ratio(
+    checkBound(
       'last 50 logins compared with the first 50',
       wall(ours.samples.slice(-50)) / wall(ours.samples.slice(0, 50)),
       {
@@ -99,8 +101,8 @@ export const manyLogins: Part = {
         width,
       );
       const oscRate = oscMany / theirs.seconds;
-      say(`osc: ${oscRate.toFixed(1)} logins a second (${oscMany} logins)`);
-      ratio("throughput compared with OSC's scripts", rate / oscRate, { atLeast: 6 });
+      printLine(`osc: ${oscRate.toFixed(1)} logins a second (${oscMany} logins)`);
+      checkBound("throughput compared with OSC's scripts", rate / oscRate, { atLeast: 6 });
     }
     await removeNamespaces(bench, this.users);
   },
@@ -111,7 +113,7 @@ function compare(
   wanted: { readonly faster: number; readonly cpu?: number },
 ): void {
   if (osc === undefined) return;
-  ratio(
+  checkBound(
     "wall time of OSC's scripts compared with the hook",
     medians(osc).wall / medians(berth).wall,
     {
@@ -119,7 +121,7 @@ function compare(
     },
   );
   if (wanted.cpu !== undefined)
-    ratio(
+    checkBound(
       "CPU time of OSC's scripts compared with the hook",
       medians(osc).cpu / medians(berth).cpu,
       {

@@ -57,7 +57,7 @@ export type Commands<Name extends string> = Readonly<
  * @param pauseMs pause before each run, so that work left by the previous one is not measured
  * @returns the samples of each command
  */
-export async function inTurn<Name extends string>(
+export async function runInterleaved<Name extends string>(
   runs: number,
   commands: Commands<Name>,
   pauseMs = 0,

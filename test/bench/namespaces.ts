@@ -1,17 +1,17 @@
 import { hookCommand, warmUp } from './logins.ts';
-import { inTurn, medians } from './measure.ts';
-import type { Part } from './parts.ts';
-import { ratio, say } from './report.ts';
+import { runInterleaved, medians } from './measure.ts';
+import type { BenchPart } from './parts.ts';
+import { checkBound, printLine } from './report.ts';
 
 const existing = 5_000;
 
-export const namespaceScale: Part = {
+export const namespaceScale: BenchPart = {
   title: `${existing} namespaces of other users`,
   users: ['bench-later'],
   async run(bench) {
     await warmUp(bench, undefined);
     const time = async (): Promise<number> =>
-      medians((await inTurn(15, { berth: hookCommand(bench, 'bench-later') })).berth).wall;
+      medians((await runInterleaved(15, { berth: hookCommand(bench, 'bench-later') })).berth).wall;
     const few = await time();
     const manifests = Array.from({ length: existing }, (_, index) =>
       JSON.stringify({
@@ -27,8 +27,8 @@ export const namespaceScale: Part = {
           input: manifests.slice(from, from + 500).join('\n'),
         });
       const full = await time();
-      say(`without: ${few.toFixed(1)} ms, with: ${full.toFixed(1)} ms`);
-      ratio('with them compared with without', full / few, { atMost: 1.15 });
+      printLine(`without: ${few.toFixed(1)} ms, with: ${full.toFixed(1)} ms`);
+      checkBound('with them compared with without', full / few, { atMost: 1.15 });
     } finally {
       await bench.site.kubectl(['delete', 'namespace', '-l', 'berth-bench=crowd', '--wait=false']);
     }

@@ -6,7 +6,7 @@ import { namespaceScale } from './namespaces.ts';
 import type { OscHooks } from './osc.ts';
 import type { Bench } from './bench-portal.ts';
 
-export interface Part {
+export interface BenchPart {
   readonly title: string;
   /** Accounts that the part needs. */
   readonly users: readonly string[];
@@ -14,7 +14,7 @@ export interface Part {
 }
 
 /** The parts, by the name on the command line. */
-export const parts: Readonly<Record<string, Part | undefined>> = {
+export const benchParts: Readonly<Record<string, BenchPart | undefined>> = {
   later: laterLogin,
   first: firstLogin,
   many: manyLogins,
@@ -25,5 +25,5 @@ export const parts: Readonly<Record<string, Part | undefined>> = {
 };
 
 export function usersOf(names: readonly string[]): readonly string[] {
-  return [...new Set(names.flatMap((name) => parts[name]?.users ?? []))];
+  return [...new Set(names.flatMap((name) => benchParts[name]?.users ?? []))];
 }

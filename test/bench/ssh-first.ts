@@ -13,7 +13,7 @@ import { siteArchive } from '../rig/node/image-archives.ts';
 import { buildImageStore } from '../rig/node/image-store.ts';
 import { SshHost } from '../rig/node/ssh-host.ts';
 import { machine, median } from './measure.ts';
-import { heading, ratio, say } from './report.ts';
+import { heading, checkBound, printLine } from './report.ts';
 
 /** Megabytes of random data that are added to the site image. */
 const images = { 'localhost/bench-860:1': 400, 'localhost/bench-1720:1': 1260 } as const;
@@ -33,7 +33,7 @@ try {
 }
 
 async function bench(): Promise<void> {
-  say(`First and later containers: ${machine}; medians of ${runs} interleaved runs`);
+  printLine(`First and later containers: ${machine}; medians of ${runs} interleaved runs`);
   const rows = [small, large].map((image) => ({
     image,
     first: [] as number[],
@@ -58,7 +58,7 @@ async function bench(): Promise<void> {
     }
   heading('podman run --rm --userns keep-id IMAGE, from the shared store, with fuse-overlayfs');
   for (const { image, first, later, size } of rows)
-    say(
+    printLine(
       `${image.padEnd(24)} first ${median(first)} ms, later ${median(later)} ms; the user's store has ${size} KiB`,
     );
   const [one, twice] = rows.map(({ first, later }) => ({
@@ -66,20 +66,22 @@ async function bench(): Promise<void> {
     later: median(later),
   }));
   if (one === undefined || twice === undefined) return;
-  ratio('first container compared with later ones', one.first / one.later, { atMost: 1.5 });
-  ratio('first container with twice the image size', twice.first / one.first, { atMost: 1.15 });
+  checkBound('first container compared with later ones', one.first / one.later, { atMost: 1.5 });
+  checkBound('first container with twice the image size', twice.first / one.first, {
+    atMost: 1.15,
+  });
 
   heading('the same with the kernel’s overlayfs, for which podman copies and chowns the layers');
   const directory = '/var/lib/berth-ssh/users/bench';
   const { uid } = host.account('bench-first');
-  await host.inside(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', directory]);
+  await host.asRoot(['install', '-d', '-o', String(uid), '/var/lib/berth-ssh/users', directory]);
   for (const turn of ['first', 'later'])
     try {
-      say(`${small.padEnd(24)} ${turn} ${(await podmanRun(directory, small, [])).ms} ms`);
+      printLine(`${small.padEnd(24)} ${turn} ${(await podmanRun(directory, small, [])).ms} ms`);
     } catch (error) {
-      say(`${small.padEnd(24)} ${turn}: ${String(error).trim()}`);
+      printLine(`${small.padEnd(24)} ${turn}: ${String(error).trim()}`);
     }
-  say(`the user's store has ${await usedKiB(directory)} KiB`);
+  printLine(`the user's store has ${await usedKiB(directory)} KiB`);
   await removed(directory);
 }
 
@@ -108,12 +110,12 @@ async function podmanRun(
 }
 
 async function usedKiB(directory: string): Promise<string> {
-  const { stdout } = await host.inside(['du', '-sk', directory]);
+  const { stdout } = await host.asRoot(['du', '-sk', directory]);
   return stdout.toString().split('\t')[0] ?? '';
 }
 
 async function removed(directory: string): Promise<void> {
-  await host.inside(['rm', '-rf', directory]);
+  await host.asRoot(['rm', '-rf', directory]);
 }
 
 async function makeStore(): Promise<void> {

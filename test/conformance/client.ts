@@ -38,7 +38,7 @@ export class Client {
   }
 
   /** Reads the server's host keys and creates both directories. */
-  static async at(target: Target): Promise<Client> {
+  static async connect(target: Target): Promise<Client> {
     const directory = await mkdtemp(join(tmpdir(), 'berth-conformance-'));
     const client = new Client(target, directory);
     await mkdir(client.localPath('.ssh'), { mode: 0o700 });
@@ -66,7 +66,7 @@ export class Client {
   }
 
   /** Options that ssh, scp and sftp have in common; the port option differs between them. */
-  get options(): string[] {
+  get sshOptions(): string[] {
     return [
       ...[
         '-F',
@@ -82,7 +82,7 @@ export class Client {
 
   /** The arguments of ssh up to the destination; further options and the command can follow. */
   get sshArgv(): string[] {
-    return ['ssh', ...this.options, '-p', String(this.target.port), this.destination];
+    return ['ssh', ...this.sshOptions, '-p', String(this.target.port), this.destination];
   }
 
   /** Runs OpenSSH's client; `args` are further options, then the command. */
@@ -134,7 +134,7 @@ export class Client {
     if (missing.length > 0) throw new Skip(`the session lacks ${missing.join(' ')}`);
   }
 
-  async end(): Promise<void> {
+  async cleanUp(): Promise<void> {
     await this.ssh([`rm -rf ${this.remoteDirectory}`]);
     await rm(this.localDirectory, { recursive: true, force: true });
   }

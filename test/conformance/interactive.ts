@@ -10,10 +10,10 @@ export async function withPrompt(
 ): Promise<void> {
   const terminal = Terminal.open(client, client.sshArgv, size);
   try {
-    await terminal.shows(/[$#%>] $/);
+    await terminal.waitForText(/[$#%>] $/);
     // In two parts, so that the echo of the typed text does not match the prompt.
     terminal.type("PS1='rea''dy> '\r");
-    await terminal.shows(/\nready> /);
+    await terminal.waitForText(/\nready> /);
     await work(terminal);
   } finally {
     terminal.close();
@@ -27,9 +27,9 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type('echo $((40+2))\r');
-        await terminal.shows(/echo \$\(\(40\+2\)\)\r\n42\r\nready> /);
+        await terminal.waitForText(/echo \$\(\(40\+2\)\)\r\n42\r\nready> /);
         terminal.type('exit 7\r');
-        assertEqual('exit code', await terminal.ended(), 7);
+        assertEqual('exit code', await terminal.waitForExit(), 7);
       }),
   },
   {
@@ -39,20 +39,20 @@ export const interactive: readonly Case[] = [
         client,
         async (terminal) => {
           terminal.type('stty size\r');
-          await terminal.shows(/\n33 101\r/);
+          await terminal.waitForText(/\n33 101\r/);
           // A running program gets SIGWINCH.
           terminal.type(
             `sh -c 'trap "stty size; exit" WINCH; echo wait''ing; while :; do sleep 0.1; done'\r`,
           );
-          await terminal.shows(/\nwaiting\r/);
+          await terminal.waitForText(/\nwaiting\r/);
           await terminal.resize(44, 132);
-          await terminal.shows(/\n44 132\r/);
+          await terminal.waitForText(/\n44 132\r/);
           await terminal.resize(20, 70);
           // With pods the size and the typed text are separate streams and can arrive in another order.
           terminal.type(
             `\rfor i in 1 2 3 4 5 6 7 8 9; do case $(stty size) in 44*) sleep 0.1;; esac; done; stty size\r`,
           );
-          await terminal.shows(/\n20 70\r/);
+          await terminal.waitForText(/\n20 70\r/);
         },
         { rows: 33, columns: 101 },
       ),
@@ -62,7 +62,7 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type('echo "<$TERM>"; tty\r');
-        await terminal.shows(/\n<xterm-256color>\r\n\/dev\/pts\/\d+\r/);
+        await terminal.waitForText(/\n<xterm-256color>\r\n\/dev\/pts\/\d+\r/);
       }),
   },
   {
@@ -70,17 +70,17 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type('sleep 77\r');
-        await terminal.shows(/sleep 77\r\n/);
+        await terminal.waitForText(/sleep 77\r\n/);
         await typedUntil(terminal, '\x1a', /Stopped\s+sleep 77[^]*ready> /);
         terminal.type('jobs\r');
-        await terminal.shows(/\[1\]\+\s+Stopped\s+sleep 77[^]*ready> /);
+        await terminal.waitForText(/\[1\]\+\s+Stopped\s+sleep 77[^]*ready> /);
         terminal.type('bg\r');
-        await terminal.shows(/\[1\]\+ sleep 77 &[^]*ready> /);
+        await terminal.waitForText(/\[1\]\+ sleep 77 &[^]*ready> /);
         terminal.type('fg\r');
-        await terminal.shows(/\nsleep 77\r\n/);
+        await terminal.waitForText(/\nsleep 77\r\n/);
         await typedUntil(terminal, '\x03', /\^C[^]*ready> /);
         terminal.type('echo "<$?>"\r');
-        await terminal.shows(/\n<130>\r/);
+        await terminal.waitForText(/\n<130>\r/);
         assertEqual('complaints', /job control|process group/.exec(terminal.text), null);
       }),
   },
@@ -89,9 +89,9 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type('(exit 5)\r');
-        await terminal.shows(/ready> /);
+        await terminal.waitForText(/ready> /);
         terminal.type('\x04');
-        assertEqual('exit code', await terminal.ended(), 5);
+        assertEqual('exit code', await terminal.waitForExit(), 5);
       }),
   },
   {
@@ -99,7 +99,7 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type('\r~.');
-        assertEqual('exit code', await terminal.ended(), 255);
+        assertEqual('exit code', await terminal.waitForExit(), 255);
       }),
   },
   {
@@ -107,7 +107,7 @@ export const interactive: readonly Case[] = [
     run: (client) =>
       withPrompt(client, async (terminal) => {
         terminal.type("printf '<%s>\\n' 'é語'\r");
-        await terminal.shows(/\n<é語>\r/);
+        await terminal.waitForText(/\n<é語>\r/);
       }),
   },
   {
@@ -125,8 +125,8 @@ export const interactive: readonly Case[] = [
       const args = [...client.sshArgv, '-t', 'test -t 0 && test -t 1 && stty size; exit 9'];
       const terminal = Terminal.open(client, args, { rows: 31, columns: 99 });
       try {
-        await terminal.shows(/31 99\r\n/);
-        assertEqual('exit code', await terminal.ended(), 9);
+        await terminal.waitForText(/31 99\r\n/);
+        assertEqual('exit code', await terminal.waitForExit(), 9);
         assertMatches('text', terminal.text, /^31 99\r\nConnection to \S+ closed\.[\r\n]+$/);
       } finally {
         terminal.close();
@@ -139,13 +139,13 @@ export const interactive: readonly Case[] = [
       await client.requireRemotePrograms('tmux');
       await withPrompt(client, async (terminal) => {
         terminal.type('tmux -L conformance -f /dev/null\r');
-        await terminal.shows(/\[0\] 0:/);
+        await terminal.waitForText(/\[0\] 0:/);
         terminal.type("echo in''-tmux\r");
-        await terminal.shows(/in-tmux/);
+        await terminal.waitForText(/in-tmux/);
         terminal.type('\x02d');
-        await terminal.shows(/\[detached[^]*ready> /);
+        await terminal.waitForText(/\[detached[^]*ready> /);
         terminal.type('tmux -L conformance kill-server; echo "<$?>"\r');
-        await terminal.shows(/\n<0>\r/);
+        await terminal.waitForText(/\n<0>\r/);
       });
     },
   },
@@ -155,9 +155,9 @@ export const interactive: readonly Case[] = [
 async function typedUntil(terminal: Terminal, key: string, pattern: RegExp): Promise<void> {
   for (let tries = 0; tries < 3; tries += 1) {
     terminal.type(key);
-    const shown = await terminal.shows(pattern, 2000).catch(() => undefined);
+    const shown = await terminal.waitForText(pattern, 2000).catch(() => undefined);
     if (shown !== undefined) return;
   }
   terminal.type(key);
-  await terminal.shows(pattern);
+  await terminal.waitForText(pattern);
 }

@@ -11,7 +11,7 @@ export const loginShell: readonly Case[] = [
         withPrompt(client, async (terminal) => {
           // The shell is started as `-bash` or with -l; both make it a login shell.
           terminal.type('echo "<$FROM_PROFILE>"; shopt login_shell\r');
-          await terminal.shows(/\n<yes>\r\nlogin_shell\s+on\r/);
+          await terminal.waitForText(/\n<yes>\r\nlogin_shell\s+on\r/);
         }),
       ),
   },

@@ -44,7 +44,14 @@ export const multiplexing: readonly Case[] = [
         const long = ssh(['sleep 1; echo long'], {});
         const batch = await client.writeLocal('batch', `ls ${client.remoteDirectory}\n`);
         const port = ['-P', String(client.target.port)];
-        const sftpArgs = [...client.options, ...control, ...port, '-b', batch, client.destination];
+        const sftpArgs = [
+          ...client.sshOptions,
+          ...control,
+          ...port,
+          '-b',
+          batch,
+          client.destination,
+        ];
         assertSuccess('sftp', await client.runLocal('sftp', sftpArgs));
         assertEqual('tty', (await ssh(['-tt', 'test -t 0'])).exitCode, 0);
         assertEqual('long', (await long).stdout.toString(), 'long\n');
@@ -55,7 +62,7 @@ export const multiplexing: readonly Case[] = [
     run: async (client) => {
       const { host, port } = client.target;
       // The connection to the jump host does not inherit our options.
-      const jump = `ssh ${client.options.join(' ')} -p ${port} -W ${host}:${port} ${client.destination}`;
+      const jump = `ssh ${client.sshOptions.join(' ')} -p ${port} -W ${host}:${port} ${client.destination}`;
       const { stdout } = assertSuccess(
         'ssh',
         await client.ssh(['-o', `ProxyCommand=${jump}`, 'cat'], { input: 'jumped' }),

@@ -54,12 +54,12 @@ export function conformance(
         let client: Client;
         beforeAll(async () => {
           const { host } = started;
-          client = await Client.at({
+          client = await Client.connect({
             ...{ host: '127.0.0.1', port: host.port, user, key: host.key(user) },
             motd: motd.trim(),
           });
         });
-        afterAll(() => client.end());
+        afterAll(() => client.cleanUp());
 
         let turn = first;
         for (const [theme, cases] of Object.entries(conformanceCases)) {

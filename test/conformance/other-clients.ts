@@ -34,11 +34,11 @@ export const otherClients: readonly Case[] = [
       const args = [...(await puttyOptions(client)), '-batch', '-t', client.destination];
       const terminal = Terminal.open(client, ['plink', ...args], { rows: 29, columns: 88 });
       try {
-        await terminal.shows(/[$#%>] $/);
+        await terminal.waitForText(/[$#%>] $/);
         terminal.type('tty; echo $((40+2))\r');
-        await terminal.shows(/\n\/dev\/pts\/\d+\r\n42\r/);
+        await terminal.waitForText(/\n\/dev\/pts\/\d+\r\n42\r/);
         terminal.type('exit 8\r');
-        assertEqual('exit code', await terminal.ended(), 8);
+        assertEqual('exit code', await terminal.waitForExit(), 8);
       } finally {
         terminal.close();
       }
@@ -102,8 +102,8 @@ export const otherClients: readonly Case[] = [
         },
       );
       try {
-        await terminal.shows(/\/dev\/pts\/\d+\r\n27 66\r\n/);
-        assertEqual('exit code', await terminal.ended(), 0);
+        await terminal.waitForText(/\/dev\/pts\/\d+\r\n27 66\r\n/);
+        assertEqual('exit code', await terminal.waitForExit(), 0);
       } finally {
         terminal.close();
       }

@@ -42,7 +42,7 @@ export const programs: readonly Case[] = [
     run: async (client) => {
       const mountPoint = client.localPath('mounted');
       await mkdir(mountPoint);
-      const options = ['-p', String(client.target.port), ...client.options];
+      const options = ['-p', String(client.target.port), ...client.sshOptions];
       const from = `${client.destination}:${client.remoteDirectory}`;
       assertSuccess('sshfs', await client.runLocal('sshfs', [...options, from, mountPoint]));
       try {
@@ -187,7 +187,7 @@ async function rsync(client: Client, args: readonly string[]): Promise<string> {
 /** Clones the repository. @returns a function that runs git in the clone */
 async function cloned(client: Client, url: string, name: string) {
   const env = {
-    GIT_SSH_COMMAND: ['ssh', ...client.options].join(' '),
+    GIT_SSH_COMMAND: ['ssh', ...client.sshOptions].join(' '),
     ...{ GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_CONFIG_NOSYSTEM: '1' },
     ...{ GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' },
   };
@@ -232,7 +232,7 @@ async function ansible(client: Client, pipelining: 'True' | 'False'): Promise<vo
   const env = {
     ANSIBLE_PIPELINING: pipelining,
     // Ansible's own default: tasks share a connection.
-    ANSIBLE_SSH_ARGS: [...client.options, ...control, '-o', 'ControlPersist=60s'].join(' '),
+    ANSIBLE_SSH_ARGS: [...client.sshOptions, ...control, '-o', 'ControlPersist=60s'].join(' '),
     ANSIBLE_HOST_KEY_CHECKING: 'True',
     ANSIBLE_LOCAL_TEMP: client.localPath('ansible'),
   };

@@ -20,7 +20,7 @@ const { values } = parseArgs({
 const { host, port, user, key, motd, only } = values;
 if (user === undefined || key === undefined) throw new Error('--user and --key are required');
 
-const client = await Client.at({
+const client = await Client.connect({
   ...{ host, port: Number(port), user, key },
   ...(motd === undefined ? {} : { motd }),
 });
@@ -36,7 +36,7 @@ try {
     }
   }
 } finally {
-  await client.end();
+  await client.cleanUp();
 }
 console.log(`${counts.pass} passed, ${counts.fail} failed, ${counts.skip} skipped`);
 if (counts.fail > 0) process.exitCode = 1;

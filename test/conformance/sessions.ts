@@ -28,7 +28,7 @@ export const usersByLifetime = {
 };
 
 /** The users' lifetimes, for the names of the tests. */
-export const saidOfUsers = each((lifetime) => `lifetime ${lifetime}`);
+export const userTitles = each((lifetime) => `lifetime ${lifetime}`);
 
 /** A profile for each user: `base` with the user's lifetime. */
 export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
@@ -46,11 +46,11 @@ function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
  *
  * @param first index of the user who runs the first case
  */
-export function conformanceOfBerth(mode: Exclude<LoginMode, 'plain'>, first: number): void {
+export function berthConformance(mode: Exclude<LoginMode, 'plain'>, first: number): void {
   const profiles = profilesByLifetime(standardProfile);
   conformance(`Berth as ${mode}`, {
     start: () => startHost({ mode, profiles, ...usersByLifetime }),
-    ...{ users: saidOfUsers, first },
+    ...{ users: userTitles, first },
     expectedFailures: {
       ...expectedFailures,
       ...(mode === 'forced' ? expectedFailuresWhenForced : {}),

@@ -51,7 +51,7 @@ export class Terminal {
    *
    * @throws Error with the unmatched output
    */
-  async shows(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
+  async waitForText(pattern: RegExp, timeoutMs = 45_000): Promise<RegExpExecArray> {
     return await waitFor({ what: String(pattern), timeoutMs, everyMs: 20 }, () => {
       const found = pattern.exec(this.text.slice(this.#seen));
       if (found === null) return Promise.resolve(undefined);
@@ -72,7 +72,7 @@ export class Terminal {
   }
 
   /** Waits for the client to exit. @returns its exit code */
-  async ended(timeoutMs = 45_000): Promise<number> {
+  async waitForExit(timeoutMs = 45_000): Promise<number> {
     return await waitFor({ what: 'the client to exit', timeoutMs, everyMs: 20 }, () =>
       Promise.resolve(this.#exitCode),
     );

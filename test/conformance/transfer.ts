@@ -146,7 +146,7 @@ function scpCase(title: string, protocol: string): Case {
 }
 
 function scpWords(client: Client, args: readonly string[]): string[] {
-  return [...client.options, '-P', String(client.target.port), ...args];
+  return [...client.sshOptions, '-P', String(client.target.port), ...args];
 }
 
 async function scp(client: Client, args: readonly string[]): Promise<void> {
@@ -159,6 +159,6 @@ async function sftp(client: Client, lines: readonly string[]): Promise<string> {
   const batchArgs = ['-P', String(client.target.port), '-b', batch, client.destination];
   return assertSuccess(
     'sftp',
-    await client.runLocal('sftp', [...client.options, ...batchArgs]),
+    await client.runLocal('sftp', [...client.sshOptions, ...batchArgs]),
   ).stdout.toString();
 }

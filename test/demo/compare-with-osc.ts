@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTurn, measure, medians } from '../bench/measure.ts';
+import { runInterleaved, measure, medians } from '../bench/measure.ts';
 import { OscHooks, whyOscIsMissing } from '../bench/osc.ts';
 import { openBench } from '../bench/bench-portal.ts';
 import { ensureCommand } from '../rig/site/packages.ts';
@@ -19,7 +19,7 @@ const settledMs = 2_500;
 await ensureCommand('time', 'time');
 const bench = await openBench(Object.values(users));
 try {
-  await writeFile(join(bench.portal.folder, 'empty.js'), '');
+  await writeFile(join(bench.portal.directory, 'empty.js'), '');
   const osc = whyOscIsMissing() === undefined ? await OscHooks.setUp(bench.portal) : undefined;
   const tokens = { berth: await bench.tokens(users.berth), osc: await bench.tokens(users.osc) };
   const hook = bench.hook(users.berth, tokens.berth);
@@ -29,7 +29,7 @@ try {
     await measure(hook);
     if (scripts !== undefined) await measure(scripts);
   }
-  const samples = await inTurn<'berth' | 'node' | 'osc'>(runs, {
+  const samples = await runInterleaved<'berth' | 'node' | 'osc'>(runs, {
     berth: () => Promise.resolve(hook),
     node: () => Promise.resolve(bench.bareNode()),
     ...(scripts === undefined ? {} : { osc: () => Promise.resolve(scripts) }),
@@ -37,6 +37,6 @@ try {
   const wall = Object.entries(samples).map(([name, taken]) => [name, medians(taken).wall]);
   process.stdout.write(JSON.stringify({ runs, ...Object.fromEntries(wall) }));
 } finally {
-  await bench.provider.close();
+  await bench.provider.stopListening();
   await bench.portal.remove();
 }

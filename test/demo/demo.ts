@@ -1,6 +1,6 @@
 import '../../scripts/check-node.ts';
 import { homeOf } from '../rig/site/accounts.ts';
-import { installBerth, installed, Portal } from '../rig/site/portal.ts';
+import { installBerth, installDirectory, Portal } from '../rig/site/portal.ts';
 import { step } from '../rig/site/progress.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import { stopSite } from '../rig/site/start.ts';
@@ -55,7 +55,7 @@ function showNextCommands(story: Story, site: Site, portal: Portal): void {
   );
   story.command('root', `runuser -l alice -c '${site.kubectlPath} get secrets'`);
   story.command('root', `cat ${homeOf('alice')}/.kube/config`);
-  story.command('root', `${installed}/berth doctor --config ${portal.files.berth}`);
+  story.command('root', `${installDirectory}/berth doctor --config ${portal.files.berth}`);
   story.say('To stop the site:');
   story.command('root', 'npm run site:down');
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { installed } from '../rig/site/portal.ts';
+import { installDirectory } from '../rig/site/portal.ts';
 import { SshHost } from '../rig/node/ssh-host.ts';
 import type { ClientResult } from '../rig/node/client.ts';
 import type { Story } from './story.ts';
@@ -20,15 +20,15 @@ export async function sshSession(story: Story): Promise<void> {
     story.say('What the next session on the login node will be:');
     story.command('root', `berth plan --ssh --user ${person} --command id`);
     const plan = ['plan', '--ssh', '--user', person, '--command', 'id'];
-    const planned = stdoutOf(await host.inside([join(installed, 'berth'), ...plan]));
+    const planned = stdoutOf(await host.asRoot([join(installDirectory, 'berth'), ...plan]));
     story.output(planned.split('\n').slice(0, 6).join('\n'));
     story.say('Keep the GIDs of her supplementary groups in the container:');
     const subid = ['subid', 'apply', '--groups', person];
     story.command('root', `berth ${subid.join(' ')}`);
-    story.output(stdoutOf(await host.inside([join(installed, 'berth'), ...subid])));
+    story.output(stdoutOf(await host.asRoot([join(installDirectory, 'berth'), ...subid])));
     story.say('Her UID and GIDs on the host and in the container:');
     story.command('root', `id ${person}`);
-    story.output(stdoutOf(await host.inside(['id', person])));
+    story.output(stdoutOf(await host.asRoot(['id', person])));
     for (const command of ['id', 'id; cat /proc/1/comm; hostname']) {
       story.command(person, `ssh login '${command}'`);
       const started = performance.now();

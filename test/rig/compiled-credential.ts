@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 const root = new URL('../..', import.meta.url).pathname;
 
 /** Compiles an entry point, as scripts/build.ts does, into the directory. @returns the path of the executable */
-export async function compiled(entry: string, directory: string): Promise<string> {
+export async function compileEntryPoint(entry: string, directory: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(root, entry)],
     bundle: true,

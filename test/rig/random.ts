@@ -4,7 +4,7 @@
  *
  * @param seed use another one in each test of a file
  */
-export function seeded(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -11,10 +11,10 @@ import { waitFor } from './site/wait.ts';
 
 const run = promisify(execFile);
 
-export const base = 'dc=site,dc=test';
+export const baseDn = 'dc=site,dc=test';
 /** An account that can read all entries with paged results, without a size limit. */
-export const reader = { dn: `cn=reader,${base}`, password: 'päss wörd' };
-const admin = { dn: `cn=admin,${base}`, password: 'admin-password' };
+export const readerAccount = { dn: `cn=reader,${baseDn}`, password: 'päss wörd' };
+const admin = { dn: `cn=admin,${baseDn}`, password: 'admin-password' };
 
 export interface SlapdOptions {
   readonly certificate: KeyPair;
@@ -53,11 +53,11 @@ export class Slapd {
     const ports = await freePorts(['ldap', 'ldaps']);
     const slapd = new Slapd(directory, ports, options.address);
     await mkdir(join(directory, 'data'), { mode: 0o700 });
-    await writeFile(slapd.passwordFile, `${reader.password}\n`, { mode: 0o600 });
+    await writeFile(slapd.passwordFile, `${readerAccount.password}\n`, { mode: 0o600 });
     await slapd.configure(options);
     await writeFile(join(directory, 'site.ldif'), ldif([...roots, ...entries]));
     await run('/usr/sbin/slapadd', ['-q', '-f', slapd.#conf, '-l', join(directory, 'site.ldif')]);
-    await slapd.up();
+    await slapd.startServer();
     return slapd;
   }
 
@@ -68,7 +68,7 @@ export class Slapd {
   }
 
   /** Starts slapd and waits until it answers. */
-  async up(): Promise<void> {
+  async startServer(): Promise<void> {
     const { ldap, ldaps } = this.ports;
     const hosts = ['127.0.0.1', ...(this.#address === undefined ? [] : [this.#address])];
     const tls = hosts.map((host) => `ldaps://${host}:${ldaps}`);
@@ -89,7 +89,7 @@ export class Slapd {
     this.#process?.kill(name);
   }
 
-  async down(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  async stopServer(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const child = this.#process;
     if (child?.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -98,7 +98,7 @@ export class Slapd {
   }
 
   async remove(): Promise<void> {
-    await this.down('SIGKILL');
+    await this.stopServer('SIGKILL');
     await rm(this.directory, { recursive: true });
   }
 
@@ -140,9 +140,9 @@ export class Slapd {
 
 type Attributes = Readonly<Record<string, string | number | readonly (string | number)[]>>;
 
-export function person(name: string, uid: number | string, more: Attributes = {}): Entry {
+export function personEntry(name: string, uid: number | string, more: Attributes = {}): Entry {
   return {
-    dn: `uid=${escaped(name)},ou=people,${base}`,
+    dn: `uid=${escapeRdnValue(name)},ou=people,${baseDn}`,
     objectClass: ['account', 'posixAccount'],
     ...{ cn: name, uid: name, uidNumber: uid, gidNumber: 100, homeDirectory: `/home/${name}` },
     ...more,
@@ -150,9 +150,13 @@ export function person(name: string, uid: number | string, more: Attributes = {}
 }
 
 /** A group as in RFC 2307, with members by name. */
-export function group(name: string, gid: number | string, members: readonly string[] = []): Entry {
+export function groupEntry(
+  name: string,
+  gid: number | string,
+  members: readonly string[] = [],
+): Entry {
   return {
-    dn: `cn=${escaped(name)},ou=groups,${base}`,
+    dn: `cn=${escapeRdnValue(name)},ou=groups,${baseDn}`,
     objectClass: 'posixGroup',
     ...{ cn: name, gidNumber: gid },
     ...(members.length === 0 ? {} : { memberUid: members }),
@@ -160,19 +164,19 @@ export function group(name: string, gid: number | string, members: readonly stri
 }
 
 /** Escapes the value of an attribute in a DN (RFC 4514). */
-export function escaped(value: string): string {
+export function escapeRdnValue(value: string): string {
   return value.replace(/[,+"\\<>;=]/g, '\\$&');
 }
 
 const roots: readonly Entry[] = [
-  { dn: base, objectClass: ['dcObject', 'organization'], dc: 'site', o: 'site' },
+  { dn: baseDn, objectClass: ['dcObject', 'organization'], dc: 'site', o: 'site' },
   ...['people', 'groups'].map((ou) => ({
-    ...{ dn: `ou=${ou},${base}`, objectClass: 'organizationalUnit', ou },
+    ...{ dn: `ou=${ou},${baseDn}`, objectClass: 'organizationalUnit', ou },
   })),
   {
-    dn: reader.dn,
+    dn: readerAccount.dn,
     objectClass: ['organizationalRole', 'simpleSecurityObject'],
-    ...{ cn: 'reader', userPassword: reader.password },
+    ...{ cn: 'reader', userPassword: readerAccount.password },
   },
 ];
 
@@ -208,13 +212,13 @@ function slapdConf(
     `TLSCertificateFile ${certificate.cert}`,
     `TLSCertificateKeyFile ${certificate.key}`,
     `TLSCACertificateFile ${ca}`,
-    ...['database mdb', 'maxsize 268435456', `suffix "${base}"`],
+    ...['database mdb', 'maxsize 268435456', `suffix "${baseDn}"`],
     ...[`rootdn "${admin.dn}"`, `rootpw ${admin.password}`, `directory ${directory}/data`],
     `index objectClass,uid,uidNumber,gidNumber,cn${schema === 'rfc2307bis' ? '' : ',memberUid'} eq`,
     ...database,
-    `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.pr=unlimited size.prtotal=unlimited`,
+    `limits dn.exact="${readerAccount.dn}" size.soft=100 size.hard=100 size.pr=unlimited size.prtotal=unlimited`,
     'access to attrs=userPassword by anonymous auth by * none',
-    `access to dn.subtree="${base}" by dn.exact="${reader.dn}" read by anonymous none`,
+    `access to dn.subtree="${baseDn}" by dn.exact="${readerAccount.dn}" read by anonymous none`,
     '',
   ].join('\n');
 }

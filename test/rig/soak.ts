@@ -7,6 +7,6 @@ export const soak = process.env.BERTH_SOAK === 'true';
  * @param some number for `npm test`: enough to test the behaviour
  * @param many number for `npm run test:soak`
  */
-export function times(some: number, many: number): number {
+export function repetitions(some: number, many: number): number {
   return soak ? many : some;
 }

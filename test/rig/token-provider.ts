@@ -13,8 +13,8 @@ import { CertificateAuthority, type KeyPair } from './site/certificates.ts';
 export type Seen = string[];
 
 /** A certified OpenID provider on https in this process. */
-export class TestProvider {
-  readonly seen: Seen = [];
+export class LocalOidcProvider {
+  readonly requests: Seen = [];
   /** Answers in place of the provider: for answers that no real one can be made to give. */
   intercept:
     | ((path: string) => { status: number; type?: string; body: string } | 'hang' | undefined)
@@ -52,7 +52,7 @@ export class TestProvider {
     this.#provider = makeProvider(this.issuer, parts.keys, parts.clients);
     this.#server.on('request', (request, response) => {
       const path = (request.url ?? '').replace(/\?.*/, '');
-      this.seen.push(`${request.method} ${path}`);
+      this.requests.push(`${request.method} ${path}`);
       const instead = this.intercept?.(path);
       if (instead === 'hang') return;
       if (instead !== undefined) {
@@ -67,7 +67,7 @@ export class TestProvider {
   }
 
   /** @param clients In addition to the two that every test has. */
-  static async start(clients: readonly ClientMetadata[] = []): Promise<TestProvider> {
+  static async start(clients: readonly ClientMetadata[] = []): Promise<LocalOidcProvider> {
     const directory = await mkdtemp(join(tmpdir(), 'berth-provider-'));
     const authority = await CertificateAuthority.create(join(directory, 'ca'));
     const pair = await authority.server('provider');
@@ -82,7 +82,7 @@ export class TestProvider {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const keys = [await signingJwk('first')];
     const clientCertificate = await authority.client(tlsClient);
-    return new TestProvider({
+    return new LocalOidcProvider({
       ...{ directory, ca, caFile: authority.cert, clientCertificate, server, keys, clients },
     });
   }
@@ -143,7 +143,7 @@ export class TestProvider {
       timeoutMs: 5_000,
       form: { ...form, client_id: client, ...(secret !== undefined && { client_secret: secret }) },
     });
-    this.seen.pop();
+    this.requests.pop();
     return json as Record<string, unknown>;
   }
 
@@ -158,7 +158,7 @@ export class TestProvider {
 
 export const publicClient = 'kubectl';
 export const confidentialClient = 'ondemand';
-/** The subject of `TestProvider.clientCertificate`. */
+/** The subject of `SiteOidcProvider.clientCertificate`. */
 export const tlsClient = 'ondemand-tls';
 /** With characters that are special in forms and in HTTP Basic. */
 export const clientSecret = 's3cret:with%20+&=/~and-more-than-thirty-two-characters';

@@ -76,7 +76,7 @@ describe('the next steps of errors and findings', () => {
     const relative = /(?<![\w/.$}-])(?:etc|docs|hooks|shell|dist|share)\/[\w.@*/-]+/;
     expect(hints.filter(({ text }) => relative.test(text)).map(said)).toEqual([]);
 
-    // `berth images files` makes that folder.
+    // `berth images files` makes that directory.
     const shipped = installed.filter(({ text }) => text !== 'files');
     const missing = shipped.filter(({ text }) => {
       const from = text.replace(/^share\//, '').replace(/^(hooks|shell)\/(.*)$/, '$1/$2.ts');

@@ -1,5 +1,5 @@
 import { goDurationMs } from '../../desired/go-duration.ts';
-import { inTurns } from '../../desired/in-turns.ts';
+import { roundRobin } from '../../desired/in-turns.ts';
 import { jobKey, jobOf, type JobObjects, type ServerTime } from '../../desired/job-objects.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { lifetimeAnnotation } from '../../desired/names.ts';
@@ -56,7 +56,7 @@ const marginSeconds = 60;
  * What the reaper keeps of the pods of a cluster while it lists them. Users can create any number of
  * pods, so most are only counted.
  */
-export class SeenPods {
+export class PodTally {
   /** When the youngest pod of each namespace was created, in seconds since the epoch. */
   readonly youngest = new Map<string, number>();
   /** How many pods each job has, by `jobKey`; see `crowded` for namespaces with too many jobs. */
@@ -171,12 +171,12 @@ export interface PodsPlan {
  * @param most The limit of the run.
  */
 export function planPods(
-  chosen: SeenPods,
-  all: SeenPods,
+  chosen: PodTally,
+  all: PodTally,
   most: number,
 ): Omit<PodsPlan, 'orphaned'> {
   const crowded = new Set(all.crowded);
-  const queue = inTurns(
+  const queue = roundRobin(
     chosen.expired.toSorted((one, other) => other.age - one.age),
     ({ namespace }) => namespace,
   );
@@ -199,6 +199,6 @@ export function planOrphans(
 ): { readonly orphaned: readonly OrphanedJob[]; readonly later: number } {
   const jobs = objects.flatMap(({ orphaned }) => orphaned);
   const once = new Map(jobs.map((one) => [`${one.namespace}/${one.job}`, one]));
-  const queue = inTurns([...once.values()], ({ namespace }) => namespace);
+  const queue = roundRobin([...once.values()], ({ namespace }) => namespace);
   return { orphaned: queue.slice(0, most), later: Math.max(0, queue.length - most) };
 }

@@ -1,7 +1,7 @@
 import { isCidr } from '../cidr.ts';
 import { configError } from '../config-error.ts';
 import type { HookEnv } from './hook-env.ts';
-import { issuerFrom } from '../issuer-url.ts';
+import { parseIssuer } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
 import type { SettingsWarning } from '../settings.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -98,7 +98,7 @@ function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefi
 
 function issuer(text: string | undefined, fail: Fail, warn: Warn): string | undefined {
   if (text === undefined) return undefined;
-  const read = issuerFrom(text);
+  const read = parseIssuer(text);
   if ('problem' in read) {
     const hint = 'Set it to the `issuer` of the provider’s .well-known/openid-configuration.';
     return fail('IDP_ISSUER_URL', read.problem, hint);

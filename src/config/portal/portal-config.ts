@@ -21,7 +21,10 @@ export interface PortalConfig {
  *
  * @param name in lower case
  */
-export function directiveIn(directives: readonly Directive[], name: string): string | undefined {
+export function effectiveDirective(
+  directives: readonly Directive[],
+  name: string,
+): string | undefined {
   return directives.findLast((one) => one.name === name)?.args.join(' ');
 }
 

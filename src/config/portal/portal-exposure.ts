@@ -1,9 +1,9 @@
-import { directiveIn, type PortalConfig } from './portal-config.ts';
+import { effectiveDirective, type PortalConfig } from './portal-config.ts';
 
 type Server = PortalConfig['servers'][number];
 
 /** A visitor's secret that servers of other users receive with each request. */
-export interface Exposure {
+export interface ExposedSecrets {
   /** Names of headers. */
   readonly what: readonly string[];
   /** The paths of the portal that lead to those servers. */
@@ -14,10 +14,10 @@ export interface Exposure {
  * The visitor's tokens that mod_auth_openidc passes on to servers of other users. By default it passes all
  * of them in headers, of which OnDemand removes only the access token.
  */
-export function exposedTokens({ servers }: PortalConfig): Exposure | undefined {
+export function exposedTokens({ servers }: PortalConfig): ExposedSecrets | undefined {
   return exposure(servers, (server) => {
     const value = (name: string): string =>
-      (directiveIn(server.directives, name) ?? '').toLowerCase();
+      (effectiveDirective(server.directives, name) ?? '').toLowerCase();
     const way = value('oidcpassclaimsas').split(' ')[0] ?? '';
     if (way === 'environment' || way === 'none') return [];
     const userInfo = value('oidcpassuserinfoas');
@@ -41,7 +41,7 @@ export function exposedTokens({ servers }: PortalConfig): Exposure | undefined {
  * The session cookies that reach servers of other users. Whoever has one can act as the visitor at the
  * portal. OnDemand's own pattern removes a cookie only if another one follows it.
  */
-export function exposedCookies({ servers }: PortalConfig): Exposure | undefined {
+export function exposedCookies({ servers }: PortalConfig): ExposedSecrets | undefined {
   return exposure(servers, (server) =>
     sessionCookies(server).filter((name) => !strips(server, name)),
   );
@@ -49,13 +49,13 @@ export function exposedCookies({ servers }: PortalConfig): Exposure | undefined 
 
 /** All cookies of a session. With `client-cookie` it is split over as many as its contents need. */
 export function sessionCookies({ directives }: Pick<Server, 'directives'>): string[] {
-  const cookie = directiveIn(directives, 'oidccookie') ?? 'mod_auth_openidc_session';
-  const inBrowser = /^client-cookie/i.test(directiveIn(directives, 'oidcsessiontype') ?? '');
+  const cookie = effectiveDirective(directives, 'oidccookie') ?? 'mod_auth_openidc_session';
+  const inBrowser = /^client-cookie/i.test(effectiveDirective(directives, 'oidcsessiontype') ?? '');
   return [cookie, ...(inBrowser ? [`${cookie}_chunks`, `${cookie}_0`, `${cookie}_1`] : [])];
 }
 
 function strips({ directives }: Server, cookie: string): boolean {
-  const names = directiveIn(directives, 'oidcstripcookies')?.split(' ') ?? [];
+  const names = effectiveDirective(directives, 'oidcstripcookies')?.split(' ') ?? [];
   const all = directives.some(
     ({ name, args }) =>
       name === 'requestheader' && /^unset cookie$/i.test(args.slice(0, 2).join(' ')),
@@ -66,7 +66,7 @@ function strips({ directives }: Server, cookie: string): boolean {
 function exposure(
   servers: readonly Server[],
   exposedBy: (server: Server) => readonly string[],
-): Exposure | undefined {
+): ExposedSecrets | undefined {
   const found = servers.map((server) => ({ path: server.path, what: exposedBy(server) }));
   const what = [...new Set(found.flatMap((one) => one.what))];
   if (what.length === 0) return undefined;

@@ -1,6 +1,6 @@
 import type { BerthError, ErrorCode } from '../../errors.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
-import { rulesAudience } from './rule-audience.ts';
+import { describeRules } from './rule-audience.ts';
 
 /** The user, the port and the profile that a connection asks for. */
 export interface ProfileRequest {
@@ -46,7 +46,7 @@ export function chooseProfile(settings: SshSettings, request: ProfileRequest): P
     const choice = choiceOf(settings, rule.profile, request, because);
     if (choice !== undefined) return onBackend(choice, rule);
   }
-  const audience = rulesAudience(settings);
+  const audience = describeRules(settings);
   const because =
     wanted === undefined ? audience : `not in the groups of ${wanted}, and ${audience}`;
   if (settings.otherwise === 'host-shell') {

@@ -2,7 +2,7 @@ import type { Backend, Profile, ProfileRule } from './profile.ts';
 import { sessionBackends } from './session-backends.ts';
 
 /** Keys of a profile that have no effect with its backend. */
-export interface UnheardKeys {
+export interface IgnoredKeys {
   readonly profile: string;
   /** The backend of all sessions with this profile. */
   readonly backend: Backend;
@@ -14,10 +14,10 @@ export interface UnheardKeys {
  * Finds keys of a profile that have no effect, if all of its sessions use one backend. Keys of a profile that is used
  * with both backends are not reported.
  */
-export function unheardKeys(
+export function ignoredKeys(
   profile: Profile,
   rules: readonly ProfileRule[],
-): UnheardKeys | undefined {
+): IgnoredKeys | undefined {
   const backends = sessionBackends(profile, rules);
   const [backend = profile.backend] = backends;
   if (backends.size > 1) return undefined;
@@ -55,7 +55,7 @@ function ofPods({ pod }: Profile): string[] {
 }
 
 /** One line that names the profile, the keys and the reason. */
-export function unheardText({ profile, backend, keys }: UnheardKeys): string {
+export function ignoredKeysText({ profile, backend, keys }: IgnoredKeys): string {
   const [sessions, other] =
     backend === 'pod' ? ['pods', 'Podman'] : ["Podman's containers", 'pods'];
   return `profile ${profile}: its sessions are ${sessions}, and ${keys.join(', ')} ${keys.length === 1 ? 'applies' : 'apply'} to ${other} only`;

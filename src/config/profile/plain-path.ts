@@ -8,11 +8,11 @@ const readByPodman = /[:,"'\\\p{Cc}]/u;
 export function pathProblem(text: string): string | undefined {
   if (!text.startsWith('/')) return 'must be an absolute path';
   if (readByPodman.test(text)) return 'must not contain `:`, `,`, quotes or control characters';
-  if (/\/\.{0,2}(?:\/|$)/.test(withoutSlash(text)))
+  if (/\/\.{0,2}(?:\/|$)/.test(withoutTrailingSlash(text)))
     return 'must be a path without `..`, `.` and `//`';
   return undefined;
 }
 
-export function withoutSlash(path: string): string {
+export function withoutTrailingSlash(path: string): string {
   return path.replace(/(?<=.)\/$/, '');
 }

@@ -1,4 +1,4 @@
-import type { Complaint } from '../problem.ts';
+import type { ProblemMessage } from '../problem.ts';
 import type { ProfileDocument } from './profile-schema.ts';
 import { isWithin } from './protected-folders.ts';
 
@@ -6,7 +6,7 @@ import { isWithin } from './protected-folders.ts';
 const takenTargets = ['/run/berth', '/proc', '/sys'];
 
 /** Keys that contradict each other, one sentence each. Every key has been checked by itself. */
-export function contradictions(profile: ProfileDocument): Complaint[] {
+export function profileContradictions(profile: ProfileDocument): ProblemMessage[] {
   return [
     ...lifetimes(profile),
     ...mounts(profile),
@@ -21,7 +21,7 @@ function* lifetimes({
   lifetime = 'connection',
   grace,
   linger,
-}: ProfileDocument): Generator<Complaint> {
+}: ProfileDocument): Generator<ProblemMessage> {
   if (grace !== undefined && lifetime !== 'user') {
     yield {
       path: ['grace'],
@@ -36,7 +36,7 @@ function* lifetimes({
   }
 }
 
-function* mounts(profile: ProfileDocument): Generator<Complaint> {
+function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {
   const targets = new Set<string>();
   for (const [index, mount] of (profile.mounts ?? []).entries()) {
     const target = mount.target ?? mount.source;
@@ -57,7 +57,7 @@ function* mounts(profile: ProfileDocument): Generator<Complaint> {
   }
 }
 
-function* variables({ environment }: ProfileDocument): Generator<Complaint> {
+function* variables({ environment }: ProfileDocument): Generator<ProblemMessage> {
   const { pass = [], set = {} } = environment ?? {};
   for (const name of Object.keys(set)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
@@ -79,7 +79,7 @@ function* variables({ environment }: ProfileDocument): Generator<Complaint> {
   }
 }
 
-function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator<Complaint> {
+function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator<ProblemMessage> {
   if (network === 'host') return;
   if (slurm !== undefined)
     yield {
@@ -93,7 +93,7 @@ function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator
     };
 }
 
-function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Complaint> {
+function* failure({ image, on_failure: policy }: ProfileDocument): Generator<ProblemMessage> {
   if (policy === undefined) return;
   const { action } = policy;
   if (action === 'fallback' && policy.image === undefined) {
@@ -125,7 +125,7 @@ function* failure({ image, on_failure: policy }: ProfileDocument): Generator<Com
   }
 }
 
-function* capabilities({ podman }: ProfileDocument): Generator<Complaint> {
+function* capabilities({ podman }: ProfileDocument): Generator<ProblemMessage> {
   const { add = [], drop = [] } = podman?.capabilities ?? {};
   for (const name of add) {
     if (drop.includes(name))

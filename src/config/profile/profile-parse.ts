@@ -1,13 +1,18 @@
 import type { BerthError } from '../../errors.ts';
-import { complaintsError, configError } from '../config-error.ts';
+import { configProblemsError, configError } from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
-import { type Complaint, nowhere, type Place } from '../problem.ts';
-import { contradictions } from './profile-contradictions.ts';
+import { type ProblemMessage, noPosition, type Locate } from '../problem.ts';
+import { profileContradictions } from './profile-contradictions.ts';
 import { isProfileName } from './profile-name.ts';
-import { accountName, type ProfileDocument, profileSchema, someOf } from './profile-schema.ts';
-import { schemaProblems } from '../schema-problems.ts';
+import {
+  accountName,
+  type ProfileDocument,
+  profileSchema,
+  nonEmptyArray,
+} from './profile-schema.ts';
+import { schemaMessages } from '../schema-problems.ts';
 import { installedPath } from '../../installed-path.ts';
 
 const minute = 60_000;
@@ -34,7 +39,7 @@ export function parseProfile(
   document: unknown,
   name: string,
   file: string,
-  place: Place = nowhere,
+  place: Locate = noPosition,
 ): Profile {
   const source = { file, place };
   if (!isProfileName(name)) {
@@ -43,9 +48,9 @@ export function parseProfile(
   }
   const parsed = profileSchema.safeParse(document ?? {}, { reportInput: true });
   if (!parsed.success) {
-    throw invalid(name, source, schemaProblems(parsed.error, profileSchema, []));
+    throw invalid(name, source, schemaMessages(parsed.error, profileSchema, []));
   }
-  const problems = contradictions(parsed.data);
+  const problems = profileContradictions(parsed.data);
   if (problems.length > 0) throw invalid(name, source, problems);
   return deepFreeze(profileOf(name, parsed.data));
 }
@@ -53,7 +58,7 @@ export function parseProfile(
 /** What is kept of an invalid profile: its groups, if they are valid. */
 export function brokenProfile(error: BerthError, document?: unknown): BrokenProfile {
   if (typeof document === 'object' && document !== null && 'groups' in document) {
-    const groups = someOf(accountName).safeParse(document.groups);
+    const groups = nonEmptyArray(accountName).safeParse(document.groups);
     if (groups.success) return { error, groups: Object.freeze(groups.data) };
   }
   return { error };
@@ -120,9 +125,9 @@ function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], un
 
 function invalid(
   profile: string,
-  source: { readonly file: string; readonly place: Place },
-  problems: readonly Complaint[],
+  source: { readonly file: string; readonly place: Locate },
+  problems: readonly ProblemMessage[],
 ): BerthError {
   const hint = `${installedPath('share/docs/ssh-profiles.md')} lists every key, ${installedPath('share/etc/berth/profiles')} has examples.`;
-  return complaintsError('profile-invalid', source, problems, hint, { profile });
+  return configProblemsError('profile-invalid', source, problems, hint, { profile });
 }

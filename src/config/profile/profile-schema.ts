@@ -3,7 +3,7 @@ import { capabilityNames } from './capability-names.ts';
 import { durationBetween } from '../duration.ts';
 import { imageProblem } from './image-reference.ts';
 import { nearestKey } from '../nearest-key.ts';
-import { pathProblem, withoutSlash } from './plain-path.ts';
+import { pathProblem, withoutTrailingSlash } from './plain-path.ts';
 import { podSchema } from './pod-fields.ts';
 import { mountProblem } from './protected-folders.ts';
 import { templateProblem } from './template-text.ts';
@@ -19,12 +19,12 @@ function textWithout(problem: (text: string) => string | undefined): z.ZodMiniTy
 }
 
 /** An absolute path without `..` and without characters that podman's options interpret. */
-export const folder = z.pipe(
+export const directoryPath = z.pipe(
   textWithout((text) => (text === '/' ? 'must not be /' : pathProblem(text))),
-  z.transform(withoutSlash),
+  z.transform(withoutTrailingSlash),
 );
 
-/** Like `folder`; it may begin with `$HOME` and contain the other variables. */
+/** Like `directory`; it may begin with `$HOME` and contain the other variables. */
 function pathTemplateProblem(text: string): string | undefined {
   const problem = templateProblem(text);
   if (problem !== undefined) return problem;
@@ -36,11 +36,11 @@ const source = z.pipe(
     const problem = pathTemplateProblem(text);
     return problem === undefined && text.startsWith('/') ? mountProblem(text) : problem;
   }),
-  z.transform(withoutSlash),
+  z.transform(withoutTrailingSlash),
 );
 const target = z.pipe(
   textWithout((text) => (text === '/' ? 'must not be /' : pathTemplateProblem(text))),
-  z.transform(withoutSlash),
+  z.transform(withoutTrailingSlash),
 );
 
 const template = textWithout((text) =>
@@ -59,7 +59,7 @@ export const accountName = z
   .string()
   .check(z.regex(/^[^\s:,\p{Cc}-][^:,\p{Cc}]*$/u, 'must be a name as id(1) prints it'));
 /** A list that is not empty: an empty one would mean nobody, and is more likely a mistake. */
-export function someOf<T extends z.core.$ZodType>(element: T): z.ZodMiniArray<T> {
+export function nonEmptyArray<T extends z.core.$ZodType>(element: T): z.ZodMiniArray<T> {
   return z.array(element).check(z.minLength(1, 'must not be empty: remove it, or add a name'));
 }
 
@@ -150,7 +150,7 @@ export const profileSchema = z.strictObject({
       set: z.optional(z.record(z.string(), template)),
     }),
   ),
-  shell: z.optional(folder),
+  shell: z.optional(directoryPath),
   limits: z.optional(
     z.strictObject({
       cpus: z.optional(cpus),
@@ -166,13 +166,15 @@ export const profileSchema = z.strictObject({
   ),
   x11: z.optional(z.boolean()),
   agent: z.optional(z.boolean()),
-  slurm: z.optional(z.strictObject({ config: z.optional(folder), munge: z.optional(folder) })),
-  groups: z.optional(someOf(accountName)),
+  slurm: z.optional(
+    z.strictObject({ config: z.optional(directoryPath), munge: z.optional(directoryPath) }),
+  ),
+  groups: z.optional(nonEmptyArray(accountName)),
   on_failure: z.optional(
     z.strictObject({
       action: z.enum(['refuse', 'fallback', 'host-shell']),
       image: z.optional(image),
-      groups: z.optional(someOf(accountName)),
+      groups: z.optional(nonEmptyArray(accountName)),
     }),
   ),
   deadline: z.optional(durationBetween('100ms', '1h')),

@@ -4,7 +4,7 @@ import type { ProfileRule, SshSettings } from './profile.ts';
 const mostRules = 5;
 
 /** For users without a matching rule: whom the rules are for, in one line without a full stop. */
-export function rulesAudience(settings: SshSettings): string {
+export function describeRules(settings: SshSettings): string {
   const { rules } = settings;
   if (rules.length === 0) return 'ssh.yml has no rules';
   const each = rules

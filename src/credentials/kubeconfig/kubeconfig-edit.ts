@@ -11,9 +11,9 @@ import {
 } from './kubeconfig-document.ts';
 import {
   entriesOf,
-  fieldsToRemove,
+  overridingFields,
   kubeconfigLists,
-  sameForKubectl,
+  equalForKubectl,
   type EntryChange,
   type KubeconfigEntries,
   type ListKey,
@@ -31,7 +31,7 @@ import { applySplices, eolOf, type Splice } from './yaml-text.ts';
 /**
  * Sets our entries in a kubeconfig, YAML or JSON, and keeps every other byte: comments, order,
  * quoting, indentation, line endings. In our entries only the fields of `KubeconfigEntries` are set, and
- * fields that would override them are removed (`fieldsToRemove`).
+ * fields that would override them are removed (`overridingFields`).
  *
  * The result is parsed again before it is returned: it must have our entries, and the old values
  * everywhere else. An entry that others share by `*alias` cannot be changed alone and is refused.
@@ -132,9 +132,9 @@ function changeOf(
 ): EntryChange | undefined {
   const there = isMapping(current) ? current : {};
   const set = Object.fromEntries(
-    Object.entries(wanted).filter(([field, value]) => !sameForKubectl(there[field], value)),
+    Object.entries(wanted).filter(([field, value]) => !equalForKubectl(there[field], value)),
   );
-  const remove = fieldsToRemove(list, wanted).filter((field) => (there[field] ?? null) !== null);
+  const remove = overridingFields(list, wanted).filter((field) => (there[field] ?? null) !== null);
   if (Object.keys(set).length === 0 && remove.length === 0) return undefined;
   const kept = Object.entries(there).filter(([field]) => !remove.includes(field));
   return { set, remove, value: { ...Object.fromEntries(kept), ...set } };

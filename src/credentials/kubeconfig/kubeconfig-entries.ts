@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../config/settings.ts';
 /** One named entry of a kubeconfig list. */
 export interface NamedEntry {
   readonly name: string;
-  /** The fields that are set; others are the user's and stay, except for `fieldsToRemove`. */
+  /** The fields that are set; others are the user's and stay, except for `overridingFields`. */
   readonly value: JsonObject;
 }
 
@@ -55,7 +55,7 @@ const credentialFields = [
  * Impersonation (`as`, `as-groups`, …) and `extensions` stay. For a cluster: the fields that
  * `kubectl config set-cluster` clears for `--server` and `--certificate-authority`.
  */
-export function fieldsToRemove(list: ListKey, value: JsonObject): readonly string[] {
+export function overridingFields(list: ListKey, value: JsonObject): readonly string[] {
   if (list === 'users') return credentialFields.filter((field) => !(field in value));
   if (list === 'contexts') return [];
   return [
@@ -114,7 +114,10 @@ export function kubeconfigDigest(
  * Whether two values are equal to kubectl, which writes `args: null` and `env: null` into every
  * exec entry that it rewrites.
  */
-export function sameForKubectl(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+export function equalForKubectl(
+  left: JsonValue | undefined,
+  right: JsonValue | undefined,
+): boolean {
   return JSON.stringify(canonical(left)) === JSON.stringify(canonical(right));
 }
 

@@ -5,7 +5,7 @@ import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';
-import { makeBelow } from '../../system/make-below.ts';
+import { makeDirectoryInHome } from '../../system/make-below.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
 import { newKubeconfig } from './new-kubeconfig.ts';
 import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
@@ -153,7 +153,7 @@ function sameFile(now: KubeconfigSource, before: KubeconfigSource): boolean {
 
 async function makeDirectory({ home }: User, directory: string): Promise<void> {
   try {
-    await makeBelow(home, directory);
+    await makeDirectoryInHome(home, directory);
   } catch (cause) {
     const { writeError } = await import('../../system/atomic-file.ts');
     throw writeError(directory, cause);

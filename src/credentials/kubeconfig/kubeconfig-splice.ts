@@ -8,7 +8,7 @@ import {
   columnOf,
   eolOf,
   insertLines,
-  json,
+  jsonText,
   lineEnd,
   lineStart,
   type Splice,
@@ -36,7 +36,7 @@ export function appendPairs(
   const last = root.items.at(-1);
   const newline = newlineInside(text, root);
   const rendered = pairs.map(
-    ([key, value]) => `${json(key)}: ${json(value, newline, unitOf(newline))}`,
+    ([key, value]) => `${jsonText(key)}: ${jsonText(value, newline, unitOf(newline))}`,
   );
   if (last === undefined) {
     const at = startOf(root) + 1;
@@ -66,7 +66,9 @@ export function appendItems(
   return {
     start: at,
     end: at,
-    text: items.map((item) => `,${newline ?? ' '}${json(item, newline, unitOf(newline))}`).join(''),
+    text: items
+      .map((item) => `,${newline ?? ' '}${jsonText(item, newline, unitOf(newline))}`)
+      .join(''),
   };
 }
 
@@ -76,7 +78,7 @@ export function replaceItem({ text }: Place, node: Node, item: JsonObject): Spli
   return {
     start: startOf(node),
     end: contentEnd(node),
-    text: json(item, newline, unitOf(newline)),
+    text: jsonText(item, newline, unitOf(newline)),
   };
 }
 
@@ -95,7 +97,7 @@ export function replaceValue(
   if (old !== null && (root.flow === true || bracketed)) {
     const newline =
       multiline(text, old) ?? (root.flow === true ? multiline(text, root) : undefined);
-    const rendered = json(value, newline, unitOf(newline));
+    const rendered = jsonText(value, newline, unitOf(newline));
     const gap = startOf(old) === contentEnd(old) ? ' ' : '';
     return { start: startOf(old), end: contentEnd(old), text: gap + rendered };
   }

@@ -89,7 +89,7 @@ export function blockItem(item: JsonObject, indent: number): string[] {
 
 /** One line of YAML; also JSON, unless it is a plain string. */
 function flow(value: JsonValue): string {
-  return typeof value === 'string' ? scalar(value) : json(value);
+  return typeof value === 'string' ? scalar(value) : jsonText(value);
 }
 
 /** A string: plain if every YAML parser reads it as a string, else in double quotes. */
@@ -97,14 +97,14 @@ function scalar(text: string): string {
   const plain =
     /^[A-Za-z/_](?:[\w./@+-]|:(?=[\w./@+-]))*$/.test(text) &&
     !/^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i.test(text);
-  return plain ? text : json(text);
+  return plain ? text : jsonText(text);
 }
 
 /**
  * JSON on one line, or, with `newline` (a line ending and the indentation to begin with) and `unit`
  * (one level of it), on several. Valid YAML anywhere: the other line breaks of YAML 1.1 are escaped.
  */
-export function json(value: JsonValue, newline?: string, unit = '  '): string {
+export function jsonText(value: JsonValue, newline?: string, unit = '  '): string {
   const text = JSON.stringify(value, null, newline === undefined ? undefined : unit).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,11 +1,16 @@
 import { ClientError, customFetch, discovery } from 'openid-client';
 import { BerthError } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { badAnswer, type HttpsAnswer, notHttps } from '../../system/https-request.ts';
-import { ownError, providerFetch, type ProviderEdges, unexpectedStatus } from './provider-fetch.ts';
+import { invalidResponse, type HttpsResponse, notHttps } from '../../system/https-request.ts';
+import {
+  berthErrorIn,
+  providerFetch,
+  type ProviderEdges,
+  unexpectedStatus,
+} from './provider-fetch.ts';
 import type { SigningKey } from './token-signature.ts';
 
-export interface IssuerDocuments {
+export interface IssuerMetadata {
   readonly tokenEndpoint: string;
   /** For `tls_client_auth`, RFC 8705 section 5; the same as `tokenEndpoint` unless the issuer has another. */
   readonly mtlsTokenEndpoint: string;
@@ -28,7 +33,7 @@ const maximumKeys = 100;
 export async function fetchIssuer(
   { issuer, ca }: { readonly issuer: string; readonly ca?: string },
   edges: ProviderEdges,
-): Promise<IssuerDocuments> {
+): Promise<IssuerMetadata> {
   const tls = ca === undefined ? {} : { ca };
   // Discovery 4.1: without the issuer's trailing slash.
   const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
@@ -46,7 +51,9 @@ export async function fetchIssuer(
     (thrown: unknown) => {
       if (!(thrown instanceof ClientError)) throw thrown;
       if (thrown.code === 'OAUTH_HTTP_REQUEST_FORBIDDEN') throw notHttps(new URL(address));
-      throw ownError(thrown) ?? badAnswer(new URL(address), escapeControl(thrown.message));
+      throw (
+        berthErrorIn(thrown) ?? invalidResponse(new URL(address), escapeControl(thrown.message))
+      );
     },
   );
   const tokenEndpoint = httpsAddress(address, document.token_endpoint, 'token_endpoint');
@@ -78,10 +85,10 @@ export async function fetchIssuer(
   };
 }
 
-function assertOk(url: URL, { status, json }: HttpsAnswer): void {
+function assertOk(url: URL, { status, json }: HttpsResponse): void {
   if (status !== 200) throw unexpectedStatus(url, status);
   if (typeof json !== 'object' || json === null || Array.isArray(json))
-    throw badAnswer(url, 'a body that is not a JSON object');
+    throw invalidResponse(url, 'a body that is not a JSON object');
 }
 
 function mismatch(issuer: string, named: unknown): BerthError {
@@ -95,7 +102,7 @@ function mismatch(issuer: string, named: unknown): BerthError {
 
 function httpsAddress(document: string, value: unknown, name: string): string {
   if (isHttps(value)) return value;
-  throw badAnswer(new URL(document), `a ${name} that is not an https address`);
+  throw invalidResponse(new URL(document), `a ${name} that is not an https address`);
 }
 
 function isHttps(value: unknown): value is string {

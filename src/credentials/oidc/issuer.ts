@@ -6,7 +6,7 @@ import { escapeControl } from '../../log.ts';
 import { asRoot } from '../../system/as-user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
-import type { IssuerDocuments } from './issuer-discovery.ts';
+import type { IssuerMetadata } from './issuer-discovery.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
 import { type TokenExpectation, verifyToken } from './token.ts';
 import type { TokenClaims } from './token-claims.ts';
@@ -25,7 +25,7 @@ export interface IssuerEdges extends ProviderEdges {
 }
 
 /** An issuer with its endpoints and keys, most often read from the state directory. */
-export interface Issuer extends Pick<IssuerDocuments, 'tokenEndpoint' | 'mtlsTokenEndpoint'> {
+export interface Issuer extends Pick<IssuerMetadata, 'tokenEndpoint' | 'mtlsTokenEndpoint'> {
   /**
    * `verifyToken` with the issuer's keys. For an unknown `kid` the keys are fetched again, at most once in
    * ten seconds: forged tokens must not turn each login into a request to the issuer.
@@ -39,7 +39,7 @@ export interface Issuer extends Pick<IssuerDocuments, 'tokenEndpoint' | 'mtlsTok
   readonly renewed: Promise<BerthError | undefined>;
 }
 
-interface IssuerRecord extends IssuerDocuments {
+interface IssuerRecord extends IssuerMetadata {
   readonly issuer: string;
   /** When the keys were fetched, and when that was last attempted, in seconds since the epoch. */
   readonly fetchedAt: number;

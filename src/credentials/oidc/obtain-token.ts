@@ -56,7 +56,7 @@ export async function obtainToken(
     ownRefreshToken,
   };
   const { exchangeToken } = await import('./token-endpoint.ts');
-  const answer = await exchangeToken(tokenEndpoint(context), request, context);
+  const answer = await exchangeToken(tokenEndpointOf(context), request, context);
   const token = answer.accessToken;
   const claims = await issuer.verify(token, expectation(context, { kind: 'access', audience }));
   return {
@@ -72,13 +72,13 @@ export async function obtainToken(
  * @param keep Called with the new refresh token before anything else can fail: the old one is used up.
  * @throws {BerthError} what `refreshTokens` and `obtainToken` throw.
  */
-export async function obtainByRefresh(
+export async function obtainTokenByRefresh(
   context: ObtainContext,
   refreshToken: string,
   keep: (refreshToken: string) => void | Promise<void>,
 ): Promise<ObtainedToken & { readonly refreshToken: string }> {
   const { refreshTokens } = await import('./token-endpoint.ts');
-  const tokens = await refreshTokens(tokenEndpoint(context), refreshToken, context);
+  const tokens = await refreshTokens(tokenEndpointOf(context), refreshToken, context);
   if (tokens.refreshToken !== refreshToken) await keep(tokens.refreshToken);
   return { ...(await obtainToken(context, tokens)), refreshToken: tokens.refreshToken };
 }
@@ -86,18 +86,18 @@ export async function obtainByRefresh(
 /**
  * The same for a refresh token that an exchange issued: its access token is the cluster's credential.
  *
- * @throws {BerthError} what `obtainByRefresh` throws.
+ * @throws {BerthError} what `obtainTokenByRefresh` throws.
  */
-export function obtainByOwnRefresh(
+export function obtainTokenByOwnRefresh(
   context: ObtainContext,
   ...rest: [refreshToken: string, keep: (refreshToken: string) => void | Promise<void>]
 ): Promise<ObtainedToken & { readonly refreshToken: string }> {
   const settings = { ...context.settings, exchange: false, token: 'access' } as const;
-  return obtainByRefresh({ ...context, settings }, ...rest);
+  return obtainTokenByRefresh({ ...context, settings }, ...rest);
 }
 
 /** Where the client of these settings requests tokens, and how it proves its identity there. */
-export function tokenEndpoint({
+export function tokenEndpointOf({
   issuer: { tokenEndpoint, mtlsTokenEndpoint },
   settings: { issuer, clientId, clientAuth },
   ca,

@@ -1,8 +1,8 @@
 import type { CustomFetch } from 'openid-client';
 import { BerthError } from '../../errors.ts';
 import {
-  badAnswer,
-  type HttpsAnswer,
+  invalidResponse,
+  type HttpsResponse,
   type HttpsClient,
   type HttpsRequest,
 } from '../../system/https-request.ts';
@@ -24,7 +24,7 @@ export interface ProviderEdges {
 export function providerFetch(
   { https, timeoutMs, signal }: ProviderEdges,
   tls: Pick<HttpsRequest, 'ca' | 'clientCertificate'>,
-  inspect: (answer: HttpsAnswer, form: Readonly<Record<string, string>>) => HttpsAnswer,
+  inspect: (answer: HttpsResponse, form: Readonly<Record<string, string>>) => HttpsResponse,
 ): CustomFetch {
   return async (url, { method, headers: { authorization }, body }) => {
     const form = body instanceof URLSearchParams ? Object.fromEntries(body) : undefined;
@@ -44,7 +44,7 @@ export function providerFetch(
 
 /** The provider answered with this status, and no OAuth error. */
 export function unexpectedStatus(url: URL, status: number): BerthError {
-  if (status < 500 && status !== 429) return badAnswer(url, `HTTP ${status}`);
+  if (status < 500 && status !== 429) return invalidResponse(url, `HTTP ${status}`);
   return new BerthError(`${url.host}${url.pathname} answered with HTTP ${status}`, {
     code: 'issuer-unavailable',
     exit: 'temporary',
@@ -53,7 +53,7 @@ export function unexpectedStatus(url: URL, status: number): BerthError {
 }
 
 /** What `HttpsClient` or `inspect` threw: openid-client keeps it as the cause of its own error. */
-export function ownError(thrown: unknown): BerthError | undefined {
+export function berthErrorIn(thrown: unknown): BerthError | undefined {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return cause instanceof BerthError ? cause : undefined;
 }

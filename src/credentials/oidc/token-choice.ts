@@ -1,5 +1,5 @@
 import { BerthError } from '../../errors.ts';
-import { peekClaims } from './token.ts';
+import { decodeUnverifiedClaims } from './token.ts';
 
 /**
  * Chooses the token that is the cluster's credential.
@@ -29,6 +29,6 @@ export function chooseToken(
  * @param expiresIn The response's `expires_in`, in seconds: for a token that is not a JWT.
  */
 export function expiryOf(token: string, expiresIn: number | undefined, now: number): number {
-  const expiry = peekClaims(token)?.exp;
+  const expiry = decodeUnverifiedClaims(token)?.exp;
   return typeof expiry === 'number' ? expiry : Math.floor(now + (expiresIn ?? 60));
 }

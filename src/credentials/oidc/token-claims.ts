@@ -1,6 +1,6 @@
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { logInAnew } from './portal-advice.ts';
+import { logInAgain } from './portal-advice.ts';
 
 /** What a token must be before it is written for kubectl. */
 export interface ClaimsExpectation {
@@ -34,7 +34,7 @@ export interface TokenClaims {
 type Claims = Readonly<Record<string, unknown>>;
 
 /** @throws {BerthError} `token-issuer` */
-export function checkIssuer(claims: Claims, expected: { readonly issuer: string }): void {
+export function checkIssuerClaim(claims: Claims, expected: { readonly issuer: string }): void {
   if (claims.iss === expected.issuer) return;
   throw refused(
     'token-issuer',
@@ -48,9 +48,13 @@ export function checkIssuer(claims: Claims, expected: { readonly issuer: string 
  *
  * @param typ The header's `typ`.
  */
-export function readClaims(typ: unknown, claims: Claims, expected: ClaimsExpectation): TokenClaims {
+export function verifyClaims(
+  typ: unknown,
+  claims: Claims,
+  expected: ClaimsExpectation,
+): TokenClaims {
   checkKind(typ, claims.typ, expected.kind);
-  checkIssuer(claims, expected);
+  checkIssuerClaim(claims, expected);
   const audience = [claims.aud].flat().filter((entry) => typeof entry === 'string');
   checkAudience(audience, claims, expected);
   const expiry = checkTimes(claims, expected);
@@ -125,7 +129,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
     throw refused(
       'token-expired',
       `the token expired ${Math.round(now - end)} seconds ago`,
-      `The user’s session at the identity provider has ended. ${logInAnew}. If that does not help, compare this host’s clock with the identity provider’s.`,
+      `The user’s session at the identity provider has ended. ${logInAgain}. If that does not help, compare this host’s clock with the identity provider’s.`,
     );
   }
   const start = Math.max(Number(nbf ?? 0), Number(iat ?? 0));

@@ -2,10 +2,15 @@ import * as oidc from 'openid-client';
 import type { ClientAuth } from '../../config/settings.ts';
 import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { badAnswer } from '../../system/https-request.ts';
+import { invalidResponse } from '../../system/https-request.ts';
 import { clientAuthentication } from './client-authentication.ts';
-import { logInAnew } from './portal-advice.ts';
-import { ownError, providerFetch, type ProviderEdges, unexpectedStatus } from './provider-fetch.ts';
+import { logInAgain } from './portal-advice.ts';
+import {
+  berthErrorIn,
+  providerFetch,
+  type ProviderEdges,
+  unexpectedStatus,
+} from './provider-fetch.ts';
 
 /** Where tokens are requested, and as which client. */
 export interface TokenEndpoint {
@@ -163,7 +168,7 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
     {
       code: 'refresh-token-refused',
       exit: 'permission',
-      hint: `The session has ended, or another program has used the refresh token. ${logInAnew}.`,
+      hint: `The session has ended, or another program has used the refresh token. ${logInAgain}.`,
     },
   ],
   ['invalid_client', clientRefused],
@@ -183,7 +188,7 @@ function tokenError(
   thrown: unknown,
   secrets: readonly string[],
 ): BerthError {
-  const own = ownError(thrown);
+  const own = berthErrorIn(thrown);
   if (own !== undefined) return own;
   const where = escapeControl(`${url.host}${url.pathname}`);
   if (thrown instanceof oidc.ResponseBodyError) {
@@ -202,5 +207,5 @@ function tokenError(
   if (status !== 200) return unexpectedStatus(url, status);
   const { message, cause } = thrown as Error;
   const reason = cause instanceof Error ? cause.message : message;
-  return badAnswer(url, `an invalid token response: ${escapeControl(reason)}`);
+  return invalidResponse(url, `an invalid token response: ${escapeControl(reason)}`);
 }

@@ -1,8 +1,8 @@
 import { BerthError } from '../../errors.ts';
 import {
-  checkIssuer,
+  checkIssuerClaim,
   type ClaimsExpectation,
-  readClaims,
+  verifyClaims,
   type TokenClaims,
 } from './token-claims.ts';
 import { checkSignature, type SigningKey } from './token-signature.ts';
@@ -54,10 +54,10 @@ export async function verifyToken(jwt: string, expected: TokenExpectation): Prom
   } catch (error) {
     // With a token of another issuer, the issuer is the fault to report, not the unknown key.
     if (error instanceof BerthError && error.code === 'token-key-unknown')
-      checkIssuer(parseObject(payload, 'payload'), expected);
+      checkIssuerClaim(parseObject(payload, 'payload'), expected);
     throw error;
   }
-  return readClaims(protectedHeader.typ, parseObject(payload, 'payload'), expected);
+  return verifyClaims(protectedHeader.typ, parseObject(payload, 'payload'), expected);
 }
 
 /**
@@ -65,7 +65,7 @@ export async function verifyToken(jwt: string, expected: TokenExpectation): Prom
  *
  * @returns Nothing for a token that is not a JWT (an opaque token).
  */
-export function peekClaims(jwt: string): Readonly<Record<string, unknown>> | undefined {
+export function decodeUnverifiedClaims(jwt: string): Readonly<Record<string, unknown>> | undefined {
   const parts = jwt.split('.');
   if (jwt.length > maximumLength || !isJws(parts)) return undefined;
   try {

@@ -1,4 +1,4 @@
-import type { LdapPeople, LdapUser } from './ldap-people.ts';
+import type { LdapUsers, LdapUser } from './ldap-people.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { annotations } from '../../desired/names.ts';
 
@@ -36,7 +36,7 @@ export interface NamespacePlan {
  */
 export function planNamespaces(
   namespaces: readonly LiveObject[],
-  { users, refused }: LdapPeople,
+  { users, refused }: LdapUsers,
   now: number,
 ): NamespacePlan {
   const refusedUsers = new Set(

@@ -1,5 +1,5 @@
 import type { ConfigMapKind } from '../../config/ldap-options.ts';
-import type { LdapPeople, LdapUser } from './ldap-people.ts';
+import type { LdapUsers, LdapUser } from './ldap-people.ts';
 
 /** The value of each mapper of k8-ldap-configmap for a user (its internal/mapper). */
 const values: Readonly<Record<ConfigMapKind, (user: LdapUser) => string>> = {
@@ -29,7 +29,7 @@ export interface MapOptions {
 
 /** A ConfigMap's `data` as k8-ldap-configmap makes it. */
 export function directoryMap(
-  { users, refused }: LdapPeople,
+  { users, refused }: LdapUsers,
   { kind, userPrefix, live }: MapOptions,
 ): DirectoryMap {
   const data: Record<string, string> = {};

@@ -16,21 +16,21 @@ export interface LdapUser {
 }
 
 /** An entry that is left out, and the reason. */
-export interface Refused {
+export interface RefusedEntry {
   readonly what: 'user' | 'group';
   readonly name: string;
   readonly dn: string;
   readonly reason: string;
 }
 
-export interface LdapPeople {
+export interface LdapUsers {
   readonly users: ReadonlyMap<string, LdapUser>;
   /** Number of valid groups. */
   readonly groups: number;
-  readonly refused: readonly Refused[];
+  readonly refused: readonly RefusedEntry[];
 }
 
-export type PeopleRules = Pick<LdapSettings, 'users' | 'groups' | 'minimumGid'> & {
+export type UserRules = Pick<LdapSettings, 'users' | 'groups' | 'minimumGid'> & {
   /** The hook makes no namespace for accounts below it either. */
   readonly minimumUid: number;
 };
@@ -48,8 +48,8 @@ interface Group {
  * The directory's entries as users with their groups. An entry with an invalid number is left out by
  * itself. Entries with the same name or the same UID are all left out.
  */
-export function peopleOf({ users, groups }: LdapAnswers, rules: PeopleRules): LdapPeople {
-  const refused: Refused[] = [];
+export function ldapUsersOf({ users, groups }: LdapAnswers, rules: UserRules): LdapUsers {
+  const refused: RefusedEntry[] = [];
   const known = groups.flatMap((entry) => {
     const group = groupOf(entry, rules);
     if ('reason' in group) refused.push(group);
@@ -85,12 +85,12 @@ export function peopleOf({ users, groups }: LdapAnswers, rules: PeopleRules): Ld
 
 function userOf(
   entry: LdapEntry,
-  { users, minimumUid, minimumGid }: PeopleRules,
+  { users, minimumUid, minimumGid }: UserRules,
   groups: readonly Group[],
   nameOfGid: ReadonlyMap<number, string>,
-): LdapUser | Refused {
+): LdapUser | RefusedEntry {
   const name = nameOf(entry, users.name);
-  const refuse = (reason: string): Refused => ({
+  const refuse = (reason: string): RefusedEntry => ({
     ...{ what: 'user', name: name ?? entry.dn, dn: entry.dn, reason },
   });
   if (name === undefined) return refuse(`it has no single ${users.name}`);
@@ -111,7 +111,7 @@ function userOf(
   };
 }
 
-function groupOf(entry: LdapEntry, { groups, minimumGid }: PeopleRules): Group | Refused {
+function groupOf(entry: LdapEntry, { groups, minimumGid }: UserRules): Group | RefusedEntry {
   const name = nameOf(entry, groups.name);
   const gid = idOf(entry, groups.gid, minimumGid);
   if (name !== undefined && typeof gid === 'number') return { name, gid, entry };
@@ -144,7 +144,7 @@ function idOf({ values }: LdapEntry, attribute: string, minimum: number): number
 function membershipsOf(
   groups: readonly Group[],
   users: readonly LdapEntry[],
-  rules: PeopleRules,
+  rules: UserRules,
 ): ReadonlyMap<LdapEntry, readonly Group[]> {
   const { schema, member } = rules.groups;
   const of = new Map<LdapEntry, Group[]>(users.map((user) => [user, []]));

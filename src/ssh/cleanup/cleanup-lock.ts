@@ -2,9 +2,13 @@ import { readFileSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import { takeLock } from '../../system/owner-lock.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
-import { ensureRootFolder } from '../../system/root-folders.ts';
-import type { Removed } from './remove-containers.ts';
-import { endedFile, endingLock, type SessionSite } from '../connections/state-paths.ts';
+import { ensureRootDirectory } from '../../system/root-folders.ts';
+import type { RemovalResult } from './remove-containers.ts';
+import {
+  lastCleanupFile,
+  cleanupLockPath,
+  type SessionContext,
+} from '../connections/state-paths.ts';
 
 /**
  * Runs a cleanup that covers all connections of a user, one process at a time. A process that waits while another
@@ -15,16 +19,16 @@ import { endedFile, endingLock, type SessionSite } from '../connections/state-pa
  * @param end Must look for itself at what is left.
  * @throws {BerthError} `directory-unsafe`, `lock-timeout`, the errors of `end`
  */
-export async function endTogether(
-  site: Pick<SessionSite, 'run'>,
+export async function withCleanupLock(
+  site: Pick<SessionContext, 'run'>,
   uid: number,
   part: 'containers' | 'pods',
-  end: () => Promise<Removed>,
-): Promise<Removed> {
-  const file = endedFile(site, uid, part);
+  end: () => Promise<RemovalResult>,
+): Promise<RemovalResult> {
+  const file = lastCleanupFile(site, uid, part);
   const asked = process.hrtime.bigint();
-  ensureRootFolder(`${site.run}/ending`);
-  const lock = await takeLock(endingLock(site, uid), {
+  ensureRootDirectory(`${site.run}/ending`);
+  const lock = await takeLock(cleanupLockPath(site, uid), {
     ...{ waitMs: 20_000, foreignStaleMs: 60_000 },
     enough: () => lastBegan(file) > asked,
   });
@@ -33,7 +37,7 @@ export async function endTogether(
     const began = process.hrtime.bigint();
     const ended = await end();
     if (ended.failed.length === 0) {
-      ensureRootFolder(`${site.run}/ended`);
+      ensureRootDirectory(`${site.run}/ended`);
       writePrivateFile(file, String(began));
     }
     return ended;

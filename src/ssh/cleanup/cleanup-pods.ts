@@ -2,20 +2,20 @@ import { asBerthError, BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import { endPod, sessionPods, type PodFate } from './expire-pod.ts';
-import type { Removed } from './remove-containers.ts';
-import { endTogether } from './cleanup-lock.ts';
-import { grantPods, revokePods, type PodSite } from '../pod/grant-pod-access.ts';
+import { expirePod, listSessionPods, type PodExpiryResult } from './expire-pod.ts';
+import type { RemovalResult } from './remove-containers.ts';
+import { withCleanupLock } from './cleanup-lock.ts';
+import { grantPodAccess, revokePodAccess, type PodGrantContext } from '../pod/grant-pod-access.ts';
 import {
-  heldPodAccesses,
-  holdsPods,
-  readPodAccess,
-  readPodsWaiting,
-  removePodAccess,
-  writePodsWaiting,
-  type PodAccess,
+  storedPodGrants,
+  hasPodGrants,
+  readPodGrant,
+  readRemainingPods,
+  removePodGrant,
+  writeRemainingPods,
+  type PodGrant,
 } from '../pod/pod-grant-file.ts';
-import { sideBySide } from '../../system/map-concurrent.ts';
+import { mapConcurrent } from '../../system/map-concurrent.ts';
 import {
   closingConnections,
   hasConnections,
@@ -38,21 +38,25 @@ const atOnce = 8;
  *   may have revoked it since. Undefined if called by the reaper.
  * @throws {BerthError} `lock-timeout`, `directory-unsafe`
  */
-export async function endPods(site: PodSite, user: User, held?: boolean): Promise<Removed> {
+export async function cleanUpPods(
+  site: PodGrantContext,
+  user: User,
+  held?: boolean,
+): Promise<RemovalResult> {
   if (!isDue(site, user, held)) return { removed: 0, failed: [] };
-  return await endTogether(site, user.uid, 'pods', async () => {
+  return await withCleanupLock(site, user.uid, 'pods', async () => {
     // A connection that closes now ends the user's idle time, whatever was recorded before.
-    const since = held === undefined ? readPodsWaiting(site, user.uid)?.since : undefined;
-    return await end(site, user, { since, failed: await grantPods(site, user, 'root') });
+    const since = held === undefined ? readRemainingPods(site, user.uid)?.since : undefined;
+    return await end(site, user, { since, failed: await grantPodAccess(site, user, 'root') });
   });
 }
 
 /** Called each minute for each user, so the cheap checks come first. */
-function isDue(site: PodSite, { uid }: User, held: boolean | undefined): boolean {
-  const waiting = readPodsWaiting(site, uid);
+function isDue(site: PodGrantContext, { uid }: User, held: boolean | undefined): boolean {
+  const waiting = readRemainingPods(site, uid);
   if (held !== undefined) return held || waiting !== undefined;
   if (openConnections(site, uid).size > 0) return false;
-  return holdsPods(site, uid) || (waiting !== undefined && waiting.due <= site.now());
+  return hasPodGrants(site, uid) || (waiting !== undefined && waiting.due <= site.now());
 }
 
 interface Closing {
@@ -62,26 +66,26 @@ interface Closing {
   readonly failed: readonly BerthError[];
 }
 
-async function end(site: PodSite, user: User, closing: Closing): Promise<Removed> {
+async function end(site: PodGrantContext, user: User, closing: Closing): Promise<RemovalResult> {
   const open = openConnections(site, user.uid);
   const closed = closingConnections(site, user.uid);
   const now = site.now();
   const since = open.size > 0 ? undefined : (closing.since ?? now);
   const failed = [...closing.failed];
-  const fatesOn = async (access: PodAccess): Promise<PodFate[]> => {
+  const fatesOn = async (access: PodGrant): Promise<PodExpiryResult[]> => {
     const { pods, count } = await using(access, patienceMs, (client) =>
-      sessionPods(client, access, site.settings.profiles),
+      listSessionPods(client, access, site.settings.profiles),
     );
     const openNow = (): ReadonlySet<string> => openConnections(site, user.uid);
     const rest = count > pods.length ? [{ failed: tooMany(access, pods.length, count) }] : [];
     const fates = await using(access, sweepMs, (client, signal) => {
       const circumstances = { access, client, signal, open, openNow, since, now, closed };
-      return sideBySide(pods, atOnce, (pod) => endPod(pod, circumstances));
+      return mapConcurrent(pods, atOnce, (pod) => expirePod(pod, circumstances));
     });
     return [...fates, ...rest];
   };
   const fates = await Promise.all(
-    heldPodAccesses(site, user.uid).map(async (access): Promise<PodFate[]> => {
+    storedPodGrants(site, user.uid).map(async (access): Promise<PodExpiryResult[]> => {
       try {
         return await fatesOn(access).catch(async (thrown: unknown) => {
           const renewed = isDead(thrown) ? await renew(site, user, access) : undefined;
@@ -107,11 +111,11 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
   const again = since !== undefined && due < Infinity;
   // If processes were still at work, the grace period starts again now.
   const waiting = again ? { since: busy ? now : since, due } : undefined;
-  writePodsWaiting(site, user.uid, waiting);
+  writeRemainingPods(site, user.uid, waiting);
   // Pods of a connection that was open at the beginning have not been removed yet, and that needs the token. A
   // connection that opened meanwhile waits for this lock and then gets a token of its own.
   if (open.size === 0 && !hasConnections(site, user.uid))
-    await revokePods(site, user).catch((thrown: unknown) => {
+    await revokePodAccess(site, user).catch((thrown: unknown) => {
       failed.push(asBerthError(thrown, `revoking the tokens of ${user.name}`));
     });
   return { removed, failed };
@@ -119,7 +123,7 @@ async function end(site: PodSite, user: User, closing: Closing): Promise<Removed
 
 /** Runs `work` with one API connection and a deadline. */
 async function using<T>(
-  { server }: PodAccess,
+  { server }: PodGrant,
   milliseconds: number,
   work: (client: ApiClient, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -132,7 +136,7 @@ async function using<T>(
   }
 }
 
-function tooMany({ namespace, cluster }: PodAccess, looked: number, count: number): BerthError {
+function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number): BerthError {
   return new BerthError(
     `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
     {
@@ -149,11 +153,11 @@ function isDead(thrown: unknown): boolean {
 }
 
 async function renew(
-  site: PodSite,
+  site: PodGrantContext,
   user: User,
-  { cluster }: PodAccess,
-): Promise<PodAccess | undefined> {
-  removePodAccess(site, user.uid, cluster);
-  await grantPods(site, user, 'root');
-  return readPodAccess(site, user.uid, cluster);
+  { cluster }: PodGrant,
+): Promise<PodGrant | undefined> {
+  removePodGrant(site, user.uid, cluster);
+  await grantPodAccess(site, user, 'root');
+  return readPodGrant(site, user.uid, cluster);
 }

@@ -1,26 +1,26 @@
 import { rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
-import type { WantedConnection } from './connection-processes.ts';
+import type { ConnectionFilter } from './connection-processes.ts';
 import {
-  closingFile,
+  closingRecordPath,
   markClosing,
   type ConnectionRecord,
 } from '../connections/connection-record.ts';
 import { endConnectionProcesses } from './end-connection-processes.ts';
 import {
-  berthContainers,
+  listBerthContainers,
   removeContainers,
-  removeNotes,
-  type Removed,
+  removeContainerFiles,
+  type RemovalResult,
 } from './remove-containers.ts';
-import { endOver } from './expired-containers.ts';
-import { holdsPods } from '../pod/pod-grant-file.ts';
+import { removeExpiredContainers } from './expired-containers.ts';
+import { hasPodGrants } from '../pod/pod-grant-file.ts';
 import { usesPods } from '../pod/pod-cluster.ts';
-import { connectionFile, type SessionSite } from '../connections/state-paths.ts';
-import { userSite } from './user-state.ts';
+import { connectionRecordPath, type SessionContext } from '../connections/state-paths.ts';
+import { readUserState } from './user-state.ts';
 
-export interface Closed {
+export interface ClosedConnection {
   readonly processes: number;
   readonly containers: number;
   /** What could not be removed; the reaper tries again. */
@@ -33,46 +33,46 @@ export interface Closed {
  *
  * @param gone Whether sshd's monitor has ended, so that sshd's other process of the connection is ended too.
  */
-export async function endConnection(
-  site: SessionSite,
+export async function closeConnection(
+  site: SessionContext,
   user: User,
   connection: { readonly id: string; readonly record: ConnectionRecord; readonly gone: boolean },
-): Promise<Closed> {
+): Promise<ClosedConnection> {
   const { id, record, gone } = connection;
-  const file = connectionFile(site, user.uid, id);
+  const file = connectionRecordPath(site, user.uid, id);
   // Read first: after markClosing, a concurrent cleanup may revoke the token.
-  const held = holdsPods(site, user.uid);
+  const held = hasPodGrants(site, user.uid);
   // From here on the connection is not open, and the reaper continues if this process is killed.
   markClosing(file);
-  const part = await userSite(site, user);
-  const wanted: WantedConnection = {
+  const part = await readUserState(site, user);
+  const wanted: ConnectionFilter = {
     ...{ id, session: record.session, orphanedSshd: gone },
     hostProcesses: record.hostProcesses === true,
   };
   const { processes, failed: stay } = await endConnectionProcesses(site, part, wanted);
   // A user who damages the list of containers must not keep pods.
-  const steps: readonly (() => Promise<Removed>)[] = [
+  const steps: readonly (() => Promise<RemovalResult>)[] = [
     async () => {
-      const own = (await berthContainers(site, part)).filter((one) => one.connection === id);
+      const own = (await listBerthContainers(site, part)).filter((one) => one.connection === id);
       return await removeContainers(part, own);
     },
     async () => {
-      await removeNotes(part, (file) => file.includes(`-${id}.`));
-      return await endOver(site, part);
+      await removeContainerFiles(part, (file) => file.includes(`-${id}.`));
+      return await removeExpiredContainers(site, part);
     },
-    () => endPodsOf(site, user, held),
+    () => cleanUpPodsIfUsed(site, user, held),
   ];
-  const { removed: containers, failed: left } = await removeEach(user, steps);
+  const { removed: containers, failed: left } = await runCleanupSteps(user, steps);
   const failed = [...stay, ...left];
-  if (failed.length === 0) rmSync(closingFile(file), { force: true });
+  if (failed.length === 0) rmSync(closingRecordPath(file), { force: true });
   return { processes, containers, failed };
 }
 
 /** Runs the steps in order, each even if one before it failed. */
-export async function removeEach(
+export async function runCleanupSteps(
   { name }: User,
-  steps: readonly (() => Promise<Removed>)[],
-): Promise<Removed> {
+  steps: readonly (() => Promise<RemovalResult>)[],
+): Promise<RemovalResult> {
   let removed = 0;
   const failed: BerthError[] = [];
   for (const step of steps) {
@@ -88,8 +88,12 @@ export async function removeEach(
 }
 
 /** Imports the cluster code only on hosts that use pods. @param held See `endPods`. */
-export async function endPodsOf(site: SessionSite, user: User, held?: boolean): Promise<Removed> {
+export async function cleanUpPodsIfUsed(
+  site: SessionContext,
+  user: User,
+  held?: boolean,
+): Promise<RemovalResult> {
   if (!usesPods(site.settings)) return { removed: 0, failed: [] };
-  const { endPods } = await import('./cleanup-pods.ts');
-  return endPods(site, user, held);
+  const { cleanUpPods } = await import('./cleanup-pods.ts');
+  return cleanUpPods(site, user, held);
 }

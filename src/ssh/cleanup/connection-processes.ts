@@ -1,11 +1,11 @@
 import type { IdRange } from '../../identity/subordinate-file.ts';
 import {
-  argumentsOf,
-  fileOf,
-  namespaceOf,
-  programOf,
+  processArguments,
+  fileId,
+  namespaceInode,
+  executableId,
   runningProcesses,
-  wasStartedWith,
+  hasInitialVariable,
   type ProcessFacts,
 } from '../../system/processes.ts';
 
@@ -23,7 +23,7 @@ export interface ProcessOwner {
 }
 
 /** The connection whose processes are selected. */
-export interface WantedConnection {
+export interface ConnectionFilter {
   readonly id: string;
   /** Audit session of the connection. */
   readonly session: number | undefined;
@@ -66,20 +66,20 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
   if (own.length === 0) return [];
   const support = filesOf(supportPrograms);
   const sshd = filesOf(sshdPrograms);
-  const podman = fileOf(owner.podman);
-  const node = programOf(process.pid);
-  const here = namespaceOf(process.pid, 'pid');
-  const isPause = (pid: number): boolean => pid === owner.pausePid && programOf(pid) === podman;
+  const podman = fileId(owner.podman);
+  const node = executableId(process.pid);
+  const here = namespaceInode(process.pid, 'pid');
+  const isPause = (pid: number): boolean => pid === owner.pausePid && executableId(pid) === podman;
   const supporting = new Set(
-    own.flatMap(({ pid }) => (support.has(programOf(pid) ?? '') || isPause(pid) ? [pid] : [])),
+    own.flatMap(({ pid }) => (support.has(executableId(pid) ?? '') || isPause(pid) ? [pid] : [])),
   );
   const names = new Map<number, string>();
   const firsts = new Set<number>();
   for (const { pid, parent, pids } of own) {
     if (pids.length < 2 || pids.at(-1) !== 1 || !supporting.has(parent)) continue;
     firsts.add(pid);
-    const name = containerOf(argumentsOf(parent));
-    const namespace = namespaceOf(pid, 'pid');
+    const name = containerOf(processArguments(parent));
+    const namespace = namespaceInode(pid, 'pid');
     if (name !== undefined && namespace !== undefined) names.set(namespace, name);
   }
   const byPid = new Map(own.map((facts) => [facts.pid, facts]));
@@ -88,10 +88,10 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
     const part = (): BerthProcess['part'] => {
       const { pid } = facts;
       if (supporting.has(pid) || firsts.has(pid)) return 'support';
-      if (namespaceOf(pid, 'pid') !== here) return 'inside';
-      const program = programOf(pid) ?? '';
+      if (namespaceInode(pid, 'pid') !== here) return 'inside';
+      const program = executableId(pid) ?? '';
       if (sshd.has(program)) return 'sshd';
-      const isBerths = isSupportOf(owner, pid);
+      const isBerths = isBerthSupport(owner, pid);
       if (isBerths && program === podman) return 'podman';
       return isBerths || program === node ? 'client' : 'host';
     };
@@ -100,24 +100,27 @@ export function userProcesses(owner: ProcessOwner): readonly BerthProcess[] {
 }
 
 /** Whether the connection started it, by its audit session or by BERTH_CONNECTION in its environment. */
-export function isOfConnection(process_: BerthProcess, wanted: WantedConnection): boolean {
+export function belongsToConnection(process_: BerthProcess, wanted: ConnectionFilter): boolean {
   const { pid, part, session } = process_;
   if (part === 'sshd' && !wanted.orphanedSshd) return false;
   if (part === 'host' && !wanted.hostProcesses) return false;
   if (wanted.session !== undefined && session === wanted.session) return true;
-  return part !== 'sshd' && wasStartedWith(pid, `BERTH_CONNECTION=${wanted.id}`);
+  return part !== 'sshd' && hasInitialVariable(pid, `BERTH_CONNECTION=${wanted.id}`);
 }
 
 /** Whether it was started for Berth's containers, and not for others of the user. */
-export function isSupportOf({ directory }: Pick<ProcessOwner, 'directory'>, pid: number): boolean {
-  return wasStartedWith(pid, `HOME=${directory}`);
+export function isBerthSupport(
+  { directory }: Pick<ProcessOwner, 'directory'>,
+  pid: number,
+): boolean {
+  return hasInitialVariable(pid, `HOME=${directory}`);
 }
 
 /**
  * Whether closing the terminal would end it: its session was started from outside the container. Sessions that a
  * daemon inside started, such as the windows of tmux, survive.
  */
-export function hangsUp(process_: BerthProcess, all: readonly BerthProcess[]): boolean {
+export function receivesHangup(process_: BerthProcess, all: readonly BerthProcess[]): boolean {
   const leader = all.find(({ pid }) => pid === process_.leader);
   if (leader === undefined) return true;
   const parent = all.find(({ pid }) => pid === leader.parent);
@@ -142,7 +145,7 @@ function containerAround(
 ): string | undefined {
   let around: ProcessFacts | undefined = facts;
   for (let step = 0; around !== undefined && step < 32; step += 1) {
-    const namespace = namespaceOf(around.pid, 'pid');
+    const namespace = namespaceInode(around.pid, 'pid');
     const name = namespace === undefined ? undefined : names.get(namespace);
     if (name !== undefined) return name;
     around = byPid.get(around.parent);
@@ -151,5 +154,5 @@ function containerAround(
 }
 
 function filesOf(paths: readonly string[]): ReadonlySet<string> {
-  return new Set(paths.flatMap((path) => fileOf(path) ?? []));
+  return new Set(paths.flatMap((path) => fileId(path) ?? []));
 }

@@ -1,19 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { parentsFirst } from '../request/parents-first.ts';
-import { endProcesses, escalation, signalProcess, type Ended } from '../../system/end-processes.ts';
-import { Freezer } from '../../system/freezer.ts';
-import { isRunning, isStill, type ProcessId } from '../../system/processes.ts';
-import { aloneForUser } from '../connections/user-lock.ts';
 import {
-  hangsUp,
-  isOfConnection,
+  endProcesses,
+  signalSteps,
+  signalProcess,
+  type EndResult,
+} from '../../system/end-processes.ts';
+import { ProcessFreezer } from '../../system/freezer.ts';
+import { isRunning, isStoppedOrGone, type ProcessId } from '../../system/processes.ts';
+import { withUserLock } from '../connections/user-lock.ts';
+import {
+  receivesHangup,
+  belongsToConnection,
   userProcesses,
   type BerthProcess,
-  type WantedConnection,
+  type ConnectionFilter,
 } from './connection-processes.ts';
-import { freezeLock, type SessionSite } from '../connections/state-paths.ts';
-import type { UserSite } from './user-state.ts';
+import { freezeLockPath, type SessionContext } from '../connections/state-paths.ts';
+import type { UserState } from './user-state.ts';
 
 export interface EndedProcesses {
   readonly processes: number;
@@ -34,32 +39,35 @@ const freezeMs = 30_000;
  * @returns How many processes ended, and an error if some are left or could not be listed.
  */
 export async function endConnectionProcesses(
-  site: SessionSite,
-  part: UserSite,
-  wanted: WantedConnection,
+  site: SessionContext,
+  part: UserState,
+  wanted: ConnectionFilter,
 ): Promise<EndedProcesses> {
   const { owner } = part;
   const lingers = lingersAt(site);
   const ofConnection = (one: BerthProcess): boolean =>
-    one.part !== 'support' && isOfConnection(one, wanted);
+    one.part !== 'support' && belongsToConnection(one, wanted);
   const look = (): readonly BerthProcess[] => withoutOwn(userProcesses(owner));
   const own = (): readonly BerthProcess[] => look().filter(ofConnection);
   const all = look();
   const hungUp = all.filter(
     (one) =>
-      one.part === 'inside' && ofConnection(one) && lingers(one.container) && hangsUp(one, all),
+      one.part === 'inside' &&
+      ofConnection(one) &&
+      lingers(one.container) &&
+      receivesHangup(one, all),
   );
   const ends = (one: BerthProcess): boolean =>
     one.part !== 'podman' && !(one.part === 'inside' && lingers(one.container));
-  const rounds: Ended[] = [];
+  const rounds: EndResult[] = [];
   rounds.push(await endProcesses(() => hungUp.filter(isRunning), [['SIGHUP', 400]]));
   const end = async (
     which: (one: BerthProcess) => boolean,
-    steps: typeof escalation,
+    steps: typeof signalSteps,
   ): Promise<void> => {
     rounds.push(await endProcesses(() => own().filter(which), steps));
   };
-  await end(ends, escalation);
+  await end(ends, signalSteps);
   // A killed podman leaves locks and layers, which take longer to remove.
   await end(
     ({ part: kind }) => kind === 'podman',
@@ -73,7 +81,7 @@ export async function endConnectionProcesses(
   for (const first of placesOf(look(), wanted, lingers)) {
     // Under a lock: two cleanups that freeze the same processes would each take those for stopped before
     // that the other one stopped, and nobody would continue them.
-    const unseen = aloneForUser(site, freezeLock(site, part.user.uid), freezeMs, () =>
+    const unseen = withUserLock(site, freezeLockPath(site, part.user.uid), freezeMs, () =>
       endUnseen(part, first, (one) => ofConnection(one) && ends(one)),
     );
     await unseen.then(
@@ -98,7 +106,7 @@ function processesLeft(id: string, left: number): BerthError {
 
 type Lingers = (container: string | undefined) => boolean;
 
-function lingersAt({ settings }: SessionSite): Lingers {
+function lingersAt({ settings }: SessionContext): Lingers {
   return (container) => {
     const name = /^berth-(.+)$/.exec(container ?? '')?.[1];
     const lifetime = name === undefined ? undefined : settings.profiles.get(name)?.lifetime;
@@ -109,7 +117,7 @@ function lingersAt({ settings }: SessionSite): Lingers {
 /** Where to freeze processes: undefined is this host, else the first process of a container. */
 function placesOf(
   all: readonly BerthProcess[],
-  { id, hostProcesses }: WantedConnection,
+  { id, hostProcesses }: ConnectionFilter,
   lingers: Lingers,
 ): readonly (BerthProcess | undefined)[] {
   if (hostProcesses) return [undefined];
@@ -131,12 +139,12 @@ function placesOf(
  * @param first First process of the container; undefined for all processes of the user on this host.
  */
 async function endUnseen(
-  { owner, user, host }: UserSite,
+  { owner, user, host }: UserState,
   first: BerthProcess | undefined,
   which: (one: BerthProcess) => boolean,
-): Promise<Ended> {
+): Promise<EndResult> {
   const place = { ...user, nsenter: host?.podman.nsenter ?? 'nsenter' };
-  const freezer = Freezer.enter(first === undefined ? place : { ...place, first });
+  const freezer = ProcessFreezer.enter(first === undefined ? place : { ...place, first });
   if (freezer === undefined) return nothing;
   const look = (): readonly BerthProcess[] => {
     const all = withoutOwn(userProcesses(owner));
@@ -167,7 +175,7 @@ async function endUnseen(
   }
 }
 
-const nothing: Ended = { ended: 0, left: 0 };
+const nothing: EndResult = { ended: 0, left: 0 };
 
 /**
  * Whether another cleanup ended the container: the kernel kills all of its processes, our shell inside included, a
@@ -186,13 +194,13 @@ async function stopParents(all: readonly BerthProcess[]): Promise<void> {
   const end = performance.now() + stopMs;
   for (const layer of parentsFirst(all)) {
     for (const one of layer) signalProcess(one, 'SIGSTOP');
-    while (!layer.every(isStill) && performance.now() < end) await sleep(1);
+    while (!layer.every(isStoppedOrGone) && performance.now() < end) await sleep(1);
   }
 }
 
 /** Continues what was stopped here. Children first, so that a waiting parent never sees that they stopped. */
 async function letGoOn(
-  freezer: Freezer,
+  freezer: ProcessFreezer,
   before: readonly BerthProcess[],
   look: () => readonly BerthProcess[],
 ): Promise<void> {

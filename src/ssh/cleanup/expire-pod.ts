@@ -4,12 +4,12 @@ import { collectionPath, objectPath } from '../../desired/kube-object.ts';
 import { asBerthError, BerthError } from '../../errors.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { listInto } from '../../reconcile/list-all.ts';
-import { podIsGone, removePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { foldList } from '../../reconcile/list-all.ts';
+import { waitForPodDeletion, deletePod, type PodId } from '../../reconcile/remove-pod.ts';
 import { podLabels, podSelector } from '../pod/objects/pod-object.ts';
 import type { PodStatus } from '../pod/objects/pod-state.ts';
-import type { PodAccess } from '../pod/pod-grant-file.ts';
-import { sweepPod } from '../pod/kill-leftovers.ts';
+import type { PodGrant } from '../pod/pod-grant-file.ts';
+import { killLeftovers } from '../pod/kill-leftovers.ts';
 
 /** A pod of a user's sessions, as far as its expiry depends on it. */
 export interface SessionPod {
@@ -44,13 +44,13 @@ export interface SessionPods {
  * @param random Returns at least 0 and less than 1.
  * @throws {BerthError} the `api-…` errors
  */
-export async function sessionPods(
+export async function listSessionPods(
   client: ApiClient,
-  { namespace }: PodAccess,
+  { namespace }: PodGrant,
   profiles: ReadonlyMap<string, Profile>,
   random: () => number = Math.random,
 ): Promise<SessionPods> {
-  return await listInto(client, collectionPath('Pod', namespace), {
+  return await foldList(client, collectionPath('Pod', namespace), {
     ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
     labelSelector: podSelector(hostname()),
     begin: (): SessionPods => ({ pods: [], count: 0 }),
@@ -72,8 +72,8 @@ export async function sessionPods(
   });
 }
 
-export interface PodCircumstances {
-  readonly access: PodAccess;
+export interface PodExpiryContext {
+  readonly access: PodGrant;
   readonly client: ApiClient;
   readonly signal: AbortSignal;
   /** IDs of open connections at the beginning. */
@@ -86,7 +86,7 @@ export interface PodCircumstances {
   readonly closed: readonly string[];
 }
 
-export interface PodFate {
+export interface PodExpiryResult {
   readonly removed?: boolean;
   /** When to check it again. Milliseconds since the epoch. */
   readonly due?: number;
@@ -96,14 +96,17 @@ export interface PodFate {
 }
 
 /** Removes a pod that has expired. In a pod that stays, ends the processes of closed connections. */
-export async function endPod(pod: SessionPod, circumstances: PodCircumstances): Promise<PodFate> {
+export async function expirePod(
+  pod: SessionPod,
+  circumstances: PodExpiryContext,
+): Promise<PodExpiryResult> {
   const { access, client, signal, open, openNow, since, now, closed } = circumstances;
   const { name, uid, lifetime, connection } = pod;
   const id = { name, uid, namespace: access.namespace };
-  const remove = async (): Promise<PodFate> => {
-    await removePod(client, id);
+  const remove = async (): Promise<PodExpiryResult> => {
+    await deletePod(client, id);
     // The next login would reuse the name of a shared pod; a pod for one connection has a name of its own.
-    if (connection === undefined) await podIsGone(client, id, endMs);
+    if (connection === undefined) await waitForPodDeletion(client, id, endMs);
     return { removed: true };
   };
   try {
@@ -118,7 +121,7 @@ export async function endPod(pod: SessionPod, circumstances: PodCircumstances): 
     if (!shared || (closed.length === 0 && !asked)) return { due };
     const alone = open.size === 0 && !lingers;
     const sweep = { open: openNow, ...(lingers ? { hangUp: closed } : {}) };
-    const swept = await sweepPod(access, name, sweep, signal).catch((thrown: unknown) => {
+    const swept = await killLeftovers(access, name, sweep, signal).catch((thrown: unknown) => {
       // The home may be unavailable, for example: then the next session could not start in the pod either.
       if (alone && thrown instanceof BerthError && thrown.code === 'pod-cleanup-failed')
         return undefined;

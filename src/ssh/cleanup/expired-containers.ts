@@ -1,23 +1,23 @@
 import { readFileSync, rmSync } from 'node:fs';
 import type { Lifetime } from '../../config/profile/profile.ts';
 import { isErrno } from '../../errors.ts';
-import { ensureRootFolder } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/root-folders.ts';
 import { endProcesses } from '../../system/end-processes.ts';
-import { isSupportOf, userProcesses, type BerthProcess } from './connection-processes.ts';
+import { isBerthSupport, userProcesses, type BerthProcess } from './connection-processes.ts';
 import {
-  berthContainers,
-  endInside,
-  endSupport,
+  listBerthContainers,
+  killInContainers,
+  endSupportProcesses,
   removeContainers,
   type BerthContainer,
-  type Removed,
+  type RemovalResult,
 } from './remove-containers.ts';
-import { endTogether } from './cleanup-lock.ts';
+import { withCleanupLock } from './cleanup-lock.ts';
 import { removeLeakedStorage } from './leaked-storage.ts';
-import { idleFile, type SessionSite } from '../connections/state-paths.ts';
-import { unmountRunFolder } from '../connections/runtime-dir-mount.ts';
+import { idleSinceFile, type SessionContext } from '../connections/state-paths.ts';
+import { unmountRuntimeDir } from '../connections/runtime-dir-mount.ts';
 import { openConnections } from '../connections/user-connections.ts';
-import { userSite, type UserSite } from './user-state.ts';
+import { readUserState, type UserState } from './user-state.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
 
 /**
@@ -29,10 +29,13 @@ import { writePrivateFile } from '../../system/private-file.ts';
  *
  * @throws {BerthError} `container-store-unreadable`, `store-broken`, `lock-timeout`, `runtime-directory-not-unmounted`
  */
-export async function endOver(site: SessionSite, part: UserSite): Promise<Removed> {
+export async function removeExpiredContainers(
+  site: SessionContext,
+  part: UserState,
+): Promise<RemovalResult> {
   const { uid } = part.user;
-  return await endTogether(site, uid, 'containers', async () => {
-    const { open, all, over } = await overdue(site, part, { note: true }).catch(
+  return await withCleanupLock(site, uid, 'containers', async () => {
+    const { open, all, over } = await findExpiredContainers(site, part, { note: true }).catch(
       async (error: unknown) => {
         if (openConnections(site, uid).size === 0) await endUnlisted(part);
         throw error;
@@ -43,10 +46,10 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
     await endUnlisted(part);
     const again = mayPassNow(ended) ? await removeAgain(site, part) : ended;
     const failed = [...again.failed, ...(await removeLeakedStorage(part))];
-    await endSupport(await userSite(site, part.user));
+    await endSupportProcesses(await readUserState(site, part.user));
     if (failed.length === 0) {
-      rmSync(idleFile(site, uid), { force: true });
-      await unmountRunFolder(site, part.user);
+      rmSync(idleSinceFile(site, uid), { force: true });
+      await unmountRuntimeDir(site, part.user);
     }
     return { removed: again.removed, failed };
   });
@@ -56,12 +59,12 @@ export async function endOver(site: SessionSite, part: UserSite): Promise<Remove
  * Kills processes in containers that the store does not list: the user can write the store, so it may list none or
  * be unreadable. Then ends the support processes and podman, which a user can make hang.
  */
-async function endUnlisted(part: UserSite): Promise<void> {
-  await endInside(part.owner, (name) => name.startsWith('berth-'));
-  await endSupport(part);
+async function endUnlisted(part: UserState): Promise<void> {
+  await killInContainers(part.owner, (name) => name.startsWith('berth-'));
+  await endSupportProcesses(part);
   const podman = (): readonly BerthProcess[] =>
     userProcesses(part.owner).filter(
-      (one) => one.part === 'podman' && isSupportOf(part.owner, one.pid),
+      (one) => one.part === 'podman' && isBerthSupport(part.owner, one.pid),
     );
   await endProcesses(podman, [
     ['SIGCONT', 3_000],
@@ -70,17 +73,17 @@ async function endUnlisted(part: UserSite): Promise<void> {
 }
 
 /** Whether a second attempt may succeed. A podman that hung would hang again. */
-function mayPassNow({ failed }: Removed): boolean {
+function mayPassNow({ failed }: RemovalResult): boolean {
   return failed.length > 0 && failed.every(({ code }) => code === 'podman-failed');
 }
 
 /** Tries again in new namespaces: podman could not join the old ones, because of what is in pause.pid. */
-async function removeAgain(site: SessionSite, { user }: UserSite): Promise<Removed> {
-  const part = await userSite(site, user);
-  return await removeContainers(part, await berthContainers(site, part));
+async function removeAgain(site: SessionContext, { user }: UserState): Promise<RemovalResult> {
+  const part = await readUserState(site, user);
+  return await removeContainers(part, await listBerthContainers(site, part));
 }
 
-export interface Overdue {
+export interface ContainerExpiry {
   readonly open: ReadonlySet<string>;
   /** All of Berth's containers in the user's store. */
   readonly all: readonly BerthContainer[];
@@ -92,18 +95,18 @@ export interface Overdue {
  *
  * @param options.note Whether to record that the user is idle from now on, if that is not recorded yet.
  */
-export async function overdue(
-  site: SessionSite,
-  part: UserSite,
+export async function findExpiredContainers(
+  site: SessionContext,
+  part: UserState,
   { note }: { readonly note: boolean },
-): Promise<Overdue> {
+): Promise<ContainerExpiry> {
   const { uid } = part.user;
   const open = openConnections(site, uid);
-  const all = await berthContainers(site, part);
+  const all = await listBerthContainers(site, part);
   const processes = all.length > 0 ? userProcesses(part.owner) : [];
   const busy = namesOf(processes.filter((one) => one.part === 'inside'));
   const lingering = all.some(({ name, lifetime }) => lingers(lifetime) && busy.has(name));
-  const known = lingering ? undefined : readIdle(idleFile(site, uid));
+  const known = lingering ? undefined : readIdle(idleSinceFile(site, uid));
   const idleSince = open.size > 0 ? undefined : (known ?? site.now());
   if (note && idleSince !== undefined && known === undefined && all.length > 0)
     writeIdle(site, uid, idleSince);
@@ -154,9 +157,9 @@ function isOver(container: BerthContainer, circumstances: Circumstances): boolea
   }
 }
 
-function writeIdle(site: SessionSite, uid: number, since: number): void {
-  ensureRootFolder(`${site.run}/idle`);
-  writePrivateFile(idleFile(site, uid), `${since}\n`);
+function writeIdle(site: SessionContext, uid: number, since: number): void {
+  ensureRootDirectory(`${site.run}/idle`);
+  writePrivateFile(idleSinceFile(site, uid), `${since}\n`);
 }
 
 function readIdle(file: string): number | undefined {

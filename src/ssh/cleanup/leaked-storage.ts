@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../../errors.ts';
-import { brieflyAsUser } from '../../system/briefly-as-user.ts';
-import { longestStoreList, storedContainers } from '../../system/stored-containers.ts';
-import { readUserFile, someNamesIn } from '../../system/user-file.ts';
+import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { maxStoreListBytes, storedContainers } from '../../system/stored-containers.ts';
+import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
 import { podmanAsUser } from './podman-as-user.ts';
-import type { UserSite } from './user-state.ts';
+import type { UserState } from './user-state.ts';
 
 /** Milliseconds. */
 const volumesMs = 15_000;
@@ -17,7 +17,7 @@ const layersMs = 40_000;
  *
  * @returns What could not be removed.
  */
-export async function removeLeakedStorage(part: UserSite): Promise<BerthError[]> {
+export async function removeLeakedStorage(part: UserState): Promise<BerthError[]> {
   const failed: BerthError[] = [];
   for (const [what, remove] of [
     ['volumes', removeVolumes],
@@ -36,20 +36,20 @@ export async function removeLeakedStorage(part: UserSite): Promise<BerthError[]>
  * Volumes, and podman's locks: a podman that was killed after it created a volume and before its container leaves
  * both. All volumes of this store are scratch space of sessions, and podman creates its lock file anew.
  */
-async function removeVolumes({ host, owner, user }: UserSite): Promise<void> {
+async function removeVolumes({ host, owner, user }: UserState): Promise<void> {
   if (host === undefined || (await storedContainers(owner.directory, user)).length > 0) return;
   const volumes = `${owner.directory}/storage/volumes`;
-  const left = await brieflyAsUser(user, () => someNamesIn(volumes, 1));
+  const left = await asUserThenRoot(user, () => firstDirectoryNames(volumes, 1));
   if (left.length > 0) await podmanAsUser(host, ['volume', 'prune', '--force'], volumesMs);
   const locks = `/dev/shm/libpod_rootless_lock_${user.uid}`;
-  await brieflyAsUser(user, () => rm(locks, { force: true }));
+  await asUserThenRoot(user, () => rm(locks, { force: true }));
 }
 
 /**
  * The whole store, if it has layers of removed containers: with a full disk podman cannot record their removal, and
  * no podman command finds them later. Everything in the store can be recreated; images are pulled again.
  */
-async function removeLayers({ host, owner, user }: UserSite): Promise<void> {
+async function removeLayers({ host, owner, user }: UserState): Promise<void> {
   const store = `${owner.directory}/storage`;
   if (host === undefined || !(await hasLeakedLayers(store, user))) return;
   if ((await storedContainers(owner.directory, user)).length > 0) return;
@@ -58,9 +58,9 @@ async function removeLayers({ host, owner, user }: UserSite): Promise<void> {
 }
 
 /** Podman names the layer of a container after the container. */
-async function hasLeakedLayers(store: string, user: UserSite['user']): Promise<boolean> {
-  const demands = { uid: user.uid, maximumBytes: longestStoreList };
-  const text = await brieflyAsUser(user, () =>
+async function hasLeakedLayers(store: string, user: UserState['user']): Promise<boolean> {
+  const demands = { uid: user.uid, maximumBytes: maxStoreListBytes };
+  const text = await asUserThenRoot(user, () =>
     readUserFile(`${store}/overlay-layers/layers.json`, demands),
   );
   return text !== undefined && /"berth-[a-z0-9.-]+-layer"/.test(text.toString('latin1'));

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { BerthError } from '../../errors.ts';
-import { podmanCall } from '../podman/argv/podman-argv.ts';
+import { podmanCommand } from '../podman/argv/podman-argv.ts';
 import type { SessionHost } from '../request/session-host.ts';
 
 const longestAnswer = 64 * 1024;
@@ -26,7 +26,7 @@ export async function podmanAsUser(
   const what = `podman ${args[0] ?? ''} for ${host.user.name}`;
   if (hung.has(host.user.uid))
     throw tooLate(`${what} was skipped: an earlier podman of this user timed out`);
-  const call = podmanCall(host, args);
+  const call = podmanCommand(host, args);
   const { uid, gid } = host.user;
   const bounded = [`--data=${mostMemory}`, '--core=0', '--', call.file, ...call.args.slice(1)];
   // libuv drops root's groups with the UID. Detached: a process group of its own, so that all of it can be killed.

@@ -3,19 +3,21 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { BerthError, type ExitClass } from '../../errors.ts';
-import { nothingReaped, reapUser, type UserReap } from './reap-user.ts';
-import type { SessionSite } from '../connections/state-paths.ts';
+import { emptyReap, reapUser, type UserReap } from './reap-user.ts';
+import type { SessionContext } from '../connections/state-paths.ts';
 
 /** Starts a process that runs `reapEach` for these users, with its standard output as a pipe. */
-export type StartTurns = (uids: readonly number[]) => ChildProcessByStdio<null, Readable, null>;
+export type StartReapProcess = (
+  uids: readonly number[],
+) => ChildProcessByStdio<null, Readable, null>;
 
-/** A `StartTurns` that appends the UIDs to an argv, joined by commas. */
-export function startTurnsBy(file: string, args: readonly string[]): StartTurns {
+/** A `StartReapProcess` that appends the UIDs to an argv, joined by commas. */
+export function reapProcessCommand(file: string, args: readonly string[]): StartReapProcess {
   return (uids) =>
     spawn(file, [...args, uids.join(',')], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-export interface Turn {
+export interface ReapedUser {
   readonly uid: number;
   readonly reaped: UserReap;
 }
@@ -30,11 +32,11 @@ const mostAtOnce = 1_000;
  * @param turnMs Limit for one user; longer fails with `reap-user-timeout`.
  * @param roundMs Limit for all users. Users that are not handled by then are missing from the result.
  */
-export async function* inTurn(
+export async function* reapInTurn(
   uids: readonly number[],
   { turnMs, roundMs }: { readonly turnMs: number; readonly roundMs: number },
-  start: StartTurns,
-): AsyncGenerator<Turn> {
+  start: StartReapProcess,
+): AsyncGenerator<ReapedUser> {
   const over = performance.now() + roundMs;
   let left = [...uids];
   while (left.length > 0 && performance.now() < over) {
@@ -67,7 +69,7 @@ export async function* inTurn(
     const [uid] = left;
     if (uid === undefined || (child.exitCode === 0 && left.length < before)) continue;
     const error = line === undefined ? tooLate(uid, turnMs) : broken(uid);
-    yield { uid, reaped: { ...nothingReaped, failed: [error] } };
+    yield { uid, reaped: { ...emptyReap, failed: [error] } };
     left = left.slice(1);
   }
 }
@@ -83,7 +85,7 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
 
 /** The other process: reaps each user, and writes one line for each when it is done. */
 export async function reapEach(
-  site: SessionSite,
+  site: SessionContext,
   uids: readonly number[],
   options: { readonly dryRun: boolean; readonly tell: (line: string) => void },
 ): Promise<void> {
@@ -97,7 +99,7 @@ export async function reapEach(
 }
 
 /** undefined if `reapEach` wrote no complete line, because it was killed. */
-function turnOf(line: string): Turn | undefined {
+function turnOf(line: string): ReapedUser | undefined {
   let told: unknown;
   try {
     told = JSON.parse(line);

@@ -1,14 +1,14 @@
 import { lstatSync } from 'node:fs';
 import { asBerthError, BerthError } from '../../errors.ts';
-import { namesIn } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/names-in.ts';
 import { takeLock } from '../../system/owner-lock.ts';
 import { runningProcesses } from '../../system/processes.ts';
-import { ensureRootFolder } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/root-folders.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { inTurn, type StartTurns } from './reap-in-turn.ts';
-import { type LastRound, nextRound, reapOrder } from './reap-order.ts';
-import { nothingReaped, type UserReap } from './reap-user.ts';
-import { connectionsFolder, type SessionSite } from '../connections/state-paths.ts';
+import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
+import { type LastReapRound, nextReapRound, reapOrder } from './reap-order.ts';
+import { emptyReap, type UserReap } from './reap-user.ts';
+import { connectionsDir, type SessionContext } from '../connections/state-paths.ts';
 
 export interface ReapReport extends UserReap {
   /** Whether another reaper was running, so that this one did nothing. */
@@ -23,7 +23,7 @@ export interface ReapOptions {
   /** How long to wait for another reaper. Milliseconds. */
   readonly waitMs: number;
   /** Starts the process that runs `reapEach`. */
-  readonly start: StartTurns;
+  readonly start: StartReapProcess;
 }
 
 /** How often all users of the storage are checked, which may be thousands. Milliseconds. */
@@ -44,8 +44,11 @@ export const roundMs = 240_000;
  *
  * @throws {BerthError} `lock-timeout`; system errors about directories of root
  */
-export async function reapSessions(site: SessionSite, options: ReapOptions): Promise<ReapReport> {
-  ensureRootFolder(site.run);
+export async function reapSessions(
+  site: SessionContext,
+  options: ReapOptions,
+): Promise<ReapReport> {
+  ensureRootDirectory(site.run);
   if (options.dryRun) return reapAll(site, options);
   const lock = `${site.run}/reap.lock`;
   let held;
@@ -53,7 +56,7 @@ export async function reapSessions(site: SessionSite, options: ReapOptions): Pro
     held = await takeLock(lock, { waitMs: options.waitMs, foreignStaleMs: 600_000 });
   } catch (error) {
     if (asBerthError(error, 'reap').code === 'lock-timeout')
-      return { ...nothingReaped, busy: true, unreached: 0 };
+      return { ...emptyReap, busy: true, unreached: 0 };
     throw error;
   }
   try {
@@ -63,13 +66,13 @@ export async function reapSessions(site: SessionSite, options: ReapOptions): Pro
   }
 }
 
-async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promise<ReapReport> {
-  let report: UserReap = nothingReaped;
+async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Promise<ReapReport> {
+  let report: UserReap = emptyReap;
   const last = lastRound(site);
   const reached = new Set<number>();
   const late = new Set<number>();
   const uids = reapOrder(candidates(site, dryRun), last);
-  for await (const { uid, reaped } of inTurn(uids, { turnMs, roundMs }, start)) {
+  for await (const { uid, reaped } of reapInTurn(uids, { turnMs, roundMs }, start)) {
     reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-user-timeout')) {
       late.add(uid);
@@ -78,7 +81,7 @@ async function reapAll(site: SessionSite, { dryRun, start }: ReapOptions): Promi
     }
     report = added(report, reaped);
   }
-  const next = nextRound(uids, last, { reached, late });
+  const next = nextReapRound(uids, last, { reached, late });
   if (!dryRun) writeRound(site, next);
   const unreached = next.unreached.size;
   const failed = [...report.failed, ...(unreached === 0 ? [] : [roundLate(unreached)])];
@@ -97,15 +100,15 @@ function roundLate(unreached: number): BerthError {
   );
 }
 
-function roundFile({ run }: Pick<SessionSite, 'run'>): string {
+function roundFile({ run }: Pick<SessionContext, 'run'>): string {
   return `${run}/reap-round.json`;
 }
 
-function writeRound(site: SessionSite, { slow, unreached }: LastRound): void {
+function writeRound(site: SessionContext, { slow, unreached }: LastReapRound): void {
   writePrivateFile(roundFile(site), JSON.stringify({ slow: [...slow], unreached: [...unreached] }));
 }
 
-function lastRound(site: SessionSite): LastRound {
+function lastRound(site: SessionContext): LastReapRound {
   const text = readPrivateFile(roundFile(site), 0, 1024 * 1024);
   const { slow, unreached } = (
     text === undefined ? { slow: [], unreached: [] } : JSON.parse(text)
@@ -117,16 +120,16 @@ function lastRound(site: SessionSite): LastRound {
  * UIDs that may need a cleanup: those with a record or a runtime directory of Berth's, those with running processes,
  * and, once after each boot and each hour, all that have a storage.
  */
-function candidates(site: SessionSite, dryRun: boolean): readonly number[] {
+function candidates(site: SessionContext, dryRun: boolean): readonly number[] {
   const uids = new Set<number>();
   const add = (names: readonly string[]): void => {
     for (const name of names) if (/^[1-9][0-9]*$/.test(name)) uids.add(Number(name));
   };
-  const storage = namesIn(`${site.settings.storage}/users`);
-  add(namesIn(connectionsFolder(site)));
-  add(namesIn(`${site.run}/idle`));
-  add(namesIn(`${site.run}/pods`));
-  add(namesIn(`${site.run}/users`));
+  const storage = directoryNames(`${site.settings.storage}/users`);
+  add(directoryNames(connectionsDir(site)));
+  add(directoryNames(`${site.run}/idle`));
+  add(directoryNames(`${site.run}/pods`));
+  add(directoryNames(`${site.run}/users`));
   const swept = lstatSync(`${site.run}/swept`, { throwIfNoEntry: false });
   if (dryRun || swept === undefined || site.now() - swept.mtimeMs > sweepEveryMs) {
     add(storage);

@@ -2,15 +2,27 @@ import { lstatSync, rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
-import { namesIn } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/names-in.ts';
 import { isRunning } from '../../system/processes.ts';
-import { endConnection, endPodsOf, removeEach } from './close-connection.ts';
-import { closingFile, monitorOf, readConnection } from '../connections/connection-record.ts';
-import { endOver, overdue, type Overdue } from './expired-containers.ts';
-import { connectionFile, connectionsOf, type SessionSite } from '../connections/state-paths.ts';
-import { unmountRunFolder } from '../connections/runtime-dir-mount.ts';
+import { closeConnection, cleanUpPodsIfUsed, runCleanupSteps } from './close-connection.ts';
+import {
+  closingRecordPath,
+  parseConnectionId,
+  readConnectionRecord,
+} from '../connections/connection-record.ts';
+import {
+  removeExpiredContainers,
+  findExpiredContainers,
+  type ContainerExpiry,
+} from './expired-containers.ts';
+import {
+  connectionRecordPath,
+  userConnectionsDir,
+  type SessionContext,
+} from '../connections/state-paths.ts';
+import { unmountRuntimeDir } from '../connections/runtime-dir-mount.ts';
 import { openConnections } from '../connections/user-connections.ts';
-import { userSite, type UserSite } from './user-state.ts';
+import { readUserState, type UserState } from './user-state.ts';
 
 /** What was found and done for one user. With a dry run: what would be done. */
 export interface UserReap {
@@ -32,7 +44,7 @@ export interface EndedConnection {
   readonly id: string;
 }
 
-export const nothingReaped: UserReap = {
+export const emptyReap: UserReap = {
   ...{ connections: [], processes: 0, containers: [], sessionsOpen: 0 },
   ...{ containersLeft: 0, ownerless: [], failed: [] },
 };
@@ -41,40 +53,44 @@ export const nothingReaped: UserReap = {
 const closingMs = 120_000;
 
 /** Ends what PAM missed for one user, and what has expired. Never throws. */
-export async function reapUser(site: SessionSite, uid: number, dryRun: boolean): Promise<UserReap> {
+export async function reapUser(
+  site: SessionContext,
+  uid: number,
+  dryRun: boolean,
+): Promise<UserReap> {
   try {
     const user = userOfUid(uid);
     if (user === undefined) {
-      if (!dryRun) await unmountRunFolder(site, { uid });
-      return { ...nothingReaped, ownerless: [uid] };
+      if (!dryRun) await unmountRuntimeDir(site, { uid });
+      return { ...emptyReap, ownerless: [uid] };
     }
     return await reap(site, user, dryRun);
   } catch (error) {
-    return { ...nothingReaped, failed: [asBerthError(error, `UID ${uid}`)] };
+    return { ...emptyReap, failed: [asBerthError(error, `UID ${uid}`)] };
   }
 }
 
-async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<UserReap> {
+async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<UserReap> {
   const connections: EndedConnection[] = [];
   const failed: BerthError[] = [];
   let processes = 0;
-  const look = async (part: UserSite): Promise<Overdue> => {
+  const look = async (part: UserState): Promise<ContainerExpiry> => {
     try {
-      return await overdue(site, part, { note: false });
+      return await findExpiredContainers(site, part, { note: false });
     } catch (error) {
       // Connections and processes are handled even if the user has damaged the list of containers.
       if (dryRun) failed.push(asBerthError(error, `containers of ${user.name}`));
       return { open: openConnections(site, user.uid), all: [], over: [] };
     }
   };
-  const before = await look(await userSite(site, user));
+  const before = await look(await readUserState(site, user));
   for (const id of goneConnections(site, user.uid)) {
     connections.push({ user: user.name, id });
     if (dryRun) continue;
-    const file = connectionFile(site, user.uid, id);
-    const record = readConnection(file) ??
-      readConnection(closingFile(file)) ?? { user: user.name, ...unknownRecord };
-    const ended = await endConnection(site, user, { id, record, gone: true });
+    const file = connectionRecordPath(site, user.uid, id);
+    const record = readConnectionRecord(file) ??
+      readConnectionRecord(closingRecordPath(file)) ?? { user: user.name, ...unknownRecord };
+    const ended = await closeConnection(site, user, { id, record, gone: true });
     processes += ended.processes;
     failed.push(...ended.failed);
     site.log.info('session closed', {
@@ -82,10 +98,10 @@ async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<Use
       ...{ processes: ended.processes, containers: ended.containers },
     });
   }
-  const part = await userSite(site, user);
+  const part = await readUserState(site, user);
   if (!dryRun) {
-    const steps = [() => endOver(site, part), () => endPodsOf(site, user)];
-    failed.push(...(await removeEach(user, steps)).failed);
+    const steps = [() => removeExpiredContainers(site, part), () => cleanUpPodsIfUsed(site, user)];
+    failed.push(...(await runCleanupSteps(user, steps)).failed);
   }
   const after = dryRun ? before : await look(part);
   const left = new Set(
@@ -107,12 +123,12 @@ async function reap(site: SessionSite, user: User, dryRun: boolean): Promise<Use
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
 /** Connections whose monitor has ended, and those whose cleanup has begun but was not completed. */
-function goneConnections(site: SessionSite, uid: number): ReadonlySet<string> {
-  const directory = connectionsOf(site, uid);
+function goneConnections(site: SessionContext, uid: number): ReadonlySet<string> {
+  const directory = userConnectionsDir(site, uid);
   const gone = new Set<string>();
-  for (const name of namesIn(directory)) {
+  for (const name of directoryNames(directory)) {
     const id = /^([0-9]+\.[0-9]+)(?:\.closing)?$/.exec(name)?.[1];
-    const monitor = id === undefined ? undefined : monitorOf(id);
+    const monitor = id === undefined ? undefined : parseConnectionId(id);
     const age = ageOf(`${directory}/${name}`, site.now());
     if (id === undefined || monitor === undefined) {
       // A record that a killed hook did not complete.

@@ -1,16 +1,16 @@
 import { unlink } from 'node:fs/promises';
 import type { Lifetime } from '../../config/profile/profile.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors.ts';
-import { brieflyAsUser } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/briefly-as-user.ts';
 import { endProcesses } from '../../system/end-processes.ts';
-import { someNamesIn } from '../../system/user-file.ts';
-import { isSupportOf, userProcesses, type ProcessOwner } from './connection-processes.ts';
+import { firstDirectoryNames } from '../../system/user-file.ts';
+import { isBerthSupport, userProcesses, type ProcessOwner } from './connection-processes.ts';
 import { removePauseFile } from '../connections/pause-file.ts';
 import { podmanAsUser } from './podman-as-user.ts';
-import type { SessionSite } from '../connections/state-paths.ts';
+import type { SessionContext } from '../connections/state-paths.ts';
 import { storedContainers, type StoredContainer } from '../../system/stored-containers.ts';
-import type { UserSite } from './user-state.ts';
-import { noteFolder } from '../podman/running-container.ts';
+import type { UserState } from './user-state.ts';
+import { containerFilesDir } from '../podman/running-container.ts';
 
 /** A container of Berth's in a user's store. */
 export interface BerthContainer extends StoredContainer {
@@ -26,9 +26,9 @@ const mostNotes = 1_000;
 const unknownProfile: Lifetime = { kind: 'user', graceMs: 0, linger: false };
 
 /** `berth-PROFILE` and `berth-PROFILE-PID.STARTTIME`; the user's own containers are left alone. */
-export async function berthContainers(
-  { settings }: SessionSite,
-  { owner, user }: UserSite,
+export async function listBerthContainers(
+  { settings }: SessionContext,
+  { owner, user }: UserState,
 ): Promise<readonly BerthContainer[]> {
   const stored = await storedContainers(owner.directory, user);
   return stored.flatMap((container) => {
@@ -40,7 +40,7 @@ export async function berthContainers(
   });
 }
 
-export interface Removed {
+export interface RemovalResult {
   readonly removed: number;
   readonly failed: readonly BerthError[];
 }
@@ -50,28 +50,28 @@ export interface Removed {
  * user removed the runtime directory, the processes are killed anyway, and the reaper removes the files later.
  */
 export async function removeContainers(
-  { owner, host, user }: UserSite,
+  { owner, host, user }: UserState,
   containers: readonly BerthContainer[],
-): Promise<Removed> {
+): Promise<RemovalResult> {
   if (containers.length === 0) return { removed: 0, failed: [] };
   const failed: BerthError[] = [];
   const names = new Set(containers.map(({ name }) => name));
   try {
-    if (host === undefined) throw runFolderGone(user);
+    if (host === undefined) throw runtimeDirectoryGone(user);
     const args = ['rm', '--force', '--volumes', '--ignore', '--time', '0'];
     await podmanAsUser(host, [...args, ...containers.map(({ id }) => id)], removalMs);
   } catch (error) {
     failed.push(asBerthError(error, `removing containers of ${user.name}`));
-    await endInside(owner, (name) => names.has(name));
+    await killInContainers(owner, (name) => names.has(name));
   }
-  await removeNotes({ host, user }, (file) =>
+  await removeContainerFiles({ host, user }, (file) =>
     containers.some(({ name }) => file.startsWith(`${name}.`)),
   );
   return { removed: failed.length === 0 ? containers.length : 0, failed };
 }
 
 /** Kills what runs in these containers of a user, whatever the user's store says. */
-export async function endInside(
+export async function killInContainers(
   owner: ProcessOwner,
   isWanted: (container: string) => boolean,
 ): Promise<void> {
@@ -84,7 +84,7 @@ export async function endInside(
   );
 }
 
-function runFolderGone({ name, uid }: UserSite['user']): BerthError {
+function runtimeDirectoryGone({ name, uid }: UserState['user']): BerthError {
   return new BerthError(
     `containers of ${name}: no usable runtime directory (/run/user/${uid} or /run/berth/users/${uid})`,
     {
@@ -96,14 +96,14 @@ function runFolderGone({ name, uid }: UserSite['user']): BerthError {
 }
 
 /** Removes the notes and locks that `login` wrote for containers; a killed login leaves its lock. */
-export async function removeNotes(
-  { host, user }: Pick<UserSite, 'host' | 'user'>,
+export async function removeContainerFiles(
+  { host, user }: Pick<UserState, 'host' | 'user'>,
   isOver: (file: string) => boolean,
 ): Promise<void> {
   if (host === undefined) return;
-  const directory = noteFolder(host.runFolder);
-  await brieflyAsUser(user, async () => {
-    const files = await someNamesIn(directory, mostNotes);
+  const directory = containerFilesDir(host.runtimeDir);
+  await asUserThenRoot(user, async () => {
+    const files = await firstDirectoryNames(directory, mostNotes);
     for (const file of files.filter(isOver)) await removeNote(`${directory}/${file}`);
   });
 }
@@ -121,17 +121,19 @@ async function removeNote(path: string): Promise<void> {
  * Ends the processes that keep the namespaces of a user without containers: the pause process, and what a killed
  * podman left. Removes pause.pid too, because podman would join whichever process gets that PID next.
  */
-export async function endSupport(part: UserSite): Promise<number> {
+export async function endSupportProcesses(part: UserState): Promise<number> {
   const { owner, host, user } = part;
   const { ended } = await endProcesses(
     () =>
-      userProcesses(owner).filter(({ part, pid }) => part === 'support' && isSupportOf(owner, pid)),
+      userProcesses(owner).filter(
+        ({ part, pid }) => part === 'support' && isBerthSupport(owner, pid),
+      ),
     [
       ['SIGTERM', 300],
       ['SIGKILL', 2_000],
     ],
   );
-  if (host !== undefined) await brieflyAsUser(user, () => removePauseFile(host));
-  await removeNotes(part, () => true);
+  if (host !== undefined) await asUserThenRoot(user, () => removePauseFile(host));
+  await removeContainerFiles(part, () => true);
   return ended;
 }

@@ -24,24 +24,24 @@ export function connectionId({ pid, start }: ProcessId): string {
 }
 
 /** @returns undefined if the text is not a connection ID. */
-export function monitorOf(id: string): ProcessId | undefined {
+export function parseConnectionId(id: string): ProcessId | undefined {
   const [, pid, start] = /^([1-9][0-9]{0,9})\.([0-9]{1,20})$/.exec(id) ?? [];
   return pid === undefined || start === undefined ? undefined : { pid: Number(pid), start };
 }
 
 /** Writes the record atomically: a reader sees all of it or no file. */
-export function writeConnection(path: string, record: ConnectionRecord): void {
+export function writeConnectionRecord(path: string, record: ConnectionRecord): void {
   writeStateFile(path, `${JSON.stringify(record)}\n`, 0o644);
 }
 
 /** Path of the record after the connection's cleanup has begun; its monitor may still be running. */
-export function closingFile(path: string): string {
+export function closingRecordPath(path: string): string {
   return `${path}.closing`;
 }
 
 export function markClosing(path: string): void {
   try {
-    renameSync(path, closingFile(path));
+    renameSync(path, closingRecordPath(path));
   } catch (error) {
     // Renamed before, by a cleanup that was killed.
     if (!isErrno(error, 'ENOENT')) throw error;
@@ -49,7 +49,7 @@ export function markClosing(path: string): void {
 }
 
 /** @returns undefined if there is no file, or its content is not a record. */
-export function readConnection(path: string): ConnectionRecord | undefined {
+export function readConnectionRecord(path: string): ConnectionRecord | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

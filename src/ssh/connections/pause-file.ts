@@ -1,15 +1,15 @@
 import { unlink } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors.ts';
-import { pauseFile } from '../podman/argv/podman-argv.ts';
+import { pausePidFile } from '../podman/argv/podman-argv.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { readUserFile, readUserFileSync, type FileDemands } from '../../system/user-file.ts';
+import { readUserFile, readUserFileSync, type FileRequirements } from '../../system/user-file.ts';
 
-type Host = Pick<SessionHost, 'runFolder' | 'user'>;
+type Host = Pick<SessionHost, 'runtimeDir' | 'user'>;
 
 /** PID of the process that holds the user's user namespace open, if podman has recorded one. */
 export function pausePid(host: Host): number | undefined {
   try {
-    return pidIn(readUserFileSync(pauseFile(host), demandsOf(host)));
+    return pidIn(readUserFileSync(pausePidFile(host), demandsOf(host)));
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;
@@ -20,9 +20,9 @@ export function pausePid(host: Host): number | undefined {
  * Like `pausePid`, before podman is run and with the user's rights. Removes a file that podman cannot have
  * written: podman would block on a FIFO and read /dev/zero forever.
  */
-export async function clearedPausePid(host: Host): Promise<number | undefined> {
+export async function validatedPausePid(host: Host): Promise<number | undefined> {
   try {
-    return pidIn(await readUserFile(pauseFile(host), demandsOf(host)));
+    return pidIn(await readUserFile(pausePidFile(host), demandsOf(host)));
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     await removePauseFile(host);
@@ -31,15 +31,15 @@ export async function clearedPausePid(host: Host): Promise<number | undefined> {
 }
 
 /** Runs with the user's rights. Leaves a directory there: podman rejects it at once. */
-export async function removePauseFile(host: Pick<SessionHost, 'runFolder'>): Promise<void> {
+export async function removePauseFile(host: Pick<SessionHost, 'runtimeDir'>): Promise<void> {
   try {
-    await unlink(pauseFile(host));
+    await unlink(pausePidFile(host));
   } catch (error) {
     if (!isErrno(error)) throw error;
   }
 }
 
-function demandsOf({ user }: Host): FileDemands {
+function demandsOf({ user }: Host): FileRequirements {
   return { uid: user.uid, maximumBytes: 32 };
 }
 

@@ -1,11 +1,16 @@
 import { existsSync, rmSync } from 'node:fs';
 import type { User } from '../../identity/user.ts';
-import { startOf } from '../../system/process-start.ts';
-import { parentOf, sessionOf } from '../../system/processes.ts';
-import { ensureRootFolder, ensureUserFolder } from '../../system/root-folders.ts';
-import { connectionId, writeConnection, type ConnectionRecord } from './connection-record.ts';
-import { findRunFolder, runFoldersOf } from './runtime-dir.ts';
-import { connectionFile, connectionsOf, endingLock, idleFile } from './state-paths.ts';
+import { processStartTime } from '../../system/process-start.ts';
+import { parentPid, auditSession } from '../../system/processes.ts';
+import { ensureRootDirectory, ensureUserDirectory } from '../../system/root-folders.ts';
+import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
+import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
+import {
+  connectionRecordPath,
+  userConnectionsDir,
+  cleanupLockPath,
+  idleSinceFile,
+} from './state-paths.ts';
 
 /** PAM's items of a connection; only `rhost` comes from the client. */
 export interface PamItems {
@@ -41,19 +46,19 @@ export interface Registration {
  */
 export async function registerConnection(registration: Registration): Promise<string | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
-  const start = startOf(monitor);
+  const start = processStartTime(monitor);
   if (start === undefined) return undefined;
   const id = connectionId({ pid: monitor, start });
-  ensureRootFolder(connectionsOf({ run }, user.uid));
-  writeConnection(connectionFile({ run }, user.uid, id), recordOf(registration));
-  rmSync(idleFile({ run }, user.uid), { force: true });
-  ensureUserFolder(`${storage}/users/${user.uid}`, user);
-  if (findRunFolder(user) !== runFoldersOf(user)[0]) {
-    const { mountRunFolder } = await import('./runtime-dir-mount.ts');
-    await mountRunFolder({ run, nsenter }, user);
+  ensureRootDirectory(userConnectionsDir({ run }, user.uid));
+  writeConnectionRecord(connectionRecordPath({ run }, user.uid, id), recordOf(registration));
+  rmSync(idleSinceFile({ run }, user.uid), { force: true });
+  ensureUserDirectory(`${storage}/users/${user.uid}`, user);
+  if (findRuntimeDir(user) !== runtimeDirCandidates(user)[0]) {
+    const { mountRuntimeDir } = await import('./runtime-dir-mount.ts');
+    await mountRuntimeDir({ run, nsenter }, user);
   }
   // A cleanup that started before the record was written may still remove the user's containers.
-  const lock = endingLock({ run }, user.uid);
+  const lock = cleanupLockPath({ run }, user.uid);
   if (existsSync(lock)) await waitForEnding(lock, patienceMs);
   return id;
 }
@@ -72,10 +77,10 @@ function recordOf({ pam, user, monitor, hostProcesses, now }: Registration): Con
  * is the session of the listening sshd and so of all its connections, and identifies nothing.
  */
 function ownSession(monitor: number): number | undefined {
-  const session = sessionOf(monitor);
-  const listener = parentOf(monitor);
+  const session = auditSession(monitor);
+  const listener = parentPid(monitor);
   if (session === undefined || listener === undefined) return undefined;
-  return sessionOf(listener) === session ? undefined : session;
+  return auditSession(listener) === session ? undefined : session;
 }
 
 async function waitForEnding(lock: string, waitMs: number): Promise<void> {

@@ -2,11 +2,11 @@ import { lstatSync, rmdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
-import { ensureRootFolder, ensureUserFolder } from '../../system/root-folders.ts';
+import { ensureRootDirectory, ensureUserDirectory } from '../../system/root-folders.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { aloneForUser } from './user-lock.ts';
-import { mountedRunFolder } from './runtime-dir.ts';
-import { mountLock, type SessionSite } from './state-paths.ts';
+import { withUserLock } from './user-lock.ts';
+import { mountedRuntimeDir } from './runtime-dir.ts';
+import { mountLockPath, type SessionContext } from './state-paths.ts';
 import { openConnections } from './user-connections.ts';
 
 interface Site {
@@ -16,7 +16,7 @@ interface Site {
 }
 
 /** Podman and the forwards of a user need some hundred KiB. */
-export const mostRunFolderMiB = 64;
+export const maximumRuntimeDirMiB = 64;
 const mostFiles = 16_384;
 
 /** How long to wait for another process that mounts or unmounts it. Milliseconds. */
@@ -33,13 +33,13 @@ const mountTmpfs = ['mount', '--no-mtab', '-t', 'tmpfs', '-o'];
  *
  * @throws {BerthError} `runtime-directory-not-mounted`, `directory-unsafe`, `lock-timeout`; system errors
  */
-export async function mountRunFolder(site: Site, user: User): Promise<void> {
+export async function mountRuntimeDir(site: Site, user: User): Promise<void> {
   const { uid, gid } = user;
-  const directory = mountedRunFolder(user);
-  await aloneForUser(site, mountLock(site, uid), lockMs, async () => {
+  const directory = mountedRuntimeDir(user);
+  await withUserLock(site, mountLockPath(site, uid), lockMs, async () => {
     if (ownerOf(directory) !== uid) {
-      ensureRootFolder(directory);
-      const limits = `size=${mostRunFolderMiB}m,nr_inodes=${mostFiles},nosuid,nodev`;
+      ensureRootDirectory(directory);
+      const limits = `size=${maximumRuntimeDirMiB}m,nr_inodes=${mostFiles},nosuid,nodev`;
       const options = `${limits},mode=0700,uid=${uid},gid=${gid}`;
       const failure = await onHost(site, [...mountTmpfs, options, 'tmpfs', directory]);
       if (failure !== undefined) throw notMounted(directory, failure);
@@ -51,26 +51,26 @@ export async function mountRunFolder(site: Site, user: User): Promise<void> {
         );
     }
     // Resets the mode, which the user can change.
-    ensureUserFolder(directory, user);
+    ensureUserDirectory(directory, user);
   });
 }
 
 /**
- * Unmounts and removes the directory that `mountRunFolder` mounted, unless the user has connected again. If a
+ * Unmounts and removes the directory that `mountRuntimeDirectory` mounted, unless the user has connected again. If a
  * process of the user has a file open there, it stays: the next login uses it, and the reaper tries again.
  * A lazy unmount is no alternative: it would let a user keep any number of them.
  *
  * @throws {BerthError} `runtime-directory-not-unmounted`, `lock-timeout`; system errors
  */
-export async function unmountRunFolder(
-  { run, settings }: Pick<SessionSite, 'run' | 'settings'>,
+export async function unmountRuntimeDir(
+  { run, settings }: Pick<SessionContext, 'run' | 'settings'>,
   user: Pick<User, 'uid'>,
 ): Promise<void> {
   const site = { run, nsenter: settings.podman.nsenter };
-  const directory = mountedRunFolder(user);
+  const directory = mountedRuntimeDir(user);
   // Runs each minute for each user; on most hosts the directory does not exist.
   if (ownerOf(directory) === undefined) return;
-  await aloneForUser(site, mountLock(site, user.uid), lockMs, async () => {
+  await withUserLock(site, mountLockPath(site, user.uid), lockMs, async () => {
     if (openConnections(site, user.uid).size > 0) return;
     // Up to twice: a user can mount a FUSE file system over it.
     for (let turn = 0; turn < 2 && isMounted(directory); turn += 1) {

@@ -5,12 +5,12 @@ import type { User } from '../../identity/user.ts';
 import { installedPath } from '../../installed-path.ts';
 
 /** The two possible runtime directories: systemd's, then the one that the PAM hook mounts. */
-export function runFoldersOf(user: Pick<User, 'uid'>): readonly [string, string] {
-  return [`/run/user/${user.uid}`, mountedRunFolder(user)];
+export function runtimeDirCandidates(user: Pick<User, 'uid'>): readonly [string, string] {
+  return [`/run/user/${user.uid}`, mountedRuntimeDir(user)];
 }
 
-/** Where the PAM hook mounts one (`mountRunFolder`). */
-export function mountedRunFolder({ uid }: Pick<User, 'uid'>): string {
+/** Where the PAM hook mounts one (`mountRuntimeDirectory`). */
+export function mountedRuntimeDir({ uid }: Pick<User, 'uid'>): string {
   return `${runDir}/users/${uid}`;
 }
 
@@ -19,10 +19,10 @@ export function mountedRunFolder({ uid }: Pick<User, 'uid'>): string {
  *
  * @throws {BerthError} `runtime-directory-missing`
  */
-export function runFolderOf(user: Pick<User, 'uid'>): string {
-  const found = findRunFolder(user);
+export function runtimeDirOf(user: Pick<User, 'uid'>): string {
+  const found = findRuntimeDir(user);
   if (found !== undefined) return found;
-  const directories = runFoldersOf(user).join(', ');
+  const directories = runtimeDirCandidates(user).join(', ');
   throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
     code: 'runtime-directory-missing',
     exit: 'config',
@@ -31,8 +31,8 @@ export function runFolderOf(user: Pick<User, 'uid'>): string {
 }
 
 /** The user's runtime directory; undefined if neither exists, or others have access to it. */
-export function findRunFolder(user: Pick<User, 'uid'>): string | undefined {
-  return runFoldersOf(user).find((directory) => isOwn(directory, user.uid));
+export function findRuntimeDir(user: Pick<User, 'uid'>): string | undefined {
+  return runtimeDirCandidates(user).find((directory) => isOwn(directory, user.uid));
 }
 
 function isOwn(directory: string, uid: number): boolean {

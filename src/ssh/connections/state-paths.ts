@@ -2,7 +2,7 @@ import type { SshSettings } from '../../config/profile/profile.ts';
 import type { Logger } from '../../log.ts';
 
 /** Where the state of sessions is kept, and the settings that say when they end. */
-export interface SessionSite {
+export interface SessionContext {
   readonly settings: Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'rules'>;
   /** `/run/berth` */
   readonly run: string;
@@ -12,27 +12,31 @@ export interface SessionSite {
 }
 
 /** Directory of the open connections of all users: `UID/PID.STARTTIME`. */
-export function connectionsFolder({ run }: Pick<SessionSite, 'run'>): string {
+export function connectionsDir({ run }: Pick<SessionContext, 'run'>): string {
   return `${run}/connections`;
 }
 
 /** Directory of one user's connections. */
-export function connectionsOf(site: Pick<SessionSite, 'run'>, uid: number): string {
-  return `${connectionsFolder(site)}/${uid}`;
+export function userConnectionsDir(site: Pick<SessionContext, 'run'>, uid: number): string {
+  return `${connectionsDir(site)}/${uid}`;
 }
 
-export function connectionFile(site: Pick<SessionSite, 'run'>, uid: number, id: string): string {
-  return `${connectionsOf(site, uid)}/${id}`;
+export function connectionRecordPath(
+  site: Pick<SessionContext, 'run'>,
+  uid: number,
+  id: string,
+): string {
+  return `${userConnectionsDir(site, uid)}/${id}`;
 }
 
 /** Records since when the user has no connection: `idle/UID`, milliseconds since the epoch. */
-export function idleFile({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+export function idleSinceFile({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/idle/${uid}`;
 }
 
 /** Records when the last complete cleanup of what a user's connections share began. */
-export function endedFile(
-  { run }: Pick<SessionSite, 'run'>,
+export function lastCleanupFile(
+  { run }: Pick<SessionContext, 'run'>,
   uid: number,
   part: 'containers' | 'pods',
 ): string {
@@ -40,16 +44,16 @@ export function endedFile(
 }
 
 /** Lock for removing what the user's connections share: `ending/UID`. */
-export function endingLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+export function cleanupLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/ending/${uid}`;
 }
 
 /** Lock for mounting and unmounting the user's runtime directory. */
-export function mountLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+export function mountLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.mount`;
 }
 
 /** Lock for freezing processes of the user. */
-export function freezeLock({ run }: Pick<SessionSite, 'run'>, uid: number): string {
+export function freezeLockPath({ run }: Pick<SessionContext, 'run'>, uid: number): string {
   return `${run}/ending/${uid}.freeze`;
 }

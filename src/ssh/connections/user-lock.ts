@@ -1,6 +1,6 @@
 import { takeLock } from '../../system/owner-lock.ts';
-import { ensureRootFolder } from '../../system/root-folders.ts';
-import type { SessionSite } from './state-paths.ts';
+import { ensureRootDirectory } from '../../system/root-folders.ts';
+import type { SessionContext } from './state-paths.ts';
 
 /** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
 const foreignStaleMs = 60_000;
@@ -8,17 +8,17 @@ const foreignStaleMs = 60_000;
 /**
  * Runs work of root for one user while no other process of this host does the same.
  *
- * @param lock A path from `mountLock` or `freezeLock`.
+ * @param lock A path from `mountLockPath` or `freezeLockPath`.
  * @param waitMs How long to wait for another holder.
  * @throws {BerthError} `lock-timeout`, `directory-unsafe`, the errors of `work`
  */
-export async function aloneForUser<T>(
-  { run }: Pick<SessionSite, 'run'>,
+export async function withUserLock<T>(
+  { run }: Pick<SessionContext, 'run'>,
   lock: string,
   waitMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  ensureRootFolder(`${run}/ending`);
+  ensureRootDirectory(`${run}/ending`);
   const held = await takeLock(lock, { waitMs, foreignStaleMs });
   try {
     return await work();

@@ -1,9 +1,9 @@
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BerthError } from '../../errors.ts';
-import type { GivenCall } from '../../program-call.ts';
+import type { ProgramCallWithFile } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { noteFolder } from '../podman/running-container.ts';
+import { containerFilesDir } from '../podman/running-container.ts';
 
 /** The program that reads the file starts at once; an older file is a leftover. Milliseconds. */
 const readMs = 60_000;
@@ -13,11 +13,11 @@ const readMs = 60_000;
  * directory belongs to the user. The reader does not remove the file; a later login does, and so does the
  * cleanup of the connection whose ID is in the name.
  */
-export function execFile(
-  { runFolder, connection = '0.0' }: Pick<SessionHost, 'runFolder' | 'connection'>,
+export function startFilePath(
+  { runtimeDir, connection = '0.0' }: Pick<SessionHost, 'runtimeDir' | 'connection'>,
   pid: number,
 ): string {
-  return `${noteFolder(runFolder)}/exec-${connection}.${pid}`;
+  return `${containerFilesDir(runtimeDir)}/exec-${connection}.${pid}`;
 }
 
 /**
@@ -25,7 +25,7 @@ export function execFile(
  *
  * @throws {BerthError} `session-start-file-failed`
  */
-export function writeExecFile({ path, text }: GivenCall['given']): void {
+export function writeStartFile({ path, text }: ProgramCallWithFile['given']): void {
   try {
     const directory = dirname(path);
     for (const name of readdirSync(directory)) {

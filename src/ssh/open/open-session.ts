@@ -4,38 +4,38 @@ import { chooseProfile, type ProfileChoice } from '../../config/profile/choose-p
 import type { Profile, SshSettings } from '../../config/profile/profile.ts';
 import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { ownUser } from '../../identity/nss.ts';
+import { currentUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import { isLoginShell } from '../request/login-shell.ts';
 import { containerName } from '../podman/argv/podman-run.ts';
-import { containerSession, sessionCall } from '../podman/argv/exec-argv.ts';
+import { containerSession, sessionCommand } from '../podman/argv/exec-argv.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';
 import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
-import { ownConnection } from '../../system/ssh-connection.ts';
+import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../settings/load-ssh.ts';
-import type { startByPolicy as StartByPolicy } from './start-with-fallback.ts';
-import { execFile, writeExecFile } from './exec-file.ts';
-import { runFolderOf } from '../connections/runtime-dir.ts';
-import { connectionsOf } from '../connections/state-paths.ts';
-import type { StartInput } from '../podman/start-container.ts';
-import { warmContainer } from '../podman/running-container.ts';
+import type { startWithFallback as StartByPolicy } from './start-with-fallback.ts';
+import { startFilePath, writeStartFile } from './exec-file.ts';
+import { runtimeDirOf } from '../connections/runtime-dir.ts';
+import { userConnectionsDir } from '../connections/state-paths.ts';
+import type { StartContainerInput } from '../podman/start-container.ts';
+import { runningContainer } from '../podman/running-container.ts';
 
-export interface OpenInput {
+export interface OpenSessionInput {
   readonly request: SessionRequest;
   /** Its ID is also in the message that the user sees. */
   readonly log: Logger;
   /** The environment that sshd set. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directory of the bundled file-transfer programs on the host. */
-  readonly filesFolder: string;
+  readonly toolsDir: string;
   /** Path of the login program, as in passwd where it is the user's shell. */
   readonly itself: string;
 }
 
 /** The program that replaces this process, or the exit code of a session that this process served itself. */
-export type Opened = ProgramCall | { readonly exitCode: number };
+export type OpenedSession = ProgramCall | { readonly exitCode: number };
 
 /**
  * Decides what a connection gets and returns the program that replaces this process: the user's shell or the
@@ -45,12 +45,12 @@ export type Opened = ProgramCall | { readonly exitCode: number };
  * @throws {BerthError} `session-refused`, `nss-failed`, `group-names-missing`, the errors of `loadSshSettings`
  *   and `startContainer`
  */
-export async function openSession(input: OpenInput): Promise<Opened> {
+export async function openSession(input: OpenSessionInput): Promise<OpenedSession> {
   const { request, env } = input;
   const settings = await loadSshSettings(
     request.configFile === undefined ? {} : { configFile: request.configFile },
   );
-  const user = ownUser({ minimumUid: 1 });
+  const user = currentUser({ minimumUid: 1 });
   const choice = await choose(settings, user, request, env);
   if (choice.kind === 'refuse') throw refused(choice);
   if (choice.kind === 'host-shell') {
@@ -59,34 +59,34 @@ export async function openSession(input: OpenInput): Promise<Opened> {
   }
   const { profile } = choice;
   if (profile.backend === 'pod') return podSession(input, settings, user, profile);
-  const host = sessionHost(settings, user, runFolderOf(user));
+  const host = sessionHost(settings, user, runtimeDirOf(user));
   const name = containerName(profile, host.connection);
-  const warm = warmContainer(host, name);
+  const warm = runningContainer(host, name);
   const container =
-    warm ?? (await startAnew({ host, profile, name, filesFolder: input.filesFolder }, input.log));
+    warm ?? (await startAnew({ host, profile, name, toolsDir: input.toolsDir }, input.log));
   if (container === 'host-shell') return hostShell(user, request, env);
   if (isForcedLogin(request, user, input.itself)) showMessageOfTheDay(user.home);
   // The session gets the previous umask through its argv; the OCI runtime sets one of its own.
   const umask = process.umask(0o022);
   const session = containerSession(host, container, { request, profile, env, umask });
-  const call = sessionCall(host, container, session, execFile(host, process.pid));
-  writeExecFile(call.given);
+  const call = sessionCommand(host, container, session, startFilePath(host, process.pid));
+  writeStartFile(call.given);
   return call;
 }
 
 /** Imported only for pods: loading TLS takes as long as the rest of a login. */
 async function podSession(
-  { request, env, itself, log, filesFolder }: OpenInput,
+  { request, env, itself, log, toolsDir }: OpenSessionInput,
   settings: SshSettings,
   user: User,
   profile: Profile,
-): Promise<Opened> {
+): Promise<OpenedSession> {
   const { openPodSession } = await import('../pod/open-pod-session.ts');
   // A pod session keeps nothing on this host.
   const host = sessionHost(settings, user, '');
   if (isForcedLogin(request, user, itself)) showMessageOfTheDay(user.home);
   const umask = process.umask(0o022);
-  const pod = { host, profile, request, env, umask, log, filesFolder };
+  const pod = { host, profile, request, env, umask, log, toolsDir };
   return { exitCode: await openPodSession(pod) };
 }
 
@@ -96,9 +96,12 @@ function isForcedLogin({ kind, tty }: SessionRequest, { shell }: User, itself: s
 }
 
 /** Imported only if no container is running: what starts one takes longer to load than everything above. */
-async function startAnew(input: StartInput, log: Logger): ReturnType<typeof StartByPolicy> {
-  const { startByPolicy } = await import('./start-with-fallback.ts');
-  return startByPolicy(input, log);
+async function startAnew(
+  input: StartContainerInput,
+  log: Logger,
+): ReturnType<typeof StartByPolicy> {
+  const { startWithFallback } = await import('./start-with-fallback.ts');
+  return startWithFallback(input, log);
 }
 
 /** Applies the rules of ssh.yml. Looks up group names only if a rule or a profile has `groups`. */
@@ -106,7 +109,7 @@ async function choose(
   settings: SshSettings,
   user: User,
   { profile }: SessionRequest,
-  { SSH_CONNECTION: connection }: OpenInput['env'],
+  { SSH_CONNECTION: connection }: OpenSessionInput['env'],
 ): Promise<ProfileChoice> {
   const port = Number(connection?.split(' ')[3]);
   return chooseProfile(settings, {
@@ -132,13 +135,17 @@ async function groupNames(): Promise<string[]> {
   return groupNamesOf();
 }
 
-function sessionHost({ storage, podman }: SshSettings, user: User, runFolder: string): SessionHost {
-  const connection = ownConnection(connectionsOf({ run: runDir }, user.uid), user.uid);
+function sessionHost(
+  { storage, podman }: SshSettings,
+  user: User,
+  runtimeDir: string,
+): SessionHost {
+  const connection = currentConnection(userConnectionsDir({ run: runDir }, user.uid), user.uid);
   return {
     user,
     storage,
     podman,
-    runFolder,
+    runtimeDir,
     ...(connection === undefined ? {} : { connection }),
   };
 }
@@ -157,7 +164,7 @@ function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): B
 function hostShell(
   { shell, home, uid }: User,
   { command }: SessionRequest,
-  env: OpenInput['env'],
+  env: OpenSessionInput['env'],
 ): ProgramCall {
   const file = shell === '' || isLoginShell(shell) ? '/bin/bash' : shell;
   const kept = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);

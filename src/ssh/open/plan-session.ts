@@ -2,20 +2,24 @@ import type { SshSettings } from '../../config/profile/profile.ts';
 import { chooseProfile } from '../../config/profile/choose-profile.ts';
 import type { User } from '../../identity/user.ts';
 import { lookupUser } from '../../identity/nss.ts';
-import { containerName, containerRun, type ReadyMount } from '../podman/argv/podman-run.ts';
-import { containerSession, sessionCall, type SessionContainer } from '../podman/argv/exec-argv.ts';
+import { containerName, podmanRunCommand, type ResolvedMount } from '../podman/argv/podman-run.ts';
+import {
+  containerSession,
+  sessionCommand,
+  type SessionContainer,
+} from '../podman/argv/exec-argv.ts';
 import { isLoginShell } from '../request/login-shell.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
-import { brieflyAsUser } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/briefly-as-user.ts';
 import type { CheckResult } from '../../finding.ts';
 import { loadSshSettings } from '../../settings/load-ssh.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
-import { type ReadyMounts, readyMounts } from '../podman/resolve-mounts.ts';
-import { findRunFolder, runFoldersOf } from '../connections/runtime-dir.ts';
-import { warmContainer } from '../podman/running-container.ts';
+import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';
+import { findRuntimeDir, runtimeDirCandidates } from '../connections/runtime-dir.ts';
+import { runningContainer } from '../podman/running-container.ts';
 
 export interface PlanSessionInput {
   readonly username: string;
@@ -25,7 +29,7 @@ export interface PlanSessionInput {
   readonly port?: number;
   readonly command?: string;
   readonly tty: boolean;
-  readonly filesFolder: string;
+  readonly toolsDir: string;
   /** Runs the checks of `berth doctor` for a container of these profiles and this user. */
   readonly check: (settings: SshSettings, user: User) => Promise<CheckResult[]>;
 }
@@ -54,7 +58,7 @@ export interface PlannedSession {
     /** Starts the container if it is not running. */
     readonly start: ProgramCall;
   };
-  readonly mounts: readonly ReadyMount[];
+  readonly mounts: readonly ResolvedMount[];
   /** Missing sources of mounts that have `missing: skip`. */
   readonly skipped: readonly string[];
   /** What replaces the login; `CONTAINER`, `FILE` and PID 0 stand for values known only after a start. */
@@ -63,7 +67,7 @@ export interface PlannedSession {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, `readyMounts` and `planPodSession` */
+/** @throws {BerthError} the errors of `loadSshSettings`, `lookupUser`, `resolveMounts` and `planPodSession` */
 export async function planSession(input: PlanSessionInput): Promise<SessionPlan> {
   const settings = await loadSshSettings(
     input.configFile === undefined ? {} : { configFile: input.configFile },
@@ -89,7 +93,7 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     storage: settings.storage,
     podman: settings.podman,
     // If there is none, the one that the PAM hook would create.
-    runFolder: findRunFolder(user) ?? runFoldersOf(user)[1],
+    runtimeDir: findRuntimeDir(user) ?? runtimeDirCandidates(user)[1],
     connection: 'CONNECTION',
   };
   const common = { user: user.name, outcome, reason } as const;
@@ -101,24 +105,24 @@ export async function planSession(input: PlanSessionInput): Promise<SessionPlan>
     ({ id, status }) => status === 'failed' && id !== 'ssh-mounts',
   );
   // As the user: symbolic links in these paths are followed with the user's rights, as in a login.
-  const look = (): Promise<ReadyMounts> =>
-    Promise.resolve(readyMounts(profile, host, input.filesFolder));
-  const ready = await (process.getuid?.() === 0 ? brieflyAsUser(user, look) : look());
+  const look = (): Promise<ResolvedMounts> =>
+    Promise.resolve(resolveMounts(profile, host, input.toolsDir));
+  const ready = await (process.getuid?.() === 0 ? asUserThenRoot(user, look) : look());
   return { ...common, obstacles, session: planned(input, host, profile, ready) };
 }
 
 function planned(
-  { command, tty, filesFolder }: PlanSessionInput,
+  { command, tty, toolsDir }: PlanSessionInput,
   host: SessionHost,
-  profile: Parameters<typeof containerRun>[1],
-  { mounts, skipped }: ReadyMounts,
+  profile: Parameters<typeof podmanRunCommand>[1],
+  { mounts, skipped }: ResolvedMounts,
 ): PlannedSession {
   const name = containerName(profile, host.connection);
-  const warm = warmContainer(host, name);
+  const warm = runningContainer(host, name);
   const container: SessionContainer = warm ?? {
-    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalBy: 'runtime' },
+    ...{ id: 'CONTAINER', pausePid: 0, env: [], terminalRelay: 'runtime' },
     ...{ shell: profile.shell ?? shellInside(host.user), cwd: host.user.home },
-    bundledFiles: mounts.some(({ source }) => source === filesFolder),
+    hasBundledTools: mounts.some(({ source }) => source === toolsDir),
   };
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);
   const session = containerSession(host, container, { request, profile, env: {} });
@@ -127,11 +131,11 @@ function planned(
     container: {
       name,
       runs: warm !== undefined,
-      start: containerRun(host, profile, { mounts }),
+      start: podmanRunCommand(host, profile, { mounts }),
     },
     mounts,
     skipped,
-    becomes: withoutFile(sessionCall(host, container, session, 'FILE')),
+    becomes: withoutFile(sessionCommand(host, container, session, 'FILE')),
     environment: session.env,
   };
 }

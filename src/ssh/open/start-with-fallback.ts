@@ -1,7 +1,7 @@
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
-import { startContainer, type StartInput } from '../podman/start-container.ts';
+import { startContainer, type StartContainerInput } from '../podman/start-container.ts';
 
 type Started = Awaited<ReturnType<typeof startContainer>>;
 
@@ -12,8 +12,8 @@ type Started = Awaited<ReturnType<typeof startContainer>>;
  *
  * @throws {BerthError} the errors of `startContainer`, if the policy is `refuse` or the fallback image fails too
  */
-export async function startByPolicy(
-  input: StartInput,
+export async function startWithFallback(
+  input: StartContainerInput,
   log: Logger,
 ): Promise<Started | 'host-shell'> {
   try {
@@ -25,7 +25,7 @@ export async function startByPolicy(
 }
 
 async function instead(
-  input: StartInput,
+  input: StartContainerInput,
   error: BerthError,
   log: Logger,
 ): Promise<Started | 'host-shell'> {

@@ -6,12 +6,12 @@ import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
-import { compileSshSettings } from '../../settings/load-ssh.ts';
+import { updateSshSettingsCache } from '../../settings/load-ssh.ts';
 import { usesPods } from '../pod/pod-cluster.ts';
 import { registerConnection, type PamItems } from '../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';
 
-export interface PamInput {
+export interface PamSessionInput {
   /** `[open|close] [--config FILE] [--host-processes]`, from the lines of /etc/pam.d/sshd. */
   readonly args: readonly string[];
   /** The environment that pam_exec(8) sets. */
@@ -31,7 +31,7 @@ export interface PamInput {
  *
  * @returns The exit code. A login does not fail by it if the line in /etc/pam.d says `optional`.
  */
-export async function pamSession(input: PamInput): Promise<number> {
+export async function pamSession(input: PamSessionInput): Promise<number> {
   const { env, log } = input;
   const { PAM_USER: name = '', PAM_SERVICE: service = '' } = env;
   let step = env.PAM_TYPE?.replace('_session', '');
@@ -46,8 +46,8 @@ export async function pamSession(input: PamInput): Promise<number> {
     const pam = { service, rhost: env.PAM_RHOST ?? '', tty: env.PAM_TTY ?? '' };
     if (step === 'open') return await open({ ...input, name, pam, configFile, hostProcesses });
     if (step === 'close') {
-      const { closeByPam } = await import('./pam-close.ts');
-      return await closeByPam({ ...input, name, configFile, run: runDir });
+      const { pamClose } = await import('./pam-close.ts');
+      return await pamClose({ ...input, name, configFile, run: runDir });
     }
     return 0;
   } catch (thrown) {
@@ -57,7 +57,7 @@ export async function pamSession(input: PamInput): Promise<number> {
   }
 }
 
-interface OpenInput extends PamInput {
+interface OpenInput extends PamSessionInput {
   readonly name: string;
   readonly pam: PamItems;
   readonly configFile: string;
@@ -68,7 +68,7 @@ async function open(input: OpenInput): Promise<number> {
   const { name, pam, caller, configFile, hostProcesses, log } = input;
   if (name === 'root') return 0;
   const user = lookupUser(name, { minimumUid: 1 });
-  const { settings } = await compileSshSettings({ configFile }, input.now());
+  const { settings } = await updateSshSettingsCache({ configFile }, input.now());
   if (!isConcerned(settings, user)) return 0;
   const pods = usesPods(settings);
   if (pods) input.onSlow();
@@ -86,8 +86,12 @@ async function open(input: OpenInput): Promise<number> {
     patienceMs: pods ? 6_000 : 2_500,
   });
   if (pods) {
-    const { grantPods } = await import('../pod/grant-pod-access.ts');
-    const failed = await grantPods({ settings, run: runDir, log, now: input.now }, user, 'login');
+    const { grantPodAccess } = await import('../pod/grant-pod-access.ts');
+    const failed = await grantPodAccess(
+      { settings, run: runDir, log, now: input.now },
+      user,
+      'login',
+    );
     for (const error of failed) log.error(error, { user: name });
   }
   log.info('session opened', { user: name, rhost: pam.rhost, connection: id });

@@ -6,17 +6,17 @@ import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { removePod } from '../../reconcile/remove-pod.ts';
+import { deletePod } from '../../reconcile/remove-pod.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
 import type { PodStatus } from './objects/pod-state.ts';
-import { sweepWords } from './objects/leftovers-script.ts';
+import { leftoversArgv } from './objects/leftovers-script.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import { groupsNow, namesOfGroups } from '../../system/group-names.ts';
+import { currentGroupIds, groupNamesById } from '../../system/group-names.ts';
 import { isTerminal } from '../../system/is-terminal.ts';
-import type { PodPlace } from './exec/open-exec.ts';
+import type { PodTarget } from './exec/open-exec.ts';
 import { PodDialogue } from './exec/pod-dialogue.ts';
 
-export interface ChangedGroups extends PodPlace {
+export interface ChangedGroupsInput extends PodTarget {
   readonly host: { readonly user: User };
   /** The groups with which the pod was created (`groupsText`), as the pod reports them. */
   readonly had: string;
@@ -39,7 +39,7 @@ const marginMs = 500;
  *
  * @returns whether the pod was deleted; after an error it is kept, and the error is logged
  */
-export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
+export async function handleChangedGroups(changed: ChangedGroupsInput): Promise<boolean> {
   const { host, had, log } = changed;
   const before = had.split(' ').filter((gid) => /^\d{1,10}$/.test(gid));
   const now = new Set([host.user.gid, ...host.user.groups].filter((gid) => gid !== 0));
@@ -49,7 +49,7 @@ export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
   const fields = { missing: missing.join(','), gone: gone.join(',') };
   try {
     // A connection that was opened before the change still has the former groups, and must not create a pod with them.
-    const current = await groupsNow(host.user.name);
+    const current = await currentGroupIds(host.user.name);
     if (current === undefined || !sameSet(now, new Set(current.filter((gid) => gid !== 0))))
       return false;
     if (await removedIfAlone(changed)) {
@@ -63,7 +63,7 @@ export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
       'the session runs with outdated groups: the user has to end all processes in the pod and log in again',
       { code, ...fields },
     );
-    const names = await namesOfGroups([...missing, ...gone]);
+    const names = await groupNamesById([...missing, ...gone]);
     const named = (gids: readonly number[]): string =>
       gids.map((gid) => names.get(gid) ?? String(gid)).join(', ');
     tell(
@@ -80,7 +80,7 @@ export async function changedGroups(changed: ChangedGroups): Promise<boolean> {
   return false;
 }
 
-async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> {
+async function removedIfAlone({ server, pod }: ChangedGroupsInput): Promise<boolean> {
   const { signal } = deadlineIn(patienceMs);
   const client = apiClient(server, signal);
   try {
@@ -92,7 +92,7 @@ async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> 
     if (answer.status !== 200) throw apiError(`reading pod ${namespace}/${name}`, answer);
     const { uid = '' } = (answer.body as PodStatus).metadata ?? {};
     if (!(await isAlone({ server, pod }, signal))) return false;
-    await removePod(client, { name, namespace, uid });
+    await deletePod(client, { name, namespace, uid });
     return true;
   } finally {
     client.close();
@@ -100,8 +100,8 @@ async function removedIfAlone({ server, pod }: ChangedGroups): Promise<boolean> 
 }
 
 /** Whether no process of a session is in the pod. */
-async function isAlone(place: PodPlace, signal: AbortSignal): Promise<boolean> {
-  const dialogue = new PodDialogue({ ...place, argv: sweepWords(), signal });
+async function isAlone(place: PodTarget, signal: AbortSignal): Promise<boolean> {
+  const dialogue = new PodDialogue({ ...place, argv: leftoversArgv(), signal });
   try {
     const looking = Number(await dialogue.first());
     for (let look = 1; ; look += 1) {

@@ -9,25 +9,25 @@ import type { Logger } from '../../log.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import { requestToken } from '../../reconcile/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import { adminAccess, type AccessDeps } from '../../clusters/admin-access.ts';
+import { hookAccess, type HookAccessDeps } from '../../clusters/admin-access.ts';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
-import { loadSettings } from '../../settings/load-site.ts';
+import { loadSiteSettings } from '../../settings/load-site.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
 import {
-  podAccessClusters,
-  readPodAccess,
-  removePodAccess,
-  writePodAccess,
-  type PodAccess,
+  podGrantClusters,
+  readPodGrant,
+  removePodGrant,
+  writePodGrant,
+  type PodGrant,
 } from './pod-grant-file.ts';
-import { handOver, handOverRefusal, isAsHandedOver } from './pod-handover.ts';
+import { handOverGrant, handOverError, isGrantUnchanged } from './pod-handover.ts';
 import { podCluster, podProfiles } from './pod-cluster.ts';
-import { holdSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
-import type { SessionSite } from '../connections/state-paths.ts';
+import { retainSecret, releaseSecret, type SessionSecret } from './session-secret.ts';
+import type { SessionContext } from '../connections/state-paths.ts';
 
 type SessionCluster = ReturnType<typeof podCluster>;
 
-export interface PodSite extends Pick<SessionSite, 'run'> {
+export interface PodGrantContext extends Pick<SessionContext, 'run'> {
   readonly settings: Pick<SshSettings, 'profiles' | 'rules'>;
   readonly log: Logger;
   /** Milliseconds since the epoch. */
@@ -46,8 +46,8 @@ const lifetimeSeconds = 3600;
  * @param to `login` also hands the token over to the user's logins; `root` touches nothing of the user's
  * @returns the errors
  */
-export async function grantPods(
-  site: PodSite,
+export async function grantPodAccess(
+  site: PodGrantContext,
   user: User,
   to: 'login' | 'root',
 ): Promise<readonly BerthError[]> {
@@ -90,14 +90,14 @@ export async function grantPods(
 /** For one cluster: the grant to hand over, or the error. */
 interface Outcome {
   readonly cluster: string;
-  readonly access?: PodAccess;
+  readonly access?: PodGrant;
   readonly error?: BerthError;
 }
 
 interface Held {
   /** Absent if it failed. */
   readonly cluster: SessionCluster | undefined;
-  readonly access?: PodAccess | undefined;
+  readonly access?: PodGrant | undefined;
 }
 
 function fault(cluster: string, thrown: unknown): BerthError {
@@ -106,10 +106,10 @@ function fault(cluster: string, thrown: unknown): BerthError {
 
 async function isThere(
   user: User,
-  access: PodAccess | undefined,
+  access: PodGrant | undefined,
   to: 'login' | 'root',
 ): Promise<boolean> {
-  return access !== undefined && (to === 'root' || (await isAsHandedOver(user, access)));
+  return access !== undefined && (to === 'root' || (await isGrantUnchanged(user, access)));
 }
 
 /** Hands over the grant or the error. @returns the error, if any */
@@ -119,77 +119,77 @@ async function tell(
 ): Promise<BerthError | undefined> {
   let wrong = error;
   try {
-    if (access !== undefined) await handOver(user, access);
+    if (access !== undefined) await handOverGrant(user, access);
   } catch (thrown) {
     wrong = fault(cluster, thrown);
   }
   // If nothing can be handed over, neither can the error; it is returned.
-  if (wrong !== undefined) await handOverRefusal(user, cluster, wrong).catch(() => undefined);
+  if (wrong !== undefined) await handOverError(user, cluster, wrong).catch(() => undefined);
   return wrong;
 }
 
 /** Root's stored grant, if it is valid long enough and for the API server that root itself uses now. */
 async function holds(
-  { run, now }: PodSite,
+  { run, now }: PodGrantContext,
   user: User,
   cluster: SessionCluster,
-  deps: AccessDeps,
-): Promise<PodAccess | undefined> {
-  const held = readPodAccess({ run }, user.uid, cluster.name);
+  deps: HookAccessDeps,
+): Promise<PodGrant | undefined> {
+  const held = readPodGrant({ run }, user.uid, cluster.name);
   if (held === undefined || held.expiry - now() / 1000 <= lifetimeSeconds / 2) return undefined;
   if (held.namespace !== namespaceOf(cluster.namespacePrefix, user.name)) return undefined;
   // For Cluster API, comparing would need a request.
   if (cluster.admin.kind !== 'kubeconfig') return held;
-  const { url, ca } = await adminAccess(cluster, deps);
+  const { url, ca } = await hookAccess(cluster, deps);
   return held.server.url === url && held.server.ca === ca ? held : undefined;
 }
 
 /**
- * Revokes what `grantPods` granted. Deleting the Secret invalidates all tokens, wherever they are. If the user is connected
+ * Revokes what `grantPodAccess` granted. Deleting the Secret invalidates all tokens, wherever they are. If the user is connected
  * to another login node too, the Secret is deleted with the last connection there.
  *
  * @returns the number of clusters
  * @throws {BerthError} the `api-…` errors; the Secret may then still exist
  */
-export async function revokePods(site: PodSite, user: User): Promise<number> {
+export async function revokePodAccess(site: PodGrantContext, user: User): Promise<number> {
   const { run } = site;
-  const names = podAccessClusters({ run }, user.uid);
+  const names = podGrantClusters({ run }, user.uid);
   if (names.length === 0) return 0;
   const { clusters, deps } = await sessionClusters(site, user);
   const held = clusters.filter(({ name }) => names.includes(name));
   for (const cluster of held) {
-    const client = apiClient(await adminAccess(cluster, deps), deps.deadline);
+    const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
     try {
       await releaseSecret(client, secretOf(cluster, user));
     } finally {
       client.close();
     }
-    removePodAccess({ run }, user.uid, cluster.name);
+    removePodGrant({ run }, user.uid, cluster.name);
   }
   return held.length;
 }
 
 async function grant(
-  { run, log, now }: PodSite,
+  { run, log, now }: PodGrantContext,
   user: User,
   cluster: SessionCluster,
-  deps: AccessDeps & { readonly known: readonly string[] },
-): Promise<PodAccess> {
+  deps: HookAccessDeps & { readonly known: readonly string[] },
+): Promise<PodGrant> {
   const { error } = await bootstrapUser(cluster, {
     ...{ user, now: now() / 1000, known: deps.known, access: deps, log },
     deadline: deadlineIn(patienceMs),
   }).outcome;
   if (error !== undefined) throw error;
-  const server = await adminAccess(cluster, deps);
+  const server = await hookAccess(cluster, deps);
   const client = apiClient(server, deps.deadline);
   try {
     const namespace = namespaceOf(cluster.namespacePrefix, user.name);
     const { token, expiry } = await requestToken(client, {
       ...{ namespace, account: sessionServiceAccount, lifetimeSeconds },
-      boundTo: await holdSecret(client, secretOf(cluster, user)),
+      boundTo: await retainSecret(client, secretOf(cluster, user)),
     });
     const { url, ca, tlsServerName, insecureSkipTlsVerify } = server;
-    const access: PodAccess = {
+    const access: PodGrant = {
       ...{ cluster: cluster.name, namespace, expiry },
       server: {
         ...{ url, token },
@@ -198,7 +198,7 @@ async function grant(
         ...(insecureSkipTlsVerify === undefined ? {} : { insecureSkipTlsVerify }),
       },
     };
-    writePodAccess({ run }, user.uid, access);
+    writePodGrant({ run }, user.uid, access);
     return access;
   } finally {
     client.close();
@@ -214,14 +214,14 @@ function secretOf(cluster: SessionCluster, user: User): SessionSecret {
 const patienceMs = 8_000;
 
 async function sessionClusters(
-  { settings }: PodSite,
+  { settings }: PodGrantContext,
   user: User,
 ): Promise<{
   readonly clusters: readonly SessionCluster[];
-  readonly deps: AccessDeps & { readonly known: readonly string[] };
+  readonly deps: HookAccessDeps & { readonly known: readonly string[] };
   readonly failed: readonly { readonly cluster: string; readonly error: BerthError }[];
 }> {
-  const loaded = await loadSettings({});
+  const loaded = await loadSiteSettings({});
   const failed: { readonly cluster: string; readonly error: BerthError }[] = [];
   const all: readonly ClusterSettings[] = loaded.settings.clusters;
   const clusters = new Map<string, SessionCluster>();

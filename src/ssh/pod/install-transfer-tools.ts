@@ -2,14 +2,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { BundledProgram } from '../../transfer-tools.ts';
-import { nothingThere, programProbe, unpackWords } from './objects/transfer-scripts.ts';
-import type { PodPlace } from './exec/open-exec.ts';
-import { podCommand } from './exec/pod-command.ts';
+import { notInstalled, probeArgv, unpackArgv } from './objects/transfer-scripts.ts';
+import type { PodTarget } from './exec/open-exec.ts';
+import { runPodCommand } from './exec/pod-command.ts';
 
-export interface BringFiles extends PodPlace {
+export interface InstallTransferTools extends PodTarget {
   readonly program: BundledProgram;
   /** The directory that `berth images files` has filled. */
-  readonly folder: string;
+  readonly directory: string;
   readonly signal: AbortSignal;
 }
 
@@ -19,13 +19,13 @@ export interface BringFiles extends PodPlace {
  *
  * @throws {BerthError} `files-missing`, `transfer-tools-not-copied`, the errors of `openExec`
  */
-export async function bringFiles(input: BringFiles): Promise<void> {
-  const { program, folder, ...call } = input;
-  const probe = await podCommand({ ...call, argv: programProbe(program) });
-  if (probe.exitCode !== nothingThere) return;
-  const files = await filesOf(folder, program);
-  const argv = unpackWords(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
-  const { exitCode, reason, stderr } = await podCommand({
+export async function installTransferTools(input: InstallTransferTools): Promise<void> {
+  const { program, directory, ...call } = input;
+  const probe = await runPodCommand({ ...call, argv: probeArgv(program) });
+  if (probe.exitCode !== notInstalled) return;
+  const files = await filesOf(directory, program);
+  const argv = unpackArgv(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
+  const { exitCode, reason, stderr } = await runPodCommand({
     ...call,
     argv,
     input: files.map(({ bytes }) => bytes),
@@ -43,17 +43,17 @@ export async function bringFiles(input: BringFiles): Promise<void> {
 }
 
 async function filesOf(
-  folder: string,
+  directory: string,
   program: BundledProgram,
 ): Promise<{ readonly name: string; readonly bytes: Buffer }[]> {
   try {
-    const names = await readdir(folder, { recursive: true, withFileTypes: true });
+    const names = await readdir(directory, { recursive: true, withFileTypes: true });
     return await Promise.all(
       names
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name))
         .map(async (path) => ({
-          name: path.slice(folder.length + 1),
+          name: path.slice(directory.length + 1),
           bytes: await readFile(path),
         })),
     );

@@ -3,19 +3,19 @@ import { asBerthError, BerthError } from '../../errors.ts';
 import { parentsFirst } from '../request/parents-first.ts';
 import { podContainer } from './objects/pod-object.ts';
 import {
-  belongsTo,
+  belongsToOpenConnection,
   earlierSweeps,
-  hangsUpInPod,
+  endsWithTerminal,
   podProcesses,
   sessionProcesses,
   type PodProcess,
 } from './objects/pod-processes.ts';
-import { sweepWords } from './objects/leftovers-script.ts';
-import { escalation } from '../../system/end-processes.ts';
-import type { PodAccess } from './pod-grant-file.ts';
+import { leftoversArgv } from './objects/leftovers-script.ts';
+import { signalSteps } from '../../system/end-processes.ts';
+import type { PodGrant } from './pod-grant-file.ts';
 import { PodDialogue } from './exec/pod-dialogue.ts';
 
-export interface PodSweep {
+export interface LeftoversInput {
   /** Returns the connections that are open now, as `PID.STARTTIME`. */
   readonly open: () => ReadonlySet<string>;
   /** For a profile where processes that ignore SIGHUP may stay: the connections whose processes get SIGHUP. */
@@ -23,7 +23,7 @@ export interface PodSweep {
 }
 
 /** The result of a sweep. */
-export interface Swept {
+export interface LeftoversResult {
   /** Number of processes that were ended. */
   readonly ended: number;
   /** Number of processes of sessions that remain. */
@@ -45,14 +45,14 @@ const aloneMs = 15_000;
  *
  * @throws {BerthError} `pod-cleanup-failed`; the errors of `openExec`, such as `exec-no-pod`: then nothing ran
  */
-export async function sweepPod(
-  { server, namespace }: PodAccess,
+export async function killLeftovers(
+  { server, namespace }: PodGrant,
   pod: string,
-  { open, hangUp }: PodSweep,
+  { open, hangUp }: LeftoversInput,
   signal: AbortSignal,
-): Promise<Swept> {
+): Promise<LeftoversResult> {
   const place = { server, pod: { namespace, pod, container: podContainer } };
-  const dialogue = new PodDialogue({ ...place, argv: sweepWords(), signal });
+  const dialogue = new PodDialogue({ ...place, argv: leftoversArgv(), signal });
   try {
     const looking = Number(await dialogue.first());
     const table = async (): Promise<PodProcess[]> => podProcesses(await dialogue.ask('table'));
@@ -94,13 +94,13 @@ interface Sweeper {
   readonly table: () => Promise<PodProcess[]>;
   /** Lists the processes of sessions. */
   readonly look: () => Promise<PodProcess[]>;
-  readonly open: PodSweep['open'];
+  readonly open: LeftoversInput['open'];
   /** The processes that were sent a signal. */
   readonly seen: Set<string>;
 }
 
-function strangers(all: readonly PodProcess[], open: PodSweep['open']): PodProcess[] {
-  const belongs = belongsTo(open(), all);
+function strangers(all: readonly PodProcess[], open: LeftoversInput['open']): PodProcess[] {
+  const belongs = belongsToOpenConnection(open(), all);
   return all.filter((one) => !belongs(one));
 }
 
@@ -120,8 +120,12 @@ async function untilAlone({ table, looking }: Sweeper): Promise<PodProcess[]> {
 }
 
 /** Processes of open connections that are not stopped. */
-function others(all: readonly PodProcess[], looking: number, open: PodSweep['open']): PodProcess[] {
-  const belongs = belongsTo(open(), all);
+function others(
+  all: readonly PodProcess[],
+  looking: number,
+  open: LeftoversInput['open'],
+): PodProcess[] {
+  const belongs = belongsToOpenConnection(open(), all);
   return sessionProcesses(all, looking).filter((one) => !one.stopped && belongs(one));
 }
 
@@ -138,20 +142,20 @@ async function signalAll(
 async function sendHangup(sweeper: Sweeper, closed: ReadonlySet<string>): Promise<void> {
   const all = await sweeper.look();
   const theirs = all.filter(({ mark = '' }) => closed.has(mark));
-  const [[signal, waitMs] = ['SIGHUP', 0] as const] = escalation;
-  await signalAll(sweeper, signal, theirs.filter(hangsUpInPod(all)));
+  const [[signal, waitMs] = ['SIGHUP', 0] as const] = signalSteps;
+  await signalAll(sweeper, signal, theirs.filter(endsWithTerminal(all)));
   if (sweeper.seen.size > 0) await sleep(waitMs);
 }
 
 /** As on the host: SIGHUP, SIGTERM, and then SIGKILL. */
 async function endStrangers(sweeper: Sweeper): Promise<void> {
-  for (const [index, [signal, waitMs]] of escalation.entries()) {
+  for (const [index, [signal, waitMs]] of signalSteps.entries()) {
     const end = performance.now() + waitMs;
     const sent = new Set<string>();
     for (;;) {
       const found = strangers(await sweeper.look(), sweeper.open);
       if (found.length === 0) return;
-      const again = index === escalation.length - 1;
+      const again = index === signalSteps.length - 1;
       await signalAll(
         sweeper,
         signal,

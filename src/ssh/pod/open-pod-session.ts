@@ -10,16 +10,21 @@ import { groupsText, podContainer, podName, podObject } from './objects/pod-obje
 import { podSession } from './objects/exec-argv.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import type { SessionRequest } from '../request/session-request.ts';
-import { namesOfGroups } from '../../system/group-names.ts';
+import { groupNamesById } from '../../system/group-names.ts';
 import { isTerminal } from '../../system/is-terminal.ts';
 import { terminalSize } from './exec/raw-terminal.ts';
-import type { PodAccess } from './pod-grant-file.ts';
-import { bridgeFolder, forwardFolders, handedOver, spoilHandover } from './pod-handover.ts';
-import { runFolderOf } from '../connections/runtime-dir.ts';
-import { Forwards } from './forwarding/forwarding.ts';
-import { notYet, type PodPlace } from './exec/open-exec.ts';
+import type { PodGrant } from './pod-grant-file.ts';
+import {
+  forwardingStateDir,
+  forwardSocketDirs,
+  receivedGrant,
+  invalidateGrant,
+} from './pod-handover.ts';
+import { runtimeDirOf } from '../connections/runtime-dir.ts';
+import { Forwarding } from './forwarding/forwarding.ts';
+import { podNotReadyCodes, type PodTarget } from './exec/open-exec.ts';
 import { relaySession } from './exec/relay-session.ts';
-import { UnansweredInput } from './exec/idle-watchdog.ts';
+import { IdleWatchdog } from './exec/idle-watchdog.ts';
 
 export interface PodSessionInput {
   readonly host: SessionHost;
@@ -29,7 +34,7 @@ export interface PodSessionInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly umask: number;
   /** Directory of the host's programs for file transfer. */
-  readonly filesFolder: string;
+  readonly toolsDir: string;
   readonly log: Logger;
 }
 
@@ -50,23 +55,23 @@ const maybeLost = ['exec-ended-externally', 'exec-connection-lost', 'exec-failed
  */
 export async function openPodSession(input: PodSessionInput): Promise<number> {
   const { host, profile, log } = input;
-  const access = await handedOver(host.user, profile.pod.cluster);
+  const access = await receivedGrant(host.user, profile.pod.cluster);
   let began = 0;
   const nonce = randomBytes(16).toString('hex');
   const pod = podName({ ...host, profile, loginHost: hostname() });
   const { server, namespace } = access;
-  const place: PodPlace = {
+  const place: PodTarget = {
     server,
     pod: {
       ...{ namespace, pod, container: podContainer },
       ...(host.connection === undefined ? {} : { connection: host.connection }),
     },
   };
-  const runFolder = runFolderOf(host.user);
-  const [folder, sockets] = [bridgeFolder(runFolder), forwardFolders(runFolder)];
-  for (const each of [folder, sockets.local, sockets.remote])
+  const runtimeDir = runtimeDirOf(host.user);
+  const [directory, sockets] = [forwardingStateDir(runtimeDir), forwardSocketDirs(runtimeDir)];
+  for (const each of [directory, sockets.local, sockets.remote])
     await mkdir(each, { recursive: true, mode: 0o700 });
-  const newForwards = (): Forwards => new Forwards({ ...input, ...place, folder, sockets });
+  const newForwards = (): Forwarding => new Forwarding({ ...input, ...place, directory, sockets });
   let forwards = newForwards();
   const ending = new AbortController();
   const run = async (groups?: string) => {
@@ -97,15 +102,15 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
       if (outcome.declined === undefined) return outcome;
       await forwards.stop();
       forwards = newForwards();
-      const { changedGroups } = await import('./changed-groups.ts');
-      if (await changedGroups({ ...input, ...place, had: outcome.declined }))
+      const { handleChangedGroups } = await import('./changed-groups.ts');
+      if (await handleChangedGroups({ ...input, ...place, had: outcome.declined }))
         await start(input, access);
       return run();
     })
     .catch(async (thrown: unknown) => {
       if (!(thrown instanceof BerthError)) throw thrown;
-      if (refusing.includes(thrown.code)) await spoilHandover(host.user, access);
-      if (!notYet.includes(thrown.code)) throw thrown;
+      if (refusing.includes(thrown.code)) await invalidateGrant(host.user, access);
+      if (!podNotReadyCodes.includes(thrown.code)) throw thrown;
       forwards.postpone();
       await start(input, access);
       return run();
@@ -113,44 +118,46 @@ export async function openPodSession(input: PodSessionInput): Promise<number> {
     .finally(() => forwards.stop());
   if (reason === undefined) return exitCode;
   if (!maybeLost.includes(reason.code)) throw reason;
-  const { lostPod } = await import('./pod-loss.ts');
+  const { podLoss } = await import('./pod-loss.ts');
   const isLater = ({ creationTimestamp = '' }): boolean => Date.parse(creationTimestamp) > began;
-  throw (await lostPod(access, pod, isLater)) ?? reason;
+  throw (await podLoss(access, pod, isLater)) ?? reason;
 }
 
 /** Ends a silent session whose pod is lost. Compares UIDs, because clocks may differ. */
-function endingWhereLost(access: PodAccess, pod: string, ending: AbortController): UnansweredInput {
+function endingWhereLost(access: PodGrant, pod: string, ending: AbortController): IdleWatchdog {
   let first: string | undefined;
   const ask = async (): Promise<void> => {
-    const { lostPod } = await import('./pod-loss.ts');
-    const reason = await lostPod(access, pod, ({ uid }) => {
+    const { podLoss } = await import('./pod-loss.ts');
+    const reason = await podLoss(access, pod, ({ uid }) => {
       first ??= uid;
       return uid !== first;
     });
     if (reason !== undefined) ending.abort(reason);
   };
-  return new UnansweredInput(silentMs, () => void ask());
+  return new IdleWatchdog(silentMs, () => void ask());
 }
 
 /** For a file transfer, installs the program if the pod does not have it. */
 async function bring(
-  { request, filesFolder: folder, profile }: PodSessionInput,
-  place: PodPlace,
+  { request, toolsDir: directory, profile }: PodSessionInput,
+  place: PodTarget,
 ): Promise<void> {
   const program = transferProgram(request);
   if (program === undefined) return;
-  const { bringFiles } = await import('./install-transfer-tools.ts');
-  await bringFiles({ ...place, program, folder, signal: AbortSignal.timeout(profile.deadlineMs) });
+  const { installTransferTools } = await import('./install-transfer-tools.ts');
+  await installTransferTools({
+    ...place,
+    program,
+    directory,
+    signal: AbortSignal.timeout(profile.deadlineMs),
+  });
 }
 
 /** Creates the pod. On a terminal, the user sees what is being waited for. Loaded only if no pod runs. */
-async function start(
-  { host, profile, request }: PodSessionInput,
-  access: PodAccess,
-): Promise<void> {
+async function start({ host, profile, request }: PodSessionInput, access: PodGrant): Promise<void> {
   const [{ startPod }, groupNames] = await Promise.all([
     import('./start-pod.ts'),
-    namesOfGroups([host.user.gid, ...host.user.groups]),
+    groupNamesById([host.user.gid, ...host.user.groups]),
   ]);
   const { user, connection } = host;
   const pod = podObject({

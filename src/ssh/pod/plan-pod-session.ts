@@ -5,8 +5,8 @@ import { podSession } from './objects/exec-argv.ts';
 import { podObject, type PodObject } from './objects/pod-object.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
-import { namesOfGroups } from '../../system/group-names.ts';
-import { loadSettings } from '../../settings/load-site.ts';
+import { groupNamesById } from '../../system/group-names.ts';
+import { loadSiteSettings } from '../../settings/load-site.ts';
 import { podCluster } from './pod-cluster.ts';
 
 /** What a login would create and run on a cluster. */
@@ -19,18 +19,18 @@ export interface PlannedPod {
   readonly exec: readonly string[];
 }
 
-/** Plans a session without a request to the cluster. @throws {BerthError} as `loadSettings` and `podCluster` */
+/** Plans a session without a request to the cluster. @throws {BerthError} as `loadSiteSettings` and `podCluster` */
 export async function planPodSession(
   { command, tty }: { readonly command?: string; readonly tty: boolean },
   host: SessionHost,
   profile: Profile,
 ): Promise<PlannedPod> {
   const { user, connection } = host;
-  const { settings } = await loadSettings({}, { cache: 'read' });
+  const { settings } = await loadSiteSettings({}, { cache: 'read' });
   const cluster = podCluster(profile, settings.clusters);
   const pod = podObject({
     ...{ user, profile, namespace: namespaceOf(cluster.namespacePrefix, user.name) },
-    ...{ loginHost: hostname(), groupNames: await namesOfGroups([user.gid, ...user.groups]) },
+    ...{ loginHost: hostname(), groupNames: await groupNamesById([user.gid, ...user.groups]) },
     ...(connection === undefined ? {} : { connection }),
   });
   const request = sessionRequest(command === undefined ? [] : ['-c', command], undefined, tty);

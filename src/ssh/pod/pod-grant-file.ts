@@ -1,17 +1,17 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { ApiServer } from '../../reconcile/api-server.ts';
-import { namesIn } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/names-in.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { ensureRootFolder } from '../../system/root-folders.ts';
-import type { SessionSite } from '../connections/state-paths.ts';
+import { ensureRootDirectory } from '../../system/root-folders.ts';
+import type { SessionContext } from '../connections/state-paths.ts';
 
 /**
  * What a user's sessions need to reach their pods on one cluster. PAM's hook creates it, stores it, and hands it over to the
  * login (`pod-handover.ts`). The token is of the user's ServiceAccount and becomes invalid when the user's last connection
  * has ended.
  */
-export interface PodAccess {
+export interface PodGrant {
   /** OnDemand's name of the cluster. */
   readonly cluster: string;
   readonly namespace: string;
@@ -21,29 +21,29 @@ export interface PodAccess {
   readonly expiry: number;
 }
 
-type Place = Pick<SessionSite, 'run'>;
+type Place = Pick<SessionContext, 'run'>;
 
-function accessFolder({ run }: Place, uid: number): string {
+function accessDirectory({ run }: Place, uid: number): string {
   return `${run}/pods/${uid}`;
 }
 
 function accessFile(place: Place, uid: number, cluster: string): string {
-  return `${accessFolder(place, uid)}/${encodeURIComponent(cluster)}.json`;
+  return `${accessDirectory(place, uid)}/${encodeURIComponent(cluster)}.json`;
 }
 
 /** Writes root's copy, which the user cannot read. @throws {BerthError} `directory-unsafe`; system errors */
-export function writePodAccess(place: Place, uid: number, access: PodAccess): void {
-  ensureRootFolder(accessFolder(place, uid));
+export function writePodGrant(place: Place, uid: number, access: PodGrant): void {
+  ensureRootDirectory(accessDirectory(place, uid));
   writePrivateFile(accessFile(place, uid, access.cluster), JSON.stringify(access));
 }
 
 /** The file contains a token and a few certificates. Bytes. */
-export const longestAccess = 256 * 1024;
+export const maxGrantBytes = 256 * 1024;
 
 /** @returns undefined if there is none, or it is not owned by root */
-export function readPodAccess(place: Place, uid: number, cluster: string): PodAccess | undefined {
+export function readPodGrant(place: Place, uid: number, cluster: string): PodGrant | undefined {
   try {
-    return podAccessIn(readPrivateFile(accessFile(place, uid, cluster), 0, longestAccess));
+    return parsePodGrant(readPrivateFile(accessFile(place, uid, cluster), 0, maxGrantBytes));
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;
@@ -51,16 +51,16 @@ export function readPodAccess(place: Place, uid: number, cluster: string): PodAc
 }
 
 /** Parses a grant. @returns undefined if the text is not one */
-export function podAccessIn(text: string | undefined): PodAccess | undefined {
+export function parsePodGrant(text: string | undefined): PodGrant | undefined {
   try {
-    const access = JSON.parse(text ?? '') as Partial<PodAccess> | null;
+    const access = JSON.parse(text ?? '') as Partial<PodGrant> | null;
     return isAccess(access) ? access : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isAccess(access: Partial<PodAccess> | null): access is PodAccess {
+function isAccess(access: Partial<PodGrant> | null): access is PodGrant {
   return (
     typeof access?.server?.url === 'string' &&
     typeof access.server.token === 'string' &&
@@ -71,35 +71,35 @@ function isAccess(access: Partial<PodAccess> | null): access is PodAccess {
 }
 
 /** The user's grants on all clusters. */
-export function heldPodAccesses(place: Place, uid: number): PodAccess[] {
-  return namesIn(accessFolder(place, uid))
+export function storedPodGrants(place: Place, uid: number): PodGrant[] {
+  return directoryNames(accessDirectory(place, uid))
     .filter((name) => name.endsWith('.json'))
-    .flatMap((name) => readPodAccess(place, uid, decodeURIComponent(name.slice(0, -5))) ?? []);
+    .flatMap((name) => readPodGrant(place, uid, decodeURIComponent(name.slice(0, -5))) ?? []);
 }
 
-export function podAccessClusters(place: Place, uid: number): string[] {
-  return namesIn(accessFolder(place, uid))
+export function podGrantClusters(place: Place, uid: number): string[] {
+  return directoryNames(accessDirectory(place, uid))
     .filter((name) => name.endsWith('.json'))
     .map((name) => decodeURIComponent(name.slice(0, -5)));
 }
 
 /** Whether the user has a grant, valid or not. */
-export function holdsPods(place: Place, uid: number): boolean {
-  return podAccessClusters(place, uid).length > 0;
+export function hasPodGrants(place: Place, uid: number): boolean {
+  return podGrantClusters(place, uid).length > 0;
 }
 
-export function removePodAccess(place: Place, uid: number, cluster: string): void {
+export function removePodGrant(place: Place, uid: number, cluster: string): void {
   rmSync(accessFile(place, uid, cluster), { force: true });
 }
 
 /** Pods that remain after the user's last connection. Times in milliseconds since the epoch. */
-export interface PodsWaiting {
+export interface RemainingPods {
   readonly since: number;
   /** When they have to be checked next. */
   readonly due: number;
 }
 
-export function readPodsWaiting(place: Place, uid: number): PodsWaiting | undefined {
+export function readRemainingPods(place: Place, uid: number): RemainingPods | undefined {
   try {
     const [since = 0, due = 0] = readFileSync(waitingFile(place, uid), 'latin1')
       .split(' ')
@@ -112,15 +112,15 @@ export function readPodsWaiting(place: Place, uid: number): PodsWaiting | undefi
 }
 
 /** @param waiting undefined if no pod remains */
-export function writePodsWaiting(
+export function writeRemainingPods(
   place: Place,
   uid: number,
-  waiting: PodsWaiting | undefined,
+  waiting: RemainingPods | undefined,
 ): void {
   if (waiting === undefined) rmSync(waitingFile(place, uid), { force: true });
   else writePrivateFile(waitingFile(place, uid), `${waiting.since} ${waiting.due}\n`);
 }
 
 function waitingFile(place: Place, uid: number): string {
-  return `${accessFolder(place, uid)}/waiting`;
+  return `${accessDirectory(place, uid)}/waiting`;
 }

@@ -2,46 +2,46 @@ import { mkdir, truncate } from 'node:fs/promises';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
-import { readUserFile, someNamesIn } from '../../system/user-file.ts';
-import { brieflyAsUser } from '../../system/briefly-as-user.ts';
-import { longestAccess, podAccessIn, type PodAccess } from './pod-grant-file.ts';
-import { findRunFolder } from '../connections/runtime-dir.ts';
-import { socketFolders, type SocketFolders } from './forwarding/socket-directories.ts';
+import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
+import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
+import { findRuntimeDir } from '../connections/runtime-dir.ts';
+import { socketDirectories, type SocketDirectories } from './forwarding/socket-directories.ts';
 import { installedPath } from '../../installed-path.ts';
 
 /**
  * The directory for what root hands over to a user's logins, in the user's runtime directory: there it counts against the
  * user's quota. The user may change it. Root only checks whether it is unchanged.
  */
-function handoverFolder(runFolder: string): string {
-  return `${runFolder}/berth-pods`;
+function handoverDirectory(runtimeDir: string): string {
+  return `${runtimeDir}/berth-pods`;
 }
 
 /** The directory for sockets and locks that the user's sessions share. */
-export function bridgeFolder(runFolder: string): string {
-  return `${runFolder}/berth-bridge`;
+export function forwardingStateDir(runtimeDir: string): string {
+  return `${runtimeDir}/berth-bridge`;
 }
 
 /** The directories for the sockets of the user's forwards. sshd creates some of them before the session starts. */
-export function forwardFolders(runFolder: string): SocketFolders {
-  return socketFolders(`${runFolder}/berth-forwards`);
+export function forwardSocketDirs(runtimeDir: string): SocketDirectories {
+  return socketDirectories(`${runtimeDir}/berth-forwards`);
 }
 
-function accessFile(runFolder: string, cluster: string): string {
-  return `${handoverFolder(runFolder)}/${encodeURIComponent(cluster)}.json`;
+function accessFile(runtimeDir: string, cluster: string): string {
+  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.json`;
 }
 
-function refusalFile(runFolder: string, cluster: string): string {
-  return `${handoverFolder(runFolder)}/${encodeURIComponent(cluster)}.refused`;
+function refusalFile(runtimeDir: string, cluster: string): string {
+  return `${handoverDirectory(runtimeDir)}/${encodeURIComponent(cluster)}.refused`;
 }
 
 /** Hands a grant over, as root. @throws {BerthError} `runtime-directory-missing`, the errors of `writeAtomically` */
-export async function handOver(user: User, access: PodAccess): Promise<void> {
+export async function handOverGrant(user: User, access: PodGrant): Promise<void> {
   await give(user, accessFile, access.cluster, access);
 }
 
-/** Hands over why there is no grant, so that the login can report it. @throws as `handOver` */
-export async function handOverRefusal(
+/** Hands over why there is no grant, so that the login can report it. @throws as `handOverGrant` */
+export async function handOverError(
   user: User,
   cluster: string,
   { message, hint }: BerthError,
@@ -51,28 +51,29 @@ export async function handOverRefusal(
 
 async function give(
   user: User,
-  fileOf: (runFolder: string, cluster: string) => string,
+  fileOf: (runtimeDir: string, cluster: string) => string,
   cluster: string,
   content: object,
 ): Promise<void> {
-  const runFolder = findRunFolder(user);
-  if (runFolder === undefined) throw noRunFolder(user);
-  await brieflyAsUser(user, async () => {
-    await mkdir(handoverFolder(runFolder), { mode: 0o700 }).catch((error: unknown) => {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) throw noRuntimeDirectory(user);
+  await asUserThenRoot(user, async () => {
+    await mkdir(handoverDirectory(runtimeDir), { mode: 0o700 }).catch((error: unknown) => {
       if (!isErrno(error, 'EEXIST')) throw error;
     });
-    const { local, remote } = forwardFolders(runFolder);
-    for (const folder of [local, remote]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { local, remote } = forwardSocketDirs(runtimeDir);
+    for (const directory of [local, remote])
+      await mkdir(directory, { recursive: true, mode: 0o700 });
     const options = { mode: 0o600, replaceable: true };
-    await writeAtomically(fileOf(runFolder, cluster), JSON.stringify(content), options);
+    await writeAtomically(fileOf(runtimeDir, cluster), JSON.stringify(content), options);
   });
 }
 
 /** Whether the user still has the grant as it was handed over. The login truncates one that the cluster refuses. */
-export async function isAsHandedOver(user: User, access: PodAccess): Promise<boolean> {
-  const runFolder = findRunFolder(user);
-  if (runFolder === undefined) return false;
-  const held = await brieflyAsUser(user, () => readHandover(runFolder, user, access.cluster));
+export async function isGrantUnchanged(user: User, access: PodGrant): Promise<boolean> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) return false;
+  const held = await asUserThenRoot(user, () => readHandover(runtimeDir, user, access.cluster));
   return JSON.stringify(held) === JSON.stringify(access);
 }
 
@@ -82,18 +83,18 @@ export async function isAsHandedOver(user: User, access: PodAccess): Promise<boo
  * @param cluster any cluster if absent
  * @throws {BerthError} `pod-access-missing`
  */
-export async function handedOver(user: User, cluster?: string): Promise<PodAccess> {
-  const runFolder = findRunFolder(user);
-  if (runFolder === undefined) throw missing(undefined, cluster);
-  const names = await someNamesIn(handoverFolder(runFolder), mostNames);
+export async function receivedGrant(user: User, cluster?: string): Promise<PodGrant> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) throw missing(undefined, cluster);
+  const names = await firstDirectoryNames(handoverDirectory(runtimeDir), mostNames);
   const clusters = (end: string): string[] =>
     names.filter((name) => name.endsWith(end)).map((name) => name.slice(0, -end.length));
   for (const name of cluster === undefined ? clusters('.json') : [encodeURIComponent(cluster)]) {
-    const access = await readHandover(runFolder, user, decodeURIComponent(name));
+    const access = await readHandover(runtimeDir, user, decodeURIComponent(name));
     if (access !== undefined) return access;
   }
   const refused = cluster ?? clusters('.refused').map(decodeURIComponent)[0];
-  throw missing(refused && (await readText(refusalFile(runFolder, refused), user)), cluster);
+  throw missing(refused && (await readText(refusalFile(runtimeDir, refused), user)), cluster);
 }
 
 /** A site has a few clusters, so this is never reached. */
@@ -103,33 +104,33 @@ const mostNames = 256;
  * Marks a grant as invalid, because the cluster does not accept its token. PAM's hook then creates a new one at the next
  * login, even if this one has not expired.
  */
-export async function spoilHandover(user: User, { cluster }: PodAccess): Promise<void> {
-  const runFolder = findRunFolder(user);
-  if (runFolder === undefined) return;
-  await truncate(accessFile(runFolder, cluster)).catch((error: unknown) => {
+export async function invalidateGrant(user: User, { cluster }: PodGrant): Promise<void> {
+  const runtimeDir = findRuntimeDir(user);
+  if (runtimeDir === undefined) return;
+  await truncate(accessFile(runtimeDir, cluster)).catch((error: unknown) => {
     // The user's last connection was closed meanwhile.
     if (!isErrno(error, 'ENOENT')) throw error;
   });
 }
 
 async function readHandover(
-  runFolder: string,
+  runtimeDir: string,
   user: User,
   cluster: string,
-): Promise<PodAccess | undefined> {
-  return podAccessIn(await readText(accessFile(runFolder, cluster), user));
+): Promise<PodGrant | undefined> {
+  return parsePodGrant(await readText(accessFile(runtimeDir, cluster), user));
 }
 
 async function readText(path: string, { uid }: User): Promise<string | undefined> {
   try {
-    return (await readUserFile(path, { uid, maximumBytes: longestAccess }))?.toString('utf8');
+    return (await readUserFile(path, { uid, maximumBytes: maxGrantBytes }))?.toString('utf8');
   } catch (error) {
     if (error instanceof BerthError) return undefined;
     throw error;
   }
 }
 
-function noRunFolder({ name }: User): BerthError {
+function noRuntimeDirectory({ name }: User): BerthError {
   return new BerthError(
     `${name} has no runtime directory, so the access to pods cannot be handed over`,
     {

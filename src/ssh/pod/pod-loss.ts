@@ -3,7 +3,7 @@ import { objectPath } from '../../desired/kube-object.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import { podState, type PodStatus } from './objects/pod-state.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import type { PodAccess } from './pod-grant-file.ts';
+import type { PodGrant } from './pod-grant-file.ts';
 
 type PodMetadata = NonNullable<PodStatus['metadata']>;
 
@@ -16,8 +16,8 @@ const patienceMs = 3_000;
  * @param isAnother whether the pod that has the name now is a later one, which another login has created
  * @returns undefined if the pod is running, or cannot be read
  */
-export async function lostPod(
-  { server, namespace }: PodAccess,
+export async function podLoss(
+  { server, namespace }: PodGrant,
   name: string,
   isAnother: (metadata: PodMetadata) => boolean,
 ): Promise<BerthError | undefined> {

@@ -66,7 +66,7 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
 };
 
 /** The error for a pod that failed to start or has ended. */
-export function podFault(code: PodFault, detail: string): BerthError {
+export function podFailed(code: PodFault, detail: string): BerthError {
   const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
   const known = failure && pulls[failure];
   const { message, hint, exit = 'unavailable' } = known ?? words[code];
@@ -74,7 +74,7 @@ export function podFault(code: PodFault, detail: string): BerthError {
 }
 
 /** The error for a pod that did not start within the profile's `deadline`. */
-export function podTooLate(
+export function podStartTimeout(
   { text }: Extract<PodState, { kind: 'waiting' }>,
   reason: string | undefined,
   deadlineMs: number,
@@ -94,7 +94,7 @@ export function podTooLate(
 }
 
 /** @returns undefined if the API server's message is not about the pod */
-export function podRefusal(status: number, said: string): BerthError | undefined {
+export function podRejected(status: number, said: string): BerthError | undefined {
   if (status === 403 && said.includes('exceeded quota'))
     return new BerthError(`your session exceeds your quota: ${plain(said)}`, {
       code: 'pod-quota',

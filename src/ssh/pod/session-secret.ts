@@ -1,6 +1,6 @@
 import {
   collectionPath,
-  describe,
+  describeObject,
   objectPath,
   type KubeObject,
   type ObjectMeta,
@@ -40,7 +40,7 @@ const attempts = 5;
  * @returns the object to bind a token to
  * @throws {BerthError} `session-secret-not-deleted`, the `api-…` errors
  */
-export async function holdSecret(
+export async function retainSecret(
   client: ApiClient,
   secret: SessionSecret,
 ): Promise<{ readonly name: string; readonly uid: string }> {
@@ -62,7 +62,7 @@ export async function holdSecret(
     await patch(client, objectPath(object), { finalizers: null, uid });
   }
   throw new BerthError(
-    `creating ${describe(object)}: the deleted one still exists: its finalizers were removed ${attempts} times and were added again`,
+    `creating ${describeObject(object)}: the deleted one still exists: its finalizers were removed ${attempts} times and were added again`,
     {
       code: 'session-secret-not-deleted',
       exit: 'temporary',

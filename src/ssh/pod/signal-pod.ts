@@ -1,9 +1,9 @@
 import { BerthError } from '../../errors.ts';
-import { signalWords } from './objects/signal-script.ts';
-import type { PodPlace } from './exec/open-exec.ts';
-import { podCommand } from './exec/pod-command.ts';
+import { signalArgv } from './objects/signal-script.ts';
+import type { PodTarget } from './exec/open-exec.ts';
+import { runPodCommand } from './exec/pod-command.ts';
 
-export interface SignalPod extends PodPlace {
+export interface SignalPod extends PodTarget {
   /** The nonce of the command. */
   readonly nonce: string;
   readonly signal: NodeJS.Signals;
@@ -18,8 +18,8 @@ const patience = 5_000;
  * @throws {BerthError} `signal-not-delivered`, the errors of `openExec`
  */
 export async function signalPod({ server, pod, nonce, signal }: SignalPod): Promise<void> {
-  const { exitCode, stderr, reason } = await podCommand({
-    ...{ server, pod, argv: signalWords(nonce, signal) },
+  const { exitCode, stderr, reason } = await runPodCommand({
+    ...{ server, pod, argv: signalArgv(nonce, signal) },
     signal: AbortSignal.timeout(patience),
   });
   if (exitCode === 0) return;

@@ -5,14 +5,14 @@ import { podState, type PodState, type PodStatus } from './objects/pod-state.ts'
 import type { PodObject } from './objects/pod-object.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { removePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { deletePod, type PodId } from '../../reconcile/remove-pod.ts';
 import { watchObject } from '../../reconcile/watch-object.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import type { PodAccess } from './pod-grant-file.ts';
-import { podFault, podRefusal, podTooLate } from './pod-start-errors.ts';
+import type { PodGrant } from './pod-grant-file.ts';
+import { podFailed, podRejected, podStartTimeout } from './pod-start-errors.ts';
 
 export interface StartPodInput {
-  readonly access: PodAccess;
+  readonly access: PodGrant;
   readonly pod: PodObject;
   /** Time limit, in milliseconds. */
   readonly deadlineMs: number;
@@ -41,9 +41,9 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
         throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
       // If it is overdue, its node does not respond.
       if (end.kind !== 'gone')
-        await removePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
+        await deletePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
       // A pod of an earlier login may have ended long ago.
-      if (made !== undefined && end.kind === 'failed') throw podFault(end.code, end.detail);
+      if (made !== undefined && end.kind === 'failed') throw podFailed(end.code, end.detail);
     }
   } finally {
     client.close();
@@ -54,7 +54,7 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
 const lastWordMs = 3_000;
 
 async function giveUp(
-  { server }: PodAccess,
+  { server }: PodGrant,
   pod: PodId,
   end: Waiting,
   deadlineMs: number,
@@ -62,8 +62,8 @@ async function giveUp(
   const client = apiClient(server, deadlineIn(lastWordMs).signal);
   try {
     const reason = end.detail ?? (await lastWarning(client, pod));
-    await removePod(client, pod).catch(() => undefined);
-    return podTooLate(end, reason, deadlineMs);
+    await deletePod(client, pod).catch(() => undefined);
+    return podStartTimeout(end, reason, deadlineMs);
   } finally {
     client.close();
   }
@@ -82,7 +82,7 @@ async function create(client: ApiClient, pod: PodObject): Promise<string | undef
   if (answer.status === 201) return (answer.body as PodStatus).metadata?.uid;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
-  throw podRefusal(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
+  throw podRejected(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
 }
 
 type Waiting = Extract<PodState, { kind: 'waiting' }>;
@@ -111,7 +111,7 @@ interface Seen {
 
 /** Waits until the pod runs, has failed, is gone or is overdue. After the deadline, the last state is returned. */
 async function awaited(
-  { server }: PodAccess,
+  { server }: PodGrant,
   pod: PodObject,
   signal: AbortSignal,
   onState: (text: string) => void,

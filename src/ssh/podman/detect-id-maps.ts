@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import type { IdMaps } from './argv/podman-run.ts';
 import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
-import { podmanCall } from './argv/podman-argv.ts';
+import { podmanCommand } from './argv/podman-argv.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { pausePid } from '../connections/pause-file.ts';
@@ -14,7 +14,7 @@ import { pausePid } from '../connections/pause-file.ts';
  * @param run Runs a program to its end and returns its standard output.
  * @returns undefined if `keep-id` does the same.
  */
-export async function groupMaps(
+export async function detectIdMaps(
   host: SessionHost,
   run: (call: ProgramCall) => Promise<string>,
 ): Promise<IdMaps | undefined> {
@@ -57,7 +57,7 @@ async function firstMaps(
   }
   const files = mapFiles.map((file) => `/proc/self/${file}`);
   const text = await run(
-    podmanCall(host, ['unshare', '/bin/sh', '-c', 'cat "$1"; echo; cat "$2"', 'sh', ...files]),
+    podmanCommand(host, ['unshare', '/bin/sh', '-c', 'cat "$1"; echo; cat "$2"', 'sh', ...files]),
   );
   return text.split('\n\n');
 }

@@ -83,7 +83,7 @@ const known: readonly Known[] = [
 ];
 
 /** Turns a failure of podman into one line for the user, with podman's output as the cause. */
-export function startError(
+export function podmanStartError(
   error: ExecFileException,
   stderr: string,
   timeoutMs: number,

@@ -4,17 +4,17 @@ import type { Profile } from '../../config/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import { isLoginShell } from '../request/login-shell.ts';
-import { userFolder, type SessionHost } from '../request/session-host.ts';
+import { userStorageDir, type SessionHost } from '../request/session-host.ts';
 import { passwdEntry } from './argv/podman-run.ts';
 import {
-  inFilesOf,
+  inContainerFiles,
   inUserNamespace,
-  processLimits,
+  parseProcessLimits,
   runtimeExec,
   type ProcessLimits,
-  type WarmContainer,
+  type ContainerHandle,
 } from './argv/runtime-exec.ts';
-import type { ContainerNote } from './running-container.ts';
+import type { ContainerFile } from './running-container.ts';
 
 /** Runs a program to its end and returns its standard output. */
 export type Run = (call: ProgramCall) => Promise<string>;
@@ -22,11 +22,11 @@ export type Run = (call: ProgramCall) => Promise<string>;
 /** The home if the image has it, else /, as sshd does for a missing home. */
 export async function homeInside(
   { host }: { readonly host: SessionHost },
-  container: WarmContainer & Pick<ContainerNote, 'shell'>,
+  container: ContainerHandle & Pick<ContainerFile, 'shell'>,
   run: Run,
 ): Promise<string> {
   const { home } = host.user;
-  const tried = { words: [container.shell, '-c', ':'], cwd: home };
+  const tried = { argv: [container.shell, '-c', ':'], cwd: home };
   return run(runtimeExec(host, container, tried)).then(
     () => home,
     () => '/',
@@ -36,11 +36,11 @@ export async function homeInside(
 /** Read in the user's namespace: the file belongs to the container's root, which is a subordinate ID. */
 export async function limitsOf(
   host: SessionHost,
-  { id, pausePid }: WarmContainer,
+  { id, pausePid }: ContainerHandle,
   run: Run,
 ): Promise<ProcessLimits> {
-  const path = `${userFolder(host)}/storage/overlay-containers/${id}/userdata/config.json`;
-  return processLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
+  const path = `${userStorageDir(host)}/storage/overlay-containers/${id}/userdata/config.json`;
+  return parseProcessLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
 }
 
 /** How long a process on a busy host may take from its start by the runtime to exec. Milliseconds. */
@@ -71,13 +71,13 @@ export async function imageEnvironment(pid: number): Promise<string[]> {
  */
 export async function prepareInside(
   { host, profile }: { readonly host: SessionHost; readonly profile: Profile },
-  container: WarmContainer & { readonly pid: number; readonly groups: readonly string[] },
+  container: ContainerHandle & { readonly pid: number; readonly groups: readonly string[] },
   run: Run,
 ): Promise<string> {
   const { user } = host;
   const { groups } = container;
   const shells = [user.shell, '/bin/bash'].filter((shell) => !isLoginShell(shell));
-  const call = inFilesOf(host, container.pid, [
+  const call = inContainerFiles(host, container.pid, [
     ...['/bin/sh', '-c', preparation, 'sh'],
     ...[passwdEntry({ ...user, shell: '' }), String(groups.length), ...groups],
     ...(profile.shell === undefined ? shells : [profile.shell]),
@@ -87,7 +87,7 @@ export async function prepareInside(
     const late = error instanceof BerthError && error.code === 'container-start-deadline';
     if (ownShell === undefined || late) throw error;
     // No /bin/sh in the image. The profile's shell is enough.
-    const tried = { words: [ownShell, '-c', ':'], cwd: '/' };
+    const tried = { argv: [ownShell, '-c', ':'], cwd: '/' };
     return run(runtimeExec(host, container, tried));
   });
   return profile.shell ?? (found.trim() === '' ? '/bin/sh' : found.trim());

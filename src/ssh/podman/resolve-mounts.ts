@@ -2,14 +2,14 @@ import { existsSync, realpathSync } from 'node:fs';
 import type { Profile } from '../../config/profile/profile.ts';
 import { isWithin, mountProblem } from '../../config/profile/protected-folders.ts';
 import { BerthError } from '../../errors.ts';
-import type { ReadyMount } from './argv/podman-run.ts';
+import type { ResolvedMount } from './argv/podman-run.ts';
 import { profileMounts } from '../request/profile-mounts.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { filesInside } from '../../transfer-tools.ts';
+import { transferToolsDir } from '../../transfer-tools.ts';
 import { fillTemplate } from '../request/template.ts';
 
-export interface ReadyMounts {
-  readonly mounts: readonly ReadyMount[];
+export interface ResolvedMounts {
+  readonly mounts: readonly ResolvedMount[];
   /** Missing sources of mounts that have `missing: skip`. */
   readonly skipped: readonly string[];
   /** By target: the path without symbolic links that each source led to when it was checked. */
@@ -19,15 +19,15 @@ export interface ReadyMounts {
 /**
  * The mounts of a profile for this user, on this host, at this moment.
  *
- * @param filesFolder Directory of the bundled file-transfer programs; mounted if it exists.
+ * @param toolsDir Directory of the bundled file-transfer programs; mounted if it exists.
  * @throws {BerthError} `session-mount-missing`, `session-mount-forbidden`, the errors of `fillTemplate`
  */
-export function readyMounts(
+export function resolveMounts(
   profile: Profile,
-  host: Pick<SessionHost, 'user' | 'storage' | 'runFolder'>,
-  filesFolder: string,
-): ReadyMounts {
-  const mounts: ReadyMount[] = [];
+  host: Pick<SessionHost, 'user' | 'storage' | 'runtimeDir'>,
+  toolsDir: string,
+): ResolvedMounts {
+  const mounts: ResolvedMount[] = [];
   const skipped: string[] = [];
   const checked = new Map<string, string>();
   for (const mount of profileMounts(profile)) {
@@ -40,8 +40,8 @@ export function readyMounts(
     } else if (mount.missing === 'skip') skipped.push(source);
     else throw missing(source, profile);
   }
-  if (existsSync(filesFolder))
-    mounts.push({ source: filesFolder, target: filesInside, readOnly: true });
+  if (existsSync(toolsDir))
+    mounts.push({ source: toolsDir, target: transferToolsDir, readOnly: true });
   return { mounts, skipped, checked };
 }
 
@@ -55,14 +55,14 @@ export function readyMounts(
 function harmless(
   source: string,
   { name }: Profile,
-  { storage, runFolder }: Pick<SessionHost, 'storage' | 'runFolder'>,
+  { storage, runtimeDir }: Pick<SessionHost, 'storage' | 'runtimeDir'>,
 ): string | undefined {
   const found = existsSync(source) ? realpathSync(source) : undefined;
   const real = found ?? source;
   const problem = mountProblem(source, storage) ?? mountProblem(real, resolved(storage));
-  const run = resolved(runFolder);
+  const run = resolved(runtimeDir);
   if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
-  const what = problem ?? `exposes ${runFolder}, which sessions must not reach`;
+  const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
   throw new BerthError(`profile ${name} mounts ${source}: it ${what}`, {
     code: 'session-mount-forbidden',
     exit: 'config',

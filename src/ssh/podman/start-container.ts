@@ -3,24 +3,24 @@ import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/profile/profile.ts';
 import { isWithin } from '../../config/profile/protected-folders.ts';
 import { BerthError } from '../../errors.ts';
-import { containerRun, pidFile } from './argv/podman-run.ts';
-import { podmanCall } from './argv/podman-argv.ts';
-import { userFolder, type SessionHost } from '../request/session-host.ts';
+import { podmanRunCommand, containerPidFile } from './argv/podman-run.ts';
+import { podmanCommand } from './argv/podman-argv.ts';
+import { userStorageDir, type SessionHost } from '../request/session-host.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { filesInside } from '../../transfer-tools.ts';
-import { terminalBy } from './argv/podman-exec.ts';
+import { transferToolsDir } from '../../transfer-tools.ts';
+import { terminalRelay } from './argv/podman-exec.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
-import { groupLines } from '../../system/group-names.ts';
+import { groupEntries } from '../../system/group-names.ts';
 import { takeLock } from '../../system/owner-lock.ts';
-import { startOf } from '../../system/process-start.ts';
+import { processStartTime } from '../../system/process-start.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';
-import { assertMounted, originsOf } from './verify-mounts.ts';
-import { groupMaps } from './detect-id-maps.ts';
-import { assertLimits } from './verify-cgroup-limits.ts';
-import { clearedPausePid, pausePid } from '../connections/pause-file.ts';
-import { readyMounts } from './resolve-mounts.ts';
-import { startError } from './podman-errors.ts';
+import { assertMounted, mountOrigins } from './verify-mounts.ts';
+import { detectIdMaps } from './detect-id-maps.ts';
+import { assertCgroupLimits } from './verify-cgroup-limits.ts';
+import { validatedPausePid, pausePid } from '../connections/pause-file.ts';
+import { resolveMounts } from './resolve-mounts.ts';
+import { podmanStartError } from './podman-errors.ts';
 import {
   homeInside,
   imageEnvironment,
@@ -28,17 +28,22 @@ import {
   prepareInside,
   type Run,
 } from './prepare-container.ts';
-import { noteFile, noteFolder, warmContainer, type ContainerNote } from './running-container.ts';
+import {
+  containerFilePath,
+  containerFilesDir,
+  runningContainer,
+  type ContainerFile,
+} from './running-container.ts';
 import { installedPath } from '../../installed-path.ts';
 
-export interface StartInput {
+export interface StartContainerInput {
   readonly host: SessionHost;
   readonly profile: Profile;
   readonly name: string;
   /** Used instead of the profile's image, after that failed. */
   readonly image?: string;
   /** Directory of the bundled file-transfer programs on the host. */
-  readonly filesFolder: string;
+  readonly toolsDir: string;
 }
 
 /** The lock is on a local file system, so its owner can always be checked. Milliseconds. */
@@ -48,17 +53,17 @@ const foreignStaleMs = 60_000;
  * Starts the container of this name. Of several logins at the same moment one starts it, and the others wait.
  *
  * @throws {BerthError} `session-mount-missing`, `container-start-deadline`, `container-ended`, `lock-timeout`, and
- *   the errors of `startError`
+ *   the errors of `podmanStartError`
  */
 export async function startContainer(
-  input: StartInput,
-): Promise<NonNullable<ReturnType<typeof warmContainer>>> {
+  input: StartContainerInput,
+): Promise<NonNullable<ReturnType<typeof runningContainer>>> {
   const { host, profile, name } = input;
-  const { runFolder } = host;
-  const warm = (): ReturnType<typeof warmContainer> => warmContainer(host, name);
+  const { runtimeDir } = host;
+  const warm = (): ReturnType<typeof runningContainer> => runningContainer(host, name);
   const deadline = performance.now() + profile.deadlineMs;
-  await mkdir(noteFolder(runFolder), { recursive: true, mode: 0o700 });
-  const lock = await takeLock(`${noteFolder(runFolder)}/${name}.lock`, {
+  await mkdir(containerFilesDir(runtimeDir), { recursive: true, mode: 0o700 });
+  const lock = await takeLock(`${containerFilesDir(runtimeDir)}/${name}.lock`, {
     waitMs: profile.deadlineMs,
     foreignStaleMs,
     enough: () => warm() !== undefined,
@@ -78,26 +83,26 @@ export async function startContainer(
   return container;
 }
 
-async function start(input: StartInput, deadline: number): Promise<void> {
-  const { host, profile, name, image, filesFolder } = input;
+async function start(input: StartContainerInput, deadline: number): Promise<void> {
+  const { host, profile, name, image, toolsDir } = input;
   const run: Run = (call) => runWithin(call, deadline, profile);
   const { runtime } = host.podman;
-  assertOwnFolder(host);
-  await clearedPausePid(host);
-  const { mounts, checked } = readyMounts(profile, host, filesFolder);
-  const origins = originsOf(checked);
-  const maps = await groupMaps(host, run);
-  const call = containerRun(host, profile, {
+  assertOwnDirectory(host);
+  await validatedPausePid(host);
+  const { mounts, checked } = resolveMounts(profile, host, toolsDir);
+  const origins = mountOrigins(checked);
+  const maps = await detectIdMaps(host, run);
+  const call = podmanRunCommand(host, profile, {
     mounts,
     ...(image === undefined ? {} : { image }),
     ...(maps === undefined ? {} : { maps }),
   });
   // --replace would remove a former container without its volumes.
-  if (existsSync(noteFile(host.runFolder, name))) await run(removeCall(host, name));
+  if (existsSync(containerFilePath(host.runtimeDir, name))) await run(removeCall(host, name));
   // Group names are looked up while podman runs.
   const [printed, groups, version] = await Promise.all([
     run(call),
-    groupLines([...new Set([host.user.gid, ...host.user.groups])]),
+    groupEntries([...new Set([host.user.gid, ...host.user.groups])]),
     // If the runtime does not work, podman's error says more.
     run(versionCall(runtime)).catch(() => ''),
   ]);
@@ -110,22 +115,22 @@ async function start(input: StartInput, deadline: number): Promise<void> {
     await run(removeCall(host, name));
     throw error;
   }
-  assertLimits(pid, profile);
+  assertCgroupLimits(pid, profile);
   const container = { id, pausePid: pausePid(host) ?? 0 };
   const shell = await prepareInside(input, { ...container, pid, groups }, run);
   const homeMounted = mounts.some(({ target }) => isWithin(host.user.home, target));
-  const note: ContainerNote = {
+  const note: ContainerFile = {
     id,
     pid,
-    start: startOf(pid) ?? '',
+    start: processStartTime(pid) ?? '',
     env: await imageEnvironment(pid),
     shell,
     cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
-    bundledFiles: mounts.some(({ target }) => target === filesInside),
-    terminalBy: terminalBy(runtime, version),
+    hasBundledTools: mounts.some(({ target }) => target === transferToolsDir),
+    terminalRelay: terminalRelay(runtime, version),
     limits: await limitsOf(host, container, run),
   };
-  await writeAtomically(noteFile(host.runFolder, name), JSON.stringify(note), {
+  await writeAtomically(containerFilePath(host.runtimeDir, name), JSON.stringify(note), {
     mode: 0o600,
     replaceable: true,
   });
@@ -136,8 +141,8 @@ function versionCall(runtime: string): ProgramCall {
 }
 
 /** Root creates this directory, since only root may create directories next to those of other users. */
-function assertOwnFolder(host: SessionHost): void {
-  const directory = userFolder(host);
+function assertOwnDirectory(host: SessionHost): void {
+  const directory = userStorageDir(host);
   if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
   throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
     code: 'session-directory-missing',
@@ -150,7 +155,7 @@ function assertOwnFolder(host: SessionHost): void {
 /** From the file that podman has just written; NaN if it is not readable as such. */
 async function containerPid(host: SessionHost, name: string): Promise<number> {
   const demands = { uid: host.user.uid, maximumBytes: 32 };
-  const text = await readUserFile(pidFile(host, name), demands);
+  const text = await readUserFile(containerPidFile(host, name), demands);
   return Number.parseInt(text?.toString('latin1') ?? '', 10);
 }
 
@@ -164,11 +169,11 @@ async function runWithin(
   const { error, stdout, stderr } = await runProgram(file, args.slice(1), {
     ...{ env: { ...env }, cwd: '/', timeout, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
   });
-  if (error !== undefined) throw startError(error, stderr, deadlineMs);
+  if (error !== undefined) throw podmanStartError(error, stderr, deadlineMs);
   return stdout;
 }
 
 /** Removes what is left of a container that ended or did not start. */
 function removeCall(host: SessionHost, name: string): ProgramCall {
-  return podmanCall(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
+  return podmanCommand(host, ['rm', '--force', '--volumes', '--time', '0', '--ignore', name]);
 }

@@ -9,7 +9,7 @@ import { BerthError, isErrno } from '../../errors.ts';
  * @param pid PID of the container's first process.
  * @throws {BerthError} `cgroup-not-delegated`
  */
-export function assertLimits(pid: number, { name, limits }: Profile): void {
+export function assertCgroupLimits(pid: number, { name, limits }: Profile): void {
   const wanted = wantedOf(limits);
   if (wanted.length === 0) return;
   const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1] ?? '/';

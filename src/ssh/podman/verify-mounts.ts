@@ -12,16 +12,16 @@ interface Mount {
 }
 
 /** A path, identified by file system instead of by name. */
-export interface Origin {
+export interface MountOrigin {
   readonly device: string;
   readonly path: string;
 }
 
 /** The origins of checked paths. Call it before podman is run. */
-export function originsOf(
+export function mountOrigins(
   checked: ReadonlyMap<string, string>,
   mountinfo = readMounts('self'),
-): ReadonlyMap<string, Origin> {
+): ReadonlyMap<string, MountOrigin> {
   return new Map(
     [...checked].flatMap(([target, path]) => {
       const mount = mountAround(path, mountinfo);
@@ -42,7 +42,7 @@ export function originsOf(
  */
 export function assertMounted(
   pid: number,
-  origins: ReadonlyMap<string, Origin>,
+  origins: ReadonlyMap<string, MountOrigin>,
   { name }: Pick<Profile, 'name'>,
   mountinfo = readMounts(String(pid)),
 ): void {
@@ -61,10 +61,10 @@ export function assertMounted(
 }
 
 function readMounts(pid: string): readonly Mount[] {
-  return mountsIn(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+  return parseMountinfo(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
 }
 
-export function mountsIn(text: string): readonly Mount[] {
+export function parseMountinfo(text: string): readonly Mount[] {
   return text
     .split('\n')
     .filter((line) => line !== '')

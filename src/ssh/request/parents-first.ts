@@ -1,5 +1,5 @@
 /** A process and its parent, by their numbers in one PID namespace. */
-export interface Child {
+export interface ProcessWithParent {
   readonly pid: number;
   readonly parent: number;
 }
@@ -12,7 +12,9 @@ const mostLayers = 32;
  * the next layer. A shell that still runs when its job stops is told so by wait(2) with WUNTRACED, and takes the
  * terminal back permanently.
  */
-export function parentsFirst<Process extends Child>(all: readonly Process[]): Process[][] {
+export function parentsFirst<Process extends ProcessWithParent>(
+  all: readonly Process[],
+): Process[][] {
   const parents = new Set(all.map(({ parent }) => parent));
   const byPid = new Map(all.map((one) => [one.pid, one]));
   const layers: Process[][] = [];

@@ -1,7 +1,7 @@
 import type { Profile, ProfileMount, ProfileSlurm } from '../../config/profile/profile.ts';
 
 /** Directory of slurm.conf inside a session; SLURM_CONF points to it. */
-export const slurmInside = '/etc/slurm';
+export const slurmDirInside = '/etc/slurm';
 
 /** libmunge's default socket directory. */
 const mungeInside = '/run/munge';
@@ -33,7 +33,7 @@ function slurmMounts(
   const known =
     munge === mungeInside || mounts.some(({ source, target = source }) => target === munge);
   return [
-    readOnly(config, slurmInside),
+    readOnly(config, slurmDirInside),
     readOnly(munge, mungeInside),
     ...(known ? [] : [readOnly(munge, munge)]),
   ];

@@ -10,14 +10,14 @@ const umaskInside = 0o022;
  *
  * @param umask The login's umask (pam_umask); without this the runtime's own would apply.
  */
-export function sessionWords(
+export function sessionArgv(
   { kind, command }: SessionRequest,
-  inside: { readonly shell: string; readonly bundledFiles: boolean },
+  inside: { readonly shell: string; readonly hasBundledTools: boolean },
   umask = umaskInside,
 ): string[] {
   const octal = umask === umaskInside ? undefined : umask.toString(8).padStart(3, '0');
   if (kind === 'sftp' && command !== undefined)
-    return sftpArgv(command, inside.bundledFiles, octal);
+    return sftpArgv(command, inside.hasBundledTools, octal);
   const argv =
     kind === 'shell' || command === undefined
       ? [inside.shell, '-l']

@@ -1,5 +1,5 @@
 import type { Profile } from '../../config/profile/profile.ts';
-import { agentInside, slurmInside } from './profile-mounts.ts';
+import { agentInside, slurmDirInside } from './profile-mounts.ts';
 import type { SessionHost } from './session-host.ts';
 import { fillTemplate } from './template.ts';
 
@@ -42,7 +42,7 @@ export function sessionEnvironment(
     LOGNAME: user.name,
     SHELL: inside.shell,
     ...Object.fromEntries(passed),
-    ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmInside}/slurm.conf` }),
+    ...(profile.slurm === undefined ? {} : { SLURM_CONF: `${slurmDirInside}/slurm.conf` }),
     ...Object.fromEntries(set),
     ...(connection === undefined ? {} : { BERTH_CONNECTION: connection }),
   };

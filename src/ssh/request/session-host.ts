@@ -5,7 +5,7 @@ import type { User } from '../../identity/user.ts';
 export interface SessionHost {
   readonly user: User;
   /** The user's runtime directory, mode 0700, local, empty after a reboot: `/run/user/UID` or `/run/berth/users/UID`. */
-  readonly runFolder: string;
+  readonly runtimeDir: string;
   /** `storage` of ssh.yml. */
   readonly storage: string;
   readonly podman: PodmanPaths;
@@ -14,6 +14,6 @@ export interface SessionHost {
 }
 
 /** The user's directory below the storage: podman's HOME. It is not visible inside containers. */
-export function userFolder({ storage, user }: Pick<SessionHost, 'storage' | 'user'>): string {
+export function userStorageDir({ storage, user }: Pick<SessionHost, 'storage' | 'user'>): string {
   return `${storage}/users/${user.uid}`;
 }

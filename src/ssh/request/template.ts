@@ -1,4 +1,4 @@
-import { pathProblem, withoutSlash } from '../../config/profile/plain-path.ts';
+import { pathProblem, withoutTrailingSlash } from '../../config/profile/plain-path.ts';
 import { type TemplateVariable, templateParts } from '../../config/profile/template-text.ts';
 import { BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
@@ -43,7 +43,7 @@ function valueOf(name: TemplateVariable, user: TemplateUser): string {
       if (/^[\w@.-]+$/.test(user.name) && !/^\.{1,2}$/.test(user.name)) return user.name;
       throw unsafe('name', user.name);
     case 'HOME':
-      if (pathProblem(user.home) === undefined) return withoutSlash(user.home);
+      if (pathProblem(user.home) === undefined) return withoutTrailingSlash(user.home);
       throw unsafe('home', user.home);
   }
 }

@@ -10,7 +10,7 @@ import { sessionStart } from './session-start.ts';
  * AllowGroups, PermitRootLogin. If an entry depends on the client's address (`USER@HOST`), the account counts as
  * admitted.
  */
-export function refusal(
+export function refusingKeyword(
   options: SshdOptions,
   { user, groups }: Pick<SshdConnection, 'user' | 'groups'>,
   isRoot: boolean,

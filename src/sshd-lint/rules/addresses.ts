@@ -6,14 +6,14 @@ interface Address {
 }
 
 /** `addr_match_list` of OpenSSH: addresses, CIDRs and patterns, separated by commas; `!` excludes. */
-export function addressIn(address: string, list: string): boolean {
+export function matchesAddressList(address: string, list: string): boolean {
   return matchesList(list, (entry) => isIn(address, entry));
 }
 
 /** An address that is in the list, if one is easily found. */
-export function someAddressIn(list: string): string | undefined {
+export function exampleAddress(list: string): string | undefined {
   const entries = list.split(',').filter((one) => !one.startsWith('!'));
-  return entries.flatMap(candidates).find((address) => addressIn(address, list));
+  return entries.flatMap(candidates).find((address) => matchesAddressList(address, list));
 }
 
 function isIn(text: string, entry: string): boolean {

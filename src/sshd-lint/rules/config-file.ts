@@ -4,7 +4,7 @@ export interface SshdConfigLine {
   /** Lower case. */
   readonly keyword: string;
   /** The arguments, without quotes. */
-  readonly words: readonly string[];
+  readonly args: readonly string[];
   /** Everything after the keyword, unchanged: the value of ForceCommand. */
   readonly rest: string;
 }
@@ -14,18 +14,18 @@ export function parseSshdConfigLines(text: string): SshdConfigLine[] {
   return text.split('\n').flatMap((whole, index) => {
     const [, keyword, rest] = /^[ \t]*([^\s"'#=]+)[ \t]*=?[ \t]*(.*?)\s*$/.exec(whole) ?? [];
     if (keyword === undefined || rest === undefined) return [];
-    return [{ line: index + 1, keyword: keyword.toLowerCase(), words: wordsOf(rest), rest }];
+    return [{ line: index + 1, keyword: keyword.toLowerCase(), args: wordsOf(rest), rest }];
   });
 }
 
 /** An argument that begins with `#` ends the line. */
 function wordsOf(rest: string): string[] {
-  const words: string[] = [];
+  const args: string[] = [];
   for (const [word] of rest.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)) {
     if (word.startsWith('#')) break;
-    words.push(
+    args.push(
       word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, double, single) => String(double ?? single)),
     );
   }
-  return words;
+  return args;
 }

@@ -1,12 +1,12 @@
 import type { SshdFinding, SshdFindingCode } from './finding.ts';
-import { groupsMatch, type MatchBlock, type SshdConnection, takesBlock } from './match.ts';
+import { groupsMatch, type MatchBlock, type SshdConnection, matchesConnection } from './match.ts';
 import { matchesPattern } from './patterns.ts';
 
 /** One line of sshd_config(5) other than Match. */
 export interface SshdDirective extends Pick<MatchBlock, 'file' | 'line' | 'criteria'> {
   /** Lower case. */
   readonly keyword: string;
-  readonly words: readonly string[];
+  readonly args: readonly string[];
 }
 
 /** The keyword that each code is about, in lower case. */
@@ -46,14 +46,14 @@ const keywords: Partial<Readonly<Record<SshdFindingCode, string>>> = {
  *
  * @returns undefined if the value is sshd's default, or if the finding is about no directive.
  */
-export function placeOf(
+export function directivePlace(
   { code, directive }: Pick<SshdFinding, 'code' | 'directive'>,
   connection: SshdConnection,
   directives: readonly SshdDirective[],
 ): string | undefined {
   const wanted = directive?.toLowerCase() ?? keywords[code];
   const found = directives.find(
-    (one) => one.keyword === wanted && takesBlock(one, connection) === true,
+    (one) => one.keyword === wanted && matchesConnection(one, connection) === true,
   );
   return found === undefined ? undefined : `${found.file}:${found.line}`;
 }
@@ -71,7 +71,7 @@ export function namedAccounts(
   blocks: readonly Pick<MatchBlock, 'criteria'>[],
 ): NamedAccounts {
   const wordsOf = (keyword: string) =>
-    directives.filter((one) => one.keyword === keyword).flatMap(({ words }) => words);
+    directives.filter((one) => one.keyword === keyword).flatMap(({ args }) => args);
   const matched = blocks
     .flatMap(({ criteria }) => criteria.filter(({ name }) => name === 'user'))
     .flatMap(({ argument }) => argument.split(','));
@@ -90,7 +90,7 @@ function isNarrow(pattern: string): boolean {
 }
 
 /** Whether the configuration names this account or one of its groups. */
-export function isNamed(
+export function isNamedAccount(
   { name, groups }: { readonly name: string; readonly groups: readonly string[] },
   named: NamedAccounts,
 ): boolean {
@@ -109,8 +109,8 @@ export function accessKind(
 ): string {
   return directives
     .filter(({ keyword }) => accessKeywords.has(keyword))
-    .map(({ keyword, words }) =>
-      words.some((entry) =>
+    .map(({ keyword, args }) =>
+      args.some((entry) =>
         keyword.endsWith('users')
           ? matchesPattern(name, entry.split('@')[0] ?? '')
           : groupsMatch(groups, entry),

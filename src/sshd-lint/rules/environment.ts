@@ -1,7 +1,7 @@
 import type { SshdFinding, SshdSample, SshdSeverity } from './finding.ts';
 import type { SshdOptions } from './options.ts';
-import { pathsOfValue } from './paths.ts';
-import { matchesPattern, matchesPatternList, patternsMeet } from './patterns.ts';
+import { pathsInAssignment } from './paths.ts';
+import { matchesPattern, matchesPatternList, patternsOverlap } from './patterns.ts';
 
 /** Variables by which the loader, a shell or Node runs other code. */
 const codeLoaders: readonly string[] = [
@@ -40,7 +40,7 @@ export function environmentFindings(
 ): SshdFinding[] {
   const findings = options.setEnv.flatMap((assignment) => setEnvFindings(assignment, paths));
   const accepted = reachOf((name) =>
-    options.acceptEnv.filter((pattern) => patternsMeet(pattern, name)),
+    options.acceptEnv.filter((pattern) => patternsOverlap(pattern, name)),
   );
   if (accepted !== undefined)
     findings.push({
@@ -69,7 +69,7 @@ export function environmentFindings(
 function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFinding[] {
   const [name = ''] = assignment.split('=');
   if (!codeLoaders.some((pattern) => matchesPattern(name, pattern))) return [];
-  const open = pathsOfValue(assignment).flatMap((path) => paths.get(path)?.open ?? []);
+  const open = pathsInAssignment(assignment).flatMap((path) => paths.get(path)?.open ?? []);
   const [place] = open;
   return [
     {
@@ -109,5 +109,5 @@ function listMeets(list: string, name: string): boolean {
   const patterns = list.split(',');
   const excluded = patterns.filter((one) => one.startsWith('!')).map((one) => one.slice(1));
   if (excluded.some((one) => matchesPatternList(name, one))) return false;
-  return patterns.some((one) => !one.startsWith('!') && patternsMeet(one, name));
+  return patterns.some((one) => !one.startsWith('!') && patternsOverlap(one, name));
 }

@@ -1,7 +1,7 @@
 import type { SshdOptions } from './options.ts';
 
 /** An account that sshd admits, with its effective options. */
-export interface LetIn {
+export interface AdmittedAccount {
   readonly user: string;
   /** How many other accounts it stands for. */
   readonly alike: number;
@@ -9,7 +9,7 @@ export interface LetIn {
 }
 
 /** Files of AuthorizedKeysFile that several accounts have: their paths contain neither name nor home. */
-export function sharedKeyFiles(accounts: readonly LetIn[]): Set<string> {
+export function sharedKeyFiles(accounts: readonly AdmittedAccount[]): Set<string> {
   const users = new Map<string, Map<string, number>>();
   for (const { user, alike, options } of accounts)
     for (const file of options.authorizedKeysFiles.filter(isTheSameForAll))

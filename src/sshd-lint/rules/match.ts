@@ -1,4 +1,4 @@
-import { addressIn, someAddressIn } from './addresses.ts';
+import { matchesAddressList, exampleAddress } from './addresses.ts';
 import type { SshdConfigLine } from './config-file.ts';
 import { matchesList, matchesPattern, matchesPatternList } from './patterns.ts';
 
@@ -35,9 +35,9 @@ export interface SshdEndpoint {
 }
 
 /** Parses `User a,b Group=c`; the argument of a criterion without one is empty. */
-export function matchCriteria({ words }: Pick<SshdConfigLine, 'words'>): MatchCriterion[] {
+export function parseMatchCriteria({ args }: Pick<SshdConfigLine, 'args'>): MatchCriterion[] {
   const criteria: MatchCriterion[] = [];
-  const left = [...words];
+  const left = [...args];
   for (let word = left.shift(); word !== undefined; word = left.shift()) {
     const [, joined, value] = /^([A-Za-z]+)=(.*)$/.exec(word) ?? [];
     const name = (joined ?? word).toLowerCase();
@@ -50,7 +50,7 @@ export function matchCriteria({ words }: Pick<SshdConfigLine, 'words'>): MatchCr
 const aboutUsers = new Set(['user', 'group']);
 
 /** Whether this account meets the block's criteria about users and groups. */
-export function fitsAccount(
+export function matchesAccount(
   { criteria }: Pick<MatchBlock, 'criteria'>,
   account: Pick<SshdConnection, 'user' | 'groups'>,
 ): boolean {
@@ -73,11 +73,11 @@ export function groupsMatch(groups: readonly string[], list: string): boolean {
  *
  * @returns undefined if the block has a criterion that is not known here (`version`, `rdomain`, `invalid-user`).
  */
-export function takesBlock(
+export function matchesConnection(
   block: Pick<MatchBlock, 'criteria'>,
   connection: SshdConnection,
 ): boolean | undefined {
-  if (!fitsAccount(block, connection)) return false;
+  if (!matchesAccount(block, connection)) return false;
   let unknown = false;
   for (const { name, argument } of block.criteria) {
     const fits = fitsEndpoint(name, argument, connection);
@@ -100,9 +100,9 @@ function fitsEndpoint(
     case 'host':
       return matchesPatternList(host.toLowerCase(), argument.toLowerCase());
     case 'address':
-      return addressIn(address, argument);
+      return matchesAddressList(address, argument);
     case 'localaddress':
-      return addressIn(localAddress, argument);
+      return matchesAddressList(localAddress, argument);
     case 'localport':
       return Number(argument) === localPort;
     default:
@@ -111,13 +111,13 @@ function fitsEndpoint(
 }
 
 /** The base endpoint, changed to meet the block's criteria. */
-export function endpointInto(block: MatchBlock, base: SshdEndpoint): SshdEndpoint {
+export function endpointMatching(block: MatchBlock, base: SshdEndpoint): SshdEndpoint {
   const wanted: { -readonly [Key in keyof SshdEndpoint]: SshdEndpoint[Key] } = { ...base };
   for (const { name, argument } of block.criteria) {
     if (name === 'host') wanted.host = someNameOf(argument) ?? base.host;
-    else if (name === 'address') wanted.address = someAddressIn(argument) ?? base.address;
+    else if (name === 'address') wanted.address = exampleAddress(argument) ?? base.address;
     else if (name === 'localaddress')
-      wanted.localAddress = someAddressIn(argument) ?? base.localAddress;
+      wanted.localAddress = exampleAddress(argument) ?? base.localAddress;
     else if (name === 'localport') wanted.localPort = Number(argument);
   }
   return wanted;

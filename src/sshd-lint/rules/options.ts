@@ -59,10 +59,10 @@ export interface Subsystem {
 export type ForwardDirection = 'no' | 'local' | 'remote' | 'all';
 
 /** A line of sshd_config(5), its arguments without quotes. */
-export interface WrittenLine {
+export interface SshdKeywordLine {
   /** Lower case. */
   readonly keyword: string;
-  readonly words: readonly string[];
+  readonly args: readonly string[];
 }
 
 /**
@@ -75,7 +75,7 @@ export interface WrittenLine {
  */
 export function parseSshdOptions(
   text: string,
-  written: readonly WrittenLine[] = [],
+  written: readonly SshdKeywordLine[] = [],
 ): SshdOptions | undefined {
   const lines = new Map<string, string[]>();
   for (const line of text.split('\n')) {
@@ -144,11 +144,11 @@ function listeningPorts(addresses: readonly string[], ports: readonly string[]):
   return [...new Set((bound.length > 0 ? bound : ports).map(Number))];
 }
 
-function keysFiles(printed: string, written: readonly WrittenLine[]): readonly string[] {
+function keysFiles(printed: string, written: readonly SshdKeywordLine[]): readonly string[] {
   const line = written.find(
-    ({ keyword, words }) => keyword === 'authorizedkeysfile' && words.join(' ') === printed,
+    ({ keyword, args }) => keyword === 'authorizedkeysfile' && args.join(' ') === printed,
   );
-  return (line?.words ?? listOf(printed)).filter((path) => !isNone(path));
+  return (line?.args ?? listOf(printed)).filter((path) => !isNone(path));
 }
 
 function listOf(value: string): string[] {

@@ -68,13 +68,13 @@ function mistakeOf(
       `module ${line.module} does not exist${fails ? ', so no login succeeds' : ''}`,
       `the module's correct name; if the module may be missing, -${line.type} optional ${line.module}`,
     ];
-  const conffile = environmentFile(line, 'conffile');
+  const conffile = pamEnvFile(line, 'conffile');
   if (conffile !== undefined && files.has(conffile))
     return [
       `${conffile} does not exist, so pam_env sets nothing`,
       `creating it; Berth's is ${installedPath('share/etc/security/berth-pam-env.conf')}`,
     ];
-  const exec = execOf(line);
+  const exec = pamExecOf(line);
   if (exec === undefined) return undefined;
   const { program, when, step } = exec;
   if (program === undefined) return ['pam_exec.so has no program', sample];
@@ -103,7 +103,7 @@ export interface PamExec {
 }
 
 /** What a line of pam_exec(8) runs; undefined for other modules. */
-export function execOf({ module, args }: PamLine): PamExec | undefined {
+export function pamExecOf({ module, args }: PamLine): PamExec | undefined {
   if (moduleName(module) !== 'pam_exec.so') return undefined;
   const options =
     /^(?:debug|expose_authtok|use_first_pass|seteuid|quiet|quiet_log|stdout|type=.*|log=.*)$/;
@@ -118,7 +118,7 @@ export function execOf({ module, args }: PamLine): PamExec | undefined {
 }
 
 /** The absolute path in an option of pam_env(8). */
-export function environmentFile(
+export function pamEnvFile(
   { module, args }: PamLine,
   option: 'conffile' | 'envfile',
 ): string | undefined {
@@ -136,7 +136,7 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
   const sessions = lines.filter(({ type }) => type === 'session');
   const { reached, passedBy } = pamReach(sessions, ({ module }) => missing.modules.has(module));
   const hooks = sessions.filter((line) => {
-    const { program = '' } = execOf(line) ?? {};
+    const { program = '' } = pamExecOf(line) ?? {};
     return isHook(program) && mistakeOf(line, missing) === undefined;
   });
   const unreached = hooks.filter((line) => !reached.has(line));
@@ -177,7 +177,7 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
 }
 
 function runsAt(line: PamLine, step: 'open' | 'close'): boolean {
-  const { when = `${step}_session`, step: argument = step } = execOf(line) ?? {};
+  const { when = `${step}_session`, step: argument = step } = pamExecOf(line) ?? {};
   return when === `${step}_session` && argument === step;
 }
 

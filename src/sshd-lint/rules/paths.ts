@@ -1,8 +1,8 @@
-import { forcedProgram, shellCommand } from './shell-words.ts';
+import { forcedProgram, parseShellCommand } from './shell-words.ts';
 import type { SshdOptions } from './options.ts';
 
 /** Absolute paths in one account's options and passwd entry that decide what runs or who is admitted. */
-export function decidingPaths(options: SshdOptions, shell: string | undefined): string[] {
+export function relevantPaths(options: SshdOptions, shell: string | undefined): string[] {
   const { forceCommand, x11Forwarding, xauthLocation, trustedUserCaKeys } = options;
   const paths = [
     shell,
@@ -10,7 +10,7 @@ export function decidingPaths(options: SshdOptions, shell: string | undefined): 
     x11Forwarding ? xauthLocation : undefined,
     trustedUserCaKeys,
     ...keysCommands(options).map(({ program }) => program),
-    ...options.setEnv.flatMap(pathsOfValue),
+    ...options.setEnv.flatMap(pathsInAssignment),
   ];
   return paths.filter((path): path is string => path?.startsWith('/') === true);
 }
@@ -36,12 +36,12 @@ export function keysCommands(options: SshdOptions): KeysCommand[] {
   ];
   if (!options.pubkeyAuthentication) return [];
   return commands.flatMap(([keyword, command, user]) => {
-    const [program] = command === undefined ? [] : shellCommand(command).words;
+    const [program] = command === undefined ? [] : parseShellCommand(command).words;
     return program === undefined ? [] : [{ keyword, program, user }];
   });
 }
 
 /** Paths in `NAME=/one:/two` or `NODE_OPTIONS=--require=/one --import /two`. */
-export function pathsOfValue(assignment: string): string[] {
+export function pathsInAssignment(assignment: string): string[] {
   return assignment.split(/[\s:=,;]+/).filter((part) => part.startsWith('/'));
 }

@@ -20,7 +20,7 @@ export function matchesPatternList(text: string, list: string): boolean {
 }
 
 /** Whether any text matches both patterns. For short patterns. */
-export function patternsMeet(one: string, other: string): boolean {
+export function patternsOverlap(one: string, other: string): boolean {
   const known = new Map<number, boolean>();
   const meet = (i: number, j: number): boolean => {
     const key = i * (other.length + 1) + j;

@@ -1,15 +1,15 @@
 import {
-  endpointInto,
-  fitsAccount,
+  endpointMatching,
+  matchesAccount,
   type MatchBlock,
   type SshdConnection,
   type SshdEndpoint,
-  takesBlock,
+  matchesConnection,
 } from './match.ts';
 import type { SshdFinding } from './finding.ts';
 
 /** An account, with what sshd can distinguish it by. */
-export interface ProbeAccount {
+export interface LintAccount {
   readonly name: string;
   readonly uid: number;
   readonly groups: readonly string[];
@@ -18,7 +18,7 @@ export interface ProbeAccount {
 }
 
 /** An account, and how many others have the same shell, Match blocks and access. */
-export interface Representative extends ProbeAccount {
+export interface LintAccountGroup extends LintAccount {
   readonly alike: number;
 }
 
@@ -28,14 +28,14 @@ export interface Representative extends ProbeAccount {
  *
  * @param access Returns a key that differs for accounts with different access.
  */
-export function representatives(
-  accounts: readonly ProbeAccount[],
+export function groupAccounts(
+  accounts: readonly LintAccount[],
   blocks: readonly MatchBlock[],
-  access: (account: ProbeAccount) => string,
-): Representative[] {
-  const kinds = new Map<string, { first: ProbeAccount; alike: number }>();
+  access: (account: LintAccount) => string,
+): LintAccountGroup[] {
+  const kinds = new Map<string, { first: LintAccount; alike: number }>();
   for (const account of accounts) {
-    const fitting = fittingBlocks(account, blocks).join(' ');
+    const fitting = matchingBlocks(account, blocks).join(' ');
     const kind = `${fitting}\n${account.shell ?? ''}\n${account.uid === 0}\n${access(account)}`;
     const before = kinds.get(kind);
     if (before === undefined) kinds.set(kind, { first: account, alike: 0 });
@@ -45,13 +45,13 @@ export function representatives(
 }
 
 /** Indexes of the blocks whose `User` and `Group` match this account. */
-export function fittingBlocks(
-  { name, groups }: Pick<ProbeAccount, 'name' | 'groups'>,
+export function matchingBlocks(
+  { name, groups }: Pick<LintAccount, 'name' | 'groups'>,
   blocks: readonly MatchBlock[],
 ): number[] {
   return [...blocks.keys()].filter((index) => {
     const block = blocks[index];
-    return block !== undefined && fitsAccount(block, { user: name, groups });
+    return block !== undefined && matchesAccount(block, { user: name, groups });
   });
 }
 
@@ -60,12 +60,12 @@ export function fittingBlocks(
  *
  * @param ports Ports on which any program listens; endpoints with other ports are left out.
  */
-export function endpoints(
+export function matchEndpoints(
   blocks: readonly MatchBlock[],
   base: SshdEndpoint,
   ports: ReadonlySet<number>,
 ): SshdEndpoint[] {
-  const all = [base, ...blocks.map((block) => endpointInto(block, base))];
+  const all = [base, ...blocks.map((block) => endpointMatching(block, base))];
   const reachable = all.filter(({ localPort }) => ports.has(localPort));
   return [...new Map(reachable.map((one) => [JSON.stringify(one), one])).values()];
 }
@@ -77,7 +77,7 @@ export function distinctConnections<Probe extends { readonly connection: SshdCon
 ): Probe[] {
   const kinds = new Map<string, Probe>();
   for (const probe of probes) {
-    const taken = blocks.map((block) => takesBlock(block, probe.connection) ?? 'unknown');
+    const taken = blocks.map((block) => matchesConnection(block, probe.connection) ?? 'unknown');
     const kind = `${probe.connection.user} ${taken.join(' ')}`;
     if (!kinds.has(kind)) kinds.set(kind, probe);
   }
@@ -85,7 +85,7 @@ export function distinctConnections<Probe extends { readonly connection: SshdCon
 }
 
 /** An evaluated connection, with the ForceCommand that sshd used. */
-export interface TriedConnection {
+export interface EvaluatedConnection {
   readonly connection: SshdConnection;
   readonly forceCommand?: string;
 }
@@ -104,15 +104,16 @@ export interface MatchFinding extends SshdFinding {
  */
 export function matchFindings(
   blocks: readonly MatchBlock[],
-  tried: readonly TriedConnection[],
+  tried: readonly EvaluatedConnection[],
   leftOut: readonly SshdConnection[],
   ports: ReadonlySet<number>,
 ): MatchFinding[] {
   const reachable = blocks.filter((block) => isReachable(block, ports));
   return reachable.flatMap((block): MatchFinding[] => {
     const place = { file: block.file, line: block.line };
-    const entered = tried.filter(({ connection }) => takesBlock(block, connection) === true);
-    if (entered.length === 0 && leftOut.some((one) => takesBlock(block, one) === true)) return [];
+    const entered = tried.filter(({ connection }) => matchesConnection(block, connection) === true);
+    if (entered.length === 0 && leftOut.some((one) => matchesConnection(block, one) === true))
+      return [];
     if (entered.length === 0)
       return [
         {

@@ -1,4 +1,4 @@
-import { forcedProgram, shellCommand } from './shell-words.ts';
+import { forcedProgram, parseShellCommand } from './shell-words.ts';
 import type { LoginProgram, SshdFinding, SshdSample } from './finding.ts';
 import type { SshdOptions } from './options.ts';
 
@@ -95,7 +95,7 @@ function forcedCommandFaults(
   if (loginShell) return forcedAndShell(command, shell ?? login.path);
   const program = forcedProgram(command) ?? '';
   const closedBy = `ForceCommand ${login.path} [--profile NAME]`;
-  const { words, startsAnother, interpreted } = shellCommand(command);
+  const { words, startsAnother, interpreted } = parseShellCommand(command);
   const options = words.slice(words.indexOf(program) + 1);
   if (/\$\{?SSH_ORIGINAL_COMMAND|\$\(|`|\beval\b/.test(command))
     return [

@@ -10,12 +10,12 @@ export interface ShellCommand {
 
 /** The program of a forced command, after `exec` if there is one. */
 export function forcedProgram(command: string): string | undefined {
-  const [first, second] = shellCommand(command).words;
+  const [first, second] = parseShellCommand(command).words;
   return first === 'exec' ? second : first;
 }
 
 /** Parses a command line. */
-export function shellCommand(text: string): ShellCommand {
+export function parseShellCommand(text: string): ShellCommand {
   const words: string[] = [];
   let word: string | undefined;
   let startsAnother = false;

@@ -17,7 +17,7 @@ export function indexRanges<T extends IdRange>(ranges: readonly T[]): RangeIndex
   }
   return {
     overlapping: (range) => {
-      const before = reaching[firstNotBelow(starts, endOf(range)) - 1];
+      const before = reaching[lowerBound(starts, endOf(range)) - 1];
       return before !== undefined && endOf(before) > range.start ? before : undefined;
     },
   };
@@ -28,7 +28,7 @@ export function endOf({ start, count }: IdRange): number {
 }
 
 /** `524288-589823`, or the only ID. */
-export function shownRange(range: IdRange): string {
+export function formatRange(range: IdRange): string {
   return range.count === 1 ? String(range.start) : `${range.start}-${endOf(range) - 1}`;
 }
 
@@ -57,7 +57,7 @@ export function firstGap(
 }
 
 /** Index of the first number that is not below `bound`, in an ascending list. */
-export function firstNotBelow(ascending: readonly number[], bound: number): number {
+export function lowerBound(ascending: readonly number[], bound: number): number {
   let low = 0;
   let high = ascending.length;
   while (low < high) {

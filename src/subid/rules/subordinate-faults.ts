@@ -1,18 +1,18 @@
-import { endOf, firstNotBelow, shownRange, sortedRanges } from './id-ranges.ts';
+import { endOf, lowerBound, formatRange, sortedRanges } from './id-ranges.ts';
 import {
-  idSpace,
+  idCount,
   type SubordinateEntry,
   type SubordinateFile,
 } from '../../identity/subordinate-file.ts';
 import type {
-  FileName,
+  SubordinateFileName,
   SubordinateFault,
   SubordinateInput,
   SubordinateUser,
 } from './subordinate-ids.ts';
 
 /** A UID or GID of the machine, and a description such as `user ada`. */
-export interface OwnedId {
+export interface KnownId {
   readonly id: number;
   readonly name: string;
 }
@@ -29,7 +29,10 @@ export function existingFaults(
   ]);
 }
 
-function unreadable(file: FileName, { malformed, entries }: SubordinateFile): SubordinateFault[] {
+function unreadable(
+  file: SubordinateFileName,
+  { malformed, entries }: SubordinateFile,
+): SubordinateFault[] {
   return [
     ...malformed.map(({ line, text }): SubordinateFault => ({
       code: 'subid-entry-malformed',
@@ -38,13 +41,13 @@ function unreadable(file: FileName, { malformed, entries }: SubordinateFile): Su
       line,
     })),
     ...entries
-      .filter((entry) => endOf(entry) > idSpace)
+      .filter((entry) => endOf(entry) > idCount)
       .map((entry) =>
         of(
           'subid-entry-beyond-ids',
           file,
           entry,
-          `${words(entry)} ends after the last ID ${idSpace - 1}`,
+          `${words(entry)} ends after the last ID ${idCount - 1}`,
         ),
       ),
   ];
@@ -55,7 +58,7 @@ function unreadable(file: FileName, { malformed, entries }: SubordinateFile): Su
  * ranges of one user break podman, which maps them all; those of two users give one access to files of the other.
  */
 function overlaps(
-  file: FileName,
+  file: SubordinateFileName,
   { entries }: SubordinateFile,
   people: ReadonlyMap<string, SubordinateUser>,
 ): SubordinateFault[] {
@@ -78,16 +81,16 @@ function overlaps(
 
 /** Ranges that contain an ID of a user or group, whose rights their owner can get. */
 function heldIds(
-  file: FileName,
+  file: SubordinateFileName,
   { entries }: SubordinateFile,
-  real: readonly OwnedId[],
+  real: readonly KnownId[],
 ): SubordinateFault[] {
   const sorted = [...real].sort((a, b) => a.id - b.id);
   const ids = sorted.map(({ id }) => id);
   return entries
     .filter(({ count }) => count > 1 || file === 'subuid')
     .flatMap((entry) => {
-      const held = sorted[firstNotBelow(ids, entry.start)];
+      const held = sorted[lowerBound(ids, entry.start)];
       if (held === undefined || held.id >= endOf(entry)) return [];
       return [
         of(
@@ -101,12 +104,12 @@ function heldIds(
 }
 
 function words(entry: SubordinateEntry): string {
-  return `${shownRange(entry)} of ${entry.owner} (line ${entry.line ?? 0})`;
+  return `${formatRange(entry)} of ${entry.owner} (line ${entry.line ?? 0})`;
 }
 
 function of(
   code: SubordinateFault['code'],
-  file: FileName,
+  file: SubordinateFileName,
   { line }: SubordinateEntry,
   message: string,
 ): SubordinateFault {

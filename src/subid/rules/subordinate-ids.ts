@@ -1,9 +1,9 @@
 import type { ErrorCode } from '../../errors.ts';
-import { endOf, indexRanges, type RangeIndex, shownRange } from './id-ranges.ts';
+import { endOf, indexRanges, type RangeIndex, formatRange } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
-import { existingFaults, type OwnedId } from './subordinate-faults.ts';
+import { existingFaults, type KnownId } from './subordinate-faults.ts';
 import {
-  idSpace,
+  idCount,
   type IdRange,
   type SubordinateEntry,
   type SubordinateFile,
@@ -28,13 +28,13 @@ export interface SubordinateUser {
   readonly groups?: readonly number[];
 }
 
-export type FileName = 'subuid' | 'subgid';
+export type SubordinateFileName = 'subuid' | 'subgid';
 
 export interface SubordinateInput {
   readonly users: readonly SubordinateUser[];
-  readonly files: Readonly<Record<FileName, SubordinateFile>>;
+  readonly files: Readonly<Record<SubordinateFileName, SubordinateFile>>;
   /** The machine's accounts (for subuid) and groups (for subgid), which no range may contain. */
-  readonly real: Readonly<Record<FileName, readonly OwnedId[]>>;
+  readonly real: Readonly<Record<SubordinateFileName, readonly KnownId[]>>;
   readonly layout: SubordinateLayout;
 }
 
@@ -44,7 +44,7 @@ export interface SubordinateFault {
   readonly message: string;
   readonly user?: string;
   readonly uid?: number;
-  readonly file?: FileName;
+  readonly file?: SubordinateFileName;
   readonly line?: number;
 }
 
@@ -52,7 +52,7 @@ export type FaultCode = Extract<ErrorCode, `subid-${string}`>;
 
 export interface SubordinatePlan {
   /** Lines to add, in ascending order of UIDs. */
-  readonly add: Readonly<Record<FileName, readonly SubordinateEntry[]>>;
+  readonly add: Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>>;
   /** How many users need no new line. */
   readonly complete: number;
   /** Users without a range, each with the reason. */
@@ -76,7 +76,7 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   // If a name consists of digits and is the UID of another user, it counts as that UID.
   for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
   const context = contextOf({ ...input, users }, people);
-  const add: Record<FileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
+  const add: Record<SubordinateFileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
   const problems: SubordinateFault[] = [];
   const warnings = [...existingFaults(input, people)];
   let complete = 0;
@@ -106,18 +106,23 @@ function startOf(uid: number, { firstUid, base, size }: SubordinateLayout): numb
 
 /** The highest UID whose range fits into 32 bits. */
 function highestUid({ firstUid, base, size }: SubordinateLayout): number {
-  return firstUid + Math.floor((idSpace - base) / size) - 1;
+  return firstUid + Math.floor((idCount - base) / size) - 1;
 }
 
 interface Context extends SubordinateInput {
-  readonly entriesOf: Readonly<Record<FileName, ReadonlyMap<number, readonly SubordinateEntry[]>>>;
-  readonly entryIndex: Readonly<Record<FileName, RangeIndex<SubordinateEntry>>>;
-  readonly realIndex: Readonly<Record<FileName, RangeIndex<IdRange & OwnedId>>>;
+  readonly entriesOf: Readonly<
+    Record<SubordinateFileName, ReadonlyMap<number, readonly SubordinateEntry[]>>
+  >;
+  readonly entryIndex: Readonly<Record<SubordinateFileName, RangeIndex<SubordinateEntry>>>;
+  readonly realIndex: Readonly<Record<SubordinateFileName, RangeIndex<IdRange & KnownId>>>;
 }
 
 function contextOf(input: SubordinateInput, people: ReadonlyMap<string, SubordinateUser>): Context {
   const { files, users, real } = input;
-  const ids: Record<FileName, Map<number, string>> = { subuid: new Map(), subgid: new Map() };
+  const ids: Record<SubordinateFileName, Map<number, string>> = {
+    subuid: new Map(),
+    subgid: new Map(),
+  };
   for (const { name, uid, gid, groups = [] } of users) {
     ids.subuid.set(uid, `user ${name}`);
     ids.subgid.set(gid, `a group of ${name}`);
@@ -149,7 +154,7 @@ function byOwner(
   return found;
 }
 
-interface Wanted extends Readonly<Record<FileName, readonly SubordinateEntry[]>> {
+interface Wanted extends Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>> {
   readonly problems: readonly SubordinateFault[];
   readonly warnings: readonly SubordinateFault[];
 }
@@ -180,7 +185,7 @@ function wantedOf(user: SubordinateUser, context: Context): Wanted {
 function problemsOf(
   { name, uid }: SubordinateUser,
   range: IdRange,
-  files: readonly FileName[],
+  files: readonly SubordinateFileName[],
   { layout, entryIndex, realIndex }: Context,
 ): SubordinateFault[] {
   const fault = (code: FaultCode, message: string, rest: Partial<SubordinateFault> = {}) => [
@@ -191,7 +196,7 @@ function problemsOf(
       'subid-uid-below-first',
       `UID ${uid} (${name}) is below the first UID ${layout.firstUid}`,
     );
-  if (endOf(range) > idSpace)
+  if (endOf(range) > idCount)
     return fault(
       'subid-uid-does-not-fit',
       `UID ${uid} (${name}) does not fit: with ${layout.size} IDs each, 32 bits end at UID ${highestUid(layout)}`,
@@ -201,14 +206,14 @@ function problemsOf(
     if (entry !== undefined)
       return fault(
         'subid-overlaps-entry',
-        `the IDs ${shownRange(range)} of ${name} overlap ${shownRange(entry)} of ${entry.owner} in ${file}`,
+        `the IDs ${formatRange(range)} of ${name} overlap ${formatRange(entry)} of ${entry.owner} in ${file}`,
         { file, ...(entry.line === undefined ? {} : { line: entry.line }) },
       );
     const owned = realIndex[file].overlapping(range);
     if (owned !== undefined)
       return fault(
         'subid-overlaps-account',
-        `the IDs ${shownRange(range)} of ${name} contain ${owned.id}, which is ${owned.name}`,
+        `the IDs ${formatRange(range)} of ${name} contain ${owned.id}, which is ${owned.name}`,
         { file },
       );
   }
@@ -230,6 +235,6 @@ function distinct(users: readonly SubordinateUser[]): SubordinateUser[] {
   return [...byUid.values()].sort((a, b) => a.uid - b.uid);
 }
 
-function each<T>(of: (file: FileName) => T): Record<FileName, T> {
+function each<T>(of: (file: SubordinateFileName) => T): Record<SubordinateFileName, T> {
   return { subuid: of('subuid'), subgid: of('subgid') };
 }

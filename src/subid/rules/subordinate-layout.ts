@@ -1,5 +1,5 @@
 import { firstGap } from './id-ranges.ts';
-import { idSpace, type IdRange } from '../../identity/subordinate-file.ts';
+import { idCount, type IdRange } from '../../identity/subordinate-file.ts';
 import type { SubordinateInput, SubordinateLayout } from './subordinate-ids.ts';
 
 /** Ranges start at multiples of 65536, so that the low 16 bits are the ID inside. */
@@ -38,7 +38,7 @@ export function suggestLayout({
     for (const firstUid of firsts) {
       const length = (highest - firstUid + 1) * size;
       for (const from of [layout.base, lowestBase]) {
-        const base = firstGap(taken, { from, length, alignment, end: idSpace });
+        const base = firstGap(taken, { from, length, alignment, end: idCount });
         if (base !== undefined) return { firstUid, base, size };
       }
     }

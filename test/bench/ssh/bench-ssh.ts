@@ -6,7 +6,7 @@
 import '../../../scripts/check-node.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';
 import { machine } from '../measure.ts';
-import { heading, say } from '../report.ts';
+import { heading, printLine } from '../report.ts';
 import { bulk } from './bulk.ts';
 import { idle } from './idle.ts';
 import { fresh, share, warm } from './logins.ts';
@@ -39,7 +39,7 @@ const wanted = given.length === 0 ? known : given;
 for (const name of wanted)
   if (!known.includes(name)) throw new Error(`no part ${name}: ${known.join(', ')}`);
 await ensureCommand('time', 'time');
-say(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
+printLine(`Berth's sessions and their neighbours: ${machine}; medians of runs in turn`);
 await run(containers, openNodes);
 await run(pods, openPods);
 

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { publicFolder } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
 import type { SshHost } from '../../rig/node/ssh-host.ts';
-import { inTurn, measure, medians, type Command } from '../measure.ts';
-import { ratio, say, table } from '../report.ts';
+import { runInterleaved, measure, medians, type Command } from '../measure.ts';
+import { checkBound, printLine, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';
 
 const runs = 5;
@@ -12,29 +12,29 @@ const megabytes = 1024;
 /** Measures transfers of a gigabyte and a long listing, in a running session and with plain sshd. */
 export async function bulk({ plain, warm }: Nodes): Promise<void> {
   for (const node of [plain, warm]) await measure(sshCommand(node, prepare));
-  const target = join(publicFolder, 'bench-ssh.out');
+  const target = join(publicDirectory, 'bench-ssh.out');
   const kinds: Readonly<Record<string, (node: SshHost) => Command>> = {
     scp: (node) => copyCommand(node, 'scp', ['-q', `${user}@127.0.0.1:big`, target]),
     sftp: (node) => copyCommand(node, 'sftp', ['-q', `${user}@127.0.0.1:big`, target]),
     'tar pipe': (node) => shell(node, 'tar cf - big', '| cat > /dev/null'),
     'a million lines': (node) => shell(node, 'find many', '| wc -l'),
   };
-  const starts = await inTurn<'berth' | 'plain'>(runs, {
+  const starts = await runInterleaved<'berth' | 'plain'>(runs, {
     berth: () => Promise.resolve(sshCommand(warm, 'true')),
     plain: () => Promise.resolve(sshCommand(plain, 'true')),
   });
   const begin = { berth: medians(starts.berth).wall, plain: medians(starts.plain).wall };
   for (const [kind, command] of Object.entries(kinds)) {
-    const samples = await inTurn<'berth' | 'plain'>(runs, {
+    const samples = await runInterleaved<'berth' | 'plain'>(runs, {
       berth: () => Promise.resolve(command(warm)),
       plain: () => Promise.resolve(command(plain)),
     });
     table(samples);
     const [ours, theirs] = [medians(samples.berth).wall, medians(samples.plain).wall];
-    ratio(`${kind}, of plain sshd's throughput`, theirs / ours, { atLeast: 0.95 });
+    checkBound(`${kind}, of plain sshd's throughput`, theirs / ours, { atLeast: 0.95 });
     // The start of a session is measured elsewhere.
     const flow = (theirs - begin.plain) / (ours - begin.berth);
-    say(`     without the start of the session: ${flow.toFixed(2)}`);
+    printLine(`     without the start of the session: ${flow.toFixed(2)}`);
   }
   await rm(target, { force: true });
   await measure(sshCommand(plain, 'rm -rf big many'));

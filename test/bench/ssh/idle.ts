@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { SshHost } from '../../rig/node/ssh-host.ts';
-import { say } from '../report.ts';
+import { printLine } from '../report.ts';
 import { sshCommand, type Nodes } from './nodes.ts';
 
 const sessions = 200;
@@ -13,7 +13,7 @@ export async function idle({ warm, plain }: Nodes): Promise<void> {
     const clients = await open(node);
     const after = await memory(node);
     const each = (after.kib - before.kib) / sessions;
-    say(
+    printLine(
       `${name}: ${sessions} sessions, ${(each / 1024).toFixed(1)} MiB and ${((after.count - before.count) / sessions).toFixed(1)} processes each; processes of Node: ${after.node}`,
     );
     for (const client of clients) client.kill();
@@ -41,7 +41,7 @@ async function memory(node: SshHost): Promise<{ kib: number; count: number; node
     c=$(tr '\\0' ' ' <$p/cmdline 2>/dev/null) || continue
     case "$c" in *sshd:*|*sleep\\ 600*|*crun*|*conmon*|*podman*|*fuse-overlayfs*|*node*) ;; *) continue ;; esac
     echo "$(awk '/^Pss:/ {print $2}' $p/smaps_rollup 2>/dev/null) $c"; done`;
-  const { stdout } = await node.inside(['sh', '-c', script], { timeout: 120_000 });
+  const { stdout } = await node.asRoot(['sh', '-c', script], { timeout: 120_000 });
   const lines = stdout
     .toString()
     .split('\n')

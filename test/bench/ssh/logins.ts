@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { inTurn, measure, medians, type Command } from '../measure.ts';
-import { ratio, table } from '../report.ts';
+import { runInterleaved, measure, medians, type Command } from '../measure.ts';
+import { checkBound, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';
 
 const runs = 15;
@@ -18,9 +18,9 @@ export async function warm({ plain, warm: berth }: Nodes): Promise<void> {
     berth: () => Promise.resolve(sshCommand(berth, 'true')),
     plain: () => Promise.resolve(sshCommand(plain, 'true')),
   };
-  const samples = await inTurn<'berth' | 'plain'>(runs, commands, pauseMs);
+  const samples = await runInterleaved<'berth' | 'plain'>(runs, commands, pauseMs);
   table(samples);
-  ratio('wall, of plain sshd', medians(samples.berth).wall / medians(samples.plain).wall, {
+  checkBound('wall, of plain sshd', medians(samples.berth).wall / medians(samples.plain).wall, {
     atMost: 1.6,
   });
 }
@@ -32,9 +32,9 @@ export async function fresh({ podmanRun, fresh: berth }: Nodes): Promise<void> {
     berth: () => Promise.resolve(sshCommand(berth, 'true')),
     'podman run': () => Promise.resolve(sshCommand(podmanRun, 'true')),
   };
-  const samples = await inTurn<'berth' | 'podman run'>(runs, commands, pauseMs);
+  const samples = await runInterleaved<'berth' | 'podman run'>(runs, commands, pauseMs);
   table(samples);
-  ratio(
+  checkBound(
     'wall, of a forced podman run',
     medians(samples.berth).wall / medians(samples['podman run']).wall,
     { atMost: 1.15 },
@@ -59,13 +59,13 @@ export async function share({ share: berth }: Nodes): Promise<void> {
     ],
     env: environment,
   });
-  const samples = await inTurn<'login' | 'node' | 'nothing'>(runs, {
-    login: () => Promise.resolve(asUser(join(installed, 'shell/login'))),
-    node: () => Promise.resolve(asUser(join(installed, 'node'), '--eval', '0')),
+  const samples = await runInterleaved<'login' | 'node' | 'nothing'>(runs, {
+    login: () => Promise.resolve(asUser(join(installDirectory, 'shell/login'))),
+    node: () => Promise.resolve(asUser(join(installDirectory, 'node'), '--eval', '0')),
     nothing: () => Promise.resolve(asUser('/bin/true')),
   });
   table(samples);
   const wall = (name: keyof typeof samples): number =>
     medians(samples[name]).wall - medians(samples.nothing).wall;
-  ratio('wall, of a bare Node start', wall('login') / wall('node'), { atMost: 1.5 });
+  checkBound('wall, of a bare Node start', wall('login') / wall('node'), { atMost: 1.5 });
 }

@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Profile } from '../../../src/config/profile/profile.ts';
-import { containerRun } from '../../../src/ssh/podman/argv/podman-run.ts';
+import { podmanRunCommand } from '../../../src/ssh/podman/argv/podman-run.ts';
 import type { SessionHost } from '../../../src/ssh/request/session-host.ts';
 import type { Account } from '../../rig/site/accounts.ts';
 import { installBerth } from '../../rig/site/portal.ts';
@@ -61,10 +61,10 @@ export async function openNodes(): Promise<Nodes> {
 /** The options come from Berth's own code, without those that keep the container waiting. */
 async function makePeer(node: SshHost, path: string): Promise<void> {
   const account = node.account(user);
-  const folder = `/var/lib/berth-ssh/users/${account.uid}`;
+  const directory = `/var/lib/berth-ssh/users/${account.uid}`;
   const owner = ['-o', String(account.uid), '-g', String(account.gid)];
-  await node.inside(['install', '-d', ...owner, '-m', '0700', folder]);
-  const call = containerRun(sessionHost(account), plainProfile, {
+  await node.asRoot(['install', '-d', ...owner, '-m', '0700', directory]);
+  const call = podmanRunCommand(sessionHost(account), plainProfile, {
     mounts: [{ source: account.home, target: account.home, readOnly: false }],
   });
   const left = new Set(['--detach', '--replace', '--init']);
@@ -77,17 +77,17 @@ async function makePeer(node: SshHost, path: string): Promise<void> {
   const words = [call.file, ...options, '--rm', '-i', image, 'sh', '-c'].map((word) => `'${word}'`);
   const variables = Object.entries(call.env).map(([name, value]) => `export ${name}='${value}'`);
   const script = ['#!/bin/sh', ...variables, `exec ${words.join(' ')} "$SSH_ORIGINAL_COMMAND"`, ''];
-  const file = join(node.folder, 'podman-run');
+  const file = join(node.directory, 'podman-run');
   await writeFile(file, script.join('\n'));
   await chmod(file, 0o755);
-  await node.inside(['cp', '--preserve=mode', file, path]);
+  await node.asRoot(['cp', '--preserve=mode', file, path]);
 }
 
 function sessionHost({ name, uid, gid, home }: Account): SessionHost {
   return {
     user: { ...{ name, uid, gid, home }, shell: '/bin/bash', groups: [gid] },
     storage: '/var/lib/berth-ssh',
-    runFolder: `/run/user/${uid}`,
+    runtimeDir: `/run/user/${uid}`,
     podman: {
       podman: '/usr/bin/podman',
       runtime: '/usr/bin/crun',

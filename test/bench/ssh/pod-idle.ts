@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Command } from '../measure.ts';
-import { say } from '../report.ts';
+import { printLine } from '../report.ts';
 import type { PodNodes } from './pods.ts';
 import { processesOf, proportionalSize } from './processes-of.ts';
 
@@ -16,7 +16,7 @@ export async function podIdle(pods: PodNodes): Promise<void> {
     const before = memory(pods.uid);
     const clients = await open(() => way('echo open; exec sleep 600'));
     const after = memory(pods.uid);
-    say(
+    printLine(
       `${name}: ${clients.length} sessions; each ${each(before.relays, after.relays)} of the relay and ${each(before.sshd, after.sshd)} of sshd`,
     );
     for (const client of clients) client.kill();

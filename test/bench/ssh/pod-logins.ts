@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { measure, inTurn, medians, type Command, type Sample } from '../measure.ts';
-import { ratio, say, table } from '../report.ts';
+import { measure, runInterleaved, medians, type Command, type Sample } from '../measure.ts';
+import { checkBound, printLine, table } from '../report.ts';
 import type { PodNodes } from './pods.ts';
 
 const runs = 25;
@@ -18,16 +18,18 @@ export async function podWarm(pods: PodNodes): Promise<void> {
   };
   await whileConnected(pods.berth('echo open; exec sleep 3600'), async () => {
     for (const command of Object.values(commands)) await measure(await command());
-    const samples = await inTurn<keyof typeof commands>(runs, commands, pauseMs);
+    const samples = await runInterleaved<keyof typeof commands>(runs, commands, pauseMs);
     table(samples);
     const wall = (name: keyof typeof commands): number => medians(samples[name]).wall;
-    ratio('wall, of a forced kubectl exec', wall('berth') / wall('kubectl exec'), { atMost: 1 });
-    say(
+    checkBound('wall, of a forced kubectl exec', wall('berth') / wall('kubectl exec'), {
+      atMost: 1,
+    });
+    printLine(
       `     of one on a host without PAM's hook: ${(wall('berth') / wall('without Berth')).toFixed(2)}`,
     );
   });
-  const first = await inTurn<keyof typeof commands>(7, commands, 3 * pauseMs);
-  say('the only connection of its user, so that the token of pods is made anew:');
+  const first = await runInterleaved<keyof typeof commands>(7, commands, 3 * pauseMs);
+  printLine('the only connection of its user, so that the token of pods is made anew:');
   table(first);
 }
 
@@ -55,7 +57,7 @@ export async function podFresh(pods: PodNodes): Promise<void> {
   await whileConnected(pods.berth(stay), () =>
     whileConnected(pods.fresh(stay), async () => {
       for (let round = 0; round < 9; round += 1) {
-        const taken = await inTurn<keyof typeof commands>(1, commands, 4 * pauseMs);
+        const taken = await runInterleaved<keyof typeof commands>(1, commands, 4 * pauseMs);
         for (const name of Object.keys(taken) as (keyof typeof commands)[])
           (samples[name] ??= []).push(...(taken[name] ?? []));
         await measure(shell(`${kubectl} delete pod bench-run-${count} --grace-period=0 --force`));
@@ -65,14 +67,14 @@ export async function podFresh(pods: PodNodes): Promise<void> {
   table(samples);
   const wall = (name: keyof typeof commands): number => medians(samples[name]).wall;
   const ready = wall('kubectl run');
-  ratio(
+  checkBound(
     'the pod alone, of kubectl run until it is Ready',
     (wall('berth') - wall('a warm pod')) / ready,
     {
       atMost: 1.1,
     },
   );
-  say(`     the whole of ssh: ${(wall('berth') / ready).toFixed(2)}`);
+  printLine(`     the whole of ssh: ${(wall('berth') / ready).toFixed(2)}`);
 }
 
 function shell(script: string): Command {

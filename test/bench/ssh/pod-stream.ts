@@ -1,5 +1,5 @@
-import { inTurn, measure, median, medians, type Command, type Sample } from '../measure.ts';
-import { ratio, say, table } from '../report.ts';
+import { runInterleaved, measure, median, medians, type Command, type Sample } from '../measure.ts';
+import { checkBound, printLine, table } from '../report.ts';
 import { relayPeak } from './processes-of.ts';
 import { whileConnected } from './pod-logins.ts';
 import type { PodNodes } from './pods.ts';
@@ -17,7 +17,7 @@ export async function podStream(pods: PodNodes): Promise<void> {
     in: (way) => piped(pods[way]('cat > /dev/null'), `head -c ${megabytes}M /dev/zero |`, ''),
   };
   await whileConnected(pods.berth('echo open; exec sleep 3600'), async () => {
-    const begin = await inTurn<Way>(runs, {
+    const begin = await runInterleaved<Way>(runs, {
       berth: () => Promise.resolve(pods.berth('true')),
       kubectl: () => Promise.resolve(pods.kubectl('true')),
     });
@@ -33,15 +33,19 @@ export async function podStream(pods: PodNodes): Promise<void> {
       table(samples);
       const rate = (way: Way): number =>
         megabytes / ((medians(samples[way]).wall - medians(begin[way]).wall) / 1000);
-      say(`${kind}: ${rate('berth').toFixed(0)} MB/s, kubectl exec ${rate('kubectl').toFixed(0)}`);
+      printLine(
+        `${kind}: ${rate('berth').toFixed(0)} MB/s, kubectl exec ${rate('kubectl').toFixed(0)}`,
+      );
       // Includes the start of the session, as a user sees it; the figure above does not.
-      ratio(
+      checkBound(
         `${kind}: throughput, of kubectl exec`,
         medians(samples.kubectl).wall / medians(samples.berth).wall,
         { atLeast: 1 },
       );
-      ratio(`${kind}: MiB of the relay at most`, Math.max(...peaks.berth) / 1024, { atMost: 60 });
-      say(`     kubectl exec: ${(median(peaks.kubectl) / 1024).toFixed(0)} MiB`);
+      checkBound(`${kind}: MiB of the relay at most`, Math.max(...peaks.berth) / 1024, {
+        atMost: 60,
+      });
+      printLine(`     kubectl exec: ${(median(peaks.kubectl) / 1024).toFixed(0)} MiB`);
     }
   });
 }

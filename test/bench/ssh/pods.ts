@@ -102,18 +102,18 @@ async function makePeer(site: Site, host: SshHost, path: string): Promise<void> 
   };
   const token = await said('create', 'token', 'berth-session', '--duration=2h');
   const pod = await said('get', 'pods', '-l', 'berth.dev/profile=base', '-o', 'name');
-  const config = join(host.folder, 'kubeconfig');
+  const config = join(host.directory, 'kubeconfig');
   await writeKubeconfig(config, {
     server: site.server,
     ca: site.ca.file,
     credential: { token },
   });
   const owner = ['-o', String(uid), '-g', String(gid), '-m', '0600'];
-  await host.inside(['install', ...owner, config, `${home}/.kubeconfig`]);
+  await host.asRoot(['install', ...owner, config, `${home}/.kubeconfig`]);
   const words = `exec -i -n ${namespace} ${pod} -- /bin/bash -c "$SSH_ORIGINAL_COMMAND"`;
   const script = `#!/bin/sh\nexec ${site.kubectlPath} --kubeconfig ${home}/.kubeconfig ${words}\n`;
-  const file = join(host.folder, 'kubectl-exec');
+  const file = join(host.directory, 'kubectl-exec');
   await writeFile(file, script);
   await chmod(file, 0o755);
-  await host.inside(['cp', '--preserve=mode', file, path]);
+  await host.asRoot(['cp', '--preserve=mode', file, path]);
 }

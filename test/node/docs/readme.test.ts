@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { run } from '../../rig/node/client.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
@@ -32,24 +32,24 @@ describe('the commands of the README', () => {
 
   beforeAll(async () => {
     host = await SshHost.start({ mode: 'plain', pam: '', users: { alice: [] } });
-    await host.inside(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
+    await host.asRoot(['sh', '-c', 'rm -rf /etc/berth/* /etc/subuid /etc/subgid']);
     // Debian's default, which the linter reports: the README must remove it.
-    await host.inside(['usermod', '--shell', '/bin/bash', 'alice']);
+    await host.asRoot(['usermod', '--shell', '/bin/bash', 'alice']);
   });
   afterAll(() => host.stop());
 
   /** Runs a line of the README in the checkout; Berth is installed where the tests have it. */
   const typed = (line: string) => {
     const there = line
-      .replaceAll('/usr/lib/berth', installed)
-      .replace(/^berth /, `${installed}/berth `);
+      .replaceAll('/usr/lib/berth', installDirectory)
+      .replace(/^berth /, `${installDirectory}/berth `);
     const adapted = there.includes('lint sshd')
-      ? `${there} --login ${installed}/shell/login`
+      ? `${there} --login ${installDirectory}/shell/login`
       : there;
-    return host.inside(['bash', '-euc', `cd ${repository}; ${adapted}`], { timeout: 120_000 });
+    return host.asRoot(['bash', '-euc', `cd ${repository}; ${adapted}`], { timeout: 120_000 });
   };
   const digest = async (): Promise<string> =>
-    (await host.inside(['tar', '-C', '/', '-cf', '-', ...hostsOwn])).stdout.toString('base64');
+    (await host.asRoot(['tar', '-C', '/', '-cf', '-', ...hostsOwn])).stdout.toString('base64');
 
   it(
     "end with a session, and leave the host's own sshd unchanged",
@@ -79,7 +79,7 @@ describe('the commands of the README', () => {
   it('can be run twice: PAM has the lines once', async () => {
     const lines = commands.filter((line) => /pam\.d|user_readenv/.test(line));
     expect(lines.length).toBeGreaterThan(2);
-    const pam = async () => (await host.inside(['cat', '/etc/pam.d/sshd'])).stdout.toString();
+    const pam = async () => (await host.asRoot(['cat', '/etc/pam.d/sshd'])).stdout.toString();
     const before = await pam();
     for (const line of lines) expect((await typed(line)).exitCode, line).toBe(0);
 
@@ -94,7 +94,7 @@ describe('the commands of the README', () => {
       const { exitCode, stderr } = await typed(line);
       expect(exitCode, `${line}\n${stderr}`).toBe(0);
     }
-    const { stdout } = await host.inside(['grep', '-rl', 'berth', '/etc/pam.d', '/etc/security']);
+    const { stdout } = await host.asRoot(['grep', '-rl', 'berth', '/etc/pam.d', '/etc/security']);
     expect(stdout.toString()).toBe('');
 
     const session = await host.ssh('alice', [
@@ -107,15 +107,15 @@ describe('the commands of the README', () => {
 
   async function useTestImage(): Promise<void> {
     const profile = '/etc/berth/profiles/minimal.yml';
-    await host.inside(['sed', '-i', 's#^image:.*#image: localhost/berth-site:1#', profile]);
+    await host.asRoot(['sed', '-i', 's#^image:.*#image: localhost/berth-site:1#', profile]);
     // What the README says for machines without systemd.
     const podman = 'podman: { cgroup_manager: cgroupfs }';
-    await host.inside(['sh', '-c', `echo '${podman}' >> /etc/berth/ssh.yml`]);
+    await host.asRoot(['sh', '-c', `echo '${podman}' >> /etc/berth/ssh.yml`]);
   }
 
   async function makePathsTheTests(): Promise<void> {
     const files = '/etc/ssh/berth/*.conf /etc/pam.d/sshd';
-    await host.inside(['sh', '-c', `sed -i 's#/usr/lib/berth#${installed}#g' ${files}`]);
+    await host.asRoot(['sh', '-c', `sed -i 's#/usr/lib/berth#${installDirectory}#g' ${files}`]);
   }
 
   /** Like the unit, with a port and keys of the test. */
@@ -131,7 +131,7 @@ describe('the commands of the README', () => {
       '/etc/ssh/host_key',
     ];
     const keys = 'AuthorizedKeysFile=/etc/ssh/authorized_keys/%u';
-    const { exitCode, stderr } = await host.inside([
+    const { exitCode, stderr } = await host.asRoot([
       ...[start, ...options, '-o', keys, '-o', 'ListenAddress=127.0.0.1'],
     ]);
     expect(exitCode, stderr).toBe(0);

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileSystemOf } from '../../../src/doctor/ssh-storage-checks.ts';
+import { fileSystemTypeFinding } from '../../../src/doctor/ssh-storage-checks.ts';
 import type { CheckResult } from '../../../src/finding.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
-const berth = join(installed, 'berth');
+const berth = join(installDirectory, 'berth');
 const storage = '/var/lib/berth-ssh';
 let host: SshHost;
 let directory: string;
@@ -21,12 +21,12 @@ beforeAll(async () => {
 afterAll(() => host.stop());
 
 async function root(script: string): Promise<void> {
-  const { exitCode, stderr } = await host.inside(['sh', '-ec', script]);
+  const { exitCode, stderr } = await host.asRoot(['sh', '-ec', script]);
   if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
 }
 
 async function checks(): Promise<CheckResult[]> {
-  const { stdout, stderr } = await host.inside([berth, 'doctor', '--user', 'ada', '-o', 'json']);
+  const { stdout, stderr } = await host.asRoot([berth, 'doctor', '--user', 'ada', '-o', 'json']);
   if (stdout.length === 0) throw new Error(stderr);
   return (JSON.parse(stdout.toString()) as { checks: CheckResult[] }).checks;
 }
@@ -250,13 +250,17 @@ describe('the file system of the storage', () => {
     ['SMB', 0xfe534d42],
     ['SMB', 0xfe534d42 | 0],
   ])('that is %s has to be moved', (name, type) => {
-    const found = fileSystemOf('/s', { type, bavail: 2 ** 30, bsize: 4096 });
+    const found = fileSystemTypeFinding('/s', { type, bavail: 2 ** 30, bsize: 4096 });
     expect(found).toMatchObject({ status: 'failed' });
     expect(found.message).toContain(`on ${name},`);
   });
 
   it('is ok on a local disk with free space, and a warning on a full one', () => {
-    expect(fileSystemOf('/s', { type: 0xef53, bavail: 2 ** 30, bsize: 4096 }).status).toBe('ok');
-    expect(fileSystemOf('/s', { type: 0xef53, bavail: 9, bsize: 4096 }).status).toBe('warning');
+    expect(fileSystemTypeFinding('/s', { type: 0xef53, bavail: 2 ** 30, bsize: 4096 }).status).toBe(
+      'ok',
+    );
+    expect(fileSystemTypeFinding('/s', { type: 0xef53, bavail: 9, bsize: 4096 }).status).toBe(
+      'warning',
+    );
   });
 });

@@ -30,7 +30,7 @@ const checks = async (): Promise<readonly { image: string; status: string; messa
 
 describe('berth images pull --from-archive', () => {
   const archive = async (format: string): Promise<string> => {
-    const file = join(registry.folder, `${format}.tar`);
+    const file = join(registry.directory, `${format}.tar`);
     await execa('rm', ['-f', file]);
     await registry.podman(['save', '--quiet', '--format', format, '--output', file, small.tag]);
     return file;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bundledArgv, parseLdd } from '../../../src/transfer-tools.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { busyboxArchive } from '../../rig/node/image-archives.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
@@ -18,12 +18,12 @@ let site: ImageSite;
 let directory: string;
 
 const install = () =>
-  execa(join(installed, 'berth'), ['images', 'files', '--to', directory], { reject: false });
+  execa(join(installDirectory, 'berth'), ['images', 'files', '--to', directory], { reject: false });
 
 beforeAll(() => ensurePackages(['openssh-sftp-server', 'openssh-client', 'busybox-static']));
 beforeEach(async () => {
   site = await ImageSite.make();
-  directory = join(site.folder, 'files');
+  directory = join(site.directory, 'files');
   const { exitCode, stderr } = await install();
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   return () => site.remove();
@@ -44,7 +44,7 @@ describe('in a session', () => {
 
   /** A tar that contains one static program. */
   async function staticOnly(): Promise<string> {
-    const file = join(site.folder, 'scratch.tar');
+    const file = join(site.directory, 'scratch.tar');
     await execa('tar', ['-cf', file, '-C', '/bin', 'busybox']);
     return file;
   }
@@ -85,7 +85,7 @@ describe('in a session', () => {
       ...['runuser', '-u', 'img-ada', '--', 'env', '-i', `HOME=${host.account('img-ada').home}`],
       ...['PATH=/usr/bin:/bin', `XDG_RUNTIME_DIR=/run/user/${uid}`, ...podman(image, words)],
     ];
-    const script = join(site.folder, 'as-ssh');
+    const script = join(site.directory, 'as-ssh');
     const text = `#!/bin/sh\nexec ${call.map((word) => `'${word}'`).join(' ')}\n`;
     await writeFile(script, text, { mode: 0o755 });
     return script;
@@ -97,7 +97,7 @@ describe('in a session', () => {
   ])('sftp moves files in and out of an image that has %s', async (_, image) => {
     const { home, uid } = host.account('img-ada');
     const bytes = randomBytes(3_000_000);
-    const [there, back] = [join(site.folder, 'there'), join(site.folder, 'back')];
+    const [there, back] = [join(site.directory, 'there'), join(site.directory, 'back')];
     await writeFile(there, bytes);
     const program = await asSsh(image, bundledArgv('sftp-server'));
     const { exitCode, stderr } = await execa('sftp', ['-q', '-S', program, '-b', '-', 'image'], {
@@ -106,7 +106,7 @@ describe('in a session', () => {
     });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect((await readFile(back)).equals(bytes)).toBe(true);
-    const { stdout } = await host.inside(['stat', '-c', '%u', `${home}/there`]);
+    const { stdout } = await host.asRoot(['stat', '-c', '%u', `${home}/there`]);
     expect(stdout.toString()).toBe(`${uid}\n`);
   });
 
@@ -156,7 +156,10 @@ describe('berth images files', () => {
 
   it('makes files that everybody can execute and only root can write', async () => {
     await rm(directory, { recursive: true });
-    await execa('sh', ['-c', `umask 077; '${installed}/berth' images files --to '${directory}'`]);
+    await execa('sh', [
+      '-c',
+      `umask 077; '${installDirectory}/berth' images files --to '${directory}'`,
+    ]);
     const { stdout } = await execa('find', [directory, '-printf', '%m %u\n']);
     expect(new Set(stdout.split('\n'))).toEqual(new Set(['755 root']));
   });

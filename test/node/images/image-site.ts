@@ -2,34 +2,34 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicFolder } from '../../rig/site/folders.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 /** ssh.yml, profiles and storage of a site, separate from the machine's. */
 export class ImageSite {
-  readonly folder: string;
+  readonly directory: string;
   readonly storage: string;
   readonly store: string;
 
-  private constructor(folder: string, storage: string) {
-    this.folder = folder;
+  private constructor(directory: string, storage: string) {
+    this.directory = directory;
     this.storage = storage;
     this.store = join(storage, 'images');
   }
 
   static async make(): Promise<ImageSite> {
-    await mkdir(publicFolder, { recursive: true });
-    const folder = await mkdtemp(join(publicFolder, 'images-'));
+    await mkdir(publicDirectory, { recursive: true });
+    const directory = await mkdtemp(join(publicDirectory, 'images-'));
     // mkdtemp(3) creates it with mode 0700, but users need access.
-    await execa('chmod', ['0755', folder]);
-    const site = new ImageSite(folder, join(folder, 'storage'));
+    await execa('chmod', ['0755', directory]);
+    const site = new ImageSite(directory, join(directory, 'storage'));
     await site.profiles({});
     return site;
   }
 
   /** Replaces the profiles. */
   async profiles(images: Readonly<Record<string, string | object>>): Promise<void> {
-    const profiles = join(this.folder, 'profiles');
+    const profiles = join(this.directory, 'profiles');
     await rm(profiles, { recursive: true, force: true });
     await mkdir(profiles);
     for (const [name, image] of Object.entries(images)) {
@@ -41,12 +41,12 @@ export class ImageSite {
   }
 
   get config(): string {
-    return join(this.folder, 'ssh.yml');
+    return join(this.directory, 'ssh.yml');
   }
 
   /** Runs `berth images ARGS --config …` without a terminal, as from a timer. */
   berth(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    return execa(join(installed, 'berth'), this.words(args), {
+    return execa(join(installDirectory, 'berth'), this.words(args), {
       ...({ reject: false, stdin: 'ignore' } as const),
       env,
     });
@@ -57,6 +57,6 @@ export class ImageSite {
   }
 
   async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { ImageSite } from './image-site.ts';
 import { password, Registry } from './registry.ts';
@@ -40,9 +40,9 @@ const checks = async (): Promise<readonly { image: string; status: string; messa
 /** What a killed or failed pull must not leave: unknown layers, and the working copy. */
 async function leftovers(): Promise<string[]> {
   const layers = await readFile(join(site.store, 'overlay-layers/layers.json'), 'utf8');
-  const folders = await readdir(join(site.store, 'overlay'));
+  const directories = await readdir(join(site.store, 'overlay'));
   return [
-    ...folders.filter((name) => /^[0-9a-f]{64}$/.test(name) && !layers.includes(name)),
+    ...directories.filter((name) => /^[0-9a-f]{64}$/.test(name) && !layers.includes(name)),
     ...(await readdir(site.store)).filter((name) => name === '.work' || name.startsWith('.lock')),
   ];
 }
@@ -62,7 +62,7 @@ describe('berth images pull', () => {
 
   it('prints what it waits for on a terminal', async () => {
     await site.profiles({ base: large.tag });
-    const words = [join(installed, 'berth'), ...site.words(['pull'])];
+    const words = [join(installDirectory, 'berth'), ...site.words(['pull'])];
     words.push('--auth-file', await registry.authFile());
     const { stdout } = await execa('script', ['-qec', words.join(' '), '/dev/null'], {
       env: { ...env, TERM: 'xterm' },
@@ -123,7 +123,7 @@ describe('berth images pull', () => {
     const victim = await registry.push('site/victim:1', 1);
     const blob = (reference: string): string => {
       const hex = reference.replace(/^.*sha256:/, '');
-      return `${registry.folder}/data/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
+      return `${registry.directory}/data/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
     };
     // A registry that returns another valid manifest for this digest.
     await writeFile(blob(victim.digest), await readFile(blob(small.digest)));
@@ -173,7 +173,7 @@ describe('berth images pull', () => {
     await site.profiles({ base: small.tag });
     await pull();
     const words = [...site.words(['pull', large.tag]), '--auth-file', await registry.authFile()];
-    const child = spawn(join(installed, 'berth'), words, {
+    const child = spawn(join(installDirectory, 'berth'), words, {
       env: { ...process.env, ...env },
       stdio: 'ignore',
     });

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
-import { dockerConfig, registryAnswers, registryStart } from '../../rig/site/docker-registry.ts';
+import { dockerConfig, waitForRegistry, prepareRegistry } from '../../rig/site/docker-registry.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import {
-  type Start,
+  type ProcessStart,
   startDetached,
   type StartedProcess,
   stopAll,
@@ -19,14 +19,14 @@ import { busyboxArchive } from '../../rig/node/image-archives.ts';
 export class Registry {
   /** `127.0.0.1:PORT`, the first part of the names of its images. */
   readonly address: string;
-  readonly folder: string;
+  readonly directory: string;
   /** PEM; podman reads it from SSL_CERT_FILE. */
   readonly ca: string;
-  #how: Start | undefined;
+  #how: ProcessStart | undefined;
   #server: StartedProcess | undefined;
 
-  private constructor(folder: string, ca: string, port: number) {
-    this.folder = folder;
+  private constructor(directory: string, ca: string, port: number) {
+    this.directory = directory;
     this.ca = ca;
     this.address = `127.0.0.1:${port}`;
   }
@@ -37,8 +37,8 @@ export class Registry {
     const authority = await CertificateAuthority.create(join(directory, 'ca'));
     const { port } = await freePorts(['port']);
     const registry = new Registry(directory, authority.cert, port);
-    registry.#how = await registryStart({
-      ...{ folder: directory, address: registry.address, account: { user, password } },
+    registry.#how = await prepareRegistry({
+      ...{ directory, address: registry.address, account: { user, password } },
       certificate: await authority.server('registry'),
     });
     await registry.up();
@@ -47,7 +47,7 @@ export class Registry {
 
   async up(): Promise<void> {
     if (this.#how !== undefined) this.#server = await startDetached(this.#how);
-    await registryAnswers(this.address, this.ca);
+    await waitForRegistry(this.address, this.ca);
   }
 
   async down(): Promise<void> {
@@ -57,12 +57,12 @@ export class Registry {
 
   async stop(): Promise<void> {
     await this.down();
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   /** Writes an auth.json with this password; by default the right one. */
   async authFile(secret = password): Promise<string> {
-    const file = join(this.folder, `auth-${secret.length}.json`);
+    const file = join(this.directory, `auth-${secret.length}.json`);
     const account = { user, password: secret };
     await writeFile(file, dockerConfig(this.address, account), { mode: 0o600 });
     return file;
@@ -75,7 +75,7 @@ export class Registry {
    */
   async push(name: string, megabytes: number): Promise<{ tag: string; digest: string }> {
     const tag = `${this.address}/${name}`;
-    const digestFile = join(this.folder, 'digest');
+    const digestFile = join(this.directory, 'digest');
     await this.podman(['build', '--quiet', '--tag', tag, await this.#context(megabytes)]);
     const auth = ['--authfile', await this.authFile()];
     await this.podman(['push', '--quiet', ...auth, '--digestfile', digestFile, tag]);
@@ -85,7 +85,7 @@ export class Registry {
 
   /** Runs podman with a store of its own, as the one who pushes. */
   async podman(args: readonly string[]): Promise<string> {
-    const store = [`--root=${this.folder}/store`, `--runroot=${this.folder}/run`];
+    const store = [`--root=${this.directory}/store`, `--runroot=${this.directory}/run`];
     const { stdout } = await execa('podman', [...store, '--storage-driver=vfs', ...args], {
       env: { SSL_CERT_FILE: this.ca },
     });
@@ -93,7 +93,7 @@ export class Registry {
   }
 
   async #context(megabytes: number): Promise<string> {
-    const context = join(this.folder, 'context');
+    const context = join(this.directory, 'context');
     await rm(context, { recursive: true, force: true });
     await mkdir(context);
     await execa('cp', [await busyboxArchive(), join(context, 'root.tar')]);

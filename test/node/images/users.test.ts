@@ -55,7 +55,7 @@ describe('users of the store', () => {
       const { stdout, stderr } = await run('img-ada', image, 'id -u; stat -c %u:%a /bin/busybox');
       expect(`${stdout.toString()}${stderr}`).toBe(`${uid}\n0:755\n`);
     }
-    const { stdout } = await host.inside(['du', '-sk', `${home}/.local/share/containers`]);
+    const { stdout } = await host.asRoot(['du', '-sk', `${home}/.local/share/containers`]);
     expect(Number.parseInt(stdout.toString())).toBeLessThan(500);
   });
 

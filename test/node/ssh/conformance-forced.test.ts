@@ -1,3 +1,3 @@
-import { conformanceOfBerth } from '../../conformance/sessions.ts';
+import { berthConformance } from '../../conformance/sessions.ts';
 
-conformanceOfBerth('forced', 0);
+berthConformance('forced', 0);

@@ -1,3 +1,3 @@
-import { conformanceOfBerth } from '../../conformance/sessions.ts';
+import { berthConformance } from '../../conformance/sessions.ts';
 
-conformanceOfBerth('login-shell', 1);
+berthConformance('login-shell', 1);

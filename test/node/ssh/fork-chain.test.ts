@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { forkChain } from '../../rig/node/fork-chain.ts';
+import { buildForkChain } from '../../rig/node/fork-chain.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -17,7 +17,7 @@ describe('a program that keeps forking a successor', () => {
   const start = async (words: string): Promise<void> => {
     host = await SshHost.start({
       ...{ mode: 'forced', users: { bob: [] } },
-      pam: `session optional pam_exec.so quiet ${installed}/hooks/pam-session${words}`,
+      pam: `session optional pam_exec.so quiet ${installDirectory}/hooks/pam-session${words}`,
       profiles: {
         base: {
           ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
@@ -26,7 +26,7 @@ describe('a program that keeps forking a successor', () => {
       },
     });
     const program = 'cat >chain && chmod 755 chain';
-    await host.asUser('bob', ['sh', '-c', program], { input: await forkChain() });
+    await host.asUser('bob', ['sh', '-c', program], { input: await buildForkChain() });
   };
   const connections = (): Promise<string[]> =>
     readdir(host.path(`/run/berth/connections/${host.account('bob').uid}`));
@@ -44,31 +44,31 @@ describe('a program that keeps forking a successor', () => {
   };
   const expectNothing = (): Promise<unknown> =>
     waitFor({ what: 'bob to be gone', timeoutMs: 20_000 }, async () => {
-      expect(await leftOver(host, 'bob')).toEqual(nothingLeft);
+      expect(await findLeftovers(host, 'bob')).toEqual(noLeftovers);
       return true;
     });
 
   it('ends with its connection, while processes of other connections only stop for a moment', async () => {
     await start('');
-    const other = LiveSession.begin(host, 'bob', ['-tt']);
+    const other = LiveSession.start(host, 'bob', ['-tt']);
     // A stopped job must stay stopped; `cat` is in the foreground and must not notice.
     other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
-    await other.says('ready');
-    const session = await LiveSession.ready(host, 'bob', '~/chain ~/life & cat');
+    await other.waitForOutput('ready');
+    const session = await LiveSession.startReady(host, 'bob', '~/chain ~/life & cat');
     await expectLife();
-    await session.cut();
+    await session.kill();
     await expect.poll(connections, { timeout: 40_000 }).toHaveLength(1);
     await expectEnd();
-    const { said } = other;
+    const { output } = other;
     other.client.stdin?.write('still here\n');
     await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
-      Promise.resolve(other.said.endsWith('still here\r\nstill here\r\n') ? true : undefined),
+      Promise.resolve(other.output.endsWith('still here\r\nstill here\r\n') ? true : undefined),
     );
-    expect(other.said).toBe(`${said}still here\r\nstill here\r\n`);
-    const states = (await host.inside(['ps', '-u', 'bob', '-o', 'stat=,args='])).stdout.toString();
+    expect(other.output).toBe(`${output}still here\r\nstill here\r\n`);
+    const states = (await host.asRoot(['ps', '-u', 'bob', '-o', 'stat=,args='])).stdout.toString();
     expect(states).toMatch(/^T\S* +sh -c kill -STOP/m);
     expect(states).toMatch(/^S\S* +cat$/m);
-    await other.cut();
+    await other.kill();
     await expectNothing();
   });
 
@@ -76,9 +76,9 @@ describe('a program that keeps forking a successor', () => {
     await start(' --host-processes');
     const chain = '~/chain ~/life <&- >&- 2>&- &';
     await host.asUser('bob', ['sh', '-c', 'cat >.bashrc'], { input: chain });
-    const session = await LiveSession.ready(host, 'bob', 'cat');
+    const session = await LiveSession.startReady(host, 'bob', 'cat');
     await expectLife();
-    await session.cut();
+    await session.kill();
     await expect.poll(connections, { timeout: 20_000 }).toHaveLength(0);
     await expectEnd();
     await expectNothing();

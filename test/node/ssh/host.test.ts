@@ -15,7 +15,7 @@ describe('the login node of the tests', () => {
     expect({ exitCode, stdout: stdout.toString() }).toEqual({
       ...{ exitCode: 0, stdout: 'ada\nada physics\n' },
     });
-    const { stdout: seen } = await host.inside(['cat', `${host.account('ada').home}/left`]);
+    const { stdout: seen } = await host.asRoot(['cat', `${host.account('ada').home}/left`]);
     expect(seen.toString()).toBe('x\n');
   });
 
@@ -63,9 +63,9 @@ describe('the login node of the tests', () => {
     const other = await SshHost.start({ mode: 'plain', users: { ada: [] } });
     await other.asUser('ada', ['sh', '-c', 'setsid sleep 4242 >&- 2>&- &']);
     const { init } = other;
-    expect((await other.inside(['pgrep', '-f', 'sleep 4242'])).exitCode).toBe(0);
+    expect((await other.asRoot(['pgrep', '-f', 'sleep 4242'])).exitCode).toBe(0);
     await other.stop();
-    await expect(other.inside(['true'])).resolves.toMatchObject({ exitCode: 1 });
+    await expect(other.asRoot(['true'])).resolves.toMatchObject({ exitCode: 1 });
     expect(() => process.kill(init, 0)).toThrow('ESRCH');
   });
 });

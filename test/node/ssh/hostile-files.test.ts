@@ -1,10 +1,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { soak } from '../../rig/soak.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { leftOver, nothingLeft, processesOf } from '../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers, processesOf } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
@@ -14,7 +14,7 @@ const plants = {
   'a FIFO': 'mkfifo "$1"',
   'a link to /dev/zero': 'ln -s /dev/zero "$1"',
   'a sparse file of 8 GiB': 'truncate -s 8G "$1"',
-  'a folder': 'mkdir "$1"',
+  'a directory': 'mkdir "$1"',
   'a socket': `cd "$(dirname "$1")" && perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die' "$(basename "$1")"`,
   'a link to itself': 'ln -s "$1" "$1"',
   'a directory of 100,000 files': 'mkdir "$1" && cd "$1" && seq 100000 | xargs touch',
@@ -78,9 +78,9 @@ describe('files that a user puts where root reads', () => {
   afterEach(async () => {
     const { uid, home } = host.account(mallory);
     const own = [`/run/user/${uid}/*`, `/var/lib/berth-ssh/users/${uid}/*`, `${home}/.bashrc`];
-    await host.inside(['pkill', '-9', '-u', mallory]);
-    await host.inside(['sh', '-c', `rm -rf ${own.join(' ')} /run/berth/connections/${uid}/*`]);
-    await host.inside(['rm', '-f', `/dev/shm/libpod_rootless_lock_${uid}`]);
+    await host.asRoot(['pkill', '-9', '-u', mallory]);
+    await host.asRoot(['sh', '-c', `rm -rf ${own.join(' ')} /run/berth/connections/${uid}/*`]);
+    await host.asRoot(['rm', '-f', `/dev/shm/libpod_rootless_lock_${uid}`]);
   });
 
   /** Runs the script from ~/.bashrc, as an attacker would; the connection gets no session after it. */
@@ -101,7 +101,7 @@ describe('files that a user puts where root reads', () => {
     await writeFile(host.path(`${home}/.bashrc`), text, { mode: 0o644 });
     const { stdout, stderr } = await host.ssh(mallory, ['true'], { timeout: 100_000 });
     expect(stdout.toString(), stderr).toBe('planted 0\n');
-    await host.inside(['rm', `${home}/.bashrc`]);
+    await host.asRoot(['rm', `${home}/.bashrc`]);
   };
 
   const monitorsOf = async (user: string): Promise<string[]> =>
@@ -111,8 +111,8 @@ describe('files that a user puts where root reads', () => {
 
   /** Creates what a killed sshd leaves of a connection. */
   const orphan = async (user: string): Promise<void> => {
-    await LiveSession.ready(host, user, 'sleep 1000');
-    await host.inside(['kill', '-9', ...(await monitorsOf(user))]);
+    await LiveSession.startReady(host, user, 'sleep 1000');
+    await host.asRoot(['kill', '-9', ...(await monitorsOf(user))]);
   };
 
   for (const [index, [kind, script]] of Object.entries(plants).entries())
@@ -121,30 +121,32 @@ describe('files that a user puts where root reads', () => {
     ))
       it(`do not delay the cleanup for other users: ${kind} as ${where}`, async () => {
         await orphan(next);
-        await LiveSession.ready(host, mallory, 'sleep 1000');
+        await LiveSession.startReady(host, mallory, 'sleep 1000');
         await plant(script, targets);
-        await host.inside(['kill', '-9', ...(await monitorsOf(mallory))]);
+        await host.asRoot(['kill', '-9', ...(await monitorsOf(mallory))]);
 
         const watch = watchMemory(host, /\/berth$/);
         const podman = watchMemory(host, /^(?:rm|prune|unshare)$/);
         const began = performance.now();
-        const { stderr } = await host.inside([`${installed}/berth`, 'reap'], { timeout: 150_000 });
+        const { stderr } = await host.asRoot([`${installDirectory}/berth`, 'reap'], {
+          timeout: 150_000,
+        });
 
         expect(performance.now() - began, stderr).toBeLessThan(longestTurn);
         expectBounded(await watch.end());
         expect(await podman.end(), 'podman').toBeLessThan(mostOfPodman);
-        expect(await leftOver(host, next)).toEqual(nothingLeft);
+        expect(await findLeftovers(host, next)).toEqual(noLeftovers);
         expect(await processesOf(host, mallory)).toEqual([]);
       });
 
   for (const [kind, script] of quickKinds)
     it(`do not delay the close of a connection: ${kind}`, async () => {
       const before = await closes(host, mallory);
-      const session = await LiveSession.ready(host, mallory, 'sleep 1000');
+      const session = await LiveSession.startReady(host, mallory, 'sleep 1000');
       await plant(script, Object.values(places).flat().slice(0, -1));
       const watch = watchMemory(host, /\/pam-session$/);
       const began = performance.now();
-      await session.cut();
+      await session.kill();
       await waitFor({ what: 'the close', timeoutMs: 60_000 }, async () =>
         (await closes(host, mallory)) >= before + 2 ? true : undefined,
       );
@@ -154,7 +156,7 @@ describe('files that a user puts where root reads', () => {
     });
 
   // A directory in the place of a lock is waited for like a lock, for half a minute.
-  for (const [kind, script] of quickKinds.filter(([kind]) => soak || kind !== 'a folder'))
+  for (const [kind, script] of quickKinds.filter(([kind]) => soak || kind !== 'a directory'))
     it(`do not make the user's own login use much memory: ${kind}`, async () => {
       await plant(script, places['what a login notes']);
       const watch = watchMemory(host, /\/login$|(^|\/)podman$/);

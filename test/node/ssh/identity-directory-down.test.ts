@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
-import { nslcdWaits } from '../../rig/node/directory.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { nslcdTimeouts } from '../../rig/node/directory.ts';
 import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
@@ -11,7 +11,7 @@ const directory = {
 } as const;
 
 /** Time for several lookups in sequence, each of which waits for slapd. */
-const boundMs = 15_000 + 4 * nslcdWaits * 1000;
+const boundMs = 15_000 + 4 * nslcdTimeouts * 1000;
 
 describe('given a directory service that does not answer, sessions', () => {
   let host: SshHost;
@@ -25,16 +25,24 @@ describe('given a directory service that does not answer, sessions', () => {
       // Rules with groups need their names.
       sshYml: { rules: [{ groups: ['project', 'physics'], profile: 'base' }] },
     });
-    const { exitCode, stderr } = await host.inside([
-      ...[`${installed}/berth`, 'subid', 'apply', '--base', '524288', 'lena', 'directory-local'],
+    const { exitCode, stderr } = await host.asRoot([
+      ...[
+        `${installDirectory}/berth`,
+        'subid',
+        'apply',
+        '--base',
+        '524288',
+        'lena',
+        'directory-local',
+      ],
     ]);
     if (exitCode !== 0) throw new Error(stderr);
-    master = join(host.folder, 'master');
-    live = LiveSession.begin(host, 'lena', [
+    master = join(host.directory, 'master');
+    live = LiveSession.start(host, 'lena', [
       ...['-o', 'ControlMaster=yes', '-o', `ControlPath=${master}`],
       'echo ready; cat',
     ]);
-    await live.says('ready');
+    await live.waitForOutput('ready');
     expect((await host.ssh('directory-local', ['id -un'])).stdout.toString()).toBe(
       'directory-local\n',
     );
@@ -68,7 +76,7 @@ describe('given a directory service that does not answer, sessions', () => {
         ) as string,
       });
       live.client.stdin?.write(`still here, ${signal}\n`);
-      await live.says(`still here, ${signal}`);
+      await live.waitForOutput(`still here, ${signal}`);
     } finally {
       if (signal === 'KILL') await host.ldap.startSlapd();
       else await host.ldap.signal('CONT', 'slapd');

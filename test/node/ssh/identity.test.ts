@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { homesFolder } from '../../rig/site/folders.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { homesDirectory } from '../../rig/site/folders.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { run } from '../../rig/node/client.ts';
 import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
 
-const projects = `${homesFolder}/projects`;
+const projects = `${homesDirectory}/projects`;
 const teams = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`team${n}`, 62000 + n]));
 const staff = ['site-staff', 'project', 'data.read', 'wide'] as const;
 
@@ -38,7 +38,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     for (const group of ['project', 'wide'])
       await onHost('install', '-d', '-m', '2770', '-g', group, `${projects}/${group}`);
     // Above the default base there is no room for UIDs as high as these.
-    const apply = [`${installed}/berth`, 'subid', 'apply', '--base', '524288'];
+    const apply = [`${installDirectory}/berth`, 'subid', 'apply', '--base', '524288'];
     await onHost(...apply, '--groups', 'lena', 'many');
     await onHost(...apply, 'karl');
     // By number, as on a site with tens of thousands of users.
@@ -49,7 +49,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
   afterAll(() => host.stop());
 
   async function onHost(...argv: string[]): Promise<string> {
-    const { exitCode, stdout, stderr } = await host.inside(argv);
+    const { exitCode, stdout, stderr } = await host.asRoot(argv);
     if (exitCode !== 0) throw new Error(`${argv.join(' ')}: ${stderr}`);
     return stdout.toString().trim();
   }
@@ -65,13 +65,13 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     expect(await inside('lena', 'getent group project; chgrp data.read ~ && ls -ldn ~')).toMatch(
       /^project:x:61001:\ndrwx------ .* 60001 61002 /,
     );
-    expect(await onHost('stat', '-c', '%u %g', `${homesFolder}/lena`)).toBe('60001 61002');
+    expect(await onHost('stat', '-c', '%u %g', `${homesDirectory}/lena`)).toBe('60001 61002');
   });
 
   it('has the user, home and shell inside, in passwd and in the environment', async () => {
     for (const user of ['lena', 'karl'] as const) {
       const command = 'whoami; getent passwd $USER; echo ~ $HOME $SHELL $LOGNAME';
-      const home = `${homesFolder}/${user}`;
+      const home = `${homesDirectory}/${user}`;
       expect(await inside(user, command)).toBe(
         [
           user,
@@ -108,7 +108,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     'works for the user name %s',
     async (user) => {
       const { uid } = directory.users[user];
-      const home = `${homesFolder}/${user}`;
+      const home = `${homesDirectory}/${user}`;
       // The image does not have the shell of one of them.
       expect(
         await inside(user, 'id -un; id -u; getent passwd $(id -u); echo $SHELL; pwd; stat -c %U .'),
@@ -125,7 +125,7 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     const write = `touch ${projects}/wide/mine && echo written`;
     expect(await inside('lena', write)).toBe('written');
     const container = await inside('lena', 'cat /proc/1/stat | cut -d" " -f22');
-    await host.ldap.leave('lena', 'wide');
+    await host.ldap.removeFromGroup('lena', 'wide');
     expect(await inside('lena', 'cat /proc/1/stat | cut -d" " -f22')).toBe(container);
     expect(await inside('lena', 'id -Gn')).toBe('site-staff project data.read');
     expect(await inside('lena', write)).toContain('Permission denied');
@@ -143,8 +143,8 @@ describe.each(['forced', 'login-shell'] as const)('identity of LDAP users, %s', 
     const port = ['-P', String(host.port)];
     const destination = [...host.clientOptions('karl'), ...port, 'karl@127.0.0.1'];
     await run('sftp', ['-b', '-', ...destination], {
-      input: `put ${host.folder}/known_hosts sent\n`,
+      input: `put ${host.directory}/known_hosts sent\n`,
     });
-    expect(await onHost('stat', '-c', '%a', `${homesFolder}/karl/sent`)).toBe('640');
+    expect(await onHost('stat', '-c', '%a', `${homesDirectory}/karl/sent`)).toBe('640');
   });
 });

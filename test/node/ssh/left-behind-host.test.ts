@@ -1,8 +1,8 @@
 import { chown, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { leftOver } from '../../rig/node/left-over.ts';
+import { findLeftovers } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
@@ -12,7 +12,7 @@ describe('at the close of a connection', () => {
   afterEach(() => host?.stop());
 
   const start = async (words: string): Promise<SshHost> => {
-    const hook = `pam_exec.so quiet ${installed}/hooks/pam-session${words}`;
+    const hook = `pam_exec.so quiet ${installDirectory}/hooks/pam-session${words}`;
     host = await SshHost.start({
       ...{ mode: 'forced', users: { ada: [] }, pam: `session optional ${hook}` },
       profiles: {
@@ -36,10 +36,10 @@ describe('at the close of a connection', () => {
     const file = on.path(`${home}/.bashrc`);
     await writeFile(file, 'setsid sleep 8000 >&- 2>&- <&- &\n');
     await chown(file, uid, gid);
-    const session = await LiveSession.ready(on, 'ada', 'cat');
-    await session.cut();
+    const session = await LiveSession.startReady(on, 'ada', 'cat');
+    await session.kill();
     await expect.poll(closes, { timeout: 20_000 }).toBe(1);
-    const { processes } = await leftOver(on, 'ada');
+    const { processes } = await findLeftovers(on, 'ada');
     expect(processes.filter((line) => line.endsWith(' sleep 8000'))).toHaveLength(left);
   });
 

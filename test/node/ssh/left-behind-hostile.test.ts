@@ -1,9 +1,9 @@
 import { chown, copyFile, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
@@ -13,7 +13,7 @@ const root = new URL('../../../', import.meta.url).pathname;
 /** The lines of etc/pam.d with the hook of the tests. */
 async function pamLines(): Promise<string> {
   const text = await readFile(`${root}etc/pam.d/berth-session`, 'utf8');
-  return text.replaceAll('/usr/lib/berth', installed);
+  return text.replaceAll('/usr/lib/berth', installDirectory);
 }
 
 describe("what root does at a user's open and close", () => {
@@ -31,7 +31,7 @@ describe("what root does at a user's open and close", () => {
         },
       },
     });
-    await host.inside(['mkdir', '-p', '/etc/security']);
+    await host.asRoot(['mkdir', '-p', '/etc/security']);
     const settings = 'etc/security/berth-pam-env.conf';
     await copyFile(`${root}${settings}`, host.path(`/${settings}`));
     ({ uid, home } = host.account('ada'));
@@ -39,7 +39,7 @@ describe("what root does at a user's open and close", () => {
   afterAll(() => host.stop());
   afterEach(async () => {
     await waitFor({ what: 'ada to be gone', timeoutMs: 20_000 }, async () => {
-      expect(await leftOver(host, 'ada')).toEqual(nothingLeft);
+      expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;
     });
   });
@@ -73,10 +73,10 @@ describe("what root does at a user's open and close", () => {
     });
     // It was read, so the test is meaningful.
     expect(await host.log()).toContain('reading of user environment enabled');
-    const { stdout } = await host.inside(['find', home, '-user', 'root']);
+    const { stdout } = await host.asRoot(['find', home, '-user', 'root']);
     expect(stdout.toString()).toBe('');
     expect(await host.log()).not.toMatch(/pam_putenv: delete non-existent/);
-    await host.inside(['sh', '-c', `rm -rf ${home}/.pam_environment ${home}/evil.cjs`]);
+    await host.asRoot(['sh', '-c', `rm -rf ${home}/.pam_environment ${home}/evil.cjs`]);
   });
 
   it('works whatever variables of the loader are set, even to an empty value', async () => {
@@ -100,56 +100,56 @@ describe("what root does at a user's open and close", () => {
       expect(await opens(), line).toBe(before + 1);
     }
     expect(await host.log()).not.toMatch(/pam_putenv: delete non-existent/);
-    await host.inside(['rm', file]);
+    await host.asRoot(['rm', file]);
   });
 
   it('follows no symbolic link in directories of the user', async () => {
-    await host.inside(['install', '-d', '-m', '0700', '/root/treasure']);
-    await host.inside(['sh', '-c', 'echo kept >/root/treasure/berth-base.json']);
+    await host.asRoot(['install', '-d', '-m', '0700', '/root/treasure']);
+    await host.asRoot(['sh', '-c', 'echo kept >/root/treasure/berth-base.json']);
     await closed(async () => {
-      const session = await LiveSession.ready(host, 'ada', 'cat');
+      const session = await LiveSession.startReady(host, 'ada', 'cat');
       const run = `/run/user/${uid}`;
       // Atomically, because another process may be writing there.
       await as('ada', `mv ${run}/berth ${run}/was; ln -s /root/treasure ${run}/berth`);
       await as('ada', `ln -sf /root/treasure/berth-base.json ${run}/libpod/tmp/pause.pid`);
-      await session.cut();
+      await session.kill();
     });
-    const { stdout } = await host.inside(['cat', '/root/treasure/berth-base.json']);
+    const { stdout } = await host.asRoot(['cat', '/root/treasure/berth-base.json']);
     expect(stdout.toString()).toBe('kept\n');
     await as('ada', `rm -r /run/user/${uid}/berth /run/user/${uid}/was`);
   });
 
   it('signals no process that the user names in pause.pid, in the environment or in a note', async () => {
-    const { stdout } = await host.inside(['sh', '-c', 'setsid sleep 7000 >&- 2>&- <&- & echo $!']);
+    const { stdout } = await host.asRoot(['sh', '-c', 'setsid sleep 7000 >&- 2>&- <&- & echo $!']);
     const victim = stdout.toString().trim();
     await closed(async () => {
-      const session = await LiveSession.ready(host, 'ada', 'cat');
+      const session = await LiveSession.startReady(host, 'ada', 'cat');
       const run = `/run/user/${uid}`;
       await as('ada', `echo ${victim} >${run}/libpod/tmp/pause.pid`);
       await as('ada', `echo '{"pid":${victim}}' >${run}/berth/berth-base.json`);
-      await session.cut();
+      await session.kill();
     });
-    expect((await host.inside(['kill', '-0', victim])).exitCode).toBe(0);
-    await host.inside(['kill', victim]);
+    expect((await host.asRoot(['kill', '-0', victim])).exitCode).toBe(0);
+    await host.asRoot(['kill', victim]);
   });
 
   it('takes over no directory of another user, and creates none where others can write', async () => {
     const storage = `/var/lib/berth-ssh/users/${uid}`;
-    await host.inside([
+    await host.asRoot([
       'sh',
       '-c',
       `mv ${storage} ${storage}.kept; ln -s /root/treasure ${storage}`,
     ]);
     await host.ssh('ada', ['true']);
     expect(await host.log()).toContain('code=directory-unsafe');
-    const { stdout } = await host.inside(['stat', '-c', '%u %a', '/root/treasure']);
+    const { stdout } = await host.asRoot(['stat', '-c', '%u %a', '/root/treasure']);
     expect(stdout.toString()).toBe('0 700\n');
-    await host.inside(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
+    await host.asRoot(['sh', '-c', `rm ${storage}; mv ${storage}.kept ${storage}`]);
   });
 
   it('refuses users who run the hook themselves', async () => {
     const environment = ['PAM_TYPE=open_session', 'PAM_USER=ada', 'PAM_SERVICE=sshd'];
-    const hook = `${installed}/hooks/pam-session`;
+    const hook = `${installDirectory}/hooks/pam-session`;
     const { exitCode } = await host.asUser('ada', ['env', ...environment, hook]);
     expect(exitCode).toBe(77);
   });

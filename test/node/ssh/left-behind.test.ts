@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
-import { seeded } from '../../rig/random.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { seededRandom } from '../../rig/random.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { times } from '../../rig/soak.ts';
+import { repetitions } from '../../rig/soak.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { leftOver, nothingLeft } from '../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers } from '../../rig/node/left-over.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -43,10 +43,10 @@ describe('what a connection started', () => {
   });
   afterAll(() => host.stop());
 
-  const reap = (...args: string[]) => host.inside([`${installed}/berth`, 'reap', ...args]);
+  const reap = (...args: string[]) => host.asRoot([`${installDirectory}/berth`, 'reap', ...args]);
   const expectNothing = (user: string): Promise<void> =>
     waitFor({ what: `${user} to be gone`, timeoutMs: 20_000 }, async () => {
-      expect(await leftOver(host, user)).toEqual(nothingLeft);
+      expect(await findLeftovers(host, user)).toEqual(noLeftovers);
       return true;
     }).then(() => undefined);
   const records = async (user: string): Promise<string[]> =>
@@ -57,22 +57,26 @@ describe('what a connection started', () => {
     (await records(user)).map((name) => name.replace(/\..*/, ''));
 
   it('is found by these tests while the connection is open', async () => {
-    const session = await LiveSession.ready(host, 'ada', 'cat');
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
     const storage = `/var/lib/berth-ssh/users/${host.account('ada').uid}/storage`;
     const planted = `${storage}/volumes/planted`;
-    await host.inside(['sh', '-c', `mkdir -p ${planted} && mount --bind ${planted} ${planted}`]);
-    const { podmanLocks, ...lists } = await leftOver(host, 'ada');
+    await host.asRoot(['sh', '-c', `mkdir -p ${planted} && mount --bind ${planted} ${planted}`]);
+    const { podmanLocks, ...lists } = await findLeftovers(host, 'ada');
     for (const [what, found] of Object.entries(lists)) expect(found, what).not.toEqual([]);
     expect(podmanLocks).toBeGreaterThan(0);
-    await host.inside(['sh', '-c', `umount ${planted} && rmdir ${planted}`]);
-    await session.cut();
+    await host.asRoot(['sh', '-c', `umount ${planted} && rmdir ${planted}`]);
+    await session.kill();
     await expectNothing('ada');
   });
 
   it('is gone when the client is killed, and syslog has open and close of the session', async () => {
-    const session = await LiveSession.ready(host, 'ada', 'sleep 1000 & setsid sleep 1000 & cat');
+    const session = await LiveSession.startReady(
+      host,
+      'ada',
+      'sleep 1000 & setsid sleep 1000 & cat',
+    );
     const [id = ''] = await records('ada');
-    await session.cut();
+    await session.kill();
     await expectNothing('ada');
     const log = await host.log();
     expect(log).toContain(`msg="session opened" user=ada rhost=127.0.0.1 connection=${id}`);
@@ -84,52 +88,52 @@ describe('what a connection started', () => {
   });
 
   it('is gone when the network fails', async () => {
-    const session = await LiveSession.ready(host, 'ada', 'sleep 1000');
-    session.vanish();
+    const session = await LiveSession.startReady(host, 'ada', 'sleep 1000');
+    session.freeze();
     await expectNothing('ada');
-    await session.cut();
+    await session.kill();
   });
 
   it('is gone even if it ignores every signal that can be ignored', async () => {
-    const session = await LiveSession.ready(
+    const session = await LiveSession.startReady(
       ...([host, 'ada', `trap '' HUP INT TERM; while :; do sleep 1; done`] as const),
     );
-    await session.cut();
+    await session.kill();
     await expectNothing('ada');
   });
 
   it('is gone when its terminal is closed', async () => {
-    const session = LiveSession.begin(host, 'ada', ['-tt']);
+    const session = LiveSession.start(host, 'ada', ['-tt']);
     session.client.stdin?.write('nohup sleep 1000 & echo re""ady\n');
-    await session.says('ready');
-    await session.cut();
+    await session.waitForOutput('ready');
+    await session.kill();
     await expectNothing('ada');
   });
 
   it("leaves the container that other connections of the user's share, and their work", async () => {
-    const first = await LiveSession.ready(host, 'bob', 'sleep 1000');
-    const second = await LiveSession.ready(host, 'bob', 'sleep 2000 & cat');
+    const first = await LiveSession.startReady(host, 'bob', 'sleep 1000');
+    const second = await LiveSession.startReady(host, 'bob', 'sleep 2000 & cat');
     const firstSleeps = async (): Promise<boolean> =>
-      (await leftOver(host, 'bob')).processes.some((line) => line.endsWith(' sleep 1000'));
-    await first.cut();
+      (await findLeftovers(host, 'bob')).processes.some((line) => line.endsWith(' sleep 1000'));
+    await first.kill();
     await expect.poll(firstSleeps, { timeout: 10_000 }).toBe(false);
     await expect.poll(() => records('bob'), { timeout: 10_000 }).toHaveLength(1);
     second.client.stdin?.write('still here\n');
-    await second.says('still here');
-    expect((await leftOver(host, 'bob')).containers).toEqual(['berth-shared']);
-    await second.cut();
+    await second.waitForOutput('still here');
+    expect((await findLeftovers(host, 'bob')).containers).toEqual(['berth-shared']);
+    await second.kill();
     await expectNothing('bob');
   });
 
   it('keeps running only with linger: true and if it ignores SIGHUP', async () => {
     const work = `nohup sleep 3000 >&- 2>&- & sleep 4000 & cat`;
-    const lingering = await LiveSession.ready(host, 'cleo', work);
-    const shared = await LiveSession.ready(host, 'bob', work);
-    await lingering.cut();
-    await shared.cut();
+    const lingering = await LiveSession.startReady(host, 'cleo', work);
+    const shared = await LiveSession.startReady(host, 'bob', work);
+    await lingering.kill();
+    await shared.kill();
     await expectNothing('bob');
     const sleeps = async (): Promise<string[]> =>
-      (await leftOver(host, 'cleo')).processes.flatMap(
+      (await findLeftovers(host, 'cleo')).processes.flatMap(
         (line) => / (sleep \d+)$/.exec(line)?.[1] ?? [],
       );
     await expect.poll(sleeps, { timeout: 10_000 }).toEqual(['sleep 3000']);
@@ -137,32 +141,32 @@ describe('what a connection started', () => {
     // The reaper leaves it while it works, and ends the container after that.
     await reap();
     expect(await sleeps()).toEqual(['sleep 3000']);
-    await host.inside(['pkill', '-f', '^sleep 3000']);
+    await host.asRoot(['pkill', '-f', '^sleep 3000']);
     await reap();
     await expectNothing('cleo');
   });
 
   it("ends after the profile's duration, even if a client is connected", async () => {
-    const session = await LiveSession.ready(host, 'dan', 'cat');
+    const session = await LiveSession.startReady(host, 'dan', 'cat');
     await reap();
     session.client.stdin?.write('not yet\n');
-    await session.says('not yet');
+    await session.waitForOutput('not yet');
     await waitFor({ what: 'its time to be over', timeoutMs: 30_000, everyMs: 500 }, async () => {
       const { stdout } = await reap('--dry-run');
       expect(stdout.toString()).toBe('would end container berth-timed of dan\n');
       return true;
     });
     expect((await reap()).stdout.toString()).toBe('ended container berth-timed of dan\n');
-    expect((await leftOver(host, 'dan')).containers).toEqual([]);
-    await session.cut();
+    expect((await findLeftovers(host, 'dan')).containers).toEqual([]);
+    await session.kill();
     await expectNothing('dan');
   });
 
   it('is ended by the reaper when sshd was killed', async () => {
-    await LiveSession.ready(host, 'ada', 'sleep 1000');
-    await LiveSession.ready(host, 'bob', 'sleep 1000');
+    await LiveSession.startReady(host, 'ada', 'sleep 1000');
+    await LiveSession.startReady(host, 'bob', 'sleep 1000');
     const pids = [...(await monitors('ada')), ...(await monitors('bob'))];
-    await host.inside(['kill', '-9', ...pids]);
+    await host.asRoot(['kill', '-9', ...pids]);
     const runs = await Promise.all([reap('-o', 'json'), reap('-o', 'json')]);
     const reports = runs.map(({ stdout }) => JSON.parse(stdout.toString()) as Report);
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
@@ -174,19 +178,19 @@ describe('what a connection started', () => {
   });
 
   it('is removed by the reaper after a reboot, with only the store to go by', async () => {
-    const session = await LiveSession.ready(host, 'bob', 'sleep 1000');
+    const session = await LiveSession.startReady(host, 'bob', 'sleep 1000');
     const { uid } = host.account('bob');
     const [monitor = ''] = await monitors('bob');
     // As after a reboot: no processes, nothing in /run and /dev/shm, and the disk unchanged.
-    await host.inside(['kill', '-9', monitor]);
-    await host.inside(['pkill', '-9', '-u', 'bob']);
-    await session.cut();
+    await host.asRoot(['kill', '-9', monitor]);
+    await host.asRoot(['pkill', '-9', '-u', 'bob']);
+    await session.kill();
     const gone = [`/run/berth/*`, `/run/user/${uid}/*`, `/dev/shm/libpod_rootless_lock_${uid}`];
-    await host.inside(['sh', '-c', `rm -rf ${gone.join(' ')}`]);
-    expect((await leftOver(host, 'bob')).containers).toEqual(['berth-shared']);
+    await host.asRoot(['sh', '-c', `rm -rf ${gone.join(' ')}`]);
+    expect((await findLeftovers(host, 'bob')).containers).toEqual(['berth-shared']);
     // Podman lists a container before it runs, so the reaper waits for a minute.
     const stored = `/var/lib/berth-ssh/users/${uid}/storage/overlay-containers/containers.json`;
-    await host.inside(['sed', '-i', 's/"created":"20../"created":"2001/', stored]);
+    await host.asRoot(['sed', '-i', 's/"created":"20../"created":"2001/', stored]);
     expect((await reap()).stdout.toString()).toBe('ended container berth-shared of bob\n');
     await expectNothing('bob');
   });
@@ -195,61 +199,61 @@ describe('what a connection started', () => {
     const { uid, gid } = host.account('ada');
     const storage = `/var/lib/berth-ssh/users/${uid}`;
     const options = `size=64m,mode=0700,uid=${uid},gid=${gid}`;
-    await host.inside(['mount', '-t', 'tmpfs', '-o', options, 'full', storage]);
-    const session = await LiveSession.ready(host, 'ada', 'sleep 1000');
-    await host.inside(['sh', '-c', `cat /dev/zero >${storage}/fill`]);
-    await session.cut();
+    await host.asRoot(['mount', '-t', 'tmpfs', '-o', options, 'full', storage]);
+    const session = await LiveSession.startReady(host, 'ada', 'sleep 1000');
+    await host.asRoot(['sh', '-c', `cat /dev/zero >${storage}/fill`]);
+    await session.kill();
     await expect
-      .poll(async () => (await leftOver(host, 'ada')).processes, { timeout: 30_000 })
+      .poll(async () => (await findLeftovers(host, 'ada')).processes, { timeout: 30_000 })
       .toEqual([]);
-    await host.inside(['rm', `${storage}/fill`]);
+    await host.asRoot(['rm', `${storage}/fill`]);
     await waitFor({ what: 'ada to be gone', timeoutMs: 30_000 }, async () => {
       await reap();
-      expect(await leftOver(host, 'ada')).toEqual(nothingLeft);
+      expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
       return true;
     });
-    await host.inside(['umount', storage]);
+    await host.asRoot(['umount', storage]);
   });
 
   it("is all that is ended: other users' processes and the user's other processes keep running", async () => {
     await host.asUser('ada', ['sh', '-c', 'setsid sleep 5000 >&- 2>&- <&- &']);
-    const [other = ''] = (await host.inside(['pgrep', '-f', '^sleep 5000'])).stdout
+    const [other = ''] = (await host.asRoot(['pgrep', '-f', '^sleep 5000'])).stdout
       .toString()
       .split('\n');
-    const bob = await LiveSession.ready(host, 'bob', 'cat');
+    const bob = await LiveSession.startReady(host, 'bob', 'cat');
     const [bobs = ''] = await records('bob');
-    const session = await LiveSession.ready(
+    const session = await LiveSession.startReady(
       ...([host, 'ada', `BERTH_CONNECTION=${bobs} setsid sleep 6000 & cat`] as const),
     );
-    const { processes } = await leftOver(host, 'ada');
+    const { processes } = await findLeftovers(host, 'ada');
     // Closing bob's connection does not affect a process of ada that has his connection in its environment.
-    await bob.cut();
+    await bob.kill();
     await expectNothing('bob');
-    expect((await leftOver(host, 'ada')).processes).toEqual(processes);
-    await session.cut();
+    expect((await findLeftovers(host, 'ada')).processes).toEqual(processes);
+    await session.kill();
     await waitFor({ what: "ada's session to be gone", timeoutMs: 20_000 }, async () => {
-      expect((await leftOver(host, 'ada')).processes).toEqual([`${other} sleep 5000`]);
+      expect((await findLeftovers(host, 'ada')).processes).toEqual([`${other} sleep 5000`]);
       return true;
     });
-    await host.inside(['kill', other]);
+    await host.asRoot(['kill', other]);
     await expectNothing('ada');
   });
 
   it('is counted for Prometheus', async () => {
     const file = '/run/metrics/berth.prom';
-    const session = await LiveSession.ready(host, 'bob', 'cat');
+    const session = await LiveSession.startReady(host, 'bob', 'cat');
     expect((await reap('--textfile', file)).exitCode).toBe(0);
-    const text = (await host.inside(['cat', file])).stdout.toString();
+    const text = (await host.asRoot(['cat', file])).stdout.toString();
     expect(text).toMatch(/^berth_ssh_sessions_open 1$/m);
     expect(text).toMatch(/^berth_ssh_containers 1$/m);
     expect(text).toMatch(/^berth_ssh_reaped_connections_total \d+$/m);
     expect(text).toMatch(/^berth_ssh_reap_failures_total \d+$/m);
-    expect((await host.inside(['stat', '-c', '%a', file])).stdout.toString()).toBe('644\n');
-    await session.cut();
+    expect((await host.asRoot(['stat', '-c', '%a', file])).stdout.toString()).toBe('644\n');
+    await session.kill();
     await expectNothing('bob');
   });
 
-  it(`is gone after ${times(12, 100)} connections that are cut at random moments`, async () => {
+  it(`is gone after ${repetitions(12, 100)} connections that are cut at random moments`, async () => {
     const commands = [
       ['sleep 1000'],
       ['-tt'],
@@ -258,29 +262,29 @@ describe('what a connection started', () => {
       [`trap '' HUP TERM; while :; do sleep 1; done`],
       ['-N'],
     ];
-    const random = seeded(20261122);
-    const moments = Array.from({ length: times(12, 100) }, () => random() * 3_000);
+    const random = seededRandom(20261122);
+    const moments = Array.from({ length: repetitions(12, 100) }, () => random() * 3_000);
     // Another connection of the same user may be hit.
     const monitor = (user: string): Promise<string> =>
       waitFor({ what: 'a connection', timeoutMs: 30_000 }, async () => (await monitors(user))[0]);
     const cut = async (number: number): Promise<void> => {
       const user = number % 2 === 0 ? 'ada' : 'bob';
-      const session = LiveSession.begin(host, user, commands[number % 6] ?? []);
+      const session = LiveSession.start(host, user, commands[number % 6] ?? []);
       await sleep(moments[number]);
       switch (Math.floor(number / 2) % 4) {
         case 0:
-          session.vanish();
+          session.freeze();
           break;
         case 1:
-          await host.inside(['kill', '-9', await monitor(user)]);
+          await host.asRoot(['kill', '-9', await monitor(user)]);
           break;
         case 2:
-          await host.inside(['pkill', '-9', '-P', await monitor(user), '-u', user]);
+          await host.asRoot(['pkill', '-9', '-P', await monitor(user), '-u', user]);
           break;
         default:
       }
       await sleep(500);
-      await session.cut();
+      await session.kill();
     };
     let next = 0;
     const worker = async (): Promise<void> => {
@@ -290,7 +294,8 @@ describe('what a connection started', () => {
     // The reaper handles connections whose sshd was killed; the others close by themselves meanwhile.
     await waitFor({ what: 'all to be gone', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
       await reap();
-      for (const user of ['ada', 'bob']) expect(await leftOver(host, user)).toEqual(nothingLeft);
+      for (const user of ['ada', 'bob'])
+        expect(await findLeftovers(host, user)).toEqual(noLeftovers);
       return true;
     });
   }, 300_000);

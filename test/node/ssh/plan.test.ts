@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
 let host: SshHost;
@@ -15,13 +15,16 @@ beforeAll(async () => {
 afterAll(() => host.stop());
 
 async function root(script: string): Promise<void> {
-  const { exitCode, stderr } = await host.inside(['sh', '-ec', script]);
+  const { exitCode, stderr } = await host.asRoot(['sh', '-ec', script]);
   if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
 }
 
 async function plan(user: string): Promise<{ exitCode: number | undefined; plan: SessionPlan }> {
   const words = ['plan', '--ssh', '--user', user, '-o', 'json'];
-  const { exitCode, stdout, stderr } = await host.inside([join(installed, 'berth'), ...words]);
+  const { exitCode, stdout, stderr } = await host.asRoot([
+    join(installDirectory, 'berth'),
+    ...words,
+  ]);
   if (stdout.length === 0) throw new Error(stderr);
   return { exitCode, plan: JSON.parse(stdout.toString()) as SessionPlan };
 }
@@ -96,7 +99,7 @@ describe('plan --ssh predicts what the login does', () => {
     await root(spoil);
     try {
       const words = ['plan', '--ssh', '--user', 'ada'];
-      const planned = await host.inside([join(installed, 'berth'), ...words]);
+      const planned = await host.asRoot([join(installDirectory, 'berth'), ...words]);
       const login = await host.ssh('ada', ['true']);
 
       expect(planned.exitCode).toBe(69);

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
-import { elsewhere, slurmClient, slurmPackages, startSlurm } from '../../rig/node/slurm.ts';
+import {
+  otherSlurmPaths,
+  slurmClientMounts,
+  slurmPackages,
+  startSlurm,
+} from '../../rig/node/slurm.ts';
 
 const user = 'slurm-ann';
 const other = 'slurm-ben';
@@ -16,13 +21,17 @@ describe('Slurm from inside a session', () => {
       ...standardProfile,
       hostname: 'session',
       // The host's passwd, because the image does not have SlurmUser.
-      mounts: [{ source: '$HOME' }, { source: '/etc/passwd', read_only: true }, ...slurmClient],
+      mounts: [
+        { source: '$HOME' },
+        { source: '/etc/passwd', read_only: true },
+        ...slurmClientMounts,
+      ],
     };
     host = await SshHost.start({
       mode: 'forced',
       users: { [user]: [], [other]: [] },
       sshYml: { rules: [{ users: [other], profile: 'elsewhere' }, { profile: 'base' }] },
-      profiles: { base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: elsewhere } },
+      profiles: { base: { ...base, slurm: {} }, elsewhere: { ...base, slurm: otherSlurmPaths } },
     });
     await startSlurm(host);
   });

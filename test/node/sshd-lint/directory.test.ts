@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { SshdFinding } from '../../../src/sshd-lint/rules/finding.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
 
@@ -19,27 +19,27 @@ beforeAll(async () => {
   const pid = '"$(cat /run/nslcd/nslcd.pid)"';
   await root(`kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.05; done; /usr/sbin/nslcd`);
   await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
-    (await host.inside(['getent', 'passwd', 'lena'])).exitCode === 0 ? true : undefined,
+    (await host.asRoot(['getent', 'passwd', 'lena'])).exitCode === 0 ? true : undefined,
   );
 });
 afterAll(() => host.stop());
 
 async function root(script: string): Promise<void> {
-  const { exitCode, stderr } = await host.inside(['sh', '-c', script]);
+  const { exitCode, stderr } = await host.asRoot(['sh', '-c', script]);
   if (exitCode !== 0) throw new Error(`${script}: ${stderr}`);
 }
 
 /** Findings for `lena`, with the example and these lines instead of AllowGroups. */
 async function findingsOf(user: string, lines: string): Promise<readonly SshdFinding[]> {
   const example = new URL('../../../etc/sshd/forced-command.conf', import.meta.url);
-  const login = `${installed}/shell/login`;
+  const login = `${installDirectory}/shell/login`;
   const text = (await readFile(example, 'utf8'))
     .replace('AllowGroups berth', lines)
     .replaceAll('/usr/lib/berth/shell/login', login);
   const input = `HostKey /etc/ssh/host_key\n${text}`;
-  await host.inside(['tee', '/etc/ssh/sshd_config.new'], { input });
-  const { stdout, stderr } = await host.inside([
-    ...[`${installed}/berth`, 'lint', 'sshd', '--login', login, '-o', 'json'],
+  await host.asRoot(['tee', '/etc/ssh/sshd_config.new'], { input });
+  const { stdout, stderr } = await host.asRoot([
+    ...[`${installDirectory}/berth`, 'lint', 'sshd', '--login', login, '-o', 'json'],
     ...['--config', '/etc/ssh/sshd_config.new'],
   ]);
   if (stdout.length === 0) throw new Error(stderr);
@@ -52,7 +52,7 @@ async function findingsOf(user: string, lines: string): Promise<readonly SshdFin
 it.each(['AllowUsers lena', 'AllowUsers lena@192.0.2.*', 'AllowGroups project'])(
   '%s: an account that getent does not enumerate is linted, with its shell',
   async (line) => {
-    expect((await host.inside(['getent', 'passwd'])).stdout.toString()).not.toContain('lena');
+    expect((await host.asRoot(['getent', 'passwd'])).stdout.toString()).not.toContain('lena');
     const found = await findingsOf('lena', line);
     expect(found.map(({ code }) => code)).toContain('shell-reads-home');
   },

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SshdFindingCode } from '../../../src/sshd-lint/rules/finding.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { LintHost } from './lint-host.ts';
 import { type LintSshd, serve, stopServing } from './lint-sshd.ts';
 
@@ -23,7 +23,7 @@ describe("the environment of the host's programs", () => {
 
   /** A login program in Node, like Berth's, with the same interpreter. */
   beforeAll(async () => {
-    const real = await readFile(join(installed, 'shell/login'), 'latin1');
+    const real = await readFile(join(installDirectory, 'shell/login'), 'latin1');
     const node = /^#!\/usr\/bin\/env -S (\S+)/.exec(real)?.[1] ?? '';
     nodeLogin = await forced.write('node-login', `#!${node}\nconsole.log('INSIDE');\n`, 0o755);
   });

@@ -15,10 +15,10 @@ import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/finding.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 /** An account of the test host; the machine does not have it. */
-export interface LintUser {
+export interface LintHostUser {
   readonly name: string;
   readonly uid: number;
   /** `LOGIN` stands for the login program, `HOME` for the home. */
@@ -27,9 +27,9 @@ export interface LintUser {
 }
 
 /** Without a UID, one of a regular user is chosen. */
-type NewUser = Omit<LintUser, 'uid'> & { readonly uid?: number };
+type NewUser = Omit<LintHostUser, 'uid'> & { readonly uid?: number };
 
-export interface LintAnswer {
+export interface LintResult {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -64,9 +64,9 @@ interface Reported {
  */
 export class LintHost {
   readonly directory: string;
-  readonly users: readonly LintUser[];
+  readonly users: readonly LintHostUser[];
 
-  private constructor(directory: string, users: readonly LintUser[]) {
+  private constructor(directory: string, users: readonly LintHostUser[]) {
     this.directory = directory;
     this.users = users;
   }
@@ -171,7 +171,7 @@ export class LintHost {
         await rm(join(this.homeOf(name), file), { recursive: true, force: true });
   }
 
-  userOf(name: string): LintUser {
+  userOf(name: string): LintHostUser {
     const user = this.users.find((one) => one.name === name);
     if (user === undefined) throw new Error(`no user ${name}`);
     return user;
@@ -188,7 +188,7 @@ export class LintHost {
   }
 
   /** Runs `berth lint sshd` for this configuration, as root of this host. */
-  async lint(config: string, ...args: string[]): Promise<LintAnswer> {
+  async lint(config: string, ...args: string[]): Promise<LintResult> {
     const file = await this.write('sshd_config', config);
     const given = ['--config', file, '--login', this.path('login')];
     given.push('--settings', this.path('ssh.yml'), '-o', 'json');
@@ -198,8 +198,8 @@ export class LintHost {
     return answer;
   }
 
-  async berth(...args: string[]): Promise<LintAnswer> {
-    const { command, words } = this.inside([join(installed, 'berth'), ...args]);
+  async berth(...args: string[]): Promise<LintResult> {
+    const { command, words } = this.inside([join(installDirectory, 'berth'), ...args]);
     const { exitCode, stdout, stderr } = await execa(command, words, {
       reject: false,
       input: '',

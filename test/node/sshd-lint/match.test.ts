@@ -2,10 +2,10 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSshdConfigLines } from '../../../src/sshd-lint/rules/config-file.ts';
 import {
-  endpointInto,
-  matchCriteria,
+  endpointMatching,
+  parseMatchCriteria,
   type SshdConnection,
-  takesBlock,
+  matchesConnection,
 } from '../../../src/sshd-lint/rules/match.ts';
 import { LintHost } from './lint-host.ts';
 
@@ -64,16 +64,18 @@ describe('Match', () => {
     const config = `HostKey ${host.path('host_key')}\nMatch ${condition}\n  ForceCommand taken\n`;
     const file = await host.write('sshd_config', config);
     const [line] = parseSshdConfigLines(`Match ${condition}`);
-    const criteria = matchCriteria({ words: line?.words ?? [] });
+    const criteria = parseMatchCriteria({ args: line?.args ?? [] });
     const block = { file, line: 2, text: condition, criteria };
     // A connection that is meant to match a block does, for every matching account.
-    const there = { ...base, ...endpointInto(block, base) };
+    const there = { ...base, ...endpointMatching(block, base) };
     for (const connection of [...connections, { ...connections[0], ...there } as SshdConnection]) {
       const { user, host: name, address, localAddress, localPort } = connection;
       const test = `user=${user},host=${name},addr=${address},laddr=${localAddress},lport=${localPort}`;
       const { command, words } = host.inside(['/usr/sbin/sshd', '-T', '-f', file, '-C', test]);
       const { stdout } = await execa(command, words);
-      expect(takesBlock(block, connection), test).toBe(stdout.includes('\nforcecommand taken'));
+      expect(matchesConnection(block, connection), test).toBe(
+        stdout.includes('\nforcecommand taken'),
+      );
     }
   });
 });

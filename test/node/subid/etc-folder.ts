@@ -1,10 +1,10 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { publicFolder } from '../../rig/site/folders.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
-export const berth = join(installed, 'berth');
+export const berth = join(installDirectory, 'berth');
 
 export interface Person {
   readonly name: string;
@@ -19,21 +19,21 @@ export interface Answer {
   readonly stderr: string;
 }
 
-/** A root folder with the files of accounts and subordinate IDs in its `etc`; not the machine's own. */
-export class EtcFolder {
+/** A root directory with the files of accounts and subordinate IDs in its `etc`; not the machine's own. */
+export class EtcDirectory {
   readonly root: string;
 
   private constructor(root: string) {
     this.root = root;
   }
 
-  static async make(people: readonly Person[] = []): Promise<EtcFolder> {
-    await mkdir(publicFolder, { recursive: true });
-    const folder = new EtcFolder(await mkdtemp(join(publicFolder, 'etc-')));
-    await chmod(folder.root, 0o755);
-    await mkdir(folder.path('etc'));
-    await folder.people(people);
-    return folder;
+  static async make(people: readonly Person[] = []): Promise<EtcDirectory> {
+    await mkdir(publicDirectory, { recursive: true });
+    const directory = new EtcDirectory(await mkdtemp(join(publicDirectory, 'etc-')));
+    await chmod(directory.root, 0o755);
+    await mkdir(directory.path('etc'));
+    await directory.people(people);
+    return directory;
   }
 
   path(...parts: string[]): string {
@@ -97,7 +97,7 @@ export class EtcFolder {
     await mkdir(this.path('work'), { recursive: true });
     const enter = [
       'set -e',
-      // The whole folder: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
+      // The whole directory: a mount on /etc/passwd alone is gone when useradd renames the machine's own.
       'mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/work" /etc',
       'cd /',
       'exec setpriv --reuid "$2" --regid "$2" --init-groups env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$1/home" XDG_RUNTIME_DIR="$1/run" sh -c "$3"',

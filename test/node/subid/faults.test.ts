@@ -6,15 +6,15 @@ import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { times } from '../../rig/soak.ts';
-import { berth, EtcFolder } from './etc-folder.ts';
+import { repetitions } from '../../rig/soak.ts';
+import { berth, EtcDirectory } from './etc-folder.ts';
 
 const isRoot = process.getuid?.() === 0;
-let etc: EtcFolder;
+let etc: EtcDirectory;
 
 beforeAll(() => ensurePackages(['passwd', 'util-linux']));
 beforeEach(async () => {
-  etc = await EtcFolder.make([
+  etc = await EtcDirectory.make([
     { name: 'alice', uid: 1000 },
     { name: 'bob', uid: 1001 },
   ]);
@@ -85,7 +85,7 @@ describe('a run that is killed', () => {
   it('by kill -9 at any moment leaves complete files, and the next run finishes the work', async () => {
     await etc.people(people);
     const left: number[] = [];
-    for (let round = 0; round < times(6, 48); round += 1) {
+    for (let round = 0; round < repetitions(6, 48); round += 1) {
       await etc.write('subuid', '');
       await etc.write('subgid', '');
       const run = spawn(berth, ['subid', 'apply', '--prefix', etc.root], { stdio: 'ignore' });

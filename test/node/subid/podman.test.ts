@@ -1,15 +1,15 @@
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/packages.ts';
-import { berth, EtcFolder } from './etc-folder.ts';
+import { berth, EtcDirectory } from './etc-folder.ts';
 
 const isRoot = process.getuid?.() === 0;
 const alice = { name: 'alice', uid: 1000 };
-let etc: EtcFolder;
+let etc: EtcDirectory;
 
 beforeAll(() => ensurePackages(['uidmap', 'podman', 'util-linux']));
 beforeEach(async () => {
-  etc = await EtcFolder.make([alice]);
+  etc = await EtcDirectory.make([alice]);
 });
 afterEach(() => etc.remove());
 

@@ -4,17 +4,17 @@ import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';
-import { berth, EtcFolder, type Person } from './etc-folder.ts';
+import { berth, EtcDirectory, type Person } from './etc-folder.ts';
 
 const isRoot = process.getuid?.() === 0;
 const alice: Person = { name: 'alice', uid: 1000, groups: [5001, 5002] };
 const bob: Person = { name: 'bob', uid: 1001, groups: [5002] };
 const bothLines = 'alice:655360000:65536\nbob:655425536:65536\n';
-let etc: EtcFolder;
+let etc: EtcDirectory;
 
 beforeAll(() => ensureCommand('patch', 'patch'));
 beforeEach(async () => {
-  etc = await EtcFolder.make([alice, bob]);
+  etc = await EtcDirectory.make([alice, bob]);
 });
 afterEach(() => etc.remove());
 
@@ -60,7 +60,7 @@ describe('berth subid plan', () => {
         file: etc.path('etc/subuid'),
         add: [{ owner: 'alice', start: 655_360_000, count: 65_536 }],
       },
-      folders: { make: [{ uid: 1000 }, { uid: 1001 }], present: 0 },
+      directories: { make: [{ uid: 1000 }, { uid: 1001 }], present: 0 },
       problems: [{ code: 'subid-overlaps-entry', user: 'bob', uid: 1001, file: 'subuid' }],
       warnings: [
         { code: 'subid-entry-malformed', file: 'subuid', line: 3 },
@@ -206,7 +206,7 @@ describe('berth subid apply', () => {
     },
   );
 
-  it.runIf(isRoot)('makes the folders of the users (as root)', async () => {
+  it.runIf(isRoot)('makes the directories of the users (as root)', async () => {
     const storage = etc.path('storage');
     const args = ['--directories', '--storage', storage];
     expect((await etc.subid('plan', ...args)).stdout).toContain(
@@ -234,9 +234,9 @@ describe('berth subid apply', () => {
 
 function patchOptions(
   whole: string,
-  folder: EtcFolder,
+  directory: EtcDirectory,
 ): { input: string; stripFinalNewline: false } {
   // The part of the second file.
-  const input = whole.slice(whole.indexOf(`--- ${folder.path('etc/subgid')}`));
+  const input = whole.slice(whole.indexOf(`--- ${directory.path('etc/subgid')}`));
   return { input, stripFinalNewline: false };
 }

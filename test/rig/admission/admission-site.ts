@@ -10,13 +10,13 @@ import type { KeyPair } from '../site/certificates.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
-import { fillsIn } from '../site/kubernetes/versions.ts';
-import { nowhere, person, siteParameters } from './person.ts';
-import { saidInFull } from './said-in-full.ts';
+import { hasMutatingPolicies } from '../site/kubernetes/versions.ts';
+import { noSuchNode, testUser, siteParameters } from './person.ts';
+import { withDefaultsFilledIn } from './said-in-full.ts';
 import { fullAccess, namespace } from './user-namespace.ts';
 
 /** An answer of the API server. `message` is empty unless the body is a Status with a message. */
-export interface Verdict {
+export interface AdmissionResponse {
   readonly status: number;
   readonly message: string;
   readonly body: Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export class AdmissionSite {
   static async install(
     site: Site,
     parameters: AdmissionParameters = siteParameters,
-    nothingFilledIn = !fillsIn(site.record.kubernetesMinor),
+    nothingFilledIn = !hasMutatingPolicies(site.record.kubernetesMinor),
   ): Promise<AdmissionSite> {
     const run = `adm-${randomUUID().slice(0, 8)}`;
     const settings: AdmissionSettings = {
@@ -90,7 +90,7 @@ export class AdmissionSite {
   async #make(): Promise<void> {
     const { label } = this.settings;
     await this.cluster.create(
-      namespace(this.namespace, { [label.key]: label.value }, person.annotations),
+      namespace(this.namespace, { [label.key]: label.value }, testUser.annotations),
     );
     await this.cluster.create(
       ...this.#policies,
@@ -101,7 +101,7 @@ export class AdmissionSite {
       },
       ...fullAccess(this.namespace, this.#userName),
     );
-    await this.cluster.settled(this.namespace);
+    await this.cluster.waitForControllers(this.namespace);
     await this.#waitUntilActive();
   }
 
@@ -122,7 +122,7 @@ export class AdmissionSite {
 
   /** Whether a minimal pod gets defaults, or, without mutating policies, is denied. */
   async #podPoliciesActive(): Promise<boolean> {
-    const { status, body } = await this.asItIs(person.pod());
+    const { status, body } = await this.createVerbatim(testUser.pod());
     if (this.settings.nothingFilledIn === true) return status === 403;
     const { metadata } = body as Partial<Manifest>;
     return metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
@@ -137,7 +137,7 @@ export class AdmissionSite {
     path: string,
     body?: object,
     contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-  ): Promise<Verdict> {
+  ): Promise<AdmissionResponse> {
     const answer = await send(`${this.#site.server}${path}`, {
       method,
       ca: this.#site.ca.pem,
@@ -149,11 +149,11 @@ export class AdmissionSite {
   }
 
   #withDefaults(body: object): object {
-    return this.settings.nothingFilledIn === true ? saidInFull(body) : body;
+    return this.settings.nothingFilledIn === true ? withDefaultsFilledIn(body) : body;
   }
 
   /** Creates an object as the user, in a dry run, without adding defaults to it. */
-  async asItIs(object: Manifest): Promise<Verdict> {
+  async createVerbatim(object: Manifest): Promise<AdmissionResponse> {
     const answer = await send(
       `${this.#site.server}${collection(object, this.namespace)}?dryRun=All`,
       {
@@ -166,7 +166,7 @@ export class AdmissionSite {
   }
 
   /** Creates an object in the user's namespace as the user; a dry run unless `keep`. */
-  create(object: Manifest, { keep = false } = {}): Promise<Verdict> {
+  create(object: Manifest, { keep = false } = {}): Promise<AdmissionResponse> {
     return this.request(
       'POST',
       `${collection(object, this.namespace)}${keep ? '' : '?dryRun=All'}`,
@@ -188,16 +188,20 @@ export class AdmissionSite {
   }
 
   /** Creates a pod while the namespace lacks the policies' label. @returns its URL path */
-  async podFromBefore(name: string, securityContext: object, more: object = {}): Promise<string> {
+  async createPreexistingPod(
+    name: string,
+    securityContext: object,
+    more: object = {},
+  ): Promise<string> {
     const { key, value } = this.settings.label;
-    const pod = person.pod(name);
+    const pod = testUser.pod(name);
     const { namespace } = this;
     await this.cluster.patch('namespace', namespace, '', { metadata: { labels: { [key]: null } } });
     try {
       await waitFor(
         { what: 'a pod in the namespace without the label', timeoutMs: 20_000 },
         async () => {
-          const spec = { ...pod.spec, nodeSelector: nowhere, securityContext, ...more };
+          const spec = { ...pod.spec, nodeSelector: noSuchNode, securityContext, ...more };
           const made = await this.create({ ...pod, spec }, { keep: true });
           return made.status === 201 ? true : undefined;
         },
@@ -214,13 +218,13 @@ export class AdmissionSite {
   /** Runs `work` while the namespace has the label but no annotations about its user, as OSC's hook creates it. */
   async withoutIdentity(work: () => Promise<void>): Promise<void> {
     const { namespace } = this;
-    const nothing = Object.fromEntries(Object.keys(person.annotations).map((key) => [key, null]));
+    const nothing = Object.fromEntries(Object.keys(testUser.annotations).map((key) => [key, null]));
     await this.cluster.patch('namespace', namespace, '', { metadata: { annotations: nothing } });
     try {
       await work();
     } finally {
       await this.cluster.patch('namespace', namespace, '', {
-        metadata: { annotations: person.annotations },
+        metadata: { annotations: testUser.annotations },
       });
     }
   }
@@ -229,7 +233,7 @@ export class AdmissionSite {
   async createUnguardedNamespace(): Promise<string> {
     const name = `${this.settings.within ?? ''}-free`;
     await this.cluster.create(namespace(name), ...fullAccess(name, this.#userName));
-    await this.cluster.settled(name);
+    await this.cluster.waitForControllers(name);
     return name;
   }
 
@@ -253,7 +257,7 @@ export class AdmissionSite {
   }
 
   /** Gives the user the right to create namespaces, as some sites do. */
-  async mayMakeNamespaces(): Promise<void> {
+  async allowNamespaceCreation(): Promise<void> {
     await this.#grantClusterWide('namespaces', this.#userName, {
       resources: ['namespaces'],
       verbs: ['create'],
@@ -264,7 +268,7 @@ export class AdmissionSite {
    * Gives rights to a component of the cluster, such as a network plugin or a load balancer controller, which
    * writes statuses in every namespace. @returns its user name
    */
-  async component(): Promise<string> {
+  async createClusterComponent(): Promise<string> {
     const name = `${this.settings.prefix}component`;
     await this.#grantClusterWide('component', name, {
       resources: ['pods', 'pods/status', 'services', 'services/status'],
@@ -298,7 +302,7 @@ export class AdmissionSite {
   }
 
   /** Runs `work` while a policy and its bindings are deleted. @param policy its name without the prefix */
-  async without(policy: string, work: () => Promise<void>): Promise<void> {
+  async withoutPolicy(policy: string, work: () => Promise<void>): Promise<void> {
     const objects = this.#policies.filter(
       ({ metadata }) => metadata.name === this.settings.prefix + policy,
     );
@@ -324,7 +328,7 @@ export class AdmissionSite {
   }
 }
 
-function verdict({ status, text }: Response): Verdict {
+function verdict({ status, text }: Response): AdmissionResponse {
   const body = JSON.parse(text) as Record<string, unknown>;
   return { status, body, message: typeof body.message === 'string' ? body.message : '' };
 }

@@ -14,7 +14,7 @@ const gid = 5002;
 const image = 'registry.example.org/tools/shell:1';
 
 /** The user who owns the tests' namespace, and a minimal pod without a security context. */
-export const person = {
+export const testUser = {
   name: 'ada',
   uid,
   gid,
@@ -58,4 +58,4 @@ export const siteParameters = parseAdmissionParameters(
 );
 
 /** A node selector that no node matches, so that a pod is never started. */
-export const nowhere = { 'berth.dev/nowhere': 'true' } as const;
+export const noSuchNode = { 'berth.dev/nowhere': 'true' } as const;

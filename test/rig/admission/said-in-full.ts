@@ -1,4 +1,4 @@
-import { person } from './person.ts';
+import { testUser } from './person.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ const lists = ['containers', 'initContainers', 'ephemeralContainers'] as const;
  * Adds the fields that the mutating policies would set to a pod, a workload or a patch with ephemeral
  * containers. Fields that it already has are kept.
  */
-export function saidInFull(object: object): object {
+export function withDefaultsFilledIn(object: object): object {
   const { kind, spec, template, ...rest } = object as Fields;
   const own = fieldsOf(spec);
   if (kind === 'Pod') return { ...rest, kind, ...podWithDefaults(object as Fields) };
@@ -17,7 +17,11 @@ export function saidInFull(object: object): object {
     return { ...rest, kind, template: podWithDefaults(fieldsOf(template)) };
   if (kind === 'CronJob') {
     const job = fieldsOf(own.jobTemplate);
-    return { ...rest, kind, spec: { ...own, jobTemplate: { ...job, ...saidInFull(job) } } };
+    return {
+      ...rest,
+      kind,
+      spec: { ...own, jobTemplate: { ...job, ...withDefaultsFilledIn(job) } },
+    };
   }
   if (own.template !== undefined)
     return { ...object, spec: { ...own, template: podWithDefaults(fieldsOf(own.template)) } };
@@ -33,8 +37,8 @@ function podWithDefaults(pod: Fields): Fields {
   const lifetime = typeof deadline === 'number' ? `${deadline}s` : '1h';
   const annotations = { 'pod.kubernetes.io/lifetime': lifetime, ...fieldsOf(metadata.annotations) };
   const securityContext = {
-    ...{ runAsUser: person.uid, runAsGroup: person.gid, runAsNonRoot: true },
-    ...{ supplementalGroups: person.groups, supplementalGroupsPolicy: 'Strict' },
+    ...{ runAsUser: testUser.uid, runAsGroup: testUser.gid, runAsNonRoot: true },
+    ...{ supplementalGroups: testUser.groups, supplementalGroupsPolicy: 'Strict' },
     seccompProfile: { type: 'RuntimeDefault' },
     ...fieldsOf(spec.securityContext),
   };

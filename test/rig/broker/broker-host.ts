@@ -30,18 +30,18 @@ export interface BrokerHostOptions {
  * run clients with `enterAs`.
  */
 export class BrokerHost {
-  readonly folder: string;
+  readonly directory: string;
   readonly #unshare: ChildProcess;
   readonly #init: number;
 
   private constructor(directory: string, unshare: ChildProcess, first: number) {
-    this.folder = directory;
+    this.directory = directory;
     this.#unshare = unshare;
     this.#init = first;
   }
 
   /** Whether this process is root and systemd is installed. */
-  static get possible(): boolean {
+  static get isSupported(): boolean {
     return process.getuid?.() === 0 && existsSync('/lib/systemd/systemd');
   }
 
@@ -69,12 +69,12 @@ export class BrokerHost {
   }
 
   /** Replaces the accounts that exist on this host only. */
-  async rename(users: Readonly<Record<number, string>>): Promise<void> {
-    await writePasswd(join(this.folder, 'etc/passwd'), users);
+  async setUserNames(users: Readonly<Record<number, string>>): Promise<void> {
+    await writePasswd(join(this.directory, 'etc/passwd'), users);
   }
 
   /** Starts a user's socket unit, as the hook does at a login (`ensureBroker`). */
-  async open(uid: number): Promise<void> {
+  async startSocket(uid: number): Promise<void> {
     const unit = `berth-broker@${uid}.socket`;
     const output = await this.systemctl('start', unit);
     if ((await this.systemctl('is-active', unit)) !== 'active')
@@ -98,25 +98,25 @@ export class BrokerHost {
   }
 
   /** A command line that runs `argv` on this host as a user. */
-  as(uid: number, argv: readonly string[]): string[] {
+  enterAs(uid: number, argv: readonly string[]): string[] {
     const ids = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
     return this.enter(['setpriv', ...ids, ...argv]);
   }
 
   /** The brokers' stderr. */
   get log(): string {
-    return readFileSync(join(this.folder, 'log'), 'utf8');
+    return readFileSync(join(this.directory, 'log'), 'utf8');
   }
 
   async stop(): Promise<void> {
     const ended = once(this.#unshare, 'exit');
     process.kill(this.#init, 'SIGKILL');
     await ended;
-    const cgroup = (await readFile(join(this.folder, 'cgroup'), 'utf8')).trim();
+    const cgroup = (await readFile(join(this.directory, 'cgroup'), 'utf8')).trim();
     const remove = `mount -t cgroup2 cgroup2 /sys/fs/cgroup
       find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {} +`;
     await promisify(execFile)('unshare', ['--mount', 'bash', '-euc', remove, cgroup]);
-    await rm(this.folder, { recursive: true });
+    await rm(this.directory, { recursive: true });
   }
 
   async #waitUntil(done: () => Promise<boolean>): Promise<void> {

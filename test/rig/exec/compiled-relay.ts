@@ -25,7 +25,7 @@ export class CompiledRelay {
   }
 
   /** The start of its command line, with the Node options of `shell/login`. */
-  get words(): string[] {
+  get argv(): string[] {
     return [process.execPath, ...nodeOptionsFor('shell/login.ts'), this.file];
   }
 

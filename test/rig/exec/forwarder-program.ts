@@ -1,19 +1,19 @@
 /**
- * Runs one forwarder, as `login` does beside its relay. The argument is a `BridgeInput` without `log` as JSON;
+ * Runs one forwarder, as `login` does beside its relay. The argument is a `ForwarderInput` without `log` as JSON;
  * the log goes to stderr. The program prints `begun` when the forwarder is ready, and exits at the end of stdin.
  */
 import { writeSync } from 'node:fs';
-import { Bridge, type BridgeInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';
+import { Forwarder, type ForwarderInput } from '../../../src/ssh/pod/forwarding/forwarder.ts';
 import { logfmtLogger } from '../../../src/log.ts';
-import { leave } from '../../../src/system/leave.ts';
-import { staySmall } from '../../../src/ssh/pod/exec/disable-jit.ts';
+import { exitNow } from '../../../src/system/leave.ts';
+import { disableJit } from '../../../src/ssh/pod/exec/disable-jit.ts';
 
-const input = JSON.parse(process.argv[2] ?? '{}') as Omit<BridgeInput, 'log'>;
+const input = JSON.parse(process.argv[2] ?? '{}') as Omit<ForwarderInput, 'log'>;
 const log = logfmtLogger((line) => void writeSync(2, `${line}\n`));
-const bridge = new Bridge({ ...input, log });
-staySmall();
+const bridge = new Forwarder({ ...input, log });
+disableJit();
 void bridge
   .own()
   .then(() => bridge.ports())
   .then(() => writeSync(1, 'begun\n'));
-process.stdin.resume().once('end', () => void bridge.stop().then(() => leave(0)));
+process.stdin.resume().once('end', () => void bridge.stop().then(() => exitNow(0)));

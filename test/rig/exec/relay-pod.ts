@@ -70,7 +70,7 @@ export class RelayPod {
     );
     const token = (await cluster.kubectl(['-n', namespace, 'create', 'token', 'session'])).trim();
     const pod = new RelayPod(site, await CompiledRelay.make(), { namespace, image, token });
-    await pod.start(pod.pod);
+    await pod.startPod(pod.pod);
     // RBAC in a new namespace takes a moment to become active.
     await waitFor({ what: 'the right to exec', timeoutMs: 20_000 }, async () => {
       const { exitCode, stderr } = await pod.run(['true']);
@@ -81,7 +81,7 @@ export class RelayPod {
   }
 
   /** Creates a pod and waits until it is Ready. */
-  async start(name: string): Promise<void> {
+  async startPod(name: string): Promise<void> {
     const { namespace } = this;
     await this.cluster.create({
       apiVersion: 'v1',
@@ -104,7 +104,7 @@ export class RelayPod {
   }
 
   /** The command line of a relay that runs `argv` in the pod. */
-  words(argv: readonly string[], options: RelayOptions = {}): string[] {
+  relayArgv(argv: readonly string[], options: RelayOptions = {}): string[] {
     const { tty = false, pod = this.pod, namespace = this.namespace, container } = options;
     const { server, protocols, heartbeat, timeoutMs } = options;
     const session = {
@@ -114,23 +114,23 @@ export class RelayPod {
       heartbeat,
       timeoutMs,
     };
-    return [...this.#program.words, JSON.stringify(session)];
+    return [...this.#program.argv, JSON.stringify(session)];
   }
 
   /** Runs a command in the pod and waits for its end. */
   run(argv: readonly string[], options: RelayOptions = {}): Promise<ClientResult> {
-    const [file = '', ...args] = this.words(argv, options);
+    const [file = '', ...args] = this.relayArgv(argv, options);
     return run(file, args, options);
   }
 
   /** Starts a relay and does not wait for its end. */
-  begin(argv: readonly string[], options: RelayOptions = {}): RunningRelay {
-    const [file = '', ...args] = this.words(argv, options);
+  spawn(argv: readonly string[], options: RelayOptions = {}): RunningRelay {
+    const [file = '', ...args] = this.relayArgv(argv, options);
     return new RunningRelay(spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 
   /** PIDs of all running relays of this object, also of those that script(1) started. */
-  async running(): Promise<number[]> {
+  async relayPids(): Promise<number[]> {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
       pids.map(async (pid) => {
@@ -160,14 +160,14 @@ export class RunningRelay {
   }
 
   /** Starts to read its stdout; until then the pipe fills. */
-  read(): this {
+  collectOutput(): this {
     this.child.stdout.on('data', (bytes: Buffer) => (this.stdout += bytes.toString('latin1')));
     return this;
   }
 
   /** Waits until its stdout contains the text. */
-  async says(text: string): Promise<void> {
-    this.read();
+  async waitForOutput(text: string): Promise<void> {
+    this.collectOutput();
     await waitFor({ what: `the relay to print ${text}`, timeoutMs: 20_000, everyMs: 20 }, () =>
       Promise.resolve(this.stdout.includes(text) ? true : undefined),
     );

@@ -1,11 +1,11 @@
 /**
- * Runs one session through the relay, as `login` does. The argument is a `RelaySession` as JSON. Errors are
+ * Runs one session through the relay, as `login` does. The argument is a `RelaySessionInput` as JSON. Errors are
  * printed to stderr, one line each.
  */
 import { writeSync } from 'node:fs';
 import { asBerthError } from '../../../src/errors.ts';
-import { relaySession, type RelaySession } from '../../../src/ssh/pod/exec/relay-session.ts';
-import { leave } from '../../../src/system/leave.ts';
+import { relaySession, type RelaySessionInput } from '../../../src/ssh/pod/exec/relay-session.ts';
+import { exitNow } from '../../../src/system/leave.ts';
 
 const say = (thrown: unknown): void => {
   const { code, message } = asBerthError(thrown, 'relaying');
@@ -13,15 +13,15 @@ const say = (thrown: unknown): void => {
 };
 
 relaySession({
-  ...(JSON.parse(process.argv[2] ?? '{}') as RelaySession),
+  ...(JSON.parse(process.argv[2] ?? '{}') as RelaySessionInput),
   warn: say,
 }).then(
   ({ exitCode, reason }) => {
     if (reason !== undefined) say(reason);
-    leave(exitCode);
+    exitNow(exitCode);
   },
   (thrown: unknown) => {
     say(thrown);
-    leave(255);
+    exitNow(255);
   },
 );

@@ -8,12 +8,12 @@ export function withRelayPod(take: (box: RelayPod, site: Site) => void): void {
   let box: RelayPod | undefined;
   beforeAll(async () => {
     site = await openSite();
-    if (site.skipped('node') !== undefined) return;
+    if (site.skipReason('node') !== undefined) return;
     box = await RelayPod.make(site);
     take(box, site);
   }, 600_000);
   beforeEach(({ skip }) => {
-    const reason = site.skipped('node');
+    const reason = site.skipReason('node');
     skip(reason !== undefined, reason);
   });
   afterAll(() => box?.remove());

@@ -25,7 +25,7 @@ export interface LdapUser {
 export const ldapPackages = ['slapd', 'ldap-utils', 'libnss-ldapd', 'nslcd'];
 
 /** nslcd's time limit for connections and searches, in seconds. */
-export const nslcdWaits = 2;
+export const nslcdTimeouts = 2;
 
 const base = 'dc=site,dc=test';
 const admin = `cn=admin,${base}`;
@@ -67,24 +67,24 @@ export class LdapDirectory {
   /** Starts slapd and nslcd in the PID namespace of a running host; they end with it. */
   static async start(host: SshHost): Promise<LdapDirectory> {
     const ldap = new LdapDirectory(host);
-    await host.inside(['install', '-d', '-m', '0755', '/run/slapd']);
-    await host.inside(['install', '-d', '-o', 'nslcd', '-g', 'nslcd', '/run/nslcd']);
+    await host.asRoot(['install', '-d', '-m', '0755', '/run/slapd']);
+    await host.asRoot(['install', '-d', '-o', 'nslcd', '-g', 'nslcd', '/run/nslcd']);
     await ldap.startSlapd();
     await ldap.#run(['/usr/sbin/nslcd']);
     const some = String(host.users.at(-1)?.uid);
     await waitFor({ what: 'nslcd to answer', timeoutMs: 20_000, everyMs: 50 }, async () =>
-      (await host.inside(['getent', 'passwd', some])).exitCode === 0 ? true : undefined,
+      (await host.asRoot(['getent', 'passwd', some])).exitCode === 0 ? true : undefined,
     );
     return ldap;
   }
 
   async startSlapd(): Promise<void> {
-    const conf = join(this.#host.folder, 'directory/slapd.conf');
+    const conf = join(this.#host.directory, 'directory/slapd.conf');
     await this.#run(['/usr/sbin/slapd', '-h', socket, '-f', conf]);
   }
 
   /** Removes a user from a group. */
-  async leave(user: string, group: string): Promise<void> {
+  async removeFromGroup(user: string, group: string): Promise<void> {
     const change = [
       ...[`dn: cn=${group},ou=groups,${base}`, 'changetype: modify', 'delete: memberUid'],
       ...[`memberUid: ${user}`, ''],
@@ -99,7 +99,7 @@ export class LdapDirectory {
   }
 
   async #run(argv: readonly string[], input = ''): Promise<ClientResult> {
-    const result = await this.#host.inside(argv, { input });
+    const result = await this.#host.asRoot(argv, { input });
     if (result.exitCode === 0) return result;
     throw new Error(`${argv.join(' ')}: ${result.exitCode ?? 'killed'} ${result.stderr}`);
   }
@@ -115,7 +115,7 @@ const nsswitch = [
 
 const nslcdConf = [
   ...['uid nslcd', 'gid nslcd', `uri ${socket}`, `base ${base}`],
-  ...[`bind_timelimit ${nslcdWaits}`, `timelimit ${nslcdWaits}`],
+  ...[`bind_timelimit ${nslcdTimeouts}`, `timelimit ${nslcdTimeouts}`],
   // Short retry times, so that nslcd answers soon after slapd is back.
   ...['reconnect_sleeptime 1', 'reconnect_retrytime 1'],
   '',

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
 }`;
 
 /** Compiles the program. @returns a static executable */
-export async function forkChain(): Promise<Buffer> {
+export async function buildForkChain(): Promise<Buffer> {
   await ensurePackages(['gcc', 'libc6-dev']);
   const directory = await mkdtemp(join(tmpdir(), 'berth-fork-chain-'));
   try {

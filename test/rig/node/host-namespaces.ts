@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { homesFolder } from '../site/folders.ts';
+import { homesDirectory } from '../site/folders.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../site/wait.ts';
 
@@ -16,12 +16,12 @@ import { waitFor } from '../site/wait.ts';
  * @returns the process unshare(1)
  */
 export async function startHostProcess(directory: string, images: string): Promise<ChildProcess> {
-  await mkdir(homesFolder, { recursive: true });
+  await mkdir(homesDirectory, { recursive: true });
   const output = await open(join(directory, 'init.log'), 'a', 0o600);
   try {
     const script = new URL('init.sh', import.meta.url).pathname;
     const namespaces = ['--mount', '--pid', '--uts', '--fork', '--kill-child'];
-    const args = [...namespaces, 'bash', script, directory, homesFolder, images];
+    const args = [...namespaces, 'bash', script, directory, homesDirectory, images];
     const child = spawn('unshare', args, {
       stdio: ['pipe', output.fd, output.fd],
       cwd: '/',

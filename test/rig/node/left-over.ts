@@ -23,7 +23,7 @@ export interface Leftovers {
   readonly podmanLocks: number;
 }
 
-export const nothingLeft: Leftovers = {
+export const noLeftovers: Leftovers = {
   ...{
     processes: [],
     mounts: [],
@@ -35,7 +35,7 @@ export const nothingLeft: Leftovers = {
   },
 };
 
-export async function leftOver(host: SshHost, user: string): Promise<Leftovers> {
+export async function findLeftovers(host: SshHost, user: string): Promise<Leftovers> {
   const { uid } = host.account(user);
   const storage = host.path(`/var/lib/berth-ssh/users/${uid}/storage`);
   const names = (list: string): Promise<readonly string[]> => namesIn(join(storage, list));
@@ -61,7 +61,7 @@ export async function processesOf(host: SshHost, user: string): Promise<string[]
   const { uid } = host.account(user);
   const { entries } = parseSubordinateFile(await readFile('/etc/subuid', 'latin1'));
   const own = entries.filter(({ owner }) => owner === user || owner === String(uid));
-  const { stdout } = await host.inside(['ps', '-eo', 'uid=,pid=,stat=,args=']);
+  const { stdout } = await host.asRoot(['ps', '-eo', 'uid=,pid=,stat=,args=']);
   return stdout
     .toString()
     .split('\n')

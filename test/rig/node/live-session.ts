@@ -16,7 +16,7 @@ export class LiveSession {
     client.stdin?.on('error', () => undefined);
   }
 
-  static begin(host: SshHost, user: string, args: readonly string[]): LiveSession {
+  static start(host: SshHost, user: string, args: readonly string[]): LiveSession {
     const destination = ['-p', String(host.port), `${user}@127.0.0.1`];
     const options = [...host.clientOptions(user), '-o', 'ConnectionAttempts=1'];
     return new LiveSession(
@@ -25,18 +25,18 @@ export class LiveSession {
   }
 
   /** Starts a session whose command prints `ready` and then runs `command`; waits for `ready`. */
-  static async ready(host: SshHost, user: string, command: string): Promise<LiveSession> {
-    const session = LiveSession.begin(host, user, [`echo ready; ${command}`]);
-    await session.says('ready');
+  static async startReady(host: SshHost, user: string, command: string): Promise<LiveSession> {
+    const session = LiveSession.start(host, user, [`echo ready; ${command}`]);
+    await session.waitForOutput('ready');
     return session;
   }
 
   /** All output on stdout and stderr so far. */
-  get said(): string {
+  get output(): string {
     return this.#output;
   }
 
-  async says(text: string): Promise<void> {
+  async waitForOutput(text: string): Promise<void> {
     const end = performance.now() + 30_000;
     while (!this.#output.includes(text)) {
       if (performance.now() > end || this.client.exitCode !== null)
@@ -46,19 +46,19 @@ export class LiveSession {
   }
 
   /** Waits until the client exits. @returns its exit code */
-  async ended(): Promise<number | null> {
+  async exitCode(): Promise<number | null> {
     await this.#exit;
     return this.client.exitCode;
   }
 
   /** Kills the client without a disconnect message; the kernel closes its TCP connection. */
-  async cut(): Promise<void> {
+  async kill(): Promise<void> {
     this.client.kill('SIGKILL');
     await this.#exit;
   }
 
   /** Stops the client, as if its network were gone: it does not answer, and its TCP connection stays open. */
-  vanish(): void {
+  freeze(): void {
     this.client.kill('SIGSTOP');
   }
 }

@@ -9,7 +9,7 @@ export interface RefusedLogin {
   readonly line: string;
   readonly code: string;
   /** The line in syslog with the same session ID. */
-  readonly story: string;
+  readonly syslogLine: string;
   readonly milliseconds: number;
 }
 
@@ -17,7 +17,7 @@ export interface RefusedLogin {
  * Logs in and expects a refusal: no stdout, one line on stderr, exit code 255, and in syslog a line with the
  * details and the session ID that the user was shown.
  */
-export async function refusal(
+export async function refusedLogin(
   host: SshHost,
   user: string,
   options: ClientOptions = {},
@@ -41,18 +41,23 @@ export async function refusal(
       return found;
     })
     .toMatch(new RegExp(`err berth:? level=error .*user=${user} code=${code} .*hint=`));
-  return { line: stderr, code, story: found, milliseconds };
+  return { line: stderr, code, syslogLine: found, milliseconds };
 }
 
 /** Writes a file on the host as root; objects are written as YAML. */
-export async function put(host: SshHost, path: string, contents: string | object, mode = 0o644) {
+export async function writeOnHost(
+  host: SshHost,
+  path: string,
+  contents: string | object,
+  mode = 0o644,
+) {
   const text = typeof contents === 'string' ? contents : stringify(contents);
   await writeFile(host.path(path), text, { mode });
 }
 
 /** Runs a bash script on the host as root; it must succeed. @returns its stdout */
-export async function root(host: SshHost, script: string): Promise<string> {
-  const { exitCode, stdout, stderr } = await host.inside(['bash', '-euc', script]);
+export async function runAsRoot(host: SshHost, script: string): Promise<string> {
+  const { exitCode, stdout, stderr } = await host.asRoot(['bash', '-euc', script]);
   expect(exitCode, stderr).toBe(0);
   return stdout.toString();
 }

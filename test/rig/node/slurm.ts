@@ -12,24 +12,24 @@ const config = '/etc/slurm';
 const munge = '/run/munge';
 
 /** Other paths of the same cluster, as at a site that has built Slurm and munge itself. */
-export const elsewhere = { config: '/etc/slurm-of-site', munge: '/run/munge-of-site' };
+export const otherSlurmPaths = { config: '/etc/slurm-of-site', munge: '/run/munge-of-site' };
 
 const libraries = '/usr/lib/x86_64-linux-gnu';
 
 /** Mounts of the host's Slurm commands, libraries and plugins, for an image of the same Debian release. */
-export const slurmClient = [
+export const slurmClientMounts = [
   ...['srun', 'sbatch', 'squeue', 'sinfo'].map((command) => `/usr/bin/${command}`),
   ...[`${libraries}/slurm-wlm`, `${libraries}/libmunge.so.2`],
 ].map((source) => ({ source, read_only: true }));
 
 /** Starts the daemons in the host's PID namespace; they end with it. */
 export async function startSlurm(host: SshHost): Promise<void> {
-  const own = join(host.folder, 'slurm');
+  const own = join(host.directory, 'slurm');
   const ports = await freePorts(['slurmctld', 'slurmd']);
   const onHost = async (argv: readonly string[], input = ''): Promise<ClientResult> => {
-    const result = await host.inside(argv, { input });
+    const result = await host.asRoot(argv, { input });
     if (result.exitCode === 0) return result;
-    const logs = await host.inside(['sh', '-c', `tail -n 20 ${own}/*.log`]);
+    const logs = await host.asRoot(['sh', '-c', `tail -n 20 ${own}/*.log`]);
     throw new Error(`${argv.join(' ')}: ${result.stderr}\n${logs.stdout.toString()}`);
   };
   const directory = (path: string, user: string, mode = '0755'): Promise<ClientResult> =>
@@ -65,10 +65,10 @@ export async function startSlurm(host: SshHost): Promise<void> {
     return stdout.toString().trim() === 'idle' ? true : undefined;
   });
 
-  await onHost(['ln', '-s', munge, elsewhere.munge]);
-  await directory(elsewhere.config, 'root');
-  const socket = `AuthInfo=socket=${elsewhere.munge}/munge.socket.2\n`;
-  await onHost(['tee', `${elsewhere.config}/slurm.conf`], slurmConf(own, ports) + socket);
+  await onHost(['ln', '-s', munge, otherSlurmPaths.munge]);
+  await directory(otherSlurmPaths.config, 'root');
+  const socket = `AuthInfo=socket=${otherSlurmPaths.munge}/munge.socket.2\n`;
+  await onHost(['tee', `${otherSlurmPaths.config}/slurm.conf`], slurmConf(own, ports) + socket);
 }
 
 /** slurmd exits if it cannot detect the cgroup version, although nothing here uses cgroups. */

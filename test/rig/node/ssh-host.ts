@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureAccount, type Account } from '../site/accounts.ts';
-import { publicFolder } from '../site/folders.ts';
+import { publicDirectory } from '../site/folders.ts';
 import { withLock } from '../site/lock.ts';
 import { ensurePackages } from '../site/packages.ts';
-import { installed } from '../site/portal.ts';
+import { installDirectory } from '../site/portal.ts';
 import { freePorts } from '../site/ports.ts';
 import { say } from '../site/progress.ts';
 import { run, type ClientOptions, type ClientResult } from './client.ts';
@@ -65,7 +65,7 @@ const packages = [
 export class SshHost {
   readonly port: number;
   /** Directory of the host's files, owned by root; the host mounts parts of it. */
-  readonly folder: string;
+  readonly directory: string;
   readonly users: readonly Account[];
   readonly mode: LoginMode;
   /** PID of the host's first process in the test's PID namespace; /proc/PID/root is the host's root directory. */
@@ -75,7 +75,7 @@ export class SshHost {
 
   private constructor(from: HostParts, init: number, unshare: ChildProcess) {
     this.port = from.port;
-    this.folder = from.directory;
+    this.directory = from.directory;
     this.users = from.users;
     this.mode = from.mode;
     this.init = init;
@@ -87,10 +87,10 @@ export class SshHost {
     const { ldap, mode } = options;
     await ensurePackages([...packages, ...(ldap === undefined ? [] : ldapPackages)]);
     const { port } = await freePorts(['port']);
-    await mkdir(publicFolder, { recursive: true });
-    const directory = await mkdtemp(join(publicFolder, 'ssh-host-'));
+    await mkdir(publicDirectory, { recursive: true });
+    const directory = await mkdtemp(join(publicDirectory, 'ssh-host-'));
     await run('chmod', ['0755', directory]);
-    const shell = join(installed, 'shell/login');
+    const shell = join(installDirectory, 'shell/login');
     // Another test may change the groups of the same accounts, so they are locked until they are copied.
     const waiting = (): void => say('… another test is creating its accounts');
     const users = await withLock('/run/lock/berth-test-hosts.lock', waiting, async () => {
@@ -116,14 +116,14 @@ export class SshHost {
 
   /** Path of a user's private key. */
   key(user: string): string {
-    return keyOf(this.folder, user);
+    return keyOf(this.directory, user);
   }
 
   /** Options for OpenSSH's clients with the user's key and the host's key, without port and user. */
   clientOptions(user: string): string[] {
     return [
       ...['-F', '/dev/null', '-i', this.key(user), '-o', 'IdentitiesOnly=yes'],
-      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${join(this.folder, 'known_hosts')}`],
+      ...['-o', 'BatchMode=yes', '-o', `UserKnownHostsFile=${join(this.directory, 'known_hosts')}`],
     ];
   }
 
@@ -134,7 +134,7 @@ export class SshHost {
   }
 
   /** Runs a command as root on the host. */
-  inside(argv: readonly string[], options?: ClientOptions): Promise<ClientResult> {
+  asRoot(argv: readonly string[], options?: ClientOptions): Promise<ClientResult> {
     return run('nsenter', [...this.#enter, '--', ...argv], options);
   }
 
@@ -145,7 +145,7 @@ export class SshHost {
       ...[`HOME=${home}`, `USER=${user}`, `LOGNAME=${user}`, 'PATH=/usr/local/bin:/usr/bin:/bin'],
       `XDG_RUNTIME_DIR=/run/user/${uid}`,
     ];
-    return this.inside(
+    return this.asRoot(
       ['runuser', '-u', user, '--', 'env', '-C', home, '-i', ...environment, ...argv],
       options,
     );
@@ -170,7 +170,7 @@ export class SshHost {
 
   /** The host's syslog: messages of sshd, PAM and Berth. */
   async log(): Promise<string> {
-    return readFile(join(this.folder, 'syslog'), 'utf8').catch(() => '');
+    return readFile(join(this.directory, 'syslog'), 'utf8').catch(() => '');
   }
 
   /** Stops the host with all its processes and mounts, and removes its directory. */
@@ -183,7 +183,7 @@ export class SshHost {
       await exited;
       clearTimeout(timer);
     }
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 
   get #enter(): string[] {
@@ -237,6 +237,6 @@ function hostFiles(
 }
 
 function pamLine(): string {
-  const hook = join(installed, 'hooks/pam-session');
+  const hook = join(installDirectory, 'hooks/pam-session');
   return existsSync(hook) ? `session optional pam_exec.so quiet ${hook}` : '';
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { appendFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { homesFolder, siteDirectory } from './folders.ts';
+import { homesDirectory, siteDirectory } from './folders.ts';
 import { withLock } from './lock.ts';
 import { step } from './progress.ts';
 
@@ -28,7 +28,7 @@ const shell = '/bin/bash';
 
 /** The home of a test account. */
 export function homeOf(name: string): string {
-  return join(homesFolder, name);
+  return join(homesDirectory, name);
 }
 
 /** A command line that runs as this account with its groups; without an account, the command unchanged. */

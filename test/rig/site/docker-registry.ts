@@ -4,12 +4,12 @@ import { execa } from 'execa';
 import type { KeyPair } from './certificates.ts';
 import { send } from './https.ts';
 import { ensureCommand } from './packages.ts';
-import type { Start } from './processes.ts';
+import type { ProcessStart } from './processes.ts';
 import { waitFor } from './wait.ts';
 
 export interface RegistryOptions {
   /** Directory for its data, configuration and log. */
-  readonly folder: string;
+  readonly directory: string;
   /** `HOST:PORT` to listen on. */
   readonly address: string;
   readonly certificate: KeyPair;
@@ -18,8 +18,8 @@ export interface RegistryOptions {
 }
 
 /** Writes the configuration of Debian's docker-registry. @returns how to start it */
-export async function registryStart(options: RegistryOptions): Promise<Start> {
-  const { address, certificate, account, folder: directory } = options;
+export async function prepareRegistry(options: RegistryOptions): Promise<ProcessStart> {
+  const { address, certificate, account, directory } = options;
   await ensureCommand('docker-registry', 'docker-registry');
   await ensureCommand('htpasswd', 'apache2-utils');
   await ensureCommand('curl', 'curl');
@@ -39,12 +39,12 @@ export async function registryStart(options: RegistryOptions): Promise<Start> {
     name: 'docker-registry',
     command: 'docker-registry',
     args: ['serve', file],
-    folder: directory,
+    directory,
   };
 }
 
 /** Waits until the registry answers. @param ca path of the CA certificate */
-export async function registryAnswers(address: string, ca: string): Promise<void> {
+export async function waitForRegistry(address: string, ca: string): Promise<void> {
   await waitFor({ what: 'the registry to answer', timeoutMs: 20_000 }, async () => {
     const url = `https://${address}/v2/`;
     await send(url, { ca: await readFile(ca, 'utf8') });

@@ -3,12 +3,12 @@ import { expect } from 'vitest';
 import type { Portal } from './portal.ts';
 
 /** The result of `berth doctor -o json`. */
-export interface Report {
+export interface DoctorReport {
   readonly exitCode: number;
   readonly checks: readonly CheckResult[];
 }
 
-export async function doctor(portal: Portal, ...args: string[]): Promise<Report> {
+export async function runDoctor(portal: Portal, ...args: string[]): Promise<DoctorReport> {
   const { exitCode, stdout, stderr } = await portal.berth('doctor', '-o', 'json', ...args);
   if (stdout === '') throw new Error(stderr);
   return { exitCode, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
@@ -19,7 +19,7 @@ export async function doctor(portal: Portal, ...args: string[]): Promise<Report>
  * that the admission policies are not installed is left out: on the test site they have other names
  * (test/site-exclusive/doctor/admission.test.ts).
  */
-export function complaints({ checks }: Report, cluster?: string): string[] {
+export function problems({ checks }: DoctorReport, cluster?: string): string[] {
   return checks
     .filter(({ status }) => status === 'failed' || status === 'warning')
     .filter(({ id, status }) => !(id === 'admission' && status === 'warning'))
@@ -30,7 +30,7 @@ export function complaints({ checks }: Report, cluster?: string): string[] {
     });
 }
 
-export function check({ checks }: Report, id: string): CheckResult {
+export function findCheck({ checks }: DoctorReport, id: string): CheckResult {
   const found = checks.find((one) => one.id === id);
   if (found === undefined) throw new Error(`there is no check ${id}`);
   return found;

@@ -26,7 +26,7 @@ export const siteDirectory = isRoot
  * it is outside of root's home, which other accounts usually cannot enter. With another XDG_CACHE_HOME
  * there is another site with its own public directory.
  */
-export const publicFolder = isRoot
+export const publicDirectory = isRoot
   ? `/var/lib/berth-test-site${suffix()}`
   : join(siteDirectory, 'public');
 
@@ -39,7 +39,7 @@ export const imagesDirectory = isRoot
   : join(cacheDirectory, 'images-store');
 
 /** Homes of the test accounts. */
-export const homesFolder = join(publicFolder, 'home');
+export const homesDirectory = join(publicDirectory, 'home');
 
 function suffix(): string {
   if (chosenCacheHome === '') return '';

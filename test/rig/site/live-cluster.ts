@@ -2,7 +2,7 @@ import type { KubectlResult, Site } from './site.ts';
 import { waitFor } from './wait.ts';
 
 /** A Kubernetes object as `kubectl get -o json` prints it. */
-export interface Live {
+export interface LiveObject {
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
@@ -35,20 +35,20 @@ export class LiveCluster {
   }
 
   /** Returns one object, or undefined if it does not exist. */
-  async get(kind: string, name: string, namespace = 'default'): Promise<Live | undefined> {
+  async get(kind: string, name: string, namespace = 'default'): Promise<LiveObject | undefined> {
     const out = await this.kubectl([
       ...['get', kind, name, '-n', namespace, '--ignore-not-found', '-o', 'json'],
     ]);
-    return out === '' ? undefined : (JSON.parse(out) as Live);
+    return out === '' ? undefined : (JSON.parse(out) as LiveObject);
   }
 
   /** The namespace and all objects of the hook's kinds in it, with every field, in a stable order. */
-  async dump(namespace: string): Promise<readonly Live[]> {
+  async dump(namespace: string): Promise<readonly LiveObject[]> {
     const [own, members] = await Promise.all([
       this.get('namespace', namespace),
       this.kubectl(['get', kinds, '-n', namespace, '-o', 'json', '--show-managed-fields']),
     ]);
-    const { items } = JSON.parse(members) as { items: readonly Live[] };
+    const { items } = JSON.parse(members) as { items: readonly LiveObject[] };
     return [...(own === undefined ? [] : [own]), ...items];
   }
 
@@ -82,12 +82,12 @@ export class LiveCluster {
   }
 
   /** Deletes namespaces and waits until they are gone; missing ones are ignored. */
-  async namespacesGone(names: readonly string[]): Promise<void> {
+  async deleteNamespacesAndWait(names: readonly string[]): Promise<void> {
     await this.kubectl(['delete', 'namespace', ...names, '--ignore-not-found', '--timeout=50s']);
   }
 
   /** Waits until the controllers have created the default ServiceAccount and ConfigMap of each namespace. */
-  async settled(...namespaces: readonly string[]): Promise<void> {
+  async waitForControllers(...namespaces: readonly string[]): Promise<void> {
     await waitFor(
       { what: `the controllers in ${namespaces.join()}`, timeoutMs: 20_000 },
       async () => {
@@ -102,11 +102,11 @@ export class LiveCluster {
   }
 
   /** The objects of this name, by their namespace. */
-  async inAllNamespaces(kinds: string, name: string): Promise<ReadonlyMap<string, Live>> {
+  async inAllNamespaces(kinds: string, name: string): Promise<ReadonlyMap<string, LiveObject>> {
     const selector = `--field-selector=metadata.name=${name}`;
     const { items } = JSON.parse(
       await this.kubectl(['get', kinds, '--all-namespaces', selector, '-o', 'json']),
-    ) as { items: readonly Live[] };
+    ) as { items: readonly LiveObject[] };
     return new Map(items.map((live) => [live.metadata.namespace ?? '', live]));
   }
 }

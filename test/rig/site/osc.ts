@@ -20,7 +20,7 @@ export async function runOscHook(
   if (!existsSync(script)) return makeAsOsc(cluster, user);
   await ensureCommand('envsubst', 'gettext-base');
   const { adminKubeconfig, kubectlPath } = portal.site;
-  const bin = join(portal.folder, 'bin');
+  const bin = join(portal.directory, 'bin');
   await mkdir(bin, { recursive: true });
   const kubectl = join(bin, 'kubectl');
   await writeFile(kubectl, `#!/bin/sh\nexec ${kubectlPath} "$@"\n`);
@@ -50,9 +50,9 @@ interface Rule {
 }
 
 /** Creates the namespace `name` with a ServiceAccount that has the rights of OSC's. @returns its token */
-export async function makeOscAccount(cluster: LiveCluster, name: string): Promise<string> {
+export async function createOscAccount(cluster: LiveCluster, name: string): Promise<string> {
   await removeOscAccount(cluster, name);
-  await cluster.namespacesGone([name]);
+  await cluster.deleteNamespacesAndWait([name]);
   const subjects = [{ kind: 'ServiceAccount', name: 'ondemand', namespace: name }];
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
   const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name } };

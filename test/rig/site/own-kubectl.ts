@@ -18,7 +18,7 @@ export interface Kubeconfig {
 }
 
 /** Runs kubectl as a user, with the user's home and without KUBECONFIG. */
-export class OwnKubectl {
+export class UserKubectl {
   readonly #site: Site;
   readonly #account: Account;
   /** The host on which kubectl runs; default: this machine. */
@@ -76,18 +76,18 @@ export class OwnKubectl {
   }
 
   /** Removes the cached credential, so that the next request needs a new one. */
-  async forget(): Promise<void> {
+  async removeCredential(): Promise<void> {
     await rm(this.cacheFile());
   }
 
   /** Makes the cached token expire. */
-  async endToken(server?: string): Promise<void> {
-    await end(this.cacheFile(server));
+  async expireToken(server?: string): Promise<void> {
+    await expireCredential(this.cacheFile(server));
   }
 }
 
 /** Makes the credential in a cache file expire. */
-export async function end(file: string): Promise<void> {
+export async function expireCredential(file: string): Promise<void> {
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace(/"expiry":\d+/, '"expiry":1000'));
 }

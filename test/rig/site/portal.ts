@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicFolder } from './folders.ts';
+import { publicDirectory } from './folders.ts';
 import type { Site } from './site.ts';
 
 /** Where the outputs are installed. Users can read this directory, but perhaps not the checkout. */
-export const installed = join(publicFolder, 'berth');
+export const installDirectory = join(publicDirectory, 'berth');
 
 export interface PortalTokens {
   readonly accessToken?: string | undefined;
@@ -45,7 +45,7 @@ export const pullSecretName = 'ondemand-pull-secret';
 export class Portal {
   readonly site: Site;
   /** Directory of the configuration files; homes and sockets are elsewhere. */
-  readonly folder: string;
+  readonly directory: string;
   readonly files: {
     readonly berth: string;
     readonly hookEnv: string;
@@ -56,11 +56,11 @@ export class Portal {
   };
 
   /** Replaces each command line before it is run, for example to run it on a host with systemd. */
-  enter = (argv: readonly string[]): readonly string[] => argv;
+  wrapArgv = (argv: readonly string[]): readonly string[] => argv;
 
   private constructor(site: Site, directory: string) {
     this.site = site;
-    this.folder = directory;
+    this.directory = directory;
     this.files = {
       berth: join(directory, 'berth.yml'),
       hookEnv: join(directory, 'hook.env'),
@@ -74,8 +74,8 @@ export class Portal {
   /** Installs `etc/kubernetes` on the site's cluster and writes a portal's configuration. */
   static async make(site: Site, options: PortalOptions = {}): Promise<Portal> {
     await installHookAccount(site);
-    await mkdir(publicFolder, { recursive: true });
-    const portal = new Portal(site, await mkdtemp(join(publicFolder, 'portal-')));
+    await mkdir(publicDirectory, { recursive: true });
+    const portal = new Portal(site, await mkdtemp(join(publicDirectory, 'portal-')));
     await mkdir(portal.files.clustersDir, { mode: 0o755 });
     await writeFile(
       portal.files.dockerConfig,
@@ -138,7 +138,7 @@ export class Portal {
       hook_env: this.files.hookEnv,
       clusters_dir: this.files.clustersDir,
       state_dir: this.files.stateDir,
-      kube_credential: join(installed, 'shell/kube-credential'),
+      kube_credential: join(installDirectory, 'shell/kube-credential'),
       defaults: {
         admin: { kubeconfig: this.files.kubeconfig },
         subject_prefix: 'oidc:',
@@ -158,7 +158,7 @@ export class Portal {
   /** Configures OnDemand's own client, whose tokens are exchanged for the cluster's audience; its secret is in a file. */
   async useExchange(more: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const { id, secret = '' } = this.site.keycloak.client('ondemand');
-    const file = join(this.folder, 'client-secret');
+    const file = join(this.directory, 'client-secret');
     await writeFile(file, `${secret}\n`, { mode: 0o600 });
     const credentials = {
       ca_file: this.site.ca.file,
@@ -182,7 +182,7 @@ export class Portal {
   environment(tokens: PortalTokens = {}): Record<string, string> {
     return {
       PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: this.folder,
+      HOME: this.directory,
       LANG: 'C.UTF-8',
       SUDO_USER: 'apache',
       SUDO_UID: '48',
@@ -211,7 +211,7 @@ export class Portal {
     tokens: PortalTokens = {},
     env: Readonly<Record<string, string>> = {},
   ): Promise<HookResult> {
-    const [file = '', ...rest] = this.enter([join(installed, output), ...args]);
+    const [file = '', ...rest] = this.wrapArgv([join(installDirectory, output), ...args]);
     const { exitCode, stdout, stderr, shortMessage } = await execa(file, rest, {
       reject: false,
       extendEnv: false,
@@ -225,7 +225,7 @@ export class Portal {
   }
 
   async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 
@@ -261,7 +261,9 @@ function installHookAccount(site: Site): Promise<unknown> {
 export async function installBerth(): Promise<void> {
   const root = new URL('../../../', import.meta.url).pathname;
   const script = join(root, 'scripts/install.ts');
-  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installed], { cwd: root });
+  await execa(process.execPath, ['--import', 'tsx', script, '--prefix', installDirectory], {
+    cwd: root,
+  });
 }
 
 async function ok<R extends HookResult>(running: Promise<R>): Promise<R> {

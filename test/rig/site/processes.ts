@@ -14,24 +14,24 @@ export interface StartedProcess {
   readonly log: string;
 }
 
-export interface Start {
+export interface ProcessStart {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** The working directory, which also gets the log `NAME.log`. */
-  readonly folder: string;
+  readonly directory: string;
 }
 
 /** Starts a process in its own session, with stdout and stderr in its log. It outlives this process. */
-export async function startDetached(start: Start): Promise<StartedProcess> {
-  const log = join(start.folder, `${start.name}.log`);
+export async function startDetached(start: ProcessStart): Promise<StartedProcess> {
+  const log = join(start.directory, `${start.name}.log`);
   const output = await open(log, 'a', 0o600);
   try {
     const child = spawn(start.command, start.args, {
-      cwd: start.folder,
+      cwd: start.directory,
       detached: true,
-      env: { PATH: process.env.PATH, HOME: start.folder, ...start.env },
+      env: { PATH: process.env.PATH, HOME: start.directory, ...start.env },
       stdio: ['ignore', output.fd, output.fd],
     });
     await once(child, 'spawn');

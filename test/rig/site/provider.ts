@@ -21,7 +21,7 @@ const providerClients = {
 type ClientKind = keyof typeof providerClients;
 
 /** Faults of the provider, which a test can change while it runs. */
-export interface Behaviour {
+export interface ProviderFaults {
   /**
    * Claims that replace those of every new token, for example `{ aud: 'somebody-else' }` or those of
    * `expiredClaims` and `notYetValidClaims`. The signature is valid.
@@ -36,18 +36,18 @@ export interface Behaviour {
 const seconds = (): number => Math.floor(Date.now() / 1000);
 
 /** Claims of a token that expired five minutes ago. */
-export const expired = (): JWTPayload => ({ iat: seconds() - 600, exp: seconds() - 300 });
+export const expiredClaims = (): JWTPayload => ({ iat: seconds() - 600, exp: seconds() - 300 });
 
 /** Claims of a token that becomes valid in five minutes. */
-export const notYetValid = (): JWTPayload => ({ nbf: seconds() + 300, exp: seconds() + 600 });
+export const notYetValidClaims = (): JWTPayload => ({ nbf: seconds() + 300, exp: seconds() + 600 });
 
 /**
  * oidc-provider in the test process, with a certificate of the site's CA, for faults that Keycloak cannot be
  * made to show. A refresh token can be used once; using it again revokes the login that it came from.
  */
-export class TestProvider {
+export class SiteOidcProvider {
   readonly issuer: string;
-  readonly behaviour: Behaviour = { claims: {}, delayMs: 0, status: undefined };
+  readonly faults: ProviderFaults = { claims: {}, delayMs: 0, status: undefined };
   readonly #server: Server;
   readonly #ca: string;
   readonly #store = providerStore();
@@ -70,13 +70,13 @@ export class TestProvider {
   static async start(
     site: Site,
     { port = 'site' }: { port?: 'site' | 'free' } = {},
-  ): Promise<TestProvider> {
+  ): Promise<SiteOidcProvider> {
     const { cert, key } = site.record.serverCertificate;
     const server = createServer({ cert: await readFile(cert), key: await readFile(key) });
     server.listen(port === 'site' ? site.record.provider.port : 0, '127.0.0.1');
     await once(server, 'listening');
     const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return new TestProvider(issuer, server, site.ca.pem, [await newKey()]);
+    return new SiteOidcProvider(issuer, server, site.ca.pem, [await newKey()]);
   }
 
   get tokenEndpoint(): string {
@@ -138,7 +138,7 @@ export class TestProvider {
   }
 
   /** Closes the port and all open connections. */
-  async close(): Promise<void> {
+  async stopListening(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -147,17 +147,17 @@ export class TestProvider {
   }
 
   /** Opens the port again after `stopListening`; issuer, keys and logins are the same. */
-  async reopen(): Promise<void> {
+  async listenAgain(): Promise<void> {
     this.#server.listen(Number(new URL(this.issuer).port), '127.0.0.1');
     await once(this.#server, 'listening');
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.behaviour.delayMs > 0) await sleep(this.behaviour.delayMs);
-    if (this.behaviour.status === undefined) {
+    if (this.faults.delayMs > 0) await sleep(this.faults.delayMs);
+    if (this.faults.status === undefined) {
       await this.#provider.callback()(request, response);
     } else {
-      response.writeHead(this.behaviour.status, { 'content-type': 'text/plain' });
+      response.writeHead(this.faults.status, { 'content-type': 'text/plain' });
       response.end('a fault set by the test\n');
     }
   }
@@ -175,10 +175,10 @@ export class TestProvider {
       await next();
       const body = ctx.body as { id_token?: string } | undefined;
       if (ctx.path !== '/token' || body?.id_token === undefined) return;
-      if (Object.keys(this.behaviour.claims).length === 0) return;
+      if (Object.keys(this.faults.claims).length === 0) return;
       const payload = body.id_token.split('.')[1] ?? '';
       const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as JWTPayload;
-      body.id_token = await this.sign({ ...claims, ...this.behaviour.claims });
+      body.id_token = await this.sign({ ...claims, ...this.faults.claims });
     });
     return provider;
   }

@@ -7,7 +7,10 @@ import type { Portal } from './portal.ts';
  * The requests made with the token of this portal's hook since the mark. The hooks of other tests have the
  * same user name but other tokens.
  */
-export async function requestsOf(portal: Portal, mark: AuditMark): Promise<readonly AuditEvent[]> {
+export async function hookRequests(
+  portal: Portal,
+  mark: AuditMark,
+): Promise<readonly AuditEvent[]> {
   const kubeconfig = parse(await readFile(portal.files.kubeconfig, 'utf8')) as {
     users: readonly { user: { token: string } }[];
   };
@@ -30,7 +33,7 @@ export function credentialOf({ user }: AuditEvent): string {
 }
 
 /** `patch namespaces u-alice`, `create serviceaccounts/token …`: a request in one line. */
-export function inWords({ verb, objectRef = {} }: AuditEvent): string {
+export function describeRequest({ verb, objectRef = {} }: AuditEvent): string {
   const { resource = '', subresource, name } = objectRef;
   const what = subresource === undefined ? resource : `${resource}/${subresource}`;
   return [verb, what, ...(name === undefined ? [] : [name])].join(' ');

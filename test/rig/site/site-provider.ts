@@ -1,4 +1,4 @@
-import { TestProvider } from './provider.ts';
+import { SiteOidcProvider } from './provider.ts';
 import type { Site } from './site.ts';
 import { waitFor } from './wait.ts';
 
@@ -6,10 +6,10 @@ import { waitFor } from './wait.ts';
  * Starts a provider and waits until the API server accepts its tokens. Another test run may use the
  * provider's port, and the API server retries an unreachable issuer only after some seconds.
  */
-export async function startBelieved(site: Site): Promise<TestProvider> {
+export async function startTrustedProvider(site: Site): Promise<SiteOidcProvider> {
   const provider = await waitFor(
     { what: "the provider's port", timeoutMs: 60_000, everyMs: 500 },
-    () => TestProvider.start(site),
+    () => SiteOidcProvider.start(site),
   );
   await waitFor(
     { what: 'the API server to accept tokens of the provider', timeoutMs: 40_000 },

@@ -55,7 +55,7 @@ export interface Site {
   readonly audit: AuditLog;
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<KubectlResult>;
   /** Why tests of this feature cannot run, or undefined if they can. */
-  skipped(feature: Feature): string | undefined;
+  skipReason(feature: Feature): string | undefined;
 }
 
 /**
@@ -98,7 +98,7 @@ export async function openSite(): Promise<Site> {
       return audit;
     },
     kubectl: run,
-    skipped: (feature) => skips.find((skip) => skip.feature === feature)?.reason,
+    skipReason: (feature) => skips.find((skip) => skip.feature === feature)?.reason,
   };
 }
 

@@ -3,7 +3,7 @@ import type { LiveCluster } from './live-cluster.ts';
 import type { KubectlResult, Site } from './site.ts';
 
 /** A Pod object for tests of the node. */
-export type Sleeper = ReturnType<typeof sleeper>;
+export type SleepingPod = ReturnType<typeof sleepingPod>;
 
 /**
  * A pod with one container that sleeps.
@@ -11,7 +11,7 @@ export type Sleeper = ReturnType<typeof sleeper>;
  * @param spec overrides for the pod's spec
  * @param container overrides for the container
  */
-export function sleeper(
+export function sleepingPod(
   image: string,
   namespace: string,
   spec: object = {},
@@ -30,7 +30,7 @@ export function sleeper(
 }
 
 /** Creates the pod as the cluster's admin and waits until it is Ready. */
-export async function runs(cluster: LiveCluster, pod: Sleeper): Promise<void> {
+export async function createAndWait(cluster: LiveCluster, pod: SleepingPod): Promise<void> {
   const { name, namespace } = pod.metadata;
   await cluster.create(pod);
   await cluster.kubectl([
@@ -39,9 +39,9 @@ export async function runs(cluster: LiveCluster, pod: Sleeper): Promise<void> {
 }
 
 /** Runs `kubectl exec` as the cluster's admin. */
-export function exec(
+export function execInPod(
   site: Site,
-  { metadata }: Sleeper,
+  { metadata }: SleepingPod,
   command: readonly string[],
   input = '',
 ): Promise<KubectlResult> {

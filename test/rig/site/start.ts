@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeAccounts } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { homesFolder, publicFolder, siteDirectory } from './folders.ts';
+import { homesDirectory, publicDirectory, siteDirectory } from './folders.ts';
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
 import {
@@ -75,7 +75,7 @@ async function stop(): Promise<void> {
   await stopProcesses();
   await removeAccounts();
   await rm(siteDirectory, { recursive: true, force: true });
-  await rm(publicFolder, { recursive: true, force: true });
+  await rm(publicDirectory, { recursive: true, force: true });
 }
 
 async function stopProcesses(): Promise<void> {
@@ -111,11 +111,11 @@ async function start({ cluster }: StartOptions): Promise<SiteRecord> {
   const installation = await keycloakInstallation();
 
   await mkdir(siteDirectory, { recursive: true, mode: 0o700 });
-  await mkdir(homesFolder, { recursive: true, mode: 0o755 });
+  await mkdir(homesDirectory, { recursive: true, mode: 0o755 });
   const certificates = join(siteDirectory, 'certificates');
   const ca = await CertificateAuthority.create(certificates);
   const serverCertificate = await ca.server('berth-test-site', [serviceAddress]);
-  const shared = { ca: join(publicFolder, 'ca.pem'), kubectl: join(publicFolder, 'kubectl') };
+  const shared = { ca: join(publicDirectory, 'ca.pem'), kubectl: join(publicDirectory, 'kubectl') };
   await copyFile(ca.cert, shared.ca);
   await copyFile(binaries.kubectl, shared.kubectl);
   await chmod(shared.kubectl, 0o755);

@@ -36,7 +36,7 @@ export class StolenToken {
   }
 
   /** Waits until the guard policy is active, which takes some moments after it is applied. */
-  async guarded(): Promise<void> {
+  async waitForGuardPolicy(): Promise<void> {
     await waitFor({ what: 'the guard policy', timeoutMs: 20_000 }, async () => {
       const path = '/api/v1/namespaces/kube-public?dryRun=All';
       const { status } = await this.request('PATCH', path, { metadata: { labels: { x: 'y' } } });
@@ -45,10 +45,10 @@ export class StolenToken {
   }
 }
 
-export const rbac = '/apis/rbac.authorization.k8s.io/v1';
+export const rbacPath = '/apis/rbac.authorization.k8s.io/v1';
 
 /** The body of a request that creates a RoleBinding to a ClusterRole. */
-export function bindingOf(role: string, subject: object, name = 'x'): object {
+export function roleBinding(role: string, subject: object, name = 'x'): object {
   return {
     metadata: { name },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
@@ -57,6 +57,6 @@ export function bindingOf(role: string, subject: object, name = 'x'): object {
 }
 
 /** A subject of kind User. */
-export function user(name: string): object {
+export function userSubject(name: string): object {
   return { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name };
 }

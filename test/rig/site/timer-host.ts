@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicFolder } from './folders.ts';
+import { publicDirectory } from './folders.ts';
 import { LiveCluster } from './live-cluster.ts';
-import { type HookResult, hookKubeconfig, installed } from './portal.ts';
+import { type HookResult, hookKubeconfig, installDirectory } from './portal.ts';
 import type { Site } from './site.ts';
 
 export interface TimerHostOptions {
@@ -25,7 +25,7 @@ const manifests = new URL('../../../etc/kubernetes/', import.meta.url).pathname;
 export class TimerHost {
   readonly site: Site;
   readonly cluster: LiveCluster;
-  readonly folder: string;
+  readonly directory: string;
   readonly #run: string;
   #tests = 0;
   #namespaces: string[] = [];
@@ -33,35 +33,35 @@ export class TimerHost {
   private constructor(site: Site, directory: string) {
     this.site = site;
     this.cluster = new LiveCluster(site);
-    this.folder = directory;
+    this.directory = directory;
     this.#run = directory.replace(/^.*-/, '').toLowerCase();
   }
 
-  static async make(site: Site, options: TimerHostOptions): Promise<TimerHost> {
-    await mkdir(publicFolder, { recursive: true });
-    const host = new TimerHost(site, await mkdtemp(join(publicFolder, `${options.name}-`)));
+  static async create(site: Site, options: TimerHostOptions): Promise<TimerHost> {
+    await mkdir(publicDirectory, { recursive: true });
+    const host = new TimerHost(site, await mkdtemp(join(publicDirectory, `${options.name}-`)));
     await host.cluster.kubectl(['apply', '-k', manifests]);
     for (const file of options.manifests)
       await host.cluster.kubectl(['apply', '-f', join(manifests, file)]);
     const account = { namespace: 'ondemand', name: options.account };
     const kubeconfig = await hookKubeconfig(site, site.server, account);
     await writeFile(host.kubeconfig, kubeconfig, { mode: 0o600 });
-    await mkdir(join(host.folder, 'clusters.d'));
+    await mkdir(join(host.directory, 'clusters.d'));
     const server = { endpoint: site.server, cert_authority_file: site.ca.file };
     const job = { adapter: 'kubernetes', auth: { type: 'managed' }, server };
     const file = { v2: { metadata: { title: 'prod' }, job } };
-    await writeFile(join(host.folder, 'clusters.d/prod.yml'), stringify(file));
+    await writeFile(join(host.directory, 'clusters.d/prod.yml'), stringify(file));
     await host.configure();
     return host;
   }
 
   get kubeconfig(): string {
-    return join(this.folder, 'kubeconfig');
+    return join(this.directory, 'kubeconfig');
   }
 
   /** Path of berth.yml. */
   get config(): string {
-    return join(this.folder, 'berth.yml');
+    return join(this.directory, 'berth.yml');
   }
 
   /** The value of the label `berth.dev/test`; each test has another one. */
@@ -77,8 +77,8 @@ export class TimerHost {
   async configure(more: object = {}): Promise<void> {
     const berth = {
       hook_env: null,
-      clusters_dir: join(this.folder, 'clusters.d'),
-      state_dir: join(this.folder, 'state'),
+      clusters_dir: join(this.directory, 'clusters.d'),
+      state_dir: join(this.directory, 'state'),
       defaults: { admin: { kubeconfig: this.kubeconfig } },
       ...more,
     };
@@ -88,7 +88,7 @@ export class TimerHost {
   /** Runs `berth COMMAND … --config berth.yml`. */
   async berth(command: string, ...args: string[]): Promise<HookResult> {
     const { exitCode, stdout, stderr, shortMessage } = await execa(
-      join(installed, 'berth'),
+      join(installDirectory, 'berth'),
       [command, '--config', this.config, ...args],
       { reject: false, cwd: '/', input: '', timeout: 60_000 },
     );
@@ -119,6 +119,6 @@ export class TimerHost {
 
   async remove(): Promise<void> {
     await this.clear();
-    await rm(this.folder, { recursive: true });
+    await rm(this.directory, { recursive: true });
   }
 }

@@ -18,7 +18,7 @@ export async function setup(): Promise<void> {
   await installBerth();
   // The first start takes minutes, longer than the time limit of a test. It is started here also because a
   // test that runs in its own /etc would give the node that /etc, which is removed with the test.
-  if (site.skipped('node') === undefined) await ensureNode(site);
+  if (site.skipReason('node') === undefined) await ensureNode(site);
   for (const { feature, reason } of skips) say(`skipping tests of ${feature}: ${reason}`);
 }
 

@@ -6,14 +6,14 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { claim, claimOf } from './hostile-claims.ts';
 import { service } from './hostile-services.ts';
 import { mounting } from './hostile.ts';
-import { nowhere } from '../../rig/admission/person.ts';
+import { noSuchNode } from '../../rig/admission/person.ts';
 
 let admission: AdmissionSite;
 let component: string;
 
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
-  component = await admission.component();
+  component = await admission.createClusterComponent();
 });
 afterAll(() => admission.remove());
 
@@ -68,7 +68,7 @@ describe('new volumes', () => {
     const pod = mounting({ ephemeral: { volumeClaimTemplate: template } });
     const { spec } = pod as { spec?: object };
     const { status, message } = await admission.create(
-      { ...pod, metadata: { name: 'scratch' }, spec: { ...spec, nodeSelector: nowhere } },
+      { ...pod, metadata: { name: 'scratch' }, spec: { ...spec, nodeSelector: noSuchNode } },
       { keep: true },
     );
     expect([status, message]).toEqual([201, '']);

@@ -7,10 +7,10 @@ import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { annotated, podWith } from './hostile.ts';
-import { bind, placed } from './hostile-endings.ts';
+import { bind, scheduledPod } from './hostile-endings.ts';
 import { victim } from './hostile-requests.ts';
 import { service } from './hostile-services.ts';
-import { person } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/person.ts';
 
 const ondemand = new URL('ondemand/', import.meta.url).pathname;
 let admission: AdmissionSite;
@@ -18,13 +18,13 @@ let component: string;
 
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
-  component = await admission.component();
+  component = await admission.createClusterComponent();
 });
 afterAll(() => admission.remove());
 
 const identity = {
-  runAsUser: person.uid,
-  runAsGroup: person.gid,
+  runAsUser: testUser.uid,
+  runAsGroup: testUser.gid,
   runAsNonRoot: true,
   supplementalGroupsPolicy: 'Strict',
 };
@@ -44,7 +44,7 @@ describe("pods of OnDemand's Kubernetes adapter", () => {
       securityContext: {
         ...given.securityContext,
         ...identity,
-        supplementalGroups: groups.length === 0 ? person.groups : groups,
+        supplementalGroups: groups.length === 0 ? testUser.groups : groups,
       },
     });
   });
@@ -58,7 +58,7 @@ describe('commands of a user', () => {
     const ran = await kubectl(
       'run',
       'plain',
-      `--image=${person.image}`,
+      `--image=${testUser.image}`,
       '-o',
       'json',
       '--dry-run=server',
@@ -70,7 +70,7 @@ describe('commands of a user', () => {
     expect(pod.spec).toMatchObject({
       securityContext: {
         ...identity,
-        supplementalGroups: person.groups,
+        supplementalGroups: testUser.groups,
         seccompProfile: { type: 'RuntimeDefault' },
       },
       containers: [
@@ -86,7 +86,7 @@ describe('commands of a user', () => {
   });
 
   it('kubectl create deployment: the controller’s pods have the user’s identity', async () => {
-    const made = await kubectl('create', 'deployment', 'web', `--image=${person.image}`);
+    const made = await kubectl('create', 'deployment', 'web', `--image=${testUser.image}`);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
 
     const pod = await waitFor({ what: 'a pod of the deployment', timeoutMs: 20_000 }, async () => {
@@ -99,7 +99,14 @@ describe('commands of a user', () => {
   it('kubectl debug is refused by default and accepted with --profile=restricted', async () => {
     await admission.create(victim, { keep: true });
     const debug = (profile: string): ReturnType<typeof kubectl> =>
-      kubectl('debug', 'pod/victim', `--image=${person.image}`, `--profile=${profile}`, '--', 'sh');
+      kubectl(
+        'debug',
+        'pod/victim',
+        `--image=${testUser.image}`,
+        `--profile=${profile}`,
+        '--',
+        'sh',
+      );
 
     const general = await debug('general');
     expect(general.exitCode).toBe(1);
@@ -113,7 +120,7 @@ describe('commands of a user', () => {
     const { status, body } = await admission.request(
       'PATCH',
       `/api/v1/namespaces/${admission.namespace}/pods/victim/ephemeralcontainers?dryRun=All`,
-      { spec: { ephemeralContainers: [{ name: 'plain', image: person.image }] } },
+      { spec: { ephemeralContainers: [{ name: 'plain', image: testUser.image }] } },
       'application/strategic-merge-patch+json',
     );
 
@@ -124,11 +131,11 @@ describe('commands of a user', () => {
   });
 
   it('a request without a limit gets a matching limit', async () => {
-    const { containers } = person.pod().spec;
+    const { containers } = testUser.pod().spec;
     const resources = { requests: { cpu: '4', memory: '8Gi' } };
 
     const { status, body } = await admission.create({
-      ...person.pod(),
+      ...testUser.pod(),
       spec: { containers: [{ ...containers[0], resources }] },
     });
 
@@ -146,10 +153,10 @@ describe('commands of a user', () => {
   });
 
   it('everything that the site allows, in one pod', async () => {
-    const [container] = person.pod().spec.containers;
+    const [container] = testUser.pod().spec.containers;
     const mounts = ['own', 'apps', 'certificates', 'export', 'token', 'vault', 'scratch', 'image'];
     const { status, message } = await admission.create({
-      ...person.pod(),
+      ...testUser.pod(),
       metadata: { name: 'all', annotations: { 'pod.kubernetes.io/lifetime': '24h' } },
       spec: {
         tolerations: [{ key: 'gpu', operator: 'Exists' }],
@@ -193,8 +200,8 @@ describe('a grace period within the site’s limit', () => {
 
   it('is set by the pod or by the deletion', async () => {
     const terminationGracePeriodSeconds = 120;
-    const spec = { ...placed.spec, terminationGracePeriodSeconds };
-    const { status, message } = await admission.create({ ...placed, spec }, { keep: true });
+    const spec = { ...scheduledPod.spec, terminationGracePeriodSeconds };
+    const { status, message } = await admission.create({ ...scheduledPod, spec }, { keep: true });
     expect([status, message]).toEqual([201, '']);
     await bind(admission, 'placed');
 
@@ -204,7 +211,7 @@ describe('a grace period within the site’s limit', () => {
   });
 
   it('may be exceeded by an existing pod, which can be deleted', async () => {
-    await admission.podFromBefore('slow', {}, { terminationGracePeriodSeconds: 86_400 });
+    await admission.createPreexistingPod('slow', {}, { terminationGracePeriodSeconds: 86_400 });
     await bind(admission, 'slow');
 
     expect(await remove('slow')).toMatchObject({ status: 200 });
@@ -267,7 +274,7 @@ describe('device variables that request no device', () => {
 
 describe('an existing pod', () => {
   it('stays: its labels and status can change, its spec cannot', async () => {
-    const old = await admission.podFromBefore('old', { runAsUser: 0 });
+    const old = await admission.createPreexistingPod('old', { runAsUser: 0 });
     const patch = (path: string, body: object): Promise<{ status: number }> =>
       admission.request(
         'PATCH',
@@ -281,7 +288,7 @@ describe('an existing pod', () => {
     });
     expect(await patch('/status', { status: { message: 'well' } })).toMatchObject({ status: 200 });
     expect(
-      await patch('', { spec: { containers: [{ name: 'main', image: `${person.image}2` }] } }),
+      await patch('', { spec: { containers: [{ name: 'main', image: `${testUser.image}2` }] } }),
     ).toMatchObject({ status: 403 });
   });
 });
@@ -289,7 +296,7 @@ describe('an existing pod', () => {
 describe('a namespace without a login', () => {
   it('accepts no pod, and the message says why', async () => {
     await admission.withoutIdentity(async () => {
-      const { status, message } = await admission.create(person.pod());
+      const { status, message } = await admission.create(testUser.pod());
 
       expect(status).toBe(403);
       expect(message).toContain('the namespace has no user yet: openondemand.org/uid');

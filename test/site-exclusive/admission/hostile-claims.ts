@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { type HostileObject, of, type Row } from './hostile.ts';
+import { type HostileObject, rowsOf, type Row } from './hostile.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -69,4 +69,4 @@ const rows: readonly Row[] = [
 ];
 
 /** PersistentVolumeClaims that lead to what others made. */
-export const hostileClaims: readonly HostileObject[] = of('claims', rows);
+export const hostileClaims: readonly HostileObject[] = rowsOf('claims', rows);

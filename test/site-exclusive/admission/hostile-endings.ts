@@ -1,6 +1,6 @@
 import type { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { type HostileObject, type HostileRequest, of, podWith, type Row } from './hostile.ts';
-import { nowhere, person, type PlainPod } from '../../rig/admission/person.ts';
+import { type HostileObject, type HostileRequest, rowsOf, podWith, type Row } from './hostile.ts';
+import { noSuchNode, testUser, type PlainPod } from '../../rig/admission/person.ts';
 
 const probe = (name: string): Row => [
   `an end by its ${name} that takes for ever`,
@@ -31,12 +31,12 @@ const graces: readonly Row[] = [
 ];
 
 /** Pods that would outlive their lifetime after their deletion. */
-export const hostileEndings: readonly HostileObject[] = of('pod-spec', graces);
+export const hostileEndings: readonly HostileObject[] = rowsOf('pod-spec', graces);
 
 /** A pod to be bound to a node: one that is on none is gone at once, whatever its deletion says. */
-export const placed: PlainPod = {
-  ...person.pod('placed'),
-  spec: { ...person.pod().spec, nodeSelector: nowhere },
+export const scheduledPod: PlainPod = {
+  ...testUser.pod('placed'),
+  spec: { ...testUser.pod().spec, nodeSelector: noSuchNode },
 };
 
 /** Beside a body, parameters of a deletion count for nothing. */

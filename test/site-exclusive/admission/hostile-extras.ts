@@ -4,8 +4,8 @@ import {
   annotated,
   mounting,
   podWith,
-  second,
-  of,
+  secondContainer,
+  rowsOf,
   type HostileObject,
   type Row,
 } from './hostile.ts';
@@ -30,7 +30,7 @@ const images: readonly Row[] = [
     podWith({}, { image: 'registry.example.org:5000/x' }),
   ],
   [
-    'a folder whose name begins so',
+    'a directory whose name begins so',
     'image quay.io/jupyter/base-evil',
     'quay.io/jupyter/base',
     podWith({}, { image: 'quay.io/jupyter/base-evil' }),
@@ -45,7 +45,7 @@ const images: readonly Row[] = [
     'another registry in an init container',
     'image evil.example.net/x',
     'registry.example.org',
-    podWith(second('initContainers', { image: 'evil.example.net/x' })),
+    podWith(secondContainer('initContainers', { image: 'evil.example.net/x' })),
   ],
   [
     'an image as a volume',
@@ -205,7 +205,9 @@ const variables: readonly Row[] = [
     'all GPUs in an init container',
     'env of container second',
     devices,
-    podWith(second('initContainers', { env: [{ name: 'AMD_VISIBLE_DEVICES', value: 'all' }] })),
+    podWith(
+      secondContainer('initContainers', { env: [{ name: 'AMD_VISIBLE_DEVICES', value: 'all' }] }),
+    ),
   ],
 ];
 
@@ -241,9 +243,9 @@ const placement: readonly Row[] = [
 
 /** Pods with images, lifetimes, annotations and places that the site does not give. */
 export const hostileExtras: readonly HostileObject[] = [
-  ...of('pod-spec', images),
-  ...of('pod-metadata', lifetimes),
-  ...of('pod-metadata', orders),
-  ...of('pod-spec', variables),
-  ...of('pod-spec', placement),
+  ...rowsOf('pod-spec', images),
+  ...rowsOf('pod-metadata', lifetimes),
+  ...rowsOf('pod-metadata', orders),
+  ...rowsOf('pod-spec', variables),
+  ...rowsOf('pod-spec', placement),
 ];

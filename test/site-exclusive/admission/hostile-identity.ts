@@ -1,4 +1,11 @@
-import { podWith, second, sidecar, of, type HostileObject, type Row } from './hostile.ts';
+import {
+  podWith,
+  secondContainer,
+  sidecar,
+  rowsOf,
+  type HostileObject,
+  type Row,
+} from './hostile.ts';
 
 const uid = 'must be 5001';
 const gid = 'must be 5002';
@@ -26,7 +33,7 @@ const identity: readonly Row[] = [
     'another UID in an init container',
     'securityContext.runAsUser of container second',
     uid,
-    podWith(second('initContainers', { securityContext: { runAsUser: 5003 } })),
+    podWith(secondContainer('initContainers', { securityContext: { runAsUser: 5003 } })),
   ],
   [
     'root in a sidecar',
@@ -103,4 +110,4 @@ const identity: readonly Row[] = [
 ];
 
 /** Pods that would be somebody else. */
-export const hostileIdentity: readonly HostileObject[] = [...of('pod-spec', identity)];
+export const hostileIdentity: readonly HostileObject[] = [...rowsOf('pod-spec', identity)];

@@ -2,9 +2,9 @@ import {
   absent,
   falseOrAbsent,
   podWith,
-  second,
+  secondContainer,
   sidecar,
-  of,
+  rowsOf,
   type HostileObject,
   type Row,
 } from './hostile.ts';
@@ -35,7 +35,7 @@ const privilege: readonly Row[] = [
     'a privileged init container',
     'securityContext.privileged of container second',
     falseOrAbsent,
-    podWith(second('initContainers', { securityContext: { privileged: true } })),
+    podWith(secondContainer('initContainers', { securityContext: { privileged: true } })),
   ],
   [
     'a privileged sidecar',
@@ -53,7 +53,9 @@ const privilege: readonly Row[] = [
     'setuid in an init container',
     'securityContext.allowPrivilegeEscalation of container second',
     'must be false',
-    podWith(second('initContainers', { securityContext: { allowPrivilegeEscalation: true } })),
+    podWith(
+      secondContainer('initContainers', { securityContext: { allowPrivilegeEscalation: true } }),
+    ),
   ],
   [
     'CAP_SYS_ADMIN',
@@ -72,7 +74,9 @@ const privilege: readonly Row[] = [
     'securityContext.capabilities.add of container second',
     absent,
     podWith(
-      second('initContainers', { securityContext: { capabilities: { add: ['DAC_READ_SEARCH'] } } }),
+      secondContainer('initContainers', {
+        securityContext: { capabilities: { add: ['DAC_READ_SEARCH'] } },
+      }),
     ),
   ],
   [
@@ -151,7 +155,7 @@ const privilege: readonly Row[] = [
     'ports.hostPort of container second',
     absent,
     podWith(
-      second('initContainers', {
+      secondContainer('initContainers', {
         restartPolicy: 'Always',
         ports: [{ containerPort: 22, hostPort: 22 }],
       }),
@@ -178,4 +182,4 @@ const privilege: readonly Row[] = [
 ];
 
 /** Pods that would have more of the node than a user has. */
-export const hostilePrivilege: readonly HostileObject[] = [...of('pod-spec', privilege)];
+export const hostilePrivilege: readonly HostileObject[] = [...rowsOf('pod-spec', privilege)];

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSite } from '../../rig/site/site.ts';
-import { AdmissionSite, type Verdict } from '../../rig/admission/admission-site.ts';
+import { AdmissionSite, type AdmissionResponse } from '../../rig/admission/admission-site.ts';
 import { bystanders } from './hostile-beside.ts';
 import { hostileClaims } from './hostile-claims.ts';
-import { bind, hostileDeletions, placed } from './hostile-endings.ts';
+import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
-import { person } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/person.ts';
 
 let admission: AdmissionSite;
 
@@ -17,13 +17,13 @@ beforeAll(async () => {
     const { status, message } = await admission.create(object, { keep: true });
     expect([status, message]).toEqual([201, '']);
   }
-  await admission.create(placed, { keep: true });
+  await admission.create(scheduledPod, { keep: true });
   await bind(admission, 'placed');
 });
 afterAll(() => admission.remove());
 
 function refused(
-  { status, message }: Verdict,
+  { status, message }: AdmissionResponse,
   { policy, field, wanted }: { policy: string; field: string; wanted: string },
 ): void {
   const name = `'${admission.settings.prefix}${policy}'`;
@@ -114,14 +114,14 @@ describe('a user with every right on their namespace cannot change', () => {
   });
 
   it('nor create another user’s namespace with the right to create namespaces', async () => {
-    await admission.mayMakeNamespaces();
+    await admission.allowNamespaceCreation();
     const { label, within = '' } = admission.settings;
-    const make = (metadata: object): Promise<Verdict> =>
+    const make = (metadata: object): Promise<AdmissionResponse> =>
       admission.request('POST', '/api/v1/namespaces?dryRun=All', {
         metadata: { name: `${within}-new`, ...metadata },
       });
 
-    expect(await make({ annotations: person.annotations })).toMatchObject({ status: 403 });
+    expect(await make({ annotations: testUser.annotations })).toMatchObject({ status: 403 });
     expect(await make({ labels: { [label.key]: label.value } })).toMatchObject({ status: 403 });
     expect(await make({ annotations: { note: 'mine' } })).toMatchObject({ status: 201 });
   });
@@ -129,6 +129,6 @@ describe('a user with every right on their namespace cannot change', () => {
 
 const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
 
-function patchNamespace(subresource: string, body: object): Promise<Verdict> {
+function patchNamespace(subresource: string, body: object): Promise<AdmissionResponse> {
   return admission.request('PATCH', `${home()}${subresource}?dryRun=All`, body);
 }

@@ -1,21 +1,21 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { hostileBeside } from './hostile-beside.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
-import { nowhere, person } from '../../rig/admission/person.ts';
+import { noSuchNode, testUser } from '../../rig/admission/person.ts';
 
 const strategic = 'application/strategic-merge-patch+json';
 const json = 'application/json-patch+json';
 const lifetime = 'metadata.annotations[pod.kubernetes.io/lifetime]';
 
-/** The pod that is there already; it has a folder of the site that is only to be read. */
+/** The pod that is there already; it has a directory of the site that is only to be read. */
 export const victim: Manifest = {
-  ...person.pod('victim'),
+  ...testUser.pod('victim'),
   spec: {
-    nodeSelector: nowhere,
+    nodeSelector: noSuchNode,
     containers: [
       {
         name: 'main',
-        image: person.image,
+        image: testUser.image,
         volumeMounts: [{ name: 'apps', mountPath: '/apps', readOnly: true }],
       },
     ],
@@ -30,7 +30,7 @@ const debugging = (
   method: 'PATCH',
   path: 'pods/victim/ephemeralcontainers',
   contentType: strategic,
-  body: { spec: { ephemeralContainers: [{ name: 'debugger', image: person.image, ...fields }] } },
+  body: { spec: { ephemeralContainers: [{ name: 'debugger', image: testUser.image, ...fields }] } },
 });
 const changes: readonly HostileRequest[] = [
   {
@@ -112,8 +112,8 @@ const changes: readonly HostileRequest[] = [
     path: 'pods/applied?fieldManager=mallory',
     contentType: 'application/apply-patch+yaml',
     body: {
-      ...person.pod('applied'),
-      spec: { ...person.pod().spec, securityContext: { fsGroup: 0 } },
+      ...testUser.pod('applied'),
+      spec: { ...testUser.pod().spec, securityContext: { fsGroup: 0 } },
     },
   },
   {
@@ -222,7 +222,7 @@ const debuggers: readonly Debugger[] = [
     { env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }] },
   ],
   [
-    'writing to a folder that is to be read, from an ephemeral container',
+    'writing to a directory that is to be read, from an ephemeral container',
     'pod-spec',
     'volumeMounts.readOnly of container debugger',
     'must be true for apps',

@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { absent, type HostileObject, of, type Row } from './hostile.ts';
+import { absent, type HostileObject, rowsOf, type Row } from './hostile.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -72,4 +72,4 @@ const rows: readonly Row[] = [
 ];
 
 /** Services that would take the traffic of others. */
-export const hostileServices: readonly HostileObject[] = of('services', rows);
+export const hostileServices: readonly HostileObject[] = rowsOf('services', rows);

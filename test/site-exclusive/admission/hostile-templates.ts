@@ -4,7 +4,7 @@ import {
   annotated,
   falseOrAbsent,
   type HostileObject,
-  of,
+  rowsOf,
   podWith,
   type Row,
 } from './hostile.ts';
@@ -137,4 +137,4 @@ const rows: readonly Row[] = [
 ];
 
 /** Workloads whose pods would be refused. */
-export const hostileTemplates: readonly HostileObject[] = of('pod-templates', rows);
+export const hostileTemplates: readonly HostileObject[] = rowsOf('pod-templates', rows);

@@ -1,6 +1,13 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { claim } from './hostile-claims.ts';
-import { mounting, podWith, second, of, type HostileObject, type Row } from './hostile.ts';
+import {
+  mounting,
+  podWith,
+  secondContainer,
+  rowsOf,
+  type HostileObject,
+  type Row,
+} from './hostile.ts';
 
 const hostPath = (
   path: string,
@@ -25,7 +32,7 @@ const volumes: readonly Row[] = [
   ],
   ['a device', 'hostPath.path of volume v', '/fs/ess', hostPath('/dev/sda', {}, 'BlockDevice')],
   [
-    "the kubelet's folder",
+    "the kubelet's directory",
     'hostPath.path of volume v',
     '/fs/ess',
     hostPath('/var/lib/kubelet/pods'),
@@ -45,9 +52,9 @@ const volumes: readonly Row[] = [
   ],
   ['an allowed name further down', 'hostPath.path of volume v', '/fs/ess', hostPath('/mnt/fs/ess')],
   ['two slashes', 'hostPath.path of volume v', '/fs/ess', hostPath('/users//bob')],
-  ['the folder itself by a dot', 'hostPath.path of volume v', '/fs/ess', hostPath('/users/.')],
+  ['the directory itself by a dot', 'hostPath.path of volume v', '/fs/ess', hostPath('/users/.')],
   [
-    'a folder to be made on the node',
+    'a directory to be made on the node',
     'hostPath.type of volume v',
     'must be Directory or File',
     hostPath('/users/mallory', {}, 'DirectoryOrCreate'),
@@ -83,7 +90,7 @@ const volumes: readonly Row[] = [
     podWith(
       {
         volumes: [{ name: 'v', hostPath: { path: '/apps' } }],
-        ...second('initContainers', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
+        ...secondContainer('initContainers', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
       },
       { volumeMounts: [{ name: 'v', mountPath: '/v', readOnly: true }] },
     ),
@@ -228,6 +235,6 @@ const ephemeral: readonly Row[] = [
 
 /** Pods that would reach files which are not theirs. */
 export const hostileVolumes: readonly HostileObject[] = [
-  ...of('pod-spec', volumes),
-  ...of('pod-spec', ephemeral),
+  ...rowsOf('pod-spec', volumes),
+  ...rowsOf('pod-spec', ephemeral),
 ];

@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { person } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/person.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -31,13 +31,13 @@ export interface HostileRequest {
 /** The same, for tables of one policy. */
 export type Row = readonly [way: string, field: string, wanted: string, object: Manifest];
 
-export function of(policy: string, rows: readonly Row[]): HostileObject[] {
+export function rowsOf(policy: string, rows: readonly Row[]): HostileObject[] {
   return rows.map(([way, field, wanted, object]) => ({ way, policy, field, wanted, object }));
 }
 
 /** A pod that is well but for this. */
 export function podWith(spec: Fields, container: Fields = {}, metadata: Fields = {}): Manifest {
-  const pod = person.pod('hostile');
+  const pod = testUser.pod('hostile');
   const [main] = pod.spec.containers;
   return {
     ...pod,
@@ -47,12 +47,12 @@ export function podWith(spec: Fields, container: Fields = {}, metadata: Fields =
 }
 
 /** A second container of another kind, called `second`. */
-export const second = (kind: string, fields: Fields): Fields => ({
-  [kind]: [{ name: 'second', image: person.image, ...fields }],
+export const secondContainer = (kind: string, fields: Fields): Fields => ({
+  [kind]: [{ name: 'second', image: testUser.image, ...fields }],
 });
 
 export const sidecar = (securityContext: Fields): Fields =>
-  second('initContainers', { restartPolicy: 'Always', securityContext });
+  secondContainer('initContainers', { restartPolicy: 'Always', securityContext });
 
 /** A pod with this volume, called `v`, mounted. */
 export const mounting = (volume: Fields, mount: Fields = {}): Manifest =>

@@ -10,7 +10,7 @@ import { hostilePods } from './hostile-pods.ts';
 import { hostileServices, service } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
 import { kyvernoApply, type Refusals } from './kyverno/kyverno-cli.ts';
-import { person, siteParameters } from '../../rig/admission/person.ts';
+import { testUser, siteParameters } from '../../rig/admission/person.ts';
 
 // Kyverno's command line knows objects that are created. Updates, with what was there before, and
 // subresources are beyond it: those cases are hostile-requests.test.ts's alone.
@@ -38,7 +38,7 @@ const stolen: HostileObject = {
   object: {
     apiVersion: 'v1',
     kind: 'Namespace',
-    metadata: { name: 'stolen', annotations: person.annotations },
+    metadata: { name: 'stolen', annotations: testUser.annotations },
   },
 };
 const endpoints: HostileObject = {
@@ -59,7 +59,7 @@ const hostile = [
 ];
 
 const friendly: readonly (readonly [string, Manifest])[] = [
-  ['kubectl run', person.pod()],
+  ['kubectl run', testUser.pod()],
   ["the Service of OnDemand's adapter", service({ type: 'NodePort' })],
   ['a claim', claimOf({})],
   ['what people write down', annotated({ note: '', 'kubectl.kubernetes.io/restartedAt': 'x' })],
@@ -84,7 +84,7 @@ beforeAll(async () => {
         metadata: {
           name: namespace,
           labels: { [settings.label.key]: settings.label.value },
-          annotations: person.annotations,
+          annotations: testUser.annotations,
         },
       },
     ],

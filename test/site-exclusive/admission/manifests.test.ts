@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { renderManifests } from '../../../src/cli/render-objects.ts';
 import { siteAdmission } from '../../../src/admission/admission-settings.ts';
 import { admissionManifests } from '../../../src/admission/render-admission.ts';
-import { fillsIn } from '../../rig/site/kubernetes/versions.ts';
+import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite } from '../../rig/site/site.ts';
 
-const folder = new URL('../../../etc/kubernetes/admission/', import.meta.url).pathname;
+const directory = new URL('../../../etc/kubernetes/admission/', import.meta.url).pathname;
 
 describe('etc/kubernetes/admission', () => {
   it('is what `berth render policies` prints', async () => {
-    const file = await readFile(`${folder}policies.yaml`, 'utf8');
+    const file = await readFile(`${directory}policies.yaml`, 'utf8');
     const [, , ...lines] = file.split('\n');
 
     expect(lines.join('\n')).toBe(
@@ -20,12 +20,12 @@ describe('etc/kubernetes/admission', () => {
 
   it('is accepted by the API server, unchanged or rendered for its version', async () => {
     const site = await openSite();
-    const nothingFilledIn = !fillsIn(site.record.kubernetesMinor);
+    const nothingFilledIn = !hasMutatingPolicies(site.record.kubernetesMinor);
     const made = nothingFilledIn
       ? renderManifests(
           admissionManifests('kubernetes', siteAdmission(undefined, { nothingFilledIn })),
         )
-      : (await site.kubectl(['kustomize', folder])).stdout;
+      : (await site.kubectl(['kustomize', directory])).stdout;
     // The namespace of the probe is not there in a dry run, and what is in it cannot be tried.
     const objects = made
       .split('\n---\n')

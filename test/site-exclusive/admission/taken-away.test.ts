@@ -2,48 +2,48 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { admissionPolicies } from '../../../src/admission/policies.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { AdmissionSite, type Verdict } from '../../rig/admission/admission-site.ts';
+import { AdmissionSite, type AdmissionResponse } from '../../rig/admission/admission-site.ts';
 import { podWith } from './hostile.ts';
 import { hostilePods } from './hostile-pods.ts';
-import { bind, hostileDeletions, placed } from './hostile-endings.ts';
+import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
 import { hostileClaims } from './hostile-claims.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
-import { person } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/person.ts';
 
 let admission: AdmissionSite;
 
 beforeAll(async () => {
   admission = await AdmissionSite.install(await openSite());
   await admission.create(victim, { keep: true });
-  await admission.create(placed, { keep: true });
-  await bind(admission, placed.metadata.name);
+  await admission.create(scheduledPod, { keep: true });
+  await bind(admission, scheduledPod.metadata.name);
 });
 afterAll(() => admission.remove());
 
 const home = (): string => `/api/v1/namespaces/${admission.namespace}`;
-const object = (way: string): Promise<Verdict> => {
+const object = (way: string): Promise<AdmissionResponse> => {
   const all = [...hostilePods, ...hostileTemplates, ...hostileServices, ...hostileClaims];
   const found = all.find((one) => one.way === way);
   if (found === undefined) throw new Error(`there is no hostile object: ${way}`);
   return admission.create(found.object);
 };
-const change = (way: string): Promise<Verdict> => {
+const change = (way: string): Promise<AdmissionResponse> => {
   const found = hostileChanges.find((one) => one.way === way);
   if (found === undefined) throw new Error(`there is no hostile change: ${way}`);
   const { method, path, body, contentType } = found;
   return admission.request(method, `${home()}/${path}?dryRun=All`, body, contentType);
 };
 
-const deletion = (way: string): Promise<Verdict> => {
+const deletion = (way: string): Promise<AdmissionResponse> => {
   const found = hostileDeletions.find((one) => one.way === way);
   if (found === undefined) throw new Error(`there is no hostile deletion: ${way}`);
   return admission.request(found.method, `${home()}/${found.path}`, found.body);
 };
 
 /** For each policy one thing that it alone refuses. */
-const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
+const alone: Readonly<Record<string, () => Promise<AdmissionResponse>>> = {
   'pod-spec': () => object('a foreign fsGroup'),
   'pod-metadata': () => object('a lifetime over the limit'),
   'pod-deletion': () => deletion('an end that takes for ever by its deletion'),
@@ -60,7 +60,7 @@ const alone: Readonly<Record<string, () => Promise<Verdict>>> = {
 };
 
 /** Until the API server has seen that the policy is gone. */
-const taken = (attempt: () => Promise<Verdict>): Promise<Verdict> =>
+const taken = (attempt: () => Promise<AdmissionResponse>): Promise<AdmissionResponse> =>
   waitFor({ what: 'the request being taken', timeoutMs: 20_000 }, async () => {
     const verdict = await attempt();
     return verdict.status < 300 ? verdict : undefined;
@@ -70,7 +70,7 @@ describe('without the policy that refuses it, the API server accepts', () => {
   it.each(Object.entries(alone))('%s', async (policy, attempt) => {
     expect(await attempt()).toMatchObject({ status: 403 });
 
-    await admission.without(policy, async () => {
+    await admission.withoutPolicy(policy, async () => {
       await taken(attempt);
     });
   });
@@ -79,15 +79,15 @@ describe('without the policy that refuses it, the API server accepts', () => {
     const said = {
       metadata: { annotations: { 'pod.kubernetes.io/lifetime': '1h' } },
       context: {
-        runAsUser: person.uid,
-        runAsGroup: person.gid,
+        runAsUser: testUser.uid,
+        runAsGroup: testUser.gid,
         runAsNonRoot: true,
         supplementalGroupsPolicy: 'Strict',
         seccompProfile: { type: 'RuntimeDefault' },
       },
       container: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
     };
-    const unlimited = (): Promise<Verdict> =>
+    const unlimited = (): Promise<AdmissionResponse> =>
       admission.create(
         podWith(
           { securityContext: said.context },
@@ -96,22 +96,22 @@ describe('without the policy that refuses it, the API server accepts', () => {
         ),
       );
 
-    await admission.without('pod-defaults', async () => {
+    await admission.withoutPolicy('pod-defaults', async () => {
       await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () => {
         const { message } = await unlimited();
         return message.includes('resources.requests.cpu of container main must be present')
           ? true
           : undefined;
       });
-      await admission.without('pod-spec', async () => {
+      await admission.withoutPolicy('pod-spec', async () => {
         await taken(unlimited);
       });
     });
   });
 
   it('pod-defaults: a pod without settings is refused', async () => {
-    const plain = (): Promise<Verdict> => admission.create(person.pod());
-    await admission.without('pod-defaults', async () => {
+    const plain = (): Promise<AdmissionResponse> => admission.create(testUser.pod());
+    await admission.withoutPolicy('pod-defaults', async () => {
       await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
         (await plain()).status === 403 ? true : undefined,
       );
@@ -120,14 +120,14 @@ describe('without the policy that refuses it, the API server accepts', () => {
   });
 
   it('debug-defaults: an ephemeral container without settings is refused', async () => {
-    const plain = (): Promise<Verdict> =>
+    const plain = (): Promise<AdmissionResponse> =>
       admission.request(
         'PATCH',
         `${home()}/pods/victim/ephemeralcontainers?dryRun=All`,
-        { spec: { ephemeralContainers: [{ name: 'plain', image: person.image }] } },
+        { spec: { ephemeralContainers: [{ name: 'plain', image: testUser.image }] } },
         'application/strategic-merge-patch+json',
       );
-    await admission.without('debug-defaults', async () => {
+    await admission.withoutPolicy('debug-defaults', async () => {
       await waitFor({ what: 'the refusal', timeoutMs: 20_000 }, async () =>
         (await plain()).message.includes('allowPrivilegeEscalation of container plain')
           ? true

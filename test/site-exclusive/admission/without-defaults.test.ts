@@ -7,8 +7,8 @@ import { podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { victim } from './hostile-requests.ts';
-import { person, siteParameters } from '../../rig/admission/person.ts';
-import { saidInFull } from '../../rig/admission/said-in-full.ts';
+import { testUser, siteParameters } from '../../rig/admission/person.ts';
+import { withDefaultsFilledIn } from '../../rig/admission/said-in-full.ts';
 
 /** As `berth render policies --kubernetes 1.34` has them, on whatever version the site is. */
 let strict: AdmissionSite;
@@ -38,13 +38,13 @@ const whole =
 
 describe('without defaults, pods of OnDemand’s adapter', () => {
   it.each(['batch.yml', 'host-type.yml'])('%s: passes as it is', async (file) => {
-    const { status, message } = await merge.asItIs(await ondemand(file, merge));
+    const { status, message } = await merge.createVerbatim(await ondemand(file, merge));
     expect([status, message]).toEqual(taken);
   });
 
   it('with init containers are accepted if a LimitRange sets their resources', async () => {
     const pod = await ondemand('jupyter.yml', merge);
-    expect((await merge.asItIs(pod)).message).toContain(
+    expect((await merge.createVerbatim(pod)).message).toContain(
       'resources.requests.cpu of container init-1 must be present',
     );
 
@@ -55,18 +55,18 @@ describe('without defaults, pods of OnDemand’s adapter', () => {
       metadata: { name: 'defaults', namespace: merge.namespace },
       spec: { limits: [{ type: 'Container', default: size, defaultRequest: size }] },
     });
-    const { status, message } = await merge.asItIs(pod);
+    const { status, message } = await merge.createVerbatim(pod);
     expect([status, message]).toEqual(taken);
   });
 
   it('of an app without a wall time are refused for that', async () => {
     const pod = await ondemand('gpu.yml', merge);
-    expect((await merge.asItIs(pod)).message).toContain(
+    expect((await merge.createVerbatim(pod)).message).toContain(
       'metadata.annotations[pod.kubernetes.io/lifetime] must say how long the pod may run',
     );
 
     const annotations = { 'pod.kubernetes.io/lifetime': '08h00m00s' };
-    const { status, message } = await merge.asItIs({
+    const { status, message } = await merge.createVerbatim({
       ...pod,
       metadata: { ...pod.metadata, annotations },
     });
@@ -74,7 +74,7 @@ describe('without defaults, pods of OnDemand’s adapter', () => {
   });
 
   it('are refused for the groups of their images, unless the site allows them', async () => {
-    const { status, message } = await strict.asItIs(await ondemand('batch.yml', strict));
+    const { status, message } = await strict.createVerbatim(await ondemand('batch.yml', strict));
     expect(status).toBe(403);
     expect(message).toMatch(
       /denied request: spec\.securityContext\.supplementalGroupsPolicy must be Strict: [^.]+\. Ask/,
@@ -84,19 +84,19 @@ describe('without defaults, pods of OnDemand’s adapter', () => {
 
 describe('without defaults', () => {
   it('the pod of an SSH session is accepted', async () => {
-    const { name, uid, gid, groups } = person;
+    const { name, uid, gid, groups } = testUser;
     const pod = podObject({
       user: { name, uid, gid, groups, home: '/home/ada', shell: '/bin/bash' },
-      profile: parseProfile({ image: person.image, mounts: [], lifetime: '8h' }, 'p', 'p.yml'),
+      profile: parseProfile({ image: testUser.image, mounts: [], lifetime: '8h' }, 'p', 'p.yml'),
       ...{ namespace: strict.namespace, loginHost: 'login1', groupNames: new Map() },
     });
-    const { status, message } = await strict.asItIs(pod as unknown as Manifest);
+    const { status, message } = await strict.createVerbatim(pod as unknown as Manifest);
     expect([status, message]).toEqual(taken);
   });
 
   it('a pod without settings is refused with all missing fields, and accepted with them', async () => {
-    const plain = person.pod('plain');
-    const { status, message } = await strict.asItIs(plain);
+    const plain = testUser.pod('plain');
+    const { status, message } = await strict.createVerbatim(plain);
     expect(status).toBe(403);
     // Which of the two policies is the first is the API server's matter.
     expect(message).toMatch(
@@ -104,21 +104,26 @@ describe('without defaults', () => {
     );
     expect(message).toContain(whole);
 
-    const full = await strict.asItIs(saidInFull(plain) as Manifest);
+    const full = await strict.createVerbatim(withDefaultsFilledIn(plain) as Manifest);
     expect([full.status, full.message]).toEqual(taken);
   });
 
   it('a pod without one field is refused with that field', async () => {
-    const pod = saidInFull(person.pod('plain')) as Manifest & { spec: { securityContext: object } };
+    const pod = withDefaultsFilledIn(testUser.pod('plain')) as Manifest & {
+      spec: { securityContext: object };
+    };
     const securityContext = { ...pod.spec.securityContext, runAsNonRoot: false };
-    const { message } = await strict.asItIs({ ...pod, spec: { ...pod.spec, securityContext } });
+    const { message } = await strict.createVerbatim({
+      ...pod,
+      spec: { ...pod.spec, securityContext },
+    });
     expect(message).toMatch(
       /denied request: spec\.securityContext\.runAsNonRoot must be true\. Ask/,
     );
   });
 
   it('each container may have its own seccomp profile, if all of them do', async () => {
-    const pod = saidInFull(person.pod('plain')) as Manifest & {
+    const pod = withDefaultsFilledIn(testUser.pod('plain')) as Manifest & {
       spec: { securityContext: object; containers: { securityContext: object }[] };
     };
     const seccompProfile = { type: 'RuntimeDefault' };
@@ -127,8 +132,8 @@ describe('without defaults', () => {
       ...main,
       securityContext: { ...main?.securityContext, seccompProfile },
     };
-    const attempt = (containers: object[]): ReturnType<AdmissionSite['asItIs']> =>
-      strict.asItIs({
+    const attempt = (containers: object[]): ReturnType<AdmissionSite['createVerbatim']> =>
+      strict.createVerbatim({
         ...pod,
         spec: {
           ...pod.spec,
@@ -145,14 +150,14 @@ describe('without defaults', () => {
   });
 
   it('a Deployment without the fields is refused', async () => {
-    const made = await strict.kubectl(['create', 'deployment', 'web', `--image=${person.image}`]);
+    const made = await strict.kubectl(['create', 'deployment', 'web', `--image=${testUser.image}`]);
     expect(made.exitCode).toBe(1);
     expect(made.stderr).toContain(whole);
   });
 
   it('kubectl debug is accepted with --profile=restricted', async () => {
     await strict.create(victim, { keep: true });
-    const debug = ['debug', 'pod/victim', `--image=${person.image}`, '--profile=restricted'];
+    const debug = ['debug', 'pod/victim', `--image=${testUser.image}`, '--profile=restricted'];
     expect(await strict.kubectl([...debug, '--', 'sh'])).toMatchObject({ exitCode: 0 });
   });
 });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../rig/site/node/node.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { sleeper } from '../../rig/site/sleeper.ts';
+import { sleepingPod } from '../../rig/site/sleeper.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { jobPod, ReapSite } from './reap-site.ts';
 
@@ -73,13 +73,13 @@ describe('a pod that would outlive its lifetime', () => {
     'and ignores every signal ends on its node, its hook too',
     { timeout: 300_000 },
     async ({ skip }) => {
-      const reason = site.skipped('node');
+      const reason = site.skipReason('node');
       skip(reason !== undefined, reason);
       const node = await ensureNode(site);
       const at = await host.namespace('mallory');
       const ignoring = ['sh', '-c', "trap '' TERM HUP INT; while :; do sleep 1; done"];
       const preStop = { exec: { command: ['sleep', '1000000'] } };
-      const pod = sleeper(
+      const pod = sleepingPod(
         await node.image('busybox'),
         at,
         { terminationGracePeriodSeconds: 1_000_000 },
@@ -152,8 +152,12 @@ describe('one user with many objects', () => {
 async function reapIn(
   mebibytes: number,
 ): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }> {
-  const words = [`--max-old-space-size=${mebibytes}`, join(installed, 'berth'), ...host.words()];
-  const child = spawn(join(installed, 'node'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const words = [
+    `--max-old-space-size=${mebibytes}`,
+    join(installDirectory, 'berth'),
+    ...host.words(),
+  ];
+  const child = spawn(join(installDirectory, 'node'), words, { stdio: ['ignore', 'pipe', 'pipe'] });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
   child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));

@@ -9,7 +9,7 @@ import { ensurePackages } from '../../rig/site/packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
-let folder: string;
+let directory: string;
 let url: string;
 let prometheus: ChildProcess;
 
@@ -18,7 +18,7 @@ const hour = 3600;
 /** A real Prometheus with a past: what kube-state-metrics would have told it of two clusters. */
 beforeAll(async () => {
   await ensurePackages(['prometheus']);
-  folder = await mkdtemp(join(tmpdir(), 'prometheus-'));
+  directory = await mkdtemp(join(tmpdir(), 'prometheus-'));
   const now = Math.floor(Date.now() / 1000);
   const seen = (namespace: string, cluster: string, from: number, to: number): string[] =>
     Array.from(
@@ -34,15 +34,15 @@ beforeAll(async () => {
     '# EOF',
     '',
   ];
-  await writeFile(join(folder, 'past.txt'), lines.join('\n'));
-  await writeFile(join(folder, 'prometheus.yml'), 'global: {}\n');
+  await writeFile(join(directory, 'past.txt'), lines.join('\n'));
+  await writeFile(join(directory, 'prometheus.yml'), 'global: {}\n');
   await promisify(execFile)('promtool', [
     ...[
       'tsdb',
       'create-blocks-from',
       'openmetrics',
-      join(folder, 'past.txt'),
-      join(folder, 'data'),
+      join(directory, 'past.txt'),
+      join(directory, 'data'),
     ],
   ]);
   const { port } = await freePorts(['port']);
@@ -50,8 +50,8 @@ beforeAll(async () => {
   prometheus = spawn(
     'prometheus',
     [
-      `--config.file=${join(folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--config.file=${join(directory, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(directory, 'data')}`,
       ...['--storage.tsdb.retention.time=10y', `--web.listen-address=127.0.0.1:${port}`],
     ],
     { stdio: 'ignore' },
@@ -64,7 +64,7 @@ afterAll(async () => {
   const ended = new Promise((resolve) => prometheus.once('exit', resolve));
   prometheus.kill('SIGKILL');
   await ended;
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 describe('the answer of Prometheus', () => {

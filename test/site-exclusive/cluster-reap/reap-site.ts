@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { ClusterTarget } from '../../../src/clusters/cluster-target.ts';
-import type { PrometheusQuestion } from '../../../src/cluster-reap/prometheus-activity.ts';
+import type { PrometheusQuery } from '../../../src/cluster-reap/prometheus-activity.ts';
 import { reapCluster, type ReapedCluster } from '../../../src/cluster-reap/reap-cluster.ts';
 import { type ApiClient, apiClient } from '../../../src/reconcile/api-client.ts';
 import { deleteObject } from '../../../src/reconcile/delete-object.ts';
-import type { Live, LiveCluster } from '../../rig/site/live-cluster.ts';
+import type { LiveObject, LiveCluster } from '../../rig/site/live-cluster.ts';
 import type { HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
 import { TimerHost } from '../../rig/site/timer-host.ts';
@@ -21,7 +21,7 @@ export class ReapSite {
 
   static async make(site: Site): Promise<ReapSite> {
     const account = { account: 'berth-reaper', manifests: ['reaper.yaml'] };
-    return new ReapSite(await TimerHost.make(site, { name: 'cluster-reap', ...account }));
+    return new ReapSite(await TimerHost.create(site, { name: 'cluster-reap', ...account }));
   }
 
   get cluster(): LiveCluster {
@@ -68,7 +68,7 @@ export class ReapSite {
   /** Names of what is there, without what is on its way out: no kubelet ends pods here at all times. */
   async names(kind: string, namespace: string): Promise<string[]> {
     const out = await this.cluster.kubectl(['get', kind, '-n', namespace, '-o', 'json']);
-    const { items } = JSON.parse(out) as { items: readonly Live[] };
+    const { items } = JSON.parse(out) as { items: readonly LiveObject[] };
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name)
@@ -87,7 +87,7 @@ export class ReapSite {
   }: {
     readonly after: number;
     readonly dryRun?: boolean;
-    readonly prometheus?: PrometheusQuestion;
+    readonly prometheus?: PrometheusQuery;
   }): Promise<ReapedCluster> {
     return reapCluster(await this.#target(), {
       ...{ dryRun, podSelector: 'no=pod', maxPods: 0, deadline: AbortSignal.timeout(50_000) },

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Lease, takeLease } from '../../../src/cluster-reap/lease.ts';
+import { type Lease, acquireLease } from '../../../src/cluster-reap/lease.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { person, siteParameters } from '../../rig/admission/person.ts';
-import { fillsIn } from '../../rig/site/kubernetes/versions.ts';
+import { testUser, siteParameters } from '../../rig/admission/person.ts';
+import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { jobObjects, jobPod, ReapSite } from './reap-site.ts';
 
@@ -57,12 +57,15 @@ describe('pods past their lifetime', () => {
 
   it('are deleted whoever made them: with admission every pod has a lifetime', async ({ skip }) => {
     const { kubernetesMinor: minor } = (await openSite()).record;
-    skip(!fillsIn(minor), `Kubernetes ${minor} fills in no lifetime: such a pod is refused`);
+    skip(
+      !hasMutatingPolicies(minor),
+      `Kubernetes ${minor} fills in no lifetime: such a pod is refused`,
+    );
     const parameters = { ...siteParameters, defaultLifetime: '1s' };
     const admission = await AdmissionSite.install(await openSite(), parameters);
     try {
       const { key, value } = admission.settings.label;
-      const { annotations, image } = person;
+      const { annotations, image } = testUser;
       const at = await host.namespace('ada', { labels: { [key]: value }, annotations });
       const run = (name: string, ...more: string[]): Promise<string> =>
         host.cluster.kubectl(['run', name, `--image=${image}`, '-n', at, ...more]);
@@ -144,10 +147,10 @@ describe('pods past their lifetime', () => {
     ['reaped before', true],
   ])('are one of twenty reapers’ alone, on a cluster that was %s', async (_, before) => {
     const take = (holder: string): Promise<Lease | undefined> =>
-      host.withClient((client) => takeLease(client, lease, { holder, now }));
+      host.withClient((client) => acquireLease(client, lease, { holder, now }));
     if (before)
       await host.withClient(async (client) => {
-        const first = await takeLease(client, lease, { holder: 'the-first', now });
+        const first = await acquireLease(client, lease, { holder: 'the-first', now });
         await first?.release();
       });
     const taken = await Promise.all(Array.from({ length: 20 }, (_, n) => take(`host-${n}`)));

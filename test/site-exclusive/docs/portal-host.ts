@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { publicFolder } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
 import { Portal, type HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
 
@@ -25,7 +25,7 @@ export class PortalHost {
 
   static async make(site: Site): Promise<PortalHost> {
     const portal = await Portal.make(site);
-    const host = new PortalHost(site, portal, await mkdtemp(join(publicFolder, 'host-')));
+    const host = new PortalHost(site, portal, await mkdtemp(join(publicDirectory, 'host-')));
     await execa('chmod', ['0755', host.directory]);
     await cp('/etc', host.path('/etc'), { recursive: true, verbatimSymlinks: true });
     for (const directory of ['/root', '/etc/berth', '/etc/ood/config/clusters.d'])

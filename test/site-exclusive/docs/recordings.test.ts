@@ -67,7 +67,7 @@ async function printed(name: string, args: string): Promise<string> {
   const { site } = host;
   const example: readonly (readonly [string | RegExp, string])[] = [
     [host.directory, ''],
-    [host.portal.folder, '/etc/ood/config'],
+    [host.portal.directory, '/etc/ood/config'],
     [site.server, 'https://kube.example.com:6443'],
     [site.keycloak.issuer, 'https://idp.example.com/realms/main'],
     [user.home, '/home/alice'],

@@ -6,13 +6,13 @@ import { admissionFinding } from '../../../src/doctor/admission-check.ts';
 import type { Finding } from '../../../src/finding.ts';
 import { apiClient } from '../../../src/reconcile/api-client.ts';
 import { send } from '../../rig/site/https.ts';
-import { fillsIn } from '../../rig/site/kubernetes/versions.ts';
+import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { service } from '../admission/hostile-services.ts';
-import { person } from '../../rig/admission/person.ts';
-import { saidInFull } from '../../rig/admission/said-in-full.ts';
+import { testUser } from '../../rig/admission/person.ts';
+import { withDefaultsFilledIn } from '../../rig/admission/said-in-full.ts';
 
 let site: Site;
 let admission: AdmissionSite;
@@ -100,10 +100,10 @@ async function stamp(value: string): Promise<number> {
 }
 
 /** A pod that only the quota refuses, whether anything is filled in or not. */
-const nobodysPod = saidInFull({
-  ...person.pod(),
+const nobodysPod = withDefaultsFilledIn({
+  ...testUser.pod(),
   spec: {
-    ...person.pod().spec,
+    ...testUser.pod().spec,
     securityContext: { runAsUser: 65_534, runAsGroup: 65_534, supplementalGroups: [65_534] },
   },
 }) as Manifest;
@@ -117,7 +117,7 @@ describe('berth doctor with the rights of the hook', () => {
     expect(message).toContain(`may not create pods in ${probeNamespace(admission.settings)}`);
     expect(message).toContain('Without policies, users can run pods with any UID');
     expect(next).toMatch(
-      fillsIn(site.record.kubernetesMinor)
+      hasMutatingPolicies(site.record.kubernetesMinor)
         ? /kubectl apply -k \S+\/share\/etc\/kubernetes\/admission/
         : /berth render policies --kubernetes 1\.\d+ \| kubectl apply -f -/,
     );
@@ -125,11 +125,11 @@ describe('berth doctor with the rights of the hook', () => {
 
   it('reports that the policies are enforced, and names a missing one', async () => {
     await admission.cluster.create(...probeManifests(admission.settings));
-    await admission.cluster.settled(probeNamespace(admission.settings));
+    await admission.cluster.waitForControllers(probeNamespace(admission.settings));
 
     expect((await found('ok')).message).toContain('7 cases tried');
     for (const policy of ['pod-spec', 'services']) {
-      await admission.without(policy, async () => {
+      await admission.withoutPolicy(policy, async () => {
         const { message } = await found('failed');
         expect(message).toMatch(new RegExp(`: \\S+-${policy}$`));
       });

@@ -8,7 +8,7 @@ import { ensureAccount } from '../../rig/site/accounts.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { check, complaints, doctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
 
 let site: Site;
 let portal: Portal;
@@ -22,10 +22,10 @@ afterAll(() => portal.remove());
 
 describe('berth doctor on a correct site', () => {
   it('reports no failure, changes nothing in the cluster, and exits 0', async ({ skip }) => {
-    const mark = site.skipped('audit') === undefined ? await site.audit.mark() : undefined;
-    const report = await doctor(portal, '--user', 'alice');
-    expect(complaints(report)).toEqual([]);
-    expect(check(report, 'admission')).toMatchObject({
+    const mark = site.skipReason('audit') === undefined ? await site.audit.mark() : undefined;
+    const report = await runDoctor(portal, '--user', 'alice');
+    expect(problems(report)).toEqual([]);
+    expect(findCheck(report, 'admission')).toMatchObject({
       status: 'warning',
       message: expect.stringContaining(
         'Without policies, users can run pods with any UID',
@@ -33,7 +33,7 @@ describe('berth doctor on a correct site', () => {
     });
     expect(report.exitCode).toBe(0);
     // The half that needs the audit log.
-    skip(mark === undefined, site.skipped('audit'));
+    skip(mark === undefined, site.skipReason('audit'));
     assert(mark !== undefined);
     const events = await site.audit.since(mark, {
       user: 'system:serviceaccount:ondemand:berth-hook',
@@ -79,9 +79,9 @@ describe('berth doctor with one fault at a time', () => {
 
   it('fails for a world-readable admin kubeconfig', async () => {
     await chmod(portal.files.kubeconfig, 0o644);
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['admin-kubeconfig-mode failed']);
-    expect(check(report, 'admin-kubeconfig-mode').next).toBe(
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['admin-kubeconfig-mode failed']);
+    expect(findCheck(report, 'admin-kubeconfig-mode').next).toBe(
       `chmod 600 ${portal.files.kubeconfig}`,
     );
     expect(report.exitCode).toBe(1);
@@ -89,20 +89,17 @@ describe('berth doctor with one fault at a time', () => {
 
   it('fails for world-readable registry credentials', async () => {
     await chmod(portal.files.dockerConfig, 0o644);
-    const report = await doctor(portal);
+    const report = await runDoctor(portal);
     await chmod(portal.files.dockerConfig, 0o600);
-    expect(complaints(report)).toEqual(['docker-config-mode failed']);
+    expect(problems(report)).toEqual(['docker-config-mode failed']);
   });
 
   it('fails without the admin kubeconfig, and skips the checks that need it', async () => {
     await rm(portal.files.kubeconfig);
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual([
-      'admin-kubeconfig-mode failed',
-      'admin-credentials failed',
-    ]);
-    expect(check(report, 'rights').status).toBe('skipped');
-    expect(check(report, 'issuer').status).toBe('ok');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['admin-kubeconfig-mode failed', 'admin-credentials failed']);
+    expect(findCheck(report, 'rights').status).toBe('skipped');
+    expect(findCheck(report, 'issuer').status).toBe('ok');
   });
 
   it('fails for a wrong CA of the API server', async () => {
@@ -117,9 +114,9 @@ describe('berth doctor with one fault at a time', () => {
       const server = { server: site.server, 'certificate-authority-data': data };
       if (one !== undefined) one.cluster = server;
     });
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['api failed']);
-    expect(check(report, 'api').message).toContain('certificate is not accepted');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['api failed']);
+    expect(findCheck(report, 'api').message).toContain('certificate is not accepted');
   });
 
   it('fails for an expired token of the hook', async () => {
@@ -128,17 +125,17 @@ describe('berth doctor with one fault at a time', () => {
     const sub = 'system:serviceaccount:ondemand:berth-hook';
     const token = `${part({ alg: 'RS256' })}.${part({ sub, exp: 1_700_000_000 })}.c2ln`;
     await kubeconfig((file) => (file.users = [{ name: 'berth-hook', user: { token } }]));
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['admin-token failed', 'api failed']);
-    expect(check(report, 'admin-token').next).toContain('berth token setup --cluster prod');
-    expect(check(report, 'admin-token').next).toContain('berth-token-rotate.timer');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['admin-token failed', 'api failed']);
+    expect(findCheck(report, 'admin-token').next).toContain('berth token setup --cluster prod');
+    expect(findCheck(report, 'admin-token').next).toContain('berth-token-rotate.timer');
   });
 
   it('fails without the right to a pull secret of another name', async () => {
     await portal.writeHookEnv({ IMAGE_PULL_SECRET: 'regcred' });
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['rights failed']);
-    const { message, next } = check(report, 'rights');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['rights failed']);
+    const { message, next } = findCheck(report, 'rights');
     expect(message).toMatch(
       /^3 of \d+ rights are missing: get secrets regcred in \S+; patch secrets regcred in \S+; create secrets regcred in/,
     );
@@ -151,25 +148,27 @@ describe('berth doctor with one fault at a time', () => {
     await kubeconfig(
       (file) => (file.users = [{ name: 'berth-hook', user: { token: stdout.trim() } }]),
     );
-    const report = await doctor(portal);
+    const report = await runDoctor(portal);
     await site.kubectl('-n ondemand delete serviceaccount powerless'.split(' '));
-    expect(complaints(report)).toEqual(['rights failed']);
-    expect(check(report, 'rights').next).toMatch(/kubectl apply -k \S+\/share\/etc\/kubernetes/);
+    expect(problems(report)).toEqual(['rights failed']);
+    expect(findCheck(report, 'rights').next).toMatch(
+      /kubectl apply -k \S+\/share\/etc\/kubernetes/,
+    );
   });
 
   it("warns about an admin's certificate with all rights", async () => {
     const { cert, key } = await site.certificates.client('someone', ['system:masters']);
     const user = { 'client-certificate': cert, 'client-key': key };
     await kubeconfig((file) => (file.users = [{ name: 'berth-hook', user }]));
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual([
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual([
       'admin-token warning',
       'excess-rights warning',
       // It may look, and OSC's reaper is not installed here.
       'cluster-roles failed',
       'guard failed',
     ]);
-    expect(check(report, 'cluster-roles').message).toContain('job-pod-reaper');
+    expect(findCheck(report, 'cluster-roles').message).toContain('job-pod-reaper');
   });
 
   it("warns if the role of OSC's hooks is still bound", async () => {
@@ -183,13 +182,13 @@ describe('berth doctor with one fault at a time', () => {
     );
     // The API server's own authorizer learns of a binding a moment after it was made.
     const report = await waitFor({ what: 'the binding to count', timeoutMs: 20_000 }, async () => {
-      const seen = await doctor(portal);
-      return complaints(seen).length > 0 ? seen : undefined;
+      const seen = await runDoctor(portal);
+      return problems(seen).length > 0 ? seen : undefined;
     });
     await site.kubectl('delete clusterrole/ondemand clusterrolebinding/ondemand'.split(' '));
-    expect(complaints(report)).toEqual(['excess-rights warning']);
+    expect(problems(report)).toEqual(['excess-rights warning']);
     expect(report.exitCode).toBe(0);
-    const { message, next } = check(report, 'excess-rights');
+    const { message, next } = findCheck(report, 'excess-rights');
     expect(message).toContain('list secrets');
     expect(next).toContain('kubectl delete clusterrolebinding ondemand');
   });
@@ -202,13 +201,13 @@ describe('berth doctor with one fault at a time', () => {
       const report = await waitFor(
         { what: 'the guard to be gone', timeoutMs: 20_000 },
         async () => {
-          const seen = await doctor(portal);
-          if (check(seen, 'guard').status === 'ok') throw new Error('still there');
+          const seen = await runDoctor(portal);
+          if (findCheck(seen, 'guard').status === 'ok') throw new Error('still there');
           return seen;
         },
       );
-      expect(complaints(report)).toEqual(['guard failed']);
-      expect(check(report, 'guard').next).toMatch(
+      expect(problems(report)).toEqual(['guard failed']);
+      expect(findCheck(report, 'guard').next).toMatch(
         /^kubectl apply -f \S+\/share\/etc\/kubernetes\/guard\.yaml$/,
       );
     } finally {
@@ -216,7 +215,7 @@ describe('berth doctor with one fault at a time', () => {
         input: stdout.replace(/^ {2}resourceVersion:.*\n|^ {2}uid:.*\n/gm, ''),
       });
       await waitFor({ what: 'the guard to be back', timeoutMs: 20_000 }, async () => {
-        if (check(await doctor(portal), 'guard').status !== 'ok') throw new Error('not yet');
+        if (findCheck(await runDoctor(portal), 'guard').status !== 'ok') throw new Error('not yet');
         return true;
       });
     }
@@ -237,12 +236,12 @@ describe('berth doctor with one fault at a time', () => {
       });
     });
     const started = performance.now();
-    const report = await doctor(portal, '--timeout', '2s');
+    const report = await runDoctor(portal, '--timeout', '2s');
     const took = performance.now() - started;
     silent.close();
     await rm(join(portal.files.clustersDir, 'silent.yml'));
-    expect(complaints(report, 'prod')).toEqual([]);
-    expect(complaints(report, 'silent')).toEqual([
+    expect(problems(report, 'prod')).toEqual([]);
+    expect(problems(report, 'silent')).toEqual([
       'api failed',
       'api-certificate failed',
       'api-clock failed',
@@ -253,18 +252,18 @@ describe('berth doctor with one fault at a time', () => {
   it('fails for a broken file of clusters.d, and checks the other cluster', async () => {
     const file = join(portal.files.clustersDir, 'broken.yml');
     await writeFile(file, 'v2: {job: {adapter: kubernetes, auth: {type: oidcc}}}\n');
-    const report = await doctor(portal);
+    const report = await runDoctor(portal);
     await rm(file);
-    expect(complaints(report)).toEqual(['cluster-config failed']);
-    expect(check(report, 'cluster-config')).toMatchObject({ cluster: 'broken' });
+    expect(problems(report)).toEqual(['cluster-config failed']);
+    expect(findCheck(report, 'cluster-config')).toMatchObject({ cluster: 'broken' });
   });
 
   it('fails without a readable configuration', async () => {
     await rm(portal.files.hookEnv);
-    const report = await doctor(portal, '--user', 'alice');
-    expect(complaints(report)).toEqual(['config failed']);
-    expect(check(report, 'user').status).toBe('ok');
-    expect(check(report, 'node').status).toBe('ok');
+    const report = await runDoctor(portal, '--user', 'alice');
+    expect(problems(report)).toEqual(['config failed']);
+    expect(findCheck(report, 'user').status).toBe('ok');
+    expect(findCheck(report, 'node').status).toBe('ok');
     expect(report.exitCode).toBe(1);
   });
 });

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/finding.ts';
-import { doctor } from '../../../src/doctor/doctor.ts';
+import { runDoctor } from '../../../src/doctor/doctor.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { publicFolder } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let portal: Portal;
-let folder: string;
+let directory: string;
 
 const login = { namespace: 'ondemand', name: 'berth-login' };
 
@@ -27,22 +27,25 @@ beforeAll(async () => {
     berth: { defaults: { ssh_sessions: {} } },
     hookEnv: { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
   });
-  await mkdir(publicFolder, { recursive: true });
-  folder = await mkdtemp(join(publicFolder, 'pod-doctor-'));
-  await mkdir(join(folder, 'profiles'));
+  await mkdir(publicDirectory, { recursive: true });
+  directory = await mkdtemp(join(publicDirectory, 'pod-doctor-'));
+  await mkdir(join(directory, 'profiles'));
 });
 afterAll(async () => {
   await portal.remove();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function checks(profile: object): Promise<CheckResult[]> {
   const image = 'registry.example.org/login:1';
-  await writeFile(join(folder, 'profiles/cloud.yml'), stringify({ image, ...profile }));
-  await writeFile(join(folder, 'ssh.yml'), stringify({ profiles_dir: join(folder, 'profiles') }));
-  return doctor({
+  await writeFile(join(directory, 'profiles/cloud.yml'), stringify({ image, ...profile }));
+  await writeFile(
+    join(directory, 'ssh.yml'),
+    stringify({ profiles_dir: join(directory, 'profiles') }),
+  );
+  return runDoctor({
     files: { configFile: portal.files.berth },
-    sshConfigFile: join(folder, 'ssh.yml'),
+    sshConfigFile: join(directory, 'ssh.yml'),
     ...{ nodeVersion: process.versions.node, uid: 0, now: Date.now() / 1000, timeoutMs: 20_000 },
   });
 }

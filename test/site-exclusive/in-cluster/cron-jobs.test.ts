@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { person as ada } from '../../rig/admission/person.ts';
-import { base, group, person, reader, Slapd } from '../../rig/slapd.ts';
+import { testUser as ada } from '../../rig/admission/person.ts';
+import { baseDn, groupEntry, personEntry, readerAccount, Slapd } from '../../rig/slapd.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -28,7 +28,7 @@ const image = 'registry.example.org/tools/in-cluster:1';
 /** ada's namespace is one of the hook's, and one that the admission policies look at. */
 beforeAll(async () => {
   site = await openSite();
-  if (site.skipped('node') !== undefined) return;
+  if (site.skipReason('node') !== undefined) return;
   node = await ensureNode(site);
   cluster = new LiveCluster(site);
   admission = await AdmissionSite.install(site);
@@ -41,11 +41,11 @@ beforeAll(async () => {
   jobs = await CronJobs.install(cluster, await berthImage(node));
 }, 300_000);
 beforeEach(({ skip }) => {
-  const reason = site.skipped('node');
+  const reason = site.skipReason('node');
   skip(reason !== undefined, reason);
 });
 afterAll(async () => {
-  if (site.skipped('node') !== undefined) return;
+  if (site.skipReason('node') !== undefined) return;
   await jobs.remove();
   await admission.remove();
   await cluster.kubectl(['delete', 'clusterrole', 'berth-identity-stamper']);
@@ -127,7 +127,7 @@ describe('the CronJob of berth reap', () => {
 
 describe('the CronJob of berth ldap-sync', () => {
   let slapd: Slapd;
-  let folder: string;
+  let directory: string;
   const objects = ['configmap/berth-ldap-sync-config', 'secret/berth-ldap-sync-bind'];
   const forget = (): Promise<unknown> =>
     cluster.kubectl([
@@ -136,44 +136,44 @@ describe('the CronJob of berth ldap-sync', () => {
     ]);
 
   beforeAll(async () => {
-    if (site.skipped('node') !== undefined) return;
-    const certificate = await site.certificates.server('slapd-of-pods', [node.machine]);
-    slapd = await Slapd.start({ certificate, ca: site.ca.file, address: node.machine }, [
-      person('ada', 20001),
-      group('users', 100),
-      group('chem', 30000, ['ada']),
+    if (site.skipReason('node') !== undefined) return;
+    const certificate = await site.certificates.server('slapd-of-pods', [node.machineAddress]);
+    slapd = await Slapd.start({ certificate, ca: site.ca.file, address: node.machineAddress }, [
+      personEntry('ada', 20001),
+      groupEntry('users', 100),
+      groupEntry('chem', 30000, ['ada']),
     ]);
-    folder = await mkdtemp(join(tmpdir(), 'ldap-sync-'));
+    directory = await mkdtemp(join(tmpdir(), 'ldap-sync-'));
     const ldap = {
-      url: `ldaps://${node.machine}:${slapd.ports.ldaps}`,
+      url: `ldaps://${node.machineAddress}:${slapd.ports.ldaps}`,
       ca_file: '/etc/berth/ldap-ca.pem',
-      bind_dn: reader.dn,
+      bind_dn: readerAccount.dn,
       bind_password_file: '/etc/berth/ldap-password',
       namespace_selector: selector(),
-      users: { base: `ou=people,${base}` },
-      groups: { base: `ou=groups,${base}` },
+      users: { base: `ou=people,${baseDn}` },
+      groups: { base: `ou=groups,${baseDn}` },
     };
-    await writeFile(join(folder, 'berth.yml'), stringify({ ldap }));
-    await writeFile(join(folder, 'ca.pem'), site.ca.pem);
-    await writeFile(join(folder, 'password'), reader.password);
+    await writeFile(join(directory, 'berth.yml'), stringify({ ldap }));
+    await writeFile(join(directory, 'ca.pem'), site.ca.pem);
+    await writeFile(join(directory, 'password'), readerAccount.password);
     await forget();
     // As etc/kubernetes/ldap-sync.yaml says.
     const create = ['create', '-n', 'ondemand'];
     await cluster.kubectl([
       ...[...create, 'configmap', 'berth-ldap-sync-config'],
-      ...[`--from-file=${folder}/berth.yml`, `--from-file=${folder}/ca.pem`],
+      ...[`--from-file=${directory}/berth.yml`, `--from-file=${directory}/ca.pem`],
     ]);
     await cluster.kubectl([
       ...[...create, 'secret', 'generic', 'berth-ldap-sync-bind'],
-      `--from-file=${folder}/password`,
+      `--from-file=${directory}/password`,
     ]);
     await jobs.apply('ldap-sync.yaml');
   });
   afterAll(async () => {
-    if (site.skipped('node') !== undefined) return;
+    if (site.skipReason('node') !== undefined) return;
     await forget();
     await slapd.remove();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const identity = async (): Promise<object> => {
@@ -183,14 +183,14 @@ describe('the CronJob of berth ldap-sync', () => {
 
   it('changes nothing while the directory is unreachable, and its pod reports that', async () => {
     const before = await identity();
-    await slapd.down();
+    await slapd.stopServer();
     try {
       const { exitCode, log } = await jobs.run('berth-ldap-sync');
 
       expect(exitCode).toBe(75);
       expect(log).toContain('[ldap-');
     } finally {
-      await slapd.up();
+      await slapd.startServer();
     }
     expect(await identity()).toEqual(before);
   });

@@ -20,42 +20,42 @@ const nodeInImage = '/usr/local/bin/node';
  */
 export async function berthImage(node: TestNode): Promise<string> {
   await ensurePackages(['podman']);
-  const folder = await mkdtemp(join(tmpdir(), 'berth-image-'));
+  const directory = await mkdtemp(join(tmpdir(), 'berth-image-'));
   try {
-    const context = join(folder, 'context');
+    const context = join(directory, 'context');
     await buildOutputs({ node: nodeInImage, out: context });
     const image = `localhost/berth:${await digest(recipe, join(context, 'berth'))}`;
     if (await node.hasImage(image)) return image;
-    const podman = podmanIn(folder);
-    await writeFile(join(folder, 'storage.conf'), storageConf(folder));
+    const podman = podmanIn(directory);
+    await writeFile(join(directory, 'storage.conf'), storageConf(directory));
     const base = 'localhost/node-slim:1';
-    await podman('import', '--quiet', await baseArchive(folder), base);
+    await podman('import', '--quiet', await baseArchive(directory), base);
     await podman(
       ...['build', '--quiet', '--isolation=chroot', '--pull=never', '--layers=false'],
       ...['--build-arg', `NODE=${base}`, '--file', recipe, '--tag', image, context],
     );
-    const archive = join(folder, 'image.tar');
+    const archive = join(directory, 'image.tar');
     await podman('save', '--quiet', '--format=docker-archive', '--output', archive, image);
     await node.importImage(archive);
     return image;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
 /** A storage of its own, without layers upon layers: nothing of the machine's is asked for or changed. */
-function storageConf(folder: string): string {
-  return `[storage]\ndriver = "vfs"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`;
+function storageConf(directory: string): string {
+  return `[storage]\ndriver = "vfs"\ngraphroot = "${directory}/graph"\nrunroot = "${directory}/run"\n`;
 }
 
-function podmanIn(folder: string): (...args: string[]) => Promise<unknown> {
-  const env = { CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf') };
+function podmanIn(directory: string): (...args: string[]) => Promise<unknown> {
+  const env = { CONTAINERS_STORAGE_CONF: join(directory, 'storage.conf') };
   return (...args) => execa('podman', args, { env });
 }
 
 /** A tar of a root file system with Node, env(1), and the libraries of the two. */
-async function baseArchive(folder: string): Promise<string> {
-  const root = join(folder, 'base');
+async function baseArchive(directory: string): Promise<string> {
+  const root = join(directory, 'base');
   const put = async (from: string, to: string): Promise<void> => {
     await mkdir(dirname(join(root, to)), { recursive: true });
     await copyFile(from, join(root, to));

@@ -1,32 +1,32 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { bindingOf, rbac, StolenToken, user } from '../../rig/site/stolen-token.ts';
+import { roleBinding, rbacPath, StolenToken, userSubject } from '../../rig/site/stolen-token.ts';
 
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 let stolen: StolenToken;
 
 const victim = 'u-gd-bob';
-const inVictim = `${rbac}/namespaces/${victim}/rolebindings`;
+const inVictim = `${rbacPath}/namespaces/${victim}/rolebindings`;
 const anotherOwner = { 'openondemand.org/owner': 'mallory' };
 
 beforeAll(async () => {
   const site = await openSite();
   const cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
   stolen = await StolenToken.take(site, cluster);
-  const { name } = await newcomers.come('gd-bob');
+  const { name } = await newcomers.create('gd-bob');
   await portal.prePun(name);
-  newcomers.remember('u-gd-new');
-  await stolen.guarded();
+  newcomers.alsoRemove('u-gd-new');
+  await stolen.waitForGuardPolicy();
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -53,8 +53,8 @@ describe('with a stolen token of the hook the guard policy refuses', () => {
     [
       'ood-user in kube-system',
       'POST',
-      `${rbac}/namespaces/kube-system/rolebindings`,
-      bindingOf('ood-user', user('mallory')),
+      `${rbacPath}/namespaces/kube-system/rolebindings`,
+      roleBinding('ood-user', userSubject('mallory')),
     ],
     [
       'another owner for a namespace',
@@ -74,18 +74,23 @@ describe('with a stolen token of the hook the guard policy refuses', () => {
       '/api/v1/namespaces',
       { metadata: { name: 'u-gd-new', labels: { 'app.kubernetes.io/name': 'open-ondemand' } } },
     ],
-    ['a role for somebody else', 'POST', inVictim, bindingOf('ood-user', user('oidc:mallory'))],
+    [
+      'a role for somebody else',
+      'POST',
+      inVictim,
+      roleBinding('ood-user', userSubject('oidc:mallory')),
+    ],
     [
       "a role for somebody else in the owner's own binding",
       'PATCH',
       `${inVictim}/gd-bob-ood-user`,
-      { subjects: [user('oidc:mallory')] },
+      { subjects: [userSubject('oidc:mallory')] },
     ],
     [
       'a role for somebody whose name ends as the owner’s',
       'PATCH',
       `${inVictim}/gd-bob-ood-user`,
-      { subjects: [user('oidc:evil-gd-bob')] },
+      { subjects: [userSubject('oidc:evil-gd-bob')] },
     ],
     [
       'a role for everybody',
@@ -115,7 +120,9 @@ describe('with a stolen token of the hook the guard policy refuses', () => {
   ])("but the owner's name %s is let through", async (_, name) => {
     const binding = `${inVictim}/gd-bob-ood-user?dryRun=All`;
 
-    const { status, text } = await stolen.request('PATCH', binding, { subjects: [user(name)] });
+    const { status, text } = await stolen.request('PATCH', binding, {
+      subjects: [userSubject(name)],
+    });
 
     expect([status, text]).toEqual([200, expect.stringContaining(`"name":"${name}"`)]);
   });

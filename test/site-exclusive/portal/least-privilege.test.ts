@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
-import { makeOscAccount, removeOscAccount } from '../../rig/site/osc.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
+import { createOscAccount, removeOscAccount } from '../../rig/site/osc.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { bindingOf, rbac, StolenToken, user } from '../../rig/site/stolen-token.ts';
+import { roleBinding, rbacPath, StolenToken, userSubject } from '../../rig/site/stolen-token.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 let stolen: StolenToken;
 
@@ -18,16 +18,16 @@ const victim = 'u-lp-bob';
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
   stolen = await StolenToken.take(site, cluster);
-  const { name } = await newcomers.come('lp-bob');
+  const { name } = await newcomers.create('lp-bob');
   await portal.prePun(name);
 });
 
 afterAll(async () => {
   await removeOscAccount(cluster, osc);
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -70,7 +70,7 @@ describe('kubectl auth can-i --list with a stolen token of the hook', () => {
   });
 
   it("beside that of OSC's, which holds every secret and every pod of the cluster", async () => {
-    const stolenFromOsc = await makeOscAccount(cluster, osc);
+    const stolenFromOsc = await createOscAccount(cluster, osc);
 
     const theirs = await canI(stolenFromOsc, 'kube-system');
 
@@ -83,7 +83,7 @@ describe('kubectl auth can-i --list with a stolen token of the hook', () => {
 });
 
 const pod = { metadata: { name: 'x' }, spec: { containers: [{ name: 'x', image: 'x' }] } };
-const inVictim = `${rbac}/namespaces/${victim}/rolebindings`;
+const inVictim = `${rbacPath}/namespaces/${victim}/rolebindings`;
 
 describe('with a stolen token of the hook one cannot', () => {
   it.each<[string, string, string, object?]>([
@@ -107,24 +107,24 @@ describe('with a stolen token of the hook one cannot', () => {
       'bind cluster-admin in a namespace',
       'POST',
       inVictim,
-      bindingOf('cluster-admin', user('oidc:lp-bob'), 'lp-bob-ood-user-2'),
+      roleBinding('cluster-admin', userSubject('oidc:lp-bob'), 'lp-bob-ood-user-2'),
     ],
     [
       'bind anything in the whole cluster',
       'POST',
-      `${rbac}/clusterrolebindings`,
-      bindingOf('ood-user', user('mallory')),
+      `${rbacPath}/clusterrolebindings`,
+      roleBinding('ood-user', userSubject('mallory')),
     ],
     [
       'widen its own role',
       'PATCH',
-      `${rbac}/clusterroles/berth-hook`,
+      `${rbacPath}/clusterroles/berth-hook`,
       { rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] },
     ],
     [
       'widen the role that it gives to users',
       'PATCH',
-      `${rbac}/clusterroles/ood-user`,
+      `${rbacPath}/clusterroles/ood-user`,
       { rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] },
     ],
     [

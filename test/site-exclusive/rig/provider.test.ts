@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { expired, notYetValid, TestProvider } from '../../rig/site/provider.ts';
+import { expiredClaims, notYetValidClaims, SiteOidcProvider } from '../../rig/site/provider.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
-let provider: TestProvider;
+let provider: SiteOidcProvider;
 beforeAll(async () => {
   site = await openSite();
-  provider = await TestProvider.start(site);
+  provider = await SiteOidcProvider.start(site);
 });
 afterEach(() => {
-  provider.behaviour.claims = {};
-  provider.behaviour.status = undefined;
+  provider.faults.claims = {};
+  provider.faults.status = undefined;
 });
-afterAll(() => provider.close());
+afterAll(() => provider.stopListening());
 
 /** kubectl's error text for this token, tried until the API server has found the provider. */
 async function answerTo(token: string, wanted: string): Promise<string> {
@@ -26,17 +26,17 @@ async function answerTo(token: string, wanted: string): Promise<string> {
 
 describe('the cluster and the provider in the test process', () => {
   beforeEach(({ skip }) => {
-    const reason = site.skipped('oidc-authentication');
+    const reason = site.skipReason('oidc-authentication');
     skip(reason !== undefined, reason);
   });
 
   it.each([
     ['for somebody else', () => ({ aud: 'somebody-else' })],
-    ['that has expired', expired],
-    ['that is not valid yet', notYetValid],
+    ['that has expired', expiredClaims],
+    ['that is not valid yet', notYetValidClaims],
   ])('know a user of a provider that came up late, and refuse a token %s', async (_, claims) => {
     const good = await provider.login('dora');
-    provider.behaviour.claims = claims();
+    provider.faults.claims = claims();
     const bad = await provider.login('dora');
 
     expect(await answerTo(good.idToken ?? '', 'oidc:dora')).toContain('"oidc:dora" cannot list');
@@ -61,12 +61,12 @@ describe('the provider', () => {
   it('keeps logins over new keys, an error and a time of being down', async () => {
     const { refreshToken = '' } = await provider.login('dora');
     await provider.rotateKeys();
-    provider.behaviour.status = 500;
+    provider.faults.status = 500;
     await expect(provider.refresh(refreshToken)).rejects.toThrow('500');
-    provider.behaviour.status = undefined;
-    await provider.close();
+    provider.faults.status = undefined;
+    await provider.stopListening();
     await expect(provider.refresh(refreshToken)).rejects.toThrow('ECONNREFUSED');
-    await provider.reopen();
+    await provider.listenAgain();
 
     expect(await provider.refresh(refreshToken)).toHaveProperty('idToken');
   });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 /** Skips a test that this site cannot run, with the site's reason. */
 function unless(skip: TestContext['skip'], missing: Feature): void {
-  const reason = site.skipped(missing);
+  const reason = site.skipReason(missing);
   skip(reason !== undefined, reason);
 }
 

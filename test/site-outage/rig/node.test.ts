@@ -4,37 +4,37 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withoutApiServer } from '../../rig/site/kubernetes/api-server-outage.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { exec, runs, sleeper } from '../../rig/site/sleeper.ts';
+import { execInPod, createAndWait, sleepingPod } from '../../rig/site/sleeper.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
 let site: Site;
 let node: TestNode;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
-  if (site.skipped('node') === undefined) node = await ensureNode(site);
+  newcomers = new TestUsers(cluster);
+  if (site.skipReason('node') === undefined) node = await ensureNode(site);
 }, 600_000);
 
 beforeEach(({ skip }) => {
-  const reason = site.skipped('node');
+  const reason = site.skipReason('node');
   skip(reason !== undefined, reason);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 /** Someone with a namespace that the hook made, and the registry's password in it or not. */
 async function someone(name: string, options: { pullSecret: boolean }) {
-  const account = await newcomers.come(name);
+  const account = await newcomers.create(name);
   const portal = await Portal.make(site, {
     clusters: { prod: { auth: { type: 'managed' } } },
     hookEnv: options.pullSecret ? {} : { IMAGE_PULL_SECRET: '', REGISTRY_DOCKER_CONFIG_JSON: '' },
@@ -43,7 +43,7 @@ async function someone(name: string, options: { pullSecret: boolean }) {
   const { exitCode, stderr } = await portal.prePun(name);
   expect(exitCode, stderr).toBe(0);
   await portal.remove();
-  await cluster.settled(account.namespace);
+  await cluster.waitForControllers(account.namespace);
   return account;
 }
 
@@ -58,10 +58,15 @@ describe('the node of the site', () => {
 
   it('runs a command in a pod with its stdin, stdout, stderr and exit code', async () => {
     const { namespace } = await someone('nd-exec', { pullSecret: false });
-    const pod = sleeper(await node.image('site'), namespace);
-    await runs(cluster, pod);
+    const pod = sleepingPod(await node.image('site'), namespace);
+    await createAndWait(cluster, pod);
 
-    const result = await exec(site, pod, ['sh', '-c', 'cat; echo aside >&2; exit 42'], 'from here');
+    const result = await execInPod(
+      site,
+      pod,
+      ['sh', '-c', 'cat; echo aside >&2; exit 42'],
+      'from here',
+    );
 
     expect(result).toMatchObject({ exitCode: 42, stdout: 'from here' });
     expect(result.stderr).toContain('aside');
@@ -69,20 +74,20 @@ describe('the node of the site', () => {
 
   it('keeps a pod while its kubelet is away, and reaches it again afterwards', async () => {
     const { namespace } = await someone('nd-kubelet', { pullSecret: false });
-    const pod = sleeper(await node.image('busybox'), namespace);
-    await runs(cluster, pod);
+    const pod = sleepingPod(await node.image('busybox'), namespace);
+    await createAndWait(cluster, pod);
     const mark = randomUUID();
-    await exec(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
+    await execInPod(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
 
     await node.stop('kubelet');
-    const away = await exec(site, pod, ['true']);
+    const away = await execInPod(site, pod, ['true']);
     await node.start('kubelet');
 
     expect(away.exitCode).toBe(1);
     expect(away.stderr).toContain(`${node.address}:10250: connect: connection refused`);
     // It is Ready a moment before it knows of its pods.
     const again = await waitFor({ what: 'the pod to answer', timeoutMs: 20_000 }, async () => {
-      const result = await exec(site, pod, ['cat', '/tmp/mark']);
+      const result = await execInPod(site, pod, ['cat', '/tmp/mark']);
       return result.exitCode === 0 ? result.stdout : undefined;
     });
     expect(again).toBe(mark);
@@ -90,15 +95,15 @@ describe('the node of the site', () => {
 
   it('keeps a pod while the API server is away', async () => {
     const { namespace } = await someone('nd-outage', { pullSecret: false });
-    const pod = sleeper(await node.image('busybox'), namespace);
-    await runs(cluster, pod);
+    const pod = sleepingPod(await node.image('busybox'), namespace);
+    await createAndWait(cluster, pod);
     const mark = randomUUID();
-    await exec(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
+    await execInPod(site, pod, ['sh', '-c', `echo ${mark} >/tmp/mark`]);
 
-    const away = await withoutApiServer(site, () => exec(site, pod, ['true']));
+    const away = await withoutApiServer(site, () => execInPod(site, pod, ['true']));
 
     expect(away.stderr).toContain('refused');
-    expect(await exec(site, pod, ['cat', '/tmp/mark'])).toMatchObject({
+    expect(await execInPod(site, pod, ['cat', '/tmp/mark'])).toMatchObject({
       exitCode: 0,
       stdout: mark,
     });
@@ -110,13 +115,13 @@ describe('an image of a registry with a password', () => {
     const image = await node.push('busybox');
     const { namespace } = await someone('nd-secret', { pullSecret: true });
 
-    await runs(cluster, sleeper(image, namespace, {}, { imagePullPolicy: 'Always' }));
+    await createAndWait(cluster, sleepingPod(image, namespace, {}, { imagePullPolicy: 'Always' }));
   });
 
   it('does not come without it', async () => {
     const image = await node.push('busybox');
     const { namespace } = await someone('nd-nosecret', { pullSecret: false });
-    const pod = sleeper(image, namespace, {}, { imagePullPolicy: 'Always' });
+    const pod = sleepingPod(image, namespace, {}, { imagePullPolicy: 'Always' });
     await cluster.create(pod);
 
     const waiting = await waitFor({ what: 'the pull to fail', timeoutMs: 30_000 }, async () => {
@@ -136,7 +141,7 @@ describe('a home', () => {
   it("is the machine's own in a pod, and what the pod writes is the user's", async () => {
     const { namespace, uid, gid, home } = await someone('nd-home', { pullSecret: false });
     await writeFile(join(home, 'from-host'), 'host', { mode: 0o644 });
-    const pod = sleeper(
+    const pod = sleepingPod(
       await node.image('busybox'),
       namespace,
       {
@@ -145,9 +150,9 @@ describe('a home', () => {
       },
       { volumeMounts: [{ name: 'home', mountPath: home }] },
     );
-    await runs(cluster, pod);
+    await createAndWait(cluster, pod);
 
-    const { stdout } = await exec(site, pod, [
+    const { stdout } = await execInPod(site, pod, [
       ...['sh', '-c', `cat ${home}/from-host; echo pod >${home}/from-pod`],
     ]);
 

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { installed, Portal } from '../../rig/site/portal.ts';
+import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 
-const berth = join(installed, 'berth');
+const berth = join(installDirectory, 'berth');
 let portal: Portal;
 
 beforeAll(async () => {

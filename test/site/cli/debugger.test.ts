@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 /** Sends itself the signal that opens Node's debugger, and says what listens then. */
 const script = `
@@ -16,8 +16,10 @@ const script = `
 
 describe('a client that sends SIGUSR1 to a login that is starting', () => {
   it('opens no debugger on the host', async () => {
-    for (const name of await readdir(join(installed, 'shell'))) {
-      const [line = ''] = (await readFile(join(installed, 'shell', name), 'utf8')).split('\n');
+    for (const name of await readdir(join(installDirectory, 'shell'))) {
+      const [line = ''] = (await readFile(join(installDirectory, 'shell', name), 'utf8')).split(
+        '\n',
+      );
       const words = line.split(' ');
       const node = words.find((word) => word.endsWith('/node')) ?? '';
       const options = words.filter((word) => word.startsWith('--'));

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { check, doctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, runDoctor } from '../../rig/site/doctor-says.ts';
 
 /** An HTTP proxy for CONNECT (RFC 9110, 9.3.6) that keeps a list of the targets. */
 class ConnectProxy {
@@ -79,8 +79,8 @@ async function kubeconfig(
 
 /** A credential plugin as a script: what it prints, after a look at what a plugin is promised. */
 async function plugin(name: string, body: string): Promise<object> {
-  await writeFile(join(portal.folder, name), `#!/bin/sh\n${body}\n`);
-  await chmod(join(portal.folder, name), 0o755);
+  await writeFile(join(portal.directory, name), `#!/bin/sh\n${body}\n`);
+  await chmod(join(portal.directory, name), 0o755);
   return {
     apiVersion: 'client.authentication.k8s.io/v1',
     command: `./${name}`,
@@ -110,7 +110,7 @@ describe('a kubeconfig with an exec plugin', () => {
   });
 
   it('gives the hook its first token with berth token setup', async () => {
-    const from = join(portal.folder, 'admin.kubeconfig');
+    const from = join(portal.directory, 'admin.kubeconfig');
     await kubeconfig(from, { user: { exec: await plugin('plugin', tokenPlugin) } });
     await writeFile(portal.files.kubeconfig, '', { mode: 0o600 });
     const { exitCode, stderr } = await portal.berth('token', 'setup', '--from', from);
@@ -127,13 +127,13 @@ describe('a kubeconfig with an exec plugin', () => {
 
   it('is reported by berth doctor as unusable for the hook, and checked all the same', async () => {
     await withPlugin();
-    const report = await doctor(portal);
-    expect(check(report, 'admin-credentials')).toMatchObject({
+    const report = await runDoctor(portal);
+    expect(findCheck(report, 'admin-credentials')).toMatchObject({
       status: 'failed',
       message: expect.stringContaining('users[].user.exec') as string,
       next: expect.stringContaining('berth token setup') as string,
     });
-    expect(check(report, 'api')).toMatchObject({
+    expect(findCheck(report, 'api')).toMatchObject({
       status: 'ok',
       message: expect.stringContaining('system:serviceaccount:ondemand:berth-hook') as string,
     });
@@ -157,7 +157,7 @@ describe('a kubeconfig with an exec plugin', () => {
       body === undefined
         ? { apiVersion: 'client.authentication.k8s.io/v1', command: 'not-there' }
         : await plugin('broken', body);
-    const from = await kubeconfig(join(portal.folder, 'admin.kubeconfig'), { user: { exec } });
+    const from = await kubeconfig(join(portal.directory, 'admin.kubeconfig'), { user: { exec } });
     const started = performance.now();
     const { exitCode, stderr } = await portal.berth(
       ...['token', 'setup', '--from', from, '--timeout', '3s'],
@@ -172,8 +172,8 @@ describe('a kubeconfig with an exec plugin', () => {
 
   it('runs no plugin that another user could have written', async () => {
     const exec = await plugin('loose', tokenPlugin);
-    await chmod(join(portal.folder, 'loose'), 0o777);
-    const from = await kubeconfig(join(portal.folder, 'admin.kubeconfig'), { user: { exec } });
+    await chmod(join(portal.directory, 'loose'), 0o777);
+    const from = await kubeconfig(join(portal.directory, 'admin.kubeconfig'), { user: { exec } });
     const { stderr } = await portal.berth('token', 'setup', '--from', from);
     expect(stderr).toContain('[config-writable-by-others]');
   });
@@ -181,7 +181,7 @@ describe('a kubeconfig with an exec plugin', () => {
 
 describe('a kubeconfig with proxy-url', () => {
   it('gives the hook its first token through the proxy', async () => {
-    const from = join(portal.folder, 'admin.kubeconfig');
+    const from = join(portal.directory, 'admin.kubeconfig');
     await kubeconfig(from, { cluster: { 'proxy-url': proxy.url } });
     await writeFile(portal.files.kubeconfig, '', { mode: 0o600 });
     const { exitCode, stderr } = await portal.berth('token', 'setup', '--from', from);
@@ -191,18 +191,18 @@ describe('a kubeconfig with proxy-url', () => {
 
   it('takes berth doctor through the proxy, which says that the hook cannot follow', async () => {
     await withProxy();
-    const report = await doctor(portal);
-    expect(check(report, 'admin-credentials')).toMatchObject({
+    const report = await runDoctor(portal);
+    expect(findCheck(report, 'admin-credentials')).toMatchObject({
       status: 'failed',
       message: expect.stringContaining('proxy-url') as string,
     });
-    expect(check(report, 'api')).toMatchObject({ status: 'ok' });
-    expect(check(report, 'api-certificate')).toMatchObject({ status: 'ok' });
+    expect(findCheck(report, 'api')).toMatchObject({ status: 'ok' });
+    expect(findCheck(report, 'api-certificate')).toMatchObject({ status: 'ok' });
     expect(new Set(proxy.targets)).toEqual(new Set([new URL(site.server).host]));
   });
 
   it('says that the proxy does not answer', async () => {
-    const from = await kubeconfig(join(portal.folder, 'admin.kubeconfig'), {
+    const from = await kubeconfig(join(portal.directory, 'admin.kubeconfig'), {
       cluster: { 'proxy-url': 'http://127.0.0.1:1' },
     });
     const { exitCode, stderr } = await portal.berth('token', 'setup', '--from', from);
@@ -211,7 +211,7 @@ describe('a kubeconfig with proxy-url', () => {
   });
 
   it('accepts no other certificate through the proxy', async () => {
-    const from = await kubeconfig(join(portal.folder, 'admin.kubeconfig'), {
+    const from = await kubeconfig(join(portal.directory, 'admin.kubeconfig'), {
       cluster: { 'proxy-url': proxy.url, 'tls-server-name': 'other.example.org' },
     });
     const { stderr } = await portal.berth('token', 'setup', '--from', from);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPodHost, type PodHost } from '../../rig/node/pod-host.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 
 const user = 'out-ann';
@@ -68,8 +68,8 @@ with open('/run/output-stderr', 'w+b') as stderr:
     stderr.seek(0)
     print(json.dumps({'code': code, 'stdout': stdout.decode(), 'stderr': stderr.read().decode()}))
 `;
-  const argv = [join(installed, 'berth'), ...command];
-  const { stdout, stderr } = await pods.host.inside(['python3', '-c', script, ...argv], {
+  const argv = [join(installDirectory, 'berth'), ...command];
+  const { stdout, stderr } = await pods.host.asRoot(['python3', '-c', script, ...argv], {
     timeout: 60_000,
   });
   if (stderr !== '') throw new Error(stderr);

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { ensureAccount } from '../../rig/site/accounts.ts';
-import { installed, Portal, pullSecretName } from '../../rig/site/portal.ts';
+import { installDirectory, Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 describe('the parameters of the policies', () => {
   it('are refused with line and column, and as several documents', async () => {
-    const file = join(portal.folder, 'admission.yml');
+    const file = join(portal.directory, 'admission.yml');
     for (const [text, message] of [
       ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
       ['images: []\nimage: []\n', ':2:1: image is unknown: did you mean images?'],
@@ -46,7 +46,7 @@ describe('the parameters of the policies', () => {
     ] as const) {
       await writeFile(file, text);
       const args = ['render', 'policies', '--parameters', file];
-      const { exitCode, stdout, stderr } = await execa(join(installed, 'berth'), args, {
+      const { exitCode, stdout, stderr } = await execa(join(installDirectory, 'berth'), args, {
         reject: false,
       });
       expect({ exitCode, stdout }).toEqual({ exitCode: 78, stdout: '' });
@@ -119,9 +119,9 @@ describe('berth render', () => {
     ['022', 64],
     ['077', 0],
   ])('into a file created with umask %s: exit %i', async (umask, exitCode) => {
-    const file = join(portal.folder, `out-${umask}`);
+    const file = join(portal.directory, `out-${umask}`);
     const command = [
-      join(installed, 'berth'),
+      join(installDirectory, 'berth'),
       'render',
       ...unknownUser,
       '--show-secrets',
@@ -145,7 +145,7 @@ describe('berth render', () => {
   });
 
   it('leaves the defaults out for an old cluster, and prints what that means', async () => {
-    const file = join(portal.folder, 'admission.yml');
+    const file = join(portal.directory, 'admission.yml');
     const policies = async (text: string, ...args: string[]) => {
       await writeFile(file, text);
       return portal.run('berth', ['render', 'policies', '--parameters', file, ...args]);
@@ -186,7 +186,7 @@ describe('berth render', () => {
   });
 
   it('escapes control characters of a file', async () => {
-    const file = join(portal.folder, 'berth-bad.yml');
+    const file = join(portal.directory, 'berth-bad.yml');
     await writeFile(file, '"\\e[31mred": 1\n', { mode: 0o644 });
     const { exitCode, stderr } = await portal.run('berth', [
       'render',

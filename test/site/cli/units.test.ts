@@ -4,28 +4,31 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureCommand } from '../../rig/site/packages.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 const etc = new URL('../../../etc/systemd/', import.meta.url).pathname;
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
   await ensureCommand('systemd-analyze', 'systemd');
-  folder = await mkdtemp(join(tmpdir(), 'units-'));
-  await copyFile(join(etc, 'berth-token-rotate.timer'), join(folder, 'berth-token-rotate.timer'));
+  directory = await mkdtemp(join(tmpdir(), 'units-'));
+  await copyFile(
+    join(etc, 'berth-token-rotate.timer'),
+    join(directory, 'berth-token-rotate.timer'),
+  );
   const service = await readFile(join(etc, 'berth-token-rotate.service'), 'utf8');
   // systemd looks whether the program is there: that of this test run stands for the installed one.
-  const here = service.replace('/usr/lib/berth/berth', join(installed, 'berth'));
+  const here = service.replace('/usr/lib/berth/berth', join(installDirectory, 'berth'));
   expect(here).not.toBe(service);
-  await writeFile(join(folder, 'berth-token-rotate.service'), here);
+  await writeFile(join(directory, 'berth-token-rotate.service'), here);
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 
 describe('the units that renew the token', () => {
   it.each(['timer', 'service'])('berth-token-rotate.%s is accepted by systemd', async (kind) => {
     const { exitCode, stderr } = await execa(
       'systemd-analyze',
-      ['verify', join(folder, `berth-token-rotate.${kind}`)],
+      ['verify', join(directory, `berth-token-rotate.${kind}`)],
       { reject: false },
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -57,8 +60,11 @@ describe('the units of ldap-sync and of cluster reaping', () => {
       for (const kind of ['service', 'timer']) {
         const text = await readFile(join(etc, `${unit}.${kind}`), 'utf8');
         // Of a template an instance is looked at.
-        const path = join(folder, `${unit.replace(/@$/, '@reaper')}.${kind}`);
-        await writeFile(path, text.replace('/usr/lib/berth/berth', join(installed, 'berth')));
+        const path = join(directory, `${unit.replace(/@$/, '@reaper')}.${kind}`);
+        await writeFile(
+          path,
+          text.replace('/usr/lib/berth/berth', join(installDirectory, 'berth')),
+        );
         paths.push(path);
       }
       const { exitCode, stderr } = await execa('systemd-analyze', ['verify', ...paths], {
@@ -81,8 +87,8 @@ describe('the units of the broker', () => {
     const paths: string[] = [];
     for (const [name, unit] of Object.entries(units)) {
       const text = await readFile(join(etc, unit), 'utf8');
-      const path = join(folder, name);
-      await writeFile(path, text.replace('/usr/lib/berth/hooks', join(installed, 'hooks')));
+      const path = join(directory, name);
+      await writeFile(path, text.replace('/usr/lib/berth/hooks', join(installDirectory, 'hooks')));
       paths.push(path);
     }
     const { exitCode, stderr } = await execa('systemd-analyze', ['verify', '--man=no', ...paths], {
@@ -95,7 +101,7 @@ describe('the units of the broker', () => {
 describe('the unit of a second sshd', () => {
   it('is accepted by systemd', async () => {
     await ensureCommand('sshd', 'openssh-server');
-    const path = join(folder, 'berth-sshd@login.service');
+    const path = join(directory, 'berth-sshd@login.service');
     await copyFile(join(etc, 'berth-sshd@.service'), path);
     const { exitCode, stderr } = await execa('systemd-analyze', ['verify', '--man=no', path], {
       reject: false,

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { seeded } from '../../rig/random.ts';
-import { hookKubeconfig, installed, Portal } from '../../rig/site/portal.ts';
+import { seededRandom } from '../../rig/random.ts';
+import { hookKubeconfig, installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { times } from '../../rig/soak.ts';
+import { repetitions } from '../../rig/soak.ts';
 
 let site: Site;
 let portal: Portal;
@@ -109,14 +109,14 @@ describe('berth token rotate', () => {
 
   it('leaves a complete file with a valid token, whenever it is killed', async () => {
     const before = await read();
-    const random = seeded(116);
+    const random = seededRandom(116);
     const started = performance.now();
     expect(await portal.berth('token', 'rotate')).toMatchObject({ exitCode: 0 });
     const whole = performance.now() - started;
     const signals: unknown[] = [];
-    for (let moment = 0; moment < times(6, 50); moment += 1) {
+    for (let moment = 0; moment < repetitions(6, 50); moment += 1) {
       const running = execa(
-        join(installed, 'berth'),
+        join(installDirectory, 'berth'),
         ['token', 'rotate', '--config', portal.files.berth],
         { reject: false },
       );
@@ -253,7 +253,7 @@ describe('berth token setup', () => {
     await execa('rm', ['-f', portal.files.kubeconfig]);
     const { stdout: token } = await site.kubectl('-n ondemand create token berth-hook'.split(' '));
     const result = await execa(
-      join(installed, 'berth'),
+      join(installDirectory, 'berth'),
       ['token', 'setup', '--config', portal.files.berth],
       { input: token, reject: false },
     );
@@ -265,7 +265,7 @@ describe('berth token setup', () => {
     await execa('rm', ['-f', portal.files.kubeconfig]);
     const { stdout: token } = await site.kubectl('-n default create token default'.split(' '));
     const { exitCode, stderr } = await execa(
-      join(installed, 'berth'),
+      join(installDirectory, 'berth'),
       ['token', 'setup', '--config', portal.files.berth],
       { input: token, reject: false },
     );

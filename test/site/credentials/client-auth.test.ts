@@ -2,16 +2,16 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storePath } from '../../../src/credentials/root-store.ts';
-import { check, doctor } from '../../rig/site/doctor-says.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { findCheck, runDoctor } from '../../rig/site/doctor-says.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { send } from '../../rig/site/https.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
-import { installed, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { installDirectory, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { end, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 const clientId = 'berth-authenticates';
 const secret = 'secret-of-berth-authenticates';
@@ -19,21 +19,21 @@ const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256
 const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'berth-1', use: 'sig', alg: 'ES256' };
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let erin: Newcomer;
-let kubectl: OwnKubectl;
+let erin: TestUser;
+let kubectl: UserKubectl;
 let host: BrokerHost;
 /** The files of `berth.yml`. */
 let files: Record<'secret' | 'key' | 'otherKey', string>;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
-  erin = await newcomers.come('ca-erin');
+  newcomers = new TestUsers(new LiveCluster(site));
+  erin = await newcomers.create('ca-erin');
   await site.keycloak.addUser(erin.name);
   portal = await Portal.make(site);
-  const at = (name: string): string => join(portal.folder, name);
+  const at = (name: string): string => join(portal.directory, name);
   files = {
     secret: at('client.secret'),
     key: at('client.key'),
@@ -44,20 +44,20 @@ beforeAll(async () => {
   await writeFile(files.secret, `${secret}\n`, { mode: 0o600 });
   await writeFile(files.key, privateKey.export(pem), { mode: 0o600 });
   await writeFile(files.otherKey, other.export(pem), { mode: 0o600 });
-  kubectl = new OwnKubectl(site, erin);
+  kubectl = new UserKubectl(site, erin);
   host = await BrokerHost.boot({
-    command: [join(installed, 'hooks/credential-broker')],
+    command: [join(installDirectory, 'hooks/credential-broker')],
     config: portal.files.berth,
     stateDir: portal.files.stateDir,
-    service: [`ReadWritePaths=${portal.folder}`],
+    service: [`ReadWritePaths=${portal.directory}`],
   });
-  await host.open(erin.uid);
+  await host.startSocket(erin.uid);
   kubectl.host = host;
-  portal.enter = (argv) => host.enter(argv);
+  portal.wrapArgv = (argv) => host.enter(argv);
 });
 afterAll(async () => {
   await host.stop();
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -123,15 +123,15 @@ describe.each(methods)('with a client that authenticates with %s', (method, type
 
     expect(exitCode, stderr).toBe(0);
     expect(await kubectl.whoami()).toBe(`oidc:${erin.name}`);
-    await kubectl.endToken();
-    await end(storePath(portal.files.stateDir, erin.uid, 'prod'));
+    await kubectl.expireToken();
+    await expireCredential(storedCredentialPath(portal.files.stateDir, erin.uid, 'prod'));
     expect(await kubectl.whoami()).toBe(`oidc:${erin.name}`);
   });
 
   it('doctor says that Keycloak accepts it', async () => {
     await keycloakClient(type, more);
     await portal.useExchange({ client_id: clientId, client_auth_method: method, ...keys() });
-    expect(check(await doctor(portal), 'issuer-client')).toMatchObject({ status: 'ok' });
+    expect(findCheck(await runDoctor(portal), 'issuer-client')).toMatchObject({ status: 'ok' });
   });
 });
 

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { warningCodes } from '../../rig/log-lines.ts';
 import { commandAs } from '../../rig/site/accounts.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';
-import { installed, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { installDirectory, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { end, modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, modeAndOwner, UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let cara: Newcomer;
-let kubectl: OwnKubectl;
+let cara: TestUser;
+let kubectl: UserKubectl;
 let tokens: PortalTokens;
 let host: BrokerHost | undefined;
 let store: string;
@@ -32,24 +32,24 @@ let started: { readonly hook: string; readonly broker: string; readonly user: st
 beforeAll(async () => {
   site = await openSite();
   await ensureCommand('strace', 'strace');
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
   portal = await Portal.make(site);
   await portal.useExchange();
   secrets.add(site.keycloak.client('ondemand').secret ?? '');
-  cara = await newcomers.come('md-cara');
+  cara = await newcomers.create('md-cara');
   await site.keycloak.addUser(cara.name);
-  kubectl = new OwnKubectl(site, cara);
-  store = storePath(portal.files.stateDir, cara.uid, 'prod');
+  kubectl = new UserKubectl(site, cara);
+  store = storedCredentialPath(portal.files.stateDir, cara.uid, 'prod');
   started = {
-    hook: join(portal.folder, 'hook.strace'),
-    broker: join(portal.folder, 'broker.strace'),
+    hook: join(portal.directory, 'hook.strace'),
+    broker: join(portal.directory, 'broker.strace'),
     user: join(cara.home, 'kubectl.strace'),
   };
 });
 
 afterAll(async () => {
   await host?.stop();
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -63,7 +63,7 @@ async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
   tokens = await site.keycloak.login(cara.name);
   secrets.add(String(tokens.refreshToken));
   const [strace = '', ...words] = traced(started.hook);
-  const hook = join(installed, 'hooks/pre-pun');
+  const hook = join(installDirectory, 'hooks/pre-pun');
   return execa(strace, [...words, hook, '--user', cara.name, '--config', portal.files.berth], {
     reject: false,
     extendEnv: false,
@@ -76,16 +76,16 @@ async function tracedLogin(): Promise<{ exitCode?: number; stderr: string }> {
 /** Without the unit's filter of system calls, which strace needs. */
 function boot(): Promise<BrokerHost> {
   return BrokerHost.boot({
-    command: traced(started.broker, join(installed, 'hooks/credential-broker')),
+    command: traced(started.broker, join(installDirectory, 'hooks/credential-broker')),
     config: portal.files.berth,
     stateDir: portal.files.stateDir,
-    service: [`ReadWritePaths=${portal.folder}`, 'SystemCallFilter='],
+    service: [`ReadWritePaths=${portal.directory}`, 'SystemCallFilter='],
   });
 }
 
 async function endEverywhere(): Promise<void> {
-  await kubectl.endToken();
-  await end(store);
+  await kubectl.expireToken();
+  await expireCredential(store);
 }
 
 async function rememberRefreshToken(): Promise<void> {
@@ -112,9 +112,9 @@ describe("with OnDemand's confidential client", () => {
 
   it('the broker renews kubectl’s token, also after a new start of nginx', async () => {
     host = await boot();
-    await host.open(cara.uid);
+    await host.startSocket(cara.uid);
     kubectl.host = host;
-    portal.enter = (argv) => host?.enter(argv) ?? argv;
+    portal.wrapArgv = (argv) => host?.enter(argv) ?? argv;
     for (let start = 0; start < 2; start += 1) {
       const { token } = await kubectl.cache();
       await endEverywhere();
@@ -164,7 +164,7 @@ describe('the client’s secret and the refresh tokens', () => {
   it('are not in the broker’s answer to the user', async () => {
     const ask = `const s = require('node:net').connect('${brokerSocket(cara.uid)}');
       s.pipe(process.stdout); s.write('{"cluster":"prod"}\\n');`;
-    const { command, args } = commandAs(cara.name, join(installed, 'node'), ['-e', ask]);
+    const { command, args } = commandAs(cara.name, join(installDirectory, 'node'), ['-e', ask]);
     const [file = '', ...words] = host?.enter([command, ...args]) ?? [];
     const { stdout } = await execa(file, words, { cwd: '/' });
     expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['token', 'expiry']);
@@ -172,7 +172,7 @@ describe('the client’s secret and the refresh tokens', () => {
   });
 
   it('are in root’s files, which the user cannot read', async () => {
-    for (const file of [store, join(portal.folder, 'client-secret'), portal.files.stateDir]) {
+    for (const file of [store, join(portal.directory, 'client-secret'), portal.files.stateDir]) {
       const { command, args } = commandAs(cara.name, 'cat', [file]);
       const { stderr } = await execa(command, args, { reject: false, cwd: '/' });
       expect(stderr).toContain('Permission denied');
@@ -182,9 +182,9 @@ describe('the client’s secret and the refresh tokens', () => {
 
 /** Files written since the login that the user can read, in all places where programs write. */
 async function readableFiles(): Promise<string[]> {
-  const folders = [cara.home, '/dev/shm', '/etc', '/run', '/tmp', '/var'];
+  const directories = [cara.home, '/dev/shm', '/etc', '/run', '/tmp', '/var'];
   const { command, args } = commandAs(cara.name, 'find', [
-    ...[...folders, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable'],
+    ...[...directories, '-xdev', '-type', 'f', '-newermt', `@${began}`, '-readable'],
     // The test runner stores the tests there, which contain the realm's secret.
     ...['-not', '-path', '/tmp/*/ssr/*', '-not', '-path', '/tmp/tsx-*', '-print0'],
   ]);

@@ -4,33 +4,33 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { check, complaints, doctor, type Report } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor, type DoctorReport } from '../../rig/site/doctor-says.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { commandAs } from '../../rig/site/accounts.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { type ClusterFile, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import type { Kubeconfig } from '../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 const portals: Portal[] = [];
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   for (const portal of portals) await portal.remove();
 });
 
-async function come(name: string): Promise<Newcomer> {
+async function come(name: string): Promise<TestUser> {
   await site.keycloak.addUser(name);
-  newcomers.remember(`u-other-${name}`);
-  return newcomers.come(name);
+  newcomers.alsoRemove(`u-other-${name}`);
+  return newcomers.create(name);
 }
 
 /** Clusters `prod` and `other` with these `config_file`s and otherwise different files in clusters.d. */
@@ -53,7 +53,7 @@ async function portalOf(prod: ClusterFile, other: ClusterFile): Promise<Portal> 
 }
 
 /** As in ood_core, batch.rb: `--kubeconfig=#{config_file} --context=#{context}`, through a shell. */
-async function byAdapter(user: Newcomer, configFile: string, context: string): Promise<string> {
+async function byAdapter(user: TestUser, configFile: string, context: string): Promise<string> {
   const line = `${site.kubectlPath} --kubeconfig=${configFile} --context=${context} auth whoami -o json`;
   const { command, args } = commandAs(user.name, 'sh', ['-c', line]);
   const { stdout, stderr } = await execa(command, args, {
@@ -69,13 +69,13 @@ async function byAdapter(user: Newcomer, configFile: string, context: string): P
 }
 
 /** Without the warnings about the prefixes, which differ on purpose. */
-const wrong = (report: Report): string[] =>
-  complaints(report).filter((one) => one !== 'config-warning warning');
+const wrong = (report: DoctorReport): string[] =>
+  problems(report).filter((one) => one !== 'config-warning warning');
 
 /** One check for each file. */
-const failedKubeconfig = ({ exitCode, checks }: Report): ReturnType<typeof check> => {
+const failedKubeconfig = ({ exitCode, checks }: DoctorReport): ReturnType<typeof findCheck> => {
   const failed = checks.filter(({ status }) => status === 'failed');
-  return check({ exitCode, checks: failed }, 'user-kubeconfig');
+  return findCheck({ exitCode, checks: failed }, 'user-kubeconfig');
 };
 
 describe("OnDemand's config_file of a cluster", () => {
@@ -141,7 +141,7 @@ describe("OnDemand's config_file of a cluster", () => {
     const plan = await portal.berth('plan', '--user', user.name);
     expect(plan.exitCode).toBe(78);
     expect(plan.stderr + plan.stdout).toContain('outside of the home');
-    const report = await doctor(portal, '--user', user.name);
+    const report = await runDoctor(portal, '--user', user.name);
     expect(wrong(report)).toEqual(['user-kubeconfig failed']);
     expect(failedKubeconfig(report).message).toContain('outside of the home');
   });
@@ -165,17 +165,17 @@ describe("OnDemand's config_file of a cluster", () => {
 
   it('is checked by doctor as the user', async () => {
     const user = await come('cf-doc');
-    const folder = join(user.home, 'ood');
-    await mkdir(folder, { mode: 0o755 });
+    const directory = join(user.home, 'ood');
+    await mkdir(directory, { mode: 0o755 });
     const portal = await portalOf({ config_file: '$HOME/ood/prod' }, {});
-    const closed = await doctor(portal, '--user', user.name);
+    const closed = await runDoctor(portal, '--user', user.name);
     expect(wrong(closed)).toEqual(['user-kubeconfig failed']);
-    expect(failedKubeconfig(closed).next).toContain(`namei -l ${folder}`);
+    expect(failedKubeconfig(closed).next).toContain(`namei -l ${directory}`);
 
-    await writeFile(join(folder, 'prod'), 'users: [\n');
-    await execa('chown', ['-R', user.name, folder]);
-    const broken = await doctor(portal, '--user', user.name);
+    await writeFile(join(directory, 'prod'), 'users: [\n');
+    await execa('chown', ['-R', user.name, directory]);
+    const broken = await runDoctor(portal, '--user', user.name);
     expect(wrong(broken)).toEqual(['user-kubeconfig failed']);
-    expect(failedKubeconfig(broken).message).toContain(join(folder, 'prod'));
+    expect(failedKubeconfig(broken).message).toContain(join(directory, 'prod'));
   });
 });

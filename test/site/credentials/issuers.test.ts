@@ -4,63 +4,63 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal } from '../../rig/site/portal.ts';
-import { expired, type TestProvider } from '../../rig/site/provider.ts';
+import { expiredClaims, type SiteOidcProvider } from '../../rig/site/provider.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { OwnKubectl } from '../../rig/site/own-kubectl.ts';
-import { startBelieved } from '../../rig/site/site-provider.ts';
+import { UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { startTrustedProvider } from '../../rig/site/site-provider.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
-let provider: TestProvider;
+let newcomers: TestUsers;
+let provider: SiteOidcProvider;
 let portal: Portal;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
-  provider = await startBelieved(site);
+  newcomers = new TestUsers(cluster);
+  provider = await startTrustedProvider(site);
   portal = await Portal.make(site, {
     hookEnv: { IDP_ISSUER_URL: provider.issuer, CLIENT_ID: 'kubernetes' },
   });
 });
 
 afterEach(() => {
-  provider.behaviour.claims = {};
+  provider.faults.claims = {};
 });
 
 afterAll(async () => {
-  await provider.close();
-  await newcomers.leave();
+  await provider.stopListening();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
 /** Makes the hook's last request for keys a minute older: it asks at most once in ten seconds. */
 async function aMinuteLater(): Promise<void> {
-  const folder = join(portal.files.stateDir, 'issuers');
-  const names = await readdir(folder);
+  const directory = join(portal.files.stateDir, 'issuers');
+  const names = await readdir(directory);
   expect(names).not.toEqual([]);
   for (const name of names) {
-    const file = join(folder, name);
+    const file = join(directory, name);
     const record = JSON.parse(await readFile(file, 'utf8')) as { triedAt: number };
     const older = { ...record, triedAt: record.triedAt - 61 };
     await writeFile(file, JSON.stringify(older), { mode: 0o600 });
   }
 }
 
-async function come(name: string): Promise<{ person: Newcomer; kubectl: OwnKubectl }> {
-  const person = await newcomers.come(name);
-  return { person, kubectl: new OwnKubectl(site, person) };
+async function come(name: string): Promise<{ person: TestUser; kubectl: UserKubectl }> {
+  const person = await newcomers.create(name);
+  return { person, kubectl: new UserKubectl(site, person) };
 }
 
 describe('a login whose ID token has expired', () => {
   it('works as long as its refresh token is valid, also after a new start of nginx', async () => {
     const { kubectl } = await come('md-late');
-    provider.behaviour.claims = expired();
+    provider.faults.claims = expiredClaims();
     const tokens = await provider.login('md-late');
-    provider.behaviour.claims = {};
+    provider.faults.claims = {};
 
     for (let start = 0; start < 3; start += 1) {
       const { exitCode, stderr } = await portal.prePun('md-late', tokens);
@@ -68,13 +68,13 @@ describe('a login whose ID token has expired', () => {
       expect(await kubectl.whoami()).toBe('oidc:md-late');
     }
 
-    await kubectl.endToken();
+    await kubectl.expireToken();
     expect(await kubectl.whoami()).toBe('oidc:md-late');
   });
 
   it('gets the namespace but no credential without a refresh token', async () => {
     const { person, kubectl } = await come('md-over');
-    provider.behaviour.claims = expired();
+    provider.faults.claims = expiredClaims();
     const { idToken } = await provider.login('md-over');
 
     const { exitCode, stderr } = await portal.prePun('md-over', { idToken });
@@ -90,16 +90,16 @@ describe('while the provider is down', () => {
   it('a valid token works; an expired one is renewed after the provider has started again', async () => {
     const { kubectl } = await come('md-down');
     const tokens = await provider.login('md-down');
-    await provider.close();
+    await provider.stopListening();
     try {
       const { exitCode, stderr } = await portal.prePun('md-down', tokens);
       expect(exitCode, stderr).toBe(0);
       expect(await kubectl.whoami()).toBe('oidc:md-down');
 
-      await kubectl.endToken();
+      await kubectl.expireToken();
       expect(await kubectl.whoami()).toMatch(/kube-credential: .*127\.0\.0\.1.* \[[a-z-]+\]\. /);
     } finally {
-      await provider.reopen();
+      await provider.listenAgain();
     }
     expect(await kubectl.whoami()).toBe('oidc:md-down');
   });
@@ -129,7 +129,7 @@ describe('a token with many groups', () => {
 
   it('of 45 KB works, from the environment to the API server', async () => {
     const { kubectl } = await come('md-many');
-    provider.behaviour.claims = { memberships: groups(1_050) };
+    provider.faults.claims = { memberships: groups(1_050) };
     const tokens = await provider.login('md-many');
     expect(String(tokens.idToken).length).toBeGreaterThan(45_000);
 
@@ -139,7 +139,7 @@ describe('a token with many groups', () => {
 
   it('of more than 64 KiB is refused with its size, the limit, and what to do', async () => {
     await come('md-toomany');
-    provider.behaviour.claims = { memberships: groups(2_000) };
+    provider.faults.claims = { memberships: groups(2_000) };
     const { idToken } = await provider.login('md-toomany');
 
     const { stderr } = await portal.prePun('md-toomany', { idToken });

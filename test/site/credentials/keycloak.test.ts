@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
-import { loadSettings } from '../../../src/settings/load-site.ts';
+import { loadSiteSettings } from '../../../src/settings/load-site.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import {
@@ -19,12 +19,12 @@ import { type HttpsClient, httpsRequest } from '../../../src/system/https-reques
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compiled } from '../../rig/compiled-credential.ts';
-import { OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { compileEntryPoint } from '../../rig/compiled-credential.ts';
+import { UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 let site: Site;
 let account: Account;
-let folder: string;
+let directory: string;
 let stateDir: string;
 let plugin: string;
 let cluster: ClusterSettings;
@@ -37,27 +37,27 @@ beforeAll(async () => {
   account = await ensureAccount(user);
   await site.keycloak.addUser(user);
   await site.keycloak.addUser('cred-bob');
-  folder = await mkdtemp(join(tmpdir(), 'berth-keycloak-'));
-  await chmod(folder, 0o711);
-  stateDir = join(folder, 'state');
-  plugin = await compiled('shell/kube-credential.ts', folder);
+  directory = await mkdtemp(join(tmpdir(), 'berth-keycloak-'));
+  await chmod(directory, 0o711);
+  stateDir = join(directory, 'state');
+  plugin = await compileEntryPoint('shell/kube-credential.ts', directory);
   const config = await configure();
-  const loaded = await loadSettings({ configFile: config }, { cache: 'off' });
+  const loaded = await loadSiteSettings({ configFile: config }, { cache: 'off' });
   [cluster] = loaded.settings.clusters as [ClusterSettings];
-  const entry = await compiled('hooks/credential-broker.ts', folder);
+  const entry = await compileEntryPoint('hooks/credential-broker.ts', directory);
   host = await BrokerHost.boot({ command: [entry], config, stateDir });
-  await host.open(account.uid);
+  await host.startSocket(account.uid);
 });
 
 afterAll(async () => {
   await host?.stop();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 /** OnDemand's confidential client, which exchanges its token for the cluster's audience. */
 async function configure(): Promise<string> {
   const { id, secret } = site.keycloak.client('ondemand');
-  const clusters = join(folder, 'clusters.d');
+  const clusters = join(directory, 'clusters.d');
   const job = {
     adapter: 'kubernetes',
     cluster: 'test',
@@ -69,13 +69,13 @@ async function configure(): Promise<string> {
   };
   await mkdir(clusters);
   await writeFile(join(clusters, 'test.yml'), JSON.stringify({ v2: { metadata: {}, job } }));
-  await writeFile(join(folder, 'secret'), String(secret), { mode: 0o600 });
-  const file = join(folder, 'berth.yml');
+  await writeFile(join(directory, 'secret'), String(secret), { mode: 0o600 });
+  const file = join(directory, 'berth.yml');
   const credentials = {
     issuer: site.keycloak.issuer,
     ca_file: site.ca.file,
     client_id: id,
-    client_secret_file: join(folder, 'secret'),
+    client_secret_file: join(directory, 'secret'),
     audience: 'kubernetes',
     exchange_scope: 'kubernetes',
   };
@@ -136,7 +136,7 @@ async function expire(file: string): Promise<void> {
 /** The user's own kubectl, with the user entry that the hook writes. */
 async function whoami(prepared: CredentialFiles): Promise<string> {
   // A file for each of twenty at once: none reads what another one writes.
-  const file = join(folder, `kubeconfig-${randomUUID()}`);
+  const file = join(directory, `kubeconfig-${randomUUID()}`);
   const kubeconfig = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -148,7 +148,7 @@ async function whoami(prepared: CredentialFiles): Promise<string> {
     'current-context': 'x',
   };
   await writeFile(file, JSON.stringify(kubeconfig), { mode: 0o644 });
-  const kubectl = new OwnKubectl(site, account);
+  const kubectl = new UserKubectl(site, account);
   kubectl.host = host;
   return await kubectl.whoami('--kubeconfig', file);
 }
@@ -246,7 +246,7 @@ describe('twenty kubectl at once, after the token has expired (refresh tokens ar
     const { accessToken, refreshToken } = await login('ondemand');
     const tokens = { accessToken, refreshToken: String(refreshToken) };
     const prepared = await give(exchanging(), tokens);
-    const store = storePath(stateDir, account.uid, cluster.name);
+    const store = storedCredentialPath(stateDir, account.uid, cluster.name);
     for (let round = 0; round < 2; round += 1) {
       await expire(cacheFile());
       await expire(store);

@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { OidcSettings } from '../../../src/config/settings.ts';
-import { type StoredCredential, storePath } from '../../../src/credentials/root-store.ts';
+import {
+  type StoredCredential,
+  storedCredentialPath,
+} from '../../../src/credentials/root-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import {
   obtainContext,
@@ -12,47 +15,47 @@ import {
 } from '../../../src/credentials/renewable-token.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
-import { installed, Portal, type PortalTokens } from '../../rig/site/portal.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { installDirectory, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { end, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let dana: Newcomer;
-let kubectl: OwnKubectl;
+let dana: TestUser;
+let kubectl: UserKubectl;
 let host: BrokerHost;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
-  dana = await newcomers.come('or-dana');
+  newcomers = new TestUsers(new LiveCluster(site));
+  dana = await newcomers.create('or-dana');
   await site.keycloak.addUser(dana.name);
   portal = await Portal.make(site);
-  kubectl = new OwnKubectl(site, dana);
+  kubectl = new UserKubectl(site, dana);
   host = await BrokerHost.boot({
-    command: [join(installed, 'hooks/credential-broker')],
+    command: [join(installDirectory, 'hooks/credential-broker')],
     config: portal.files.berth,
     stateDir: portal.files.stateDir,
-    service: [`ReadWritePaths=${portal.folder}`],
+    service: [`ReadWritePaths=${portal.directory}`],
   });
-  await host.open(dana.uid);
+  await host.startSocket(dana.uid);
   kubectl.host = host;
-  portal.enter = (argv) => host.enter(argv);
+  portal.wrapArgv = (argv) => host.enter(argv);
 });
 afterEach(() => site.keycloak.rotateRefreshTokens(true));
 afterAll(async () => {
   await host.stop();
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
 /** @returns The user that kubectl is after its token expired, or kubectl's error. */
 async function renewed(): Promise<string> {
-  await kubectl.endToken();
-  await end(storePath(portal.files.stateDir, dana.uid, 'prod'));
+  await kubectl.expireToken();
+  await expireCredential(storedCredentialPath(portal.files.stateDir, dana.uid, 'prod'));
   return kubectl.whoami();
 }
 
@@ -153,7 +156,7 @@ describe('a portal whose access token has expired', () => {
     await portal.useExchange({ own_refresh_token: true });
     const tokens = await site.keycloak.login(dana.name);
     await login(tokens);
-    const store = storePath(portal.files.stateDir, dana.uid, 'prod');
+    const store = storedCredentialPath(portal.files.stateDir, dana.uid, 'prod');
     const stored = JSON.parse(await readFile(store, 'utf8')) as StoredCredential;
 
     const { accessToken } = tokens;

@@ -2,32 +2,32 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { modeAndOwner, UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let ann: Newcomer;
-let kubectl: OwnKubectl;
+let ann: TestUser;
+let kubectl: UserKubectl;
 let tokens: PortalTokens;
 let login: HookResult;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
   portal = await Portal.make(site);
-  ann = await newcomers.come('md-ann');
+  ann = await newcomers.create('md-ann');
   await site.keycloak.addUser(ann.name);
-  kubectl = new OwnKubectl(site, ann);
+  kubectl = new UserKubectl(site, ann);
   tokens = await portal.login(ann.name);
   login = await portal.prePun(ann.name, tokens);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -71,7 +71,7 @@ describe('after a login with a public client, kubectl', () => {
 describe('after the token has expired', () => {
   it('kubectl renews it and stores the new refresh token', async () => {
     const before = await kubectl.cache();
-    await kubectl.endToken();
+    await kubectl.expireToken();
 
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
 
@@ -92,13 +92,13 @@ describe('after the token has expired', () => {
       expect((await kubectl.cache()).refresh).toEqual(refresh);
     }
 
-    await kubectl.endToken();
+    await kubectl.expireToken();
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
   });
 
   it('kubectl says what to do when the session at the provider has ended, too', async () => {
     await site.keycloak.refresh(refreshTokenOf(await kubectl.cache()), 'kubernetes-public');
-    await kubectl.endToken();
+    await kubectl.expireToken();
 
     const { exitCode, stderr } = await kubectl.run('get', 'pods');
 
@@ -111,12 +111,12 @@ describe('after the token has expired', () => {
   it('kubectl works again after a new login to the portal', async () => {
     expect((await portal.prePun(ann.name, await portal.login(ann.name))).exitCode).toBe(0);
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
-    await kubectl.endToken();
+    await kubectl.expireToken();
     expect(await kubectl.whoami()).toBe('oidc:md-ann');
   });
 });
 
-function refreshTokenOf({ refresh }: Awaited<ReturnType<OwnKubectl['cache']>>): string {
+function refreshTokenOf({ refresh }: Awaited<ReturnType<UserKubectl['cache']>>): string {
   if (refresh?.by !== 'plugin') throw new Error('there is no refresh token in the cache');
   return refresh.refreshToken;
 }

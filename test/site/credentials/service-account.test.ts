@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
-import { installed, Portal } from '../../rig/site/portal.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { end, modeAndOwner, OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, modeAndOwner, UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 /** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
 const optIn = new URL('../../../etc/kubernetes/service-account-tokens.yaml', import.meta.url)
@@ -16,36 +16,36 @@ const optIn = new URL('../../../etc/kubernetes/service-account-tokens.yaml', imp
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let sam: Newcomer;
-let kubectl: OwnKubectl;
+let sam: TestUser;
+let kubectl: UserKubectl;
 let host: BrokerHost;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, {
     clusters: { prod: { auth: { type: 'managed' } } },
     berth: { defaults: { credentials: { mode: 'service-account', lifetime: '1h' } } },
   });
   await site.kubectl(['apply', '-f', optIn]);
-  sam = await newcomers.come('md-sam');
-  kubectl = new OwnKubectl(site, sam);
+  sam = await newcomers.create('md-sam');
+  kubectl = new UserKubectl(site, sam);
   host = await BrokerHost.boot({
-    command: [join(installed, 'hooks/credential-broker')],
+    command: [join(installDirectory, 'hooks/credential-broker')],
     config: portal.files.berth,
     stateDir: portal.files.stateDir,
   });
-  portal.enter = (argv) => host.enter(argv);
+  portal.wrapArgv = (argv) => host.enter(argv);
   kubectl.host = host;
 });
 
 afterAll(async () => {
   await host.stop();
   await site.kubectl(['delete', '-f', optIn]);
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -99,8 +99,8 @@ describe('a site without an identity provider gives the user a ServiceAccount', 
 
   it('that the broker renews, when its token has ended', async () => {
     const before = await kubectl.cache();
-    await kubectl.endToken();
-    await end(storePath(portal.files.stateDir, sam.uid, 'prod'));
+    await kubectl.expireToken();
+    await expireCredential(storedCredentialPath(portal.files.stateDir, sam.uid, 'prod'));
 
     expect(await kubectl.whoami()).toBe(self);
 
@@ -124,7 +124,10 @@ describe('a site without an identity provider gives the user a ServiceAccount', 
 
 describe('where two names mean one namespace', () => {
   it('the second gets no token of the first', async () => {
-    const [first, second] = (await newcomers.comeAll(['md-t.o', 'md-t-o'])) as [Newcomer, Newcomer];
+    const [first, second] = (await newcomers.createAll(['md-t.o', 'md-t-o'])) as [
+      TestUser,
+      TestUser,
+    ];
     expect((await portal.prePun(first.name)).exitCode).toBe(0);
 
     const login = await portal.prePun(second.name);
@@ -133,15 +136,15 @@ describe('where two names mean one namespace', () => {
     expect(new Set(errorLines(login.stderr).map(({ code }) => code))).toEqual(
       new Set(['namespace-owned-by-another-user']),
     );
-    await expect(new OwnKubectl(site, second).cache()).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(new UserKubectl(site, second).cache()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('the broker gives none either, once the namespace is another user’s', async () => {
     await cluster.patch('namespace', sam.namespace, '', {
       metadata: { annotations: { 'openondemand.org/owner': 'md.sam' } },
     });
-    await kubectl.endToken();
-    await end(storePath(portal.files.stateDir, sam.uid, 'prod'));
+    await kubectl.expireToken();
+    await expireCredential(storedCredentialPath(portal.files.stateDir, sam.uid, 'prod'));
 
     expect(await kubectl.whoami()).toContain('[namespace-owned-by-another-user]');
   });

@@ -1,45 +1,45 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
-import { installed, Portal } from '../../rig/site/portal.ts';
-import { expired, type TestProvider } from '../../rig/site/provider.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { installDirectory, Portal } from '../../rig/site/portal.ts';
+import { expiredClaims, type SiteOidcProvider } from '../../rig/site/provider.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { end, OwnKubectl } from '../../rig/site/own-kubectl.ts';
-import { startBelieved } from '../../rig/site/site-provider.ts';
+import { expireCredential, UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { startTrustedProvider } from '../../rig/site/site-provider.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
-let provider: TestProvider;
+let newcomers: TestUsers;
+let provider: SiteOidcProvider;
 /** The API server by the other name in its certificate: another cluster, to all who do not know. */
 let otherName: string;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   otherName = site.server.replace('127.0.0.1', 'localhost');
-  provider = await startBelieved(site);
+  provider = await startTrustedProvider(site);
 });
 
 afterEach(() => {
-  provider.behaviour.claims = {};
+  provider.faults.claims = {};
 });
 
 afterAll(async () => {
-  await provider.close();
-  await newcomers.leave();
+  await provider.stopListening();
+  await newcomers.removeNamespaces();
 });
 
-async function comeWithKubectl(name: string): Promise<{ person: Newcomer; kubectl: OwnKubectl }> {
-  const person = await newcomers.come(name);
-  newcomers.remember(`u-other-${name}`);
-  return { person, kubectl: new OwnKubectl(site, person) };
+async function comeWithKubectl(name: string): Promise<{ person: TestUser; kubectl: UserKubectl }> {
+  const person = await newcomers.create(name);
+  newcomers.alsoRemove(`u-other-${name}`);
+  return { person, kubectl: new UserKubectl(site, person) };
 }
 
 describe('two clusters', () => {
@@ -94,8 +94,8 @@ describe('two clusters', () => {
     const tokens = await provider.login('md-two2');
     await both.prePun('md-two2', tokens);
     for (let start = 0; start < 2; start += 1) {
-      await kubectl.endToken();
-      await kubectl.endToken(otherName);
+      await kubectl.expireToken();
+      await kubectl.expireToken(otherName);
       expect(await kubectl.whoami('--context', 'prod')).toBe('oidc:md-two2');
       expect(await kubectl.whoami('--context', 'other')).toBe('oidc:md-two2');
       await both.prePun('md-two2', tokens);
@@ -106,17 +106,17 @@ describe('two clusters', () => {
   it('both get theirs of a login whose ID token has ended already', async () => {
     const { kubectl } = await comeWithKubectl('md-two4');
     const both = await two({});
-    provider.behaviour.claims = expired();
+    provider.faults.claims = expiredClaims();
     const tokens = await provider.login('md-two4');
-    provider.behaviour.claims = {};
+    provider.faults.claims = {};
 
     for (let start = 0; start < 2; start += 1) {
       const { exitCode, stderr } = await both.prePun('md-two4', tokens);
       expect(exitCode, stderr).toBe(0);
       expect(await kubectl.whoami('--context', 'prod')).toBe('oidc:md-two4');
       expect(await kubectl.whoami('--context', 'other')).toBe('oidc:md-two4');
-      await kubectl.endToken();
-      await kubectl.endToken(otherName);
+      await kubectl.expireToken();
+      await kubectl.expireToken(otherName);
     }
     expect(await kubectl.whoami('--context', 'other')).toBe('oidc:md-two4');
     expect(await kubectl.whoami('--context', 'prod')).toBe('oidc:md-two4');
@@ -126,27 +126,27 @@ describe('two clusters', () => {
   it("with a confidential client, root's broker keeps the one refresh token for both", async () => {
     const { person, kubectl } = await comeWithKubectl('md-two5');
     const both = await two({});
-    const secretFile = join(both.folder, 'client-secret');
+    const secretFile = join(both.directory, 'client-secret');
     await writeFile(secretFile, 'ondemand-secret-of-the-provider', { mode: 0o600 });
     const client = { client_id: 'ondemand', client_secret_file: secretFile };
     await writeTwo(both, client, {});
-    provider.behaviour.claims = { aud: ['ondemand', 'kubernetes'], azp: 'ondemand' };
+    provider.faults.claims = { aud: ['ondemand', 'kubernetes'], azp: 'ondemand' };
     const tokens = await provider.login('md-two5', 'confidential');
     const host = await BrokerHost.boot({
-      command: [join(installed, 'hooks/credential-broker')],
+      command: [join(installDirectory, 'hooks/credential-broker')],
       config: both.files.berth,
       stateDir: both.files.stateDir,
     });
-    await host.open(person.uid);
-    both.enter = (argv) => host.enter(argv);
+    await host.startSocket(person.uid);
+    both.wrapArgv = (argv) => host.enter(argv);
     kubectl.host = host;
     try {
       for (let start = 0; start < 2; start += 1) {
         const { exitCode, stderr } = await both.prePun('md-two5', tokens);
         expect(exitCode, stderr).toBe(0);
-        for (const server of [site.server, otherName]) await kubectl.endToken(server);
+        for (const server of [site.server, otherName]) await kubectl.expireToken(server);
         for (const name of ['prod', 'other'])
-          await end(storePath(both.files.stateDir, person.uid, name));
+          await expireCredential(storedCredentialPath(both.files.stateDir, person.uid, name));
         expect(await kubectl.whoami('--context', 'prod')).toBe('oidc:md-two5');
         expect(await kubectl.whoami('--context', 'other')).toBe('oidc:md-two5');
       }

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
-import { publicFolder } from '../../rig/site/folders.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
 
 const cluster = `v2:
@@ -13,21 +13,21 @@ const cluster = `v2:
     server: {endpoint: 'https://127.0.0.1:9'}
 `;
 
-let folder: string;
+let directory: string;
 let host: BrokerHost;
 beforeAll(async () => {
-  if (!BrokerHost.possible) return;
-  folder = await mkdtemp(join(publicFolder, 'sandbox-'));
-  await mkdir(join(folder, 'clusters.d'));
-  await writeFile(join(folder, 'clusters.d/prod.yml'), cluster);
-  await writeFile(join(folder, 'ood_portal.yml'), 'pun_pre_hook_root_cmd: /bin/true\n');
-  const options = { config: '', stateDir: join(folder, 'state') };
+  if (!BrokerHost.isSupported) return;
+  directory = await mkdtemp(join(publicDirectory, 'sandbox-'));
+  await mkdir(join(directory, 'clusters.d'));
+  await writeFile(join(directory, 'clusters.d/prod.yml'), cluster);
+  await writeFile(join(directory, 'ood_portal.yml'), 'pun_pre_hook_root_cmd: /bin/true\n');
+  const options = { config: '', stateDir: join(directory, 'state') };
   host = await BrokerHost.boot({ command: ['/bin/true'], ...options });
 });
 afterAll(async () => {
-  if (!BrokerHost.possible) return;
+  if (!BrokerHost.isSupported) return;
   await host.stop();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 interface Check {
@@ -40,21 +40,21 @@ interface Check {
 /** What doctor says on a host whose Apache has these lines in its unit. */
 async function sandbox(unit: string, lines: string, kubeconfig: string): Promise<Check> {
   const text = `[Service]\nExecStart=/bin/true\n${lines}`;
-  await writeFile(join(host.folder, 'units', unit), text);
+  await writeFile(join(host.directory, 'units', unit), text);
   await host.systemctl('daemon-reload');
-  const config = join(folder, 'berth.yml');
+  const config = join(directory, 'berth.yml');
   await writeFile(
     config,
     `hook_env: null
-clusters_dir: ${folder}/clusters.d
-state_dir: ${folder}/state
+clusters_dir: ${directory}/clusters.d
+state_dir: ${directory}/state
 defaults: {admin: {kubeconfig: ${kubeconfig}}, credentials: {mode: none}}
 `,
   );
   const doctor = ['doctor', '-o', 'json', '--timeout', '2s', '--config', config];
-  const [file = '', ...words] = host.enter([join(installed, 'berth'), ...doctor]);
+  const [file = '', ...words] = host.enter([join(installDirectory, 'berth'), ...doctor]);
   const { stdout } = await execa(file, words, { reject: false });
-  await rm(join(host.folder, 'units', unit));
+  await rm(join(host.directory, 'units', unit));
   const { checks } = JSON.parse(stdout) as { checks: Check[] };
   const found = checks.find(({ id }) => id === 'portal-sandbox');
   assert(found, stdout);
@@ -63,7 +63,7 @@ defaults: {admin: {kubeconfig: ${kubeconfig}}, credentials: {mode: none}}
 
 const root = '/root/.kube/config';
 
-describe.skipIf(!BrokerHost.possible)('Apache’s unit, of which the hook is a child', () => {
+describe.skipIf(!BrokerHost.isSupported)('Apache’s unit, of which the hook is a child', () => {
   it.each([
     ['apache2.service', 'InaccessiblePaths=/boot\nInaccessiblePaths=/root\n'],
     ['apache2.service', 'InaccessiblePaths=-/root/.kube\n'],

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { check, complaints, doctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
 
 let site: Site;
 let portal: Portal;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   portal = await Portal.make(site);
 });
 afterEach(async () => {
-  portal.enter = (argv) => argv;
+  portal.wrapArgv = (argv) => argv;
   await portal.writeHookEnv();
   await portal.writeBerth();
 });
@@ -20,19 +20,19 @@ afterAll(() => portal.remove());
 describe('berth doctor and the issuer', () => {
   it('fails for an issuer with another spelling', async () => {
     await portal.writeHookEnv({ IDP_ISSUER_URL: `${site.keycloak.issuer}x` });
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['issuer failed']);
-    expect(check(report, 'issuer-client').status).toBe('skipped');
-    expect(check(report, 'rights').status).toBe('ok');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['issuer failed']);
+    expect(findCheck(report, 'issuer-client').status).toBe('skipped');
+    expect(findCheck(report, 'rights').status).toBe('ok');
   });
 
   it('fails for an issuer with an unknown CA', async () => {
     await portal.writeBerth({
       defaults: { credentials: { audience: 'kubernetes', exchange: false, token: 'id' } },
     });
-    const report = await doctor(portal);
-    expect(complaints(report)).toEqual(['issuer failed']);
-    expect(check(report, 'issuer').message).toContain('certificate');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toEqual(['issuer failed']);
+    expect(findCheck(report, 'issuer').message).toContain('certificate');
 
     // The environment's counts for nothing, which the hook would not have; the host's own does.
     const { stdout } = await portal.run(
@@ -44,16 +44,16 @@ describe('berth doctor and the issuer', () => {
     expect(stdout).toMatch(/"id":\s*"issuer",[^}]*"status":\s*"failed"/);
     const withStore = 'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt; exec "$@"';
     const unshare = ['unshare', '--mount', 'bash', '-euc', withStore, site.ca.file];
-    portal.enter = (argv) => [...unshare, ...argv];
-    expect(complaints(await doctor(portal))).toEqual([]);
+    portal.wrapArgv = (argv) => [...unshare, ...argv];
+    expect(problems(await runDoctor(portal))).toEqual([]);
   });
 
   it('fails for a wrong client secret', async () => {
     const { id } = site.keycloak.client('ondemand');
     await portal.writeHookEnv({ CLIENT_ID: id, CLIENT_SECRET: 'not-the-secret' });
-    const report = await doctor(portal);
-    expect(complaints(report)).toContain('issuer-client failed');
-    expect(check(report, 'issuer-client').message).not.toContain('not-the-secret');
-    expect(check(report, 'issuer').status).toBe('ok');
+    const report = await runDoctor(portal);
+    expect(problems(report)).toContain('issuer-client failed');
+    expect(findCheck(report, 'issuer-client').message).not.toContain('not-the-secret');
+    expect(findCheck(report, 'issuer').status).toBe('ok');
   });
 });

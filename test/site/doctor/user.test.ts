@@ -6,7 +6,7 @@ import { credentialCachePath } from '../../../src/credentials/credential-cache.t
 import { ensureAccount, homeOf } from '../../rig/site/accounts.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { check, complaints, doctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
 
 let site: Site;
 let portal: Portal;
@@ -20,30 +20,30 @@ afterAll(() => portal.remove());
 
 describe('berth doctor --user', () => {
   it('fails for a user unknown to NSS', async () => {
-    const report = await doctor(portal, '--user', 'nobody-of-that-name');
-    expect(complaints(report)).toEqual(['user failed']);
-    expect(check(report, 'user').next).toContain('getent passwd');
+    const report = await runDoctor(portal, '--user', 'nobody-of-that-name');
+    expect(problems(report)).toEqual(['user failed']);
+    expect(findCheck(report, 'user').next).toContain('getent passwd');
   });
 
   it('fails for a home that the user cannot write to', async () => {
     await execa('chown', ['root', homeOf('alice')]);
-    const report = await doctor(portal, '--user', 'alice');
+    const report = await runDoctor(portal, '--user', 'alice');
     await execa('chown', ['alice', homeOf('alice')]);
-    expect(complaints(report)).toContain('user-home failed');
-    expect(check(report, 'user-home').next).toContain('namei -l');
+    expect(problems(report)).toContain('user-home failed');
+    expect(findCheck(report, 'user-home').next).toContain('namei -l');
   });
 
   it('fails for a kubeconfig of the user that is not YAML', async () => {
-    const folder = join(homeOf('alice'), '.kube');
-    const file = join(folder, 'config');
+    const directory = join(homeOf('alice'), '.kube');
+    const file = join(directory, 'config');
     const before = await readFile(file).catch(() => undefined);
-    await execa('install', ['-d', '-o', 'alice', '-m', '700', folder]);
+    await execa('install', ['-d', '-o', 'alice', '-m', '700', directory]);
     await writeFile(file, 'users: [\n');
     await execa('chown', ['alice', file]);
-    const report = await doctor(portal, '--user', 'alice');
+    const report = await runDoctor(portal, '--user', 'alice');
     if (before === undefined) await rm(file);
     else await writeFile(file, before);
-    expect(complaints(report)).toEqual(['user-kubeconfig failed']);
+    expect(problems(report)).toEqual(['user-kubeconfig failed']);
   });
 
   describe('the check of the token with the API server', () => {
@@ -57,7 +57,10 @@ describe('berth doctor --user', () => {
     });
 
     it('is skipped before a login', async () => {
-      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      const { status, message } = findCheck(
+        await runDoctor(portal, '--user', 'alice'),
+        'user-token',
+      );
       expect([status, message]).toEqual(['skipped', expect.stringContaining('no token yet')]);
     });
 
@@ -65,17 +68,17 @@ describe('berth doctor --user', () => {
       const { exitCode, stderr } = await portal.prePun('alice', await portal.login('alice'));
       expect(exitCode, stderr).toBe(0);
       const before = await readFile(cache(), 'utf8');
-      const report = await doctor(portal, '--user', 'alice');
-      expect(complaints(report)).toEqual([]);
-      expect(check(report, 'user-token').message).toContain('as oidc:alice');
+      const report = await runDoctor(portal, '--user', 'alice');
+      expect(problems(report)).toEqual([]);
+      expect(findCheck(report, 'user-token').message).toContain('as oidc:alice');
       expect(await readFile(cache(), 'utf8')).toBe(before);
     });
 
     it('fails if the configured prefix is missing', async () => {
       await portal.writeBerth({ defaults: { subject_prefix: '' } });
-      const report = await doctor(portal, '--user', 'alice');
-      expect(complaints(report)).toContain('user-token failed');
-      const { message, next } = check(report, 'user-token');
+      const report = await runDoctor(portal, '--user', 'alice');
+      expect(problems(report)).toContain('user-token failed');
+      const { message, next } = findCheck(report, 'user-token');
       expect(message).toContain('as oidc:alice, but the RoleBindings name alice');
       expect(next).toContain('subject_prefix: "oidc:"');
       await portal.writeBerth();
@@ -85,9 +88,9 @@ describe('berth doctor --user', () => {
       const text = await readFile(cache(), 'utf8');
       const { token } = JSON.parse(text) as { token: string };
       await writeFile(cache(), text.replace(token, `${token.slice(0, -8)}AAAAAAAA`));
-      const report = await doctor(portal, '--user', 'alice');
-      expect(complaints(report)).toEqual(['user-token failed']);
-      const { message, next } = check(report, 'user-token');
+      const report = await runDoctor(portal, '--user', 'alice');
+      expect(problems(report)).toEqual(['user-token failed']);
+      const { message, next } = findCheck(report, 'user-token');
       expect(message).toContain('does not accept the token of alice');
       expect(message).not.toContain(token.slice(0, 40));
       expect(next).toContain('--oidc-client-id');
@@ -98,16 +101,19 @@ describe('berth doctor --user', () => {
       const { token } = JSON.parse(text) as { token: string };
       const { stdout } = await site.kubectl('create token default -n default'.split(' '));
       await writeFile(cache(), text.replace(token, stdout.trim()));
-      const report = await doctor(portal, '--user', 'alice');
-      expect(complaints(report)).toEqual([]);
-      expect(check(report, 'user-token').message).toContain('is not from');
+      const report = await runDoctor(portal, '--user', 'alice');
+      expect(problems(report)).toEqual([]);
+      expect(findCheck(report, 'user-token').message).toContain('is not from');
       await writeFile(cache(), text);
     });
 
     it('is skipped for an expired token', async () => {
       const text = await readFile(cache(), 'utf8');
       await writeFile(cache(), text.replace(/"expiry":\d+/, '"expiry":1000'));
-      const { status, message } = check(await doctor(portal, '--user', 'alice'), 'user-token');
+      const { status, message } = findCheck(
+        await runDoctor(portal, '--user', 'alice'),
+        'user-token',
+      );
       expect([status, message]).toEqual(['skipped', expect.stringContaining('has expired')]);
     });
   });
@@ -117,9 +123,9 @@ describe('berth doctor --user', () => {
     await portal.writeHookEnv({ NAMESPACE_PREFIX: 'doctor-' });
     await site.kubectl('create namespace doctor-alice'.split(' '));
     await site.kubectl('annotate namespace doctor-alice openondemand.org/owner=bob'.split(' '));
-    const report = await doctor(portal, '--user', 'alice');
+    const report = await runDoctor(portal, '--user', 'alice');
     await site.kubectl('delete namespace doctor-alice --wait=false'.split(' '));
-    expect(complaints(report)).toEqual(['user-namespace failed']);
-    expect(check(report, 'user-namespace').message).toContain('belongs to bob');
+    expect(problems(report)).toEqual(['user-namespace failed']);
+    expect(findCheck(report, 'user-namespace').message).toContain('belongs to bob');
   });
 });

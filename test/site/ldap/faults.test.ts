@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../rig/site/ports.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { base, group, person, reader, Slapd, type SlapdOptions } from '../../rig/slapd.ts';
+import {
+  baseDn,
+  groupEntry,
+  personEntry,
+  readerAccount,
+  Slapd,
+  type SlapdOptions,
+} from '../../rig/slapd.ts';
 import { SyncSite, type LdapSection } from './sync-site.ts';
 
 let site: Site;
@@ -13,7 +20,7 @@ let host: SyncSite;
 let slapd: Slapd;
 let options: SlapdOptions;
 
-const people = Array.from({ length: 220 }, (_, n) => person(`user-${n}`, 20_000 + n));
+const people = Array.from({ length: 220 }, (_, n) => personEntry(`user-${n}`, 20_000 + n));
 
 beforeAll(async () => {
   site = await openSite();
@@ -21,8 +28,8 @@ beforeAll(async () => {
   options = { certificate: await site.certificates.server('slapd'), ca: site.ca.file };
   slapd = await Slapd.start(options, [
     ...people,
-    group('users', 100),
-    group('chem', 30_000, ['user-1']),
+    groupEntry('users', 100),
+    groupEntry('chem', 30_000, ['user-1']),
   ]);
 });
 afterEach(() => host.clear());
@@ -40,9 +47,9 @@ async function nothingChanged(): Promise<void> {
 describe('a directory with an incomplete answer', () => {
   it.each<[string, LdapSection, string, number]>([
     ['is away', { url: 'ldaps://127.0.0.1:1' }, 'ldap-unreachable', 75],
-    ['wants another password', { bind_dn: `cn=nobody,${base}` }, 'ldap-credentials-invalid', 78],
+    ['wants another password', { bind_dn: `cn=nobody,${baseDn}` }, 'ldap-credentials-invalid', 78],
     ['has a certificate of somebody else', { ca_file: undefined }, 'ldap-certificate', 78],
-    ['has no such base', { users: { base: `ou=nobody,${base}` } }, 'ldap-base-not-found', 78],
+    ['has no such base', { users: { base: `ou=nobody,${baseDn}` } }, 'ldap-base-not-found', 78],
     ['finds nobody', { users: { filter: '(uid=nobody)' } }, 'ldap-no-users', 78],
     ['finds no group', { groups: { filter: '(cn=nothing)' } }, 'ldap-no-groups', 78],
     ['is asked with half a filter', { users: { filter: '(uid=a' } }, 'ldap-filter-invalid', 78],
@@ -54,16 +61,16 @@ describe('a directory with an incomplete answer', () => {
 
     expect(stderr).toContain(`[${code}]`);
     expect(stderr).toMatch(/^next: ./m);
-    expect(stderr + stdout).not.toContain(reader.password);
+    expect(stderr + stdout).not.toContain(readerAccount.password);
     expect({ exitCode, stdout }).toEqual({ exitCode: exit, stdout: '' });
     await nothingChanged();
   });
 
   it('stops at a size limit', async () => {
-    await slapd.down();
-    const limits = `limits dn.exact="${reader.dn}" size.soft=100 size.hard=100 size.prtotal=100`;
+    await slapd.stopServer();
+    const limits = `limits dn.exact="${readerAccount.dn}" size.soft=100 size.hard=100 size.prtotal=100`;
     await slapd.configure({ ...options, database: [limits] });
-    await slapd.up();
+    await slapd.startServer();
     try {
       await host.configure(slapd);
       await host.makeNamespaces(['user-1', 'user-219']);
@@ -72,17 +79,17 @@ describe('a directory with an incomplete answer', () => {
       expect(exitCode).toBe(78);
       await nothingChanged();
     } finally {
-      await slapd.down();
+      await slapd.stopServer();
       await slapd.configure(options);
-      await slapd.up();
+      await slapd.startServer();
     }
   });
 
   it('has a part on another server', async () => {
     const elsewhere = {
-      dn: `ou=more,ou=people,${base}`,
+      dn: `ou=more,ou=people,${baseDn}`,
       objectClass: ['referral', 'extensibleObject'],
-      ...{ ou: 'more', ref: `ldap://elsewhere.example.com/ou=more,${base}` },
+      ...{ ou: 'more', ref: `ldap://elsewhere.example.com/ou=more,${baseDn}` },
     };
     await slapd.add(elsewhere);
     try {
@@ -98,7 +105,7 @@ describe('a directory with an incomplete answer', () => {
   });
 
   it.each([
-    ['is killed between two pages', () => slapd.down('SIGKILL'), 'ldap-connection-lost'],
+    ['is killed between two pages', () => slapd.stopServer('SIGKILL'), 'ldap-connection-lost'],
     ['says nothing any more', () => slapd.signal('SIGSTOP'), 'ldap-timeout'],
   ])('%s: nothing is changed, and the next run is as ever', async (_, strike, code) => {
     // Between the two, so that it is known when the second page is asked for.
@@ -113,8 +120,8 @@ describe('a directory with an incomplete answer', () => {
     } finally {
       between.close();
       slapd.signal('SIGCONT');
-      await slapd.down();
-      await slapd.up();
+      await slapd.stopServer();
+      await slapd.startServer();
     }
     await host.configure(slapd);
     expect(await host.sync()).toMatchObject({ exitCode: 0 });
@@ -184,9 +191,9 @@ describe('the connection to the directory', () => {
 
   it('sets another exit status and the metrics if the API server refuses', async () => {
     await host.configure(slapd);
-    const kubeconfig = join(host.folder, 'kubeconfig');
+    const kubeconfig = join(host.directory, 'kubeconfig');
     const good = await readFile(kubeconfig, 'utf8');
-    const metrics = join(host.folder, 'metrics/ldap.prom');
+    const metrics = join(host.directory, 'metrics/ldap.prom');
     await host.sync('--textfile', metrics);
     expect(await readFile(metrics, 'utf8')).toMatch(/^berth_ldap_sync_success 1$/m);
     const success = /^berth_ldap_sync_last_success_timestamp_seconds \d+$/m;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { base, group, person, Slapd } from '../../rig/slapd.ts';
+import { baseDn, groupEntry, personEntry, Slapd } from '../../rig/slapd.ts';
 import { SyncSite } from './sync-site.ts';
 
 let site: Site;
@@ -28,17 +28,17 @@ async function withSlapd(
 
 describe('invalid entries', () => {
   const hostile = [
-    person('is-root', 0),
-    person('negative', -5),
-    person('below', 999),
-    person('above', '4294967295'),
-    person('group-root', 20_010, { gidNumber: 0 }),
-    person('twin-one', 20_020),
-    person('twin-two', 20_020),
-    person('jürgen', 20_030),
-    person('a b; rm -rf', 20_031),
+    personEntry('is-root', 0),
+    personEntry('negative', -5),
+    personEntry('below', 999),
+    personEntry('above', '4294967295'),
+    personEntry('group-root', 20_010, { gidNumber: 0 }),
+    personEntry('twin-one', 20_020),
+    personEntry('twin-two', 20_020),
+    personEntry('jürgen', 20_030),
+    personEntry('a b; rm -rf', 20_031),
     {
-      dn: `cn=one,ou=people,${base}`,
+      dn: `cn=one,ou=people,${baseDn}`,
       objectClass: ['account', 'posixAccount', 'extensibleObject'],
       ...{
         uid: ['two', 'names'],
@@ -48,18 +48,18 @@ describe('invalid entries', () => {
         homeDirectory: '/',
       },
     },
-    person('\u001b[2Jescape', 20_050),
+    personEntry('\u001b[2Jescape', 20_050),
   ];
 
   it('are left out, one by one, and their namespaces stay as they are', async () => {
     const entries = [
       ...hostile,
-      person('anna', 20_001),
-      group('users', 100),
-      group('wheel', 0, ['anna']),
-      group('negative', -1, ['anna']),
-      group('a, "b", c', 30_000, ['anna']),
-      group('größe', 30_001, ['anna']),
+      personEntry('anna', 20_001),
+      groupEntry('users', 100),
+      groupEntry('wheel', 0, ['anna']),
+      groupEntry('negative', -1, ['anna']),
+      groupEntry('a, "b", c', 30_000, ['anna']),
+      groupEntry('größe', 30_001, ['anna']),
     ];
     await withSlapd(entries, async (slapd) => {
       await host.configure(slapd);
@@ -107,10 +107,10 @@ describe('five thousand users', () => {
 
   it('are read page by page, and only differences are written', { timeout: 300_000 }, async () => {
     const entries = [
-      ...users.map((name, n) => person(name, 20_000 + n)),
-      group('users', 100),
+      ...users.map((name, n) => personEntry(name, 20_000 + n)),
+      groupEntry('users', 100),
       ...Array.from({ length: 50 }, (_, g) =>
-        group(
+        groupEntry(
           `project-${g}`,
           30_000 + g,
           users.filter((_name, n) => n % 50 === g),
@@ -153,11 +153,11 @@ describe("the ConfigMaps of OSC's k8-ldap-configmap", () => {
 
   it('have what its mappers write, without users who have left', async () => {
     const entries = [
-      person('anna', 20_001),
-      person('boris', 20_002, { gidNumber: 30_000 }),
-      person('c@d', 20_003),
-      group('users', 100),
-      group('chem, "phys"', 30_000, ['anna']),
+      personEntry('anna', 20_001),
+      personEntry('boris', 20_002, { gidNumber: 30_000 }),
+      personEntry('c@d', 20_003),
+      groupEntry('users', 100),
+      groupEntry('chem, "phys"', 30_000, ['anna']),
     ];
     await withSlapd(entries, async (slapd) => {
       const config_maps = { maps, user_prefix: 'hpc-' };
@@ -183,9 +183,9 @@ describe("the ConfigMaps of OSC's k8-ldap-configmap", () => {
       const same = await host.cluster.get('configmap', 'user-uid-map', 'k8-ldap-configmap');
       expect(same?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
 
-      await slapd.delete(`uid=boris,ou=people,${base}`);
+      await slapd.delete(`uid=boris,ou=people,${baseDn}`);
       // Refused, and not gone: the key stays.
-      await slapd.replace(`uid=anna,ou=people,${base}`, 'uidNumber', 0);
+      await slapd.replace(`uid=anna,ou=people,${baseDn}`, 'uidNumber', 0);
       await host.sync();
       expect(await data('user-uid-map')).toEqual({ 'hpc-anna': '20001' });
     });

@@ -1,8 +1,8 @@
-import type { Live, LiveCluster } from '../../rig/site/live-cluster.ts';
+import type { LiveObject, LiveCluster } from '../../rig/site/live-cluster.ts';
 import type { HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
 import { TimerHost } from '../../rig/site/timer-host.ts';
-import { base, reader, type Slapd } from '../../rig/slapd.ts';
+import { baseDn, readerAccount, type Slapd } from '../../rig/slapd.ts';
 
 /** `ldap` of berth.yml: what a test says over what every test wants. */
 export type LdapSection = Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export class SyncSite {
   static async make(site: Site): Promise<SyncSite> {
     const manifests = ['ldap-sync.yaml', 'ldap-config-maps.yaml'];
     const account = 'berth-ldap-sync';
-    const host = await TimerHost.make(site, { name: 'ldap-sync', account, manifests });
+    const host = await TimerHost.create(site, { name: 'ldap-sync', account, manifests });
     const sync = new SyncSite(host);
     await sync.forget();
     return sync;
@@ -28,8 +28,8 @@ export class SyncSite {
     return this.#host.cluster;
   }
 
-  get folder(): string {
-    return this.#host.folder;
+  get directory(): string {
+    return this.#host.directory;
   }
 
   /** Makes `berth.yml`: the reader of this slapd, by ldaps, unless the test says otherwise. */
@@ -38,12 +38,12 @@ export class SyncSite {
     const section = {
       url: `ldaps://127.0.0.1:${slapd.ports.ldaps}`,
       ca_file: this.#host.site.ca.file,
-      bind_dn: reader.dn,
+      bind_dn: readerAccount.dn,
       bind_password_file: slapd.passwordFile,
       page_size: 50,
       namespace_selector: this.selector,
-      users: { base: `ou=people,${base}`, ...users },
-      groups: { base: `ou=groups,${base}`, ...groups },
+      users: { base: `ou=people,${baseDn}`, ...users },
+      groups: { base: `ou=groups,${baseDn}`, ...groups },
       ...rest,
     };
     await this.#host.configure({ ldap: section, ...more });
@@ -98,7 +98,7 @@ export class SyncSite {
   /** All of this file's namespaces: annotations by name. */
   async allAnnotations(): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
     const out = await this.cluster.kubectl(['get', 'ns', '-l', this.selector, '-o', 'json']);
-    const { items } = JSON.parse(out) as { items: readonly Live[] };
+    const { items } = JSON.parse(out) as { items: readonly LiveObject[] };
     return new Map(items.map((live) => [live.metadata.name, shortened(live)]));
   }
 
@@ -135,7 +135,7 @@ export interface SyncReport {
   }[];
 }
 
-function shortened(live: Live | undefined): Readonly<Record<string, string>> {
+function shortened(live: LiveObject | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(live?.metadata.annotations ?? {}).flatMap(([key, value]) =>
       key.startsWith('openondemand.org/') ? [[key.slice('openondemand.org/'.length), value]] : [],

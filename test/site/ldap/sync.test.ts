@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { base, escaped, group, person, Slapd } from '../../rig/slapd.ts';
+import { baseDn, escapeRdnValue, groupEntry, personEntry, Slapd } from '../../rig/slapd.ts';
 import { SyncSite } from './sync-site.ts';
 
 let site: Site;
@@ -13,12 +13,12 @@ beforeAll(async () => {
   slapd = await Slapd.start(
     { certificate: await site.certificates.server('slapd'), ca: site.ca.file },
     [
-      person('anna', 20001),
-      person('boris', 20002, { gidNumber: 30000 }),
-      person('c.d@e', 20003),
-      group('users', 100),
-      group('chem', 30000, ['anna']),
-      group('bio, and "more"', 30001, ['anna', 'boris', 'boris', 'nobody-here']),
+      personEntry('anna', 20001),
+      personEntry('boris', 20002, { gidNumber: 30000 }),
+      personEntry('c.d@e', 20003),
+      groupEntry('users', 100),
+      groupEntry('chem', 30000, ['anna']),
+      groupEntry('bio, and "more"', 30001, ['anna', 'boris', 'boris', 'nobody-here']),
     ],
   );
 });
@@ -50,7 +50,7 @@ describe('berth ldap-sync', () => {
     await host.configure(slapd);
     await host.makeNamespaces(['anna', 'boris']);
     await host.sync();
-    await slapd.replace(`cn=${escaped('chem')},ou=groups,${base}`, 'memberUid', 'boris');
+    await slapd.replace(`cn=${escapeRdnValue('chem')},ou=groups,${baseDn}`, 'memberUid', 'boris');
     const before = await host.cluster.get('namespace', host.namespaceOf('boris'));
 
     const { clusters } = await host.report();
@@ -67,14 +67,14 @@ describe('berth ldap-sync', () => {
     });
     const after = await host.cluster.get('namespace', host.namespaceOf('boris'));
     expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
-    await slapd.replace(`cn=chem,ou=groups,${base}`, 'memberUid', 'anna');
+    await slapd.replace(`cn=chem,ou=groups,${baseDn}`, 'memberUid', 'anna');
   });
 
   it('marks the namespace of a user who has left, and removes the mark when the user is back', async () => {
     await host.configure(slapd, { keep_percent: 50 });
     await host.makeNamespaces(['anna', 'boris']);
     await host.sync();
-    await slapd.delete(`uid=boris,ou=people,${base}`);
+    await slapd.delete(`uid=boris,ou=people,${baseDn}`);
 
     const gone = await host.sync();
 
@@ -87,7 +87,7 @@ describe('berth ldap-sync', () => {
     expect((await host.report()).clusters[0]?.changes).toEqual([]);
     expect((await host.annotations('boris')).removed).toBe(removed);
 
-    await slapd.add(person('boris', 20002, { gidNumber: 30000 }));
+    await slapd.add(personEntry('boris', 20002, { gidNumber: 30000 }));
     const back = await host.sync();
     expect(back.stdout).toContain(`no longer marked as removed: ${host.namespaceOf('boris')}`);
     expect(await host.annotations('boris')).not.toHaveProperty('removed');
@@ -119,9 +119,13 @@ describe('berth ldap-sync', () => {
 
 describe('the two schemas of group membership', () => {
   it.each(['rfc2307bis', 'memberof'] as const)('%s', async (schema) => {
-    const dn = (cn: string): string => `cn=${escaped(cn)},ou=groups,${base}`;
+    const dn = (cn: string): string => `cn=${escapeRdnValue(cn)},ou=groups,${baseDn}`;
     const lists = schema === 'rfc2307bis';
-    const groupOf = (cn: string, gid: number, ...members: string[]): ReturnType<typeof group> => ({
+    const groupOf = (
+      cn: string,
+      gid: number,
+      ...members: string[]
+    ): ReturnType<typeof groupEntry> => ({
       ...{ dn: dn(cn), objectClass: ['groupOfNames', 'posixGroup'], cn, gidNumber: gid },
       member: ['cn=nobody', ...(lists ? members : [])],
     });
@@ -132,14 +136,14 @@ describe('the two schemas of group membership', () => {
         schema: 'rfc2307bis',
       },
       [
-        person('anna', 20001, {
+        personEntry('anna', 20001, {
           // Any attribute of DNs does: the server's memberOf overlay is not what is tested.
           ...(lists ? {} : { objectClass: ['account', 'posixAccount', 'extensibleObject'] }),
           ...(lists ? {} : { seeAlso: [dn('a,b').toUpperCase(), dn('c+d')] }),
         }),
-        groupOf('a,b', 30000, `UID=Anna, OU=people,${base}`),
-        groupOf('c+d', 30001, `uid=\\61nna,ou=people,${base}`),
-        groupOf('others', 30002, `uid=annabel,ou=people,${base}`),
+        groupOf('a,b', 30000, `UID=Anna, OU=people,${baseDn}`),
+        groupOf('c+d', 30001, `uid=\\61nna,ou=people,${baseDn}`),
+        groupOf('others', 30002, `uid=annabel,ou=people,${baseDn}`),
       ],
     );
     try {

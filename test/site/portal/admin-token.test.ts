@@ -4,28 +4,28 @@ import { decodeJwt, decodeProtectedHeader, importPKCS8, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LogLine, logLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let tom: Newcomer;
+let tom: TestUser;
 let fresh: string;
 
 const hour = 3600;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
   portal = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
-  tom = await newcomers.come('md-tom');
+  tom = await newcomers.create('md-tom');
   fresh = await readFile(portal.files.kubeconfig, 'utf8');
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -52,7 +52,7 @@ async function loginWithTokenOf(
 
 describe("each login, by the hook's own token, which the log", () => {
   it('does not mention while it is valid', async ({ skip }) => {
-    const reason = site.skipped('audit');
+    const reason = site.skipReason('audit');
     skip(reason !== undefined, reason);
     expect(await loginWithTokenOf(8 * hour)).toMatchObject({ exitCode: 0, warnings: [] });
   });
@@ -60,7 +60,7 @@ describe("each login, by the hook's own token, which the log", () => {
   it('names with its expiry and the next step, when less than a third of its lifetime is left', async ({
     skip,
   }) => {
-    const reason = site.skipped('audit');
+    const reason = site.skipReason('audit');
     skip(reason !== undefined, reason);
 
     const { exitCode, warnings } = await loginWithTokenOf(17 * hour);
@@ -74,7 +74,7 @@ describe("each login, by the hook's own token, which the log", () => {
   });
 
   it('names as the cause, when it has expired', async ({ skip }) => {
-    const reason = site.skipped('audit');
+    const reason = site.skipReason('audit');
     skip(reason !== undefined, reason);
 
     const { exitCode, warnings, stderr } = await loginWithTokenOf(25 * hour);

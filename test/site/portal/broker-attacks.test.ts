@@ -7,48 +7,48 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compiled } from '../../rig/compiled-credential.ts';
+import { compileEntryPoint } from '../../rig/compiled-credential.ts';
 
 const [victim, attacker] = [61_011, 61_012];
 const users = { [victim]: 'ann', [attacker]: 'bob' };
 const request = '{"cluster":"test"}\n';
 
-let folder: string;
+let directory: string;
 let stateDir: string;
 let host: BrokerHost;
 
 beforeAll(async () => {
-  if (!BrokerHost.possible) return;
-  folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
-  await chmod(folder, 0o755);
-  stateDir = join(folder, 'state');
-  const config = join(folder, 'berth.yml');
-  await mkdir(join(folder, 'clusters.d'));
+  if (!BrokerHost.isSupported) return;
+  directory = await mkdtemp(join(tmpdir(), 'berth-broker-'));
+  await chmod(directory, 0o755);
+  stateDir = join(directory, 'state');
+  const config = join(directory, 'berth.yml');
+  await mkdir(join(directory, 'clusters.d'));
   await writeFile(
     config,
-    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${join(folder, 'clusters.d')}\n`,
+    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${join(directory, 'clusters.d')}\n`,
   );
   for (const [uid, username] of [
     [victim, 'ann'],
     [attacker, 'bob'],
   ] as const) {
-    const path = storePath(stateDir, uid, 'test');
+    const path = storedCredentialPath(stateDir, uid, 'test');
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const expiry = Date.now() / 1000 + 3_600;
     const credential = { version: 1, username, token: `token-of-${uid}`, expiry };
     await writeFile(path, JSON.stringify(credential), { mode: 0o600 });
   }
-  const broker = await compiled('hooks/credential-broker.ts', folder);
+  const broker = await compileEntryPoint('hooks/credential-broker.ts', directory);
   host = await BrokerHost.boot({ command: [broker], config, stateDir, users });
-  for (const uid of [victim, attacker]) await host.open(uid);
+  for (const uid of [victim, attacker]) await host.startSocket(uid);
 });
 
 afterAll(async () => {
-  if (!BrokerHost.possible) return;
+  if (!BrokerHost.isSupported) return;
   await host.stop();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const ask = `const connection = require('node:net').connect(process.argv[1]);
@@ -64,9 +64,9 @@ async function answer(uid: number, wrap: (argv: string[]) => string[]): Promise<
   return line.startsWith('{') ? JSON.parse(line) : line;
 }
 
-describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
+describe.skipIf(!BrokerHost.isSupported)('a user’s token', () => {
   it('is given to its user', async () => {
-    expect(await answer(victim, (argv) => host.as(victim, argv))).toMatchObject({
+    expect(await answer(victim, (argv) => host.enterAs(victim, argv))).toMatchObject({
       token: `token-of-${victim}`,
     });
   });
@@ -75,10 +75,10 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
     // In a tmpfs, as a user's /run/user and /dev/shm are: inodes are counted up, see the program.
     const own = '/run/attacker';
     await run(host.enter(['install', '-d', '-o', String(attacker), own]));
-    const program = await compiled('test/rig/broker/proc-net-unix-spoof.ts', folder);
+    const program = await compileEntryPoint('test/rig/broker/proc-net-unix-spoof.ts', directory);
     const sockets = [brokerSocket(attacker), brokerSocket(victim)];
     const argv = ['env', '-C', own, program, ...sockets, request];
-    const [file = '', ...words] = host.as(attacker, argv);
+    const [file = '', ...words] = host.enterAs(attacker, argv);
 
     const { stdout } = await promisify(execFile)(file, words);
 
@@ -88,7 +88,7 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
   });
 
   it('is not given to another user who connects to the socket', async () => {
-    const foreign = () => answer(victim, (argv) => host.as(attacker, argv));
+    const foreign = () => answer(victim, (argv) => host.enterAs(attacker, argv));
     expect(await foreign()).toBe('EACCES');
 
     // If the file's mode does not prevent it, the socket unit's name does.
@@ -110,14 +110,15 @@ describe.skipIf(!BrokerHost.possible)('a user’s token', () => {
       error: { code: 'broker-socket-mismatch' },
     });
     // For a process outside of its PID namespace systemd writes `NUMBER-unknown`.
-    const outside = (argv: string[]) => host.as(victim, argv).filter((word) => word !== '--pid');
+    const outside = (argv: string[]) =>
+      host.enterAs(victim, argv).filter((word) => word !== '--pid');
     expect(await answer(victim, outside)).toMatchObject({
       error: { code: 'broker-caller-unknown' },
     });
   });
 });
 
-describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () => {
+describe.skipIf(!BrokerHost.isSupported)('one user with a hundred connections', () => {
   const counted = (property: string): Promise<string> =>
     host.systemctl('show', `--property=${property}`, `berth-broker@${attacker}.socket`);
 
@@ -125,14 +126,14 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     const flood = `for (let number = 0; number < 100; number += 1)
       require('node:net').connect(process.argv[1]).on('error', () => {});`;
     const argv = [process.execPath, '-e', flood, brokerSocket(attacker)];
-    const [file = '', ...words] = host.as(attacker, argv);
+    const [file = '', ...words] = host.enterAs(attacker, argv);
     const flooding = once(spawn(file, words, { stdio: 'inherit' }), 'close');
 
     // systemd counts each connection; the accepted ones time out after some seconds.
     await vi.waitFor(async () => expect(await counted('NRefused')).toBe('NRefused=92'), {
       timeout: 20_000,
     });
-    expect(await answer(victim, (argv) => host.as(victim, argv))).toMatchObject({
+    expect(await answer(victim, (argv) => host.enterAs(victim, argv))).toMatchObject({
       token: `token-of-${victim}`,
     });
 
@@ -141,7 +142,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
     await vi.waitFor(async () => expect(await counted('NConnections')).toBe('NConnections=0'), {
       timeout: 20_000,
     });
-    expect(await answer(attacker, (argv) => host.as(attacker, argv))).toMatchObject({
+    expect(await answer(attacker, (argv) => host.enterAs(attacker, argv))).toMatchObject({
       token: `token-of-${attacker}`,
     });
   });
@@ -149,7 +150,7 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
   it('logs the refusal of a client that does not wait for the answer', async () => {
     const program = `const connection = require('node:net').connect(${JSON.stringify(brokerSocket(attacker))});
       connection.write('{"cluster":"nowhere"}\\n', () => connection.destroy());`;
-    const [file = '', ...words] = host.as(attacker, [process.execPath, '-e', program]);
+    const [file = '', ...words] = host.enterAs(attacker, [process.execPath, '-e', program]);
     const before = host.log.length;
     await promisify(execFile)(file, words);
     await vi.waitFor(() => expect(host.log.slice(before)).toContain('code=credential-missing'), {
@@ -172,23 +173,23 @@ describe.skipIf(!BrokerHost.possible)('one user with a hundred connections', () 
   });
 });
 
-describe.skipIf(!BrokerHost.possible)('a UID that was given to another person', () => {
-  const ask = () => answer(victim, (argv) => host.as(victim, argv));
-  const kept = () => existsSync(storePath(stateDir, victim, 'test'));
+describe.skipIf(!BrokerHost.isSupported)('a UID that was given to another person', () => {
+  const ask = () => answer(victim, (argv) => host.enterAs(victim, argv));
+  const kept = () => existsSync(storedCredentialPath(stateDir, victim, 'test'));
 
   it('has no account in between, as if the directory service were down', async () => {
-    await host.rename({ [attacker]: 'bob' });
+    await host.setUserNames({ [attacker]: 'bob' });
     expect(await ask()).toMatchObject({ error: { code: 'user-unknown', exit: 'temporary' } });
     expect(kept()).toBe(true);
-    await host.rename(users);
+    await host.setUserNames(users);
     expect(await ask()).toMatchObject({ token: `token-of-${victim}` });
   });
 
   it('gets no credential of the former user, and the stored ones are removed', async () => {
-    await host.rename({ ...users, [victim]: 'carl' });
+    await host.setUserNames({ ...users, [victim]: 'carl' });
     expect(await ask()).toMatchObject({ error: { code: 'credential-missing' } });
     expect(kept()).toBe(false);
-    expect(existsSync(storePath(stateDir, attacker, 'test'))).toBe(true);
+    expect(existsSync(storedCredentialPath(stateDir, attacker, 'test'))).toBe(true);
   });
 });
 

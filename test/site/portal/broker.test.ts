@@ -8,20 +8,20 @@ import type { ClusterSettings, OidcSettings } from '../../../src/config/settings
 import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
-import { loadSettings } from '../../../src/settings/load-site.ts';
+import { loadSiteSettings } from '../../../src/settings/load-site.ts';
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
-import { storePath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { User } from '../../../src/identity/user.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compiled } from '../../rig/compiled-credential.ts';
-import { clientSecret, confidentialClient, TestProvider } from '../../rig/token-provider.ts';
+import { compileEntryPoint } from '../../rig/compiled-credential.ts';
+import { clientSecret, confidentialClient, LocalOidcProvider } from '../../rig/token-provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let provider: TestProvider;
-let folder: string;
+let provider: LocalOidcProvider;
+let directory: string;
 let plugin: string;
 let stateDir: string;
 let cluster: ClusterSettings;
@@ -32,22 +32,22 @@ const account = (uid: number): User => ({
   uid,
   gid: uid,
   groups: [uid],
-  home: join(folder, String(uid)),
+  home: join(directory, String(uid)),
   shell: '/bin/sh',
 });
 const ann = () => account(61_001);
 const bob = () => account(61_002);
 
 beforeAll(async () => {
-  if (!BrokerHost.possible) return;
-  provider = await TestProvider.start();
-  folder = await mkdtemp(join(tmpdir(), 'berth-broker-'));
-  await chmod(folder, 0o711);
-  stateDir = join(folder, 'state');
-  plugin = await compiled('shell/kube-credential.ts', folder);
-  const broker = await compiled('hooks/credential-broker.ts', folder);
+  if (!BrokerHost.isSupported) return;
+  provider = await LocalOidcProvider.start();
+  directory = await mkdtemp(join(tmpdir(), 'berth-broker-'));
+  await chmod(directory, 0o711);
+  stateDir = join(directory, 'state');
+  plugin = await compileEntryPoint('shell/kube-credential.ts', directory);
+  const broker = await compileEntryPoint('hooks/credential-broker.ts', directory);
   const config = await configure();
-  cluster = (await loadSettings({ configFile: config }, { cache: 'off' })).settings
+  cluster = (await loadSiteSettings({ configFile: config }, { cache: 'off' })).settings
     .clusters[0] as never;
 
   for (const { uid, home } of [ann(), bob()]) {
@@ -56,29 +56,29 @@ beforeAll(async () => {
   }
   const users = { [ann().uid]: 'ann', [bob().uid]: 'bob' };
   host = await BrokerHost.boot({ command: [broker], config, stateDir, users });
-  for (const { uid } of [ann(), bob()]) await host.open(uid);
+  for (const { uid } of [ann(), bob()]) await host.startSocket(uid);
 });
 
 afterAll(async () => {
-  if (!BrokerHost.possible) return;
+  if (!BrokerHost.isSupported) return;
   await host.stop();
   await provider.stop();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 /** A site with one cluster, whose credential is an ID token of OnDemand's confidential client. */
 async function configure(): Promise<string> {
-  const clusters = join(folder, 'clusters.d');
+  const clusters = join(directory, 'clusters.d');
   await mkdir(clusters);
   await writeFile(
     join(clusters, 'test.yml'),
     `v2:\n  metadata: {title: Test}\n  job:\n    adapter: kubernetes\n    bin: /usr/bin/kubectl\n    cluster: test\n    context: test\n    config_file: ~/.kube/config\n    server: {endpoint: 'https://k8s.example.org:6443'}\n    auth: {type: oidc}\n`,
   );
-  await writeFile(join(folder, 'secret'), clientSecret, { mode: 0o600 });
-  const file = join(folder, 'berth.yml');
+  await writeFile(join(directory, 'secret'), clientSecret, { mode: 0o600 });
+  const file = join(directory, 'berth.yml');
   await writeFile(
     file,
-    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${clusters}\ndefaults:\n  credentials:\n    issuer: ${provider.issuer}\n    ca_file: ${provider.caFile}\n    client_id: ${confidentialClient}\n    client_secret_file: ${join(folder, 'secret')}\n`,
+    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${clusters}\ndefaults:\n  credentials:\n    issuer: ${provider.issuer}\n    ca_file: ${provider.caFile}\n    client_id: ${confidentialClient}\n    client_secret_file: ${join(directory, 'secret')}\n`,
   );
   return file;
 }
@@ -112,7 +112,7 @@ async function login(user: User, change: Partial<OidcSettings> = {}): Promise<Cr
 /** Makes both copies of the token expired. */
 async function expire(user: User): Promise<void> {
   const cache = join(user.home, credentialCachePath(cluster.server.endpoint));
-  for (const file of [cache, storePath(stateDir, user.uid, cluster.name)]) {
+  for (const file of [cache, storedCredentialPath(stateDir, user.uid, cluster.name)]) {
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace(/"expiry":\d+/, '"expiry":1000'));
   }
@@ -128,7 +128,7 @@ function kubectl(
   const KUBERNETES_EXEC_INFO = JSON.stringify({ kind: 'ExecCredential', apiVersion, spec });
   return new Promise((resolve) => {
     const env = { HOME: home, KUBERNETES_EXEC_INFO };
-    const [file = '', ...words] = host.as(user.uid, [plugin]);
+    const [file = '', ...words] = host.enterAs(user.uid, [plugin]);
     const child = execFile(file, words, { env }, (_, stdout, stderr) =>
       resolve({ status: child.exitCode ?? -1, stdout, stderr }),
     );
@@ -144,7 +144,7 @@ function say(uid: number, text: string | Buffer, end = true): Promise<BrokerAnsw
       // The broker may exit before it has read everything; its answer has arrived by then.
       connection.on('error', () => {});
       connection.on('end', () => process.exit());`;
-    const [file = '', ...words] = host.as(uid, [process.execPath, '-e', program]);
+    const [file = '', ...words] = host.enterAs(uid, [process.execPath, '-e', program]);
     const child = spawn(file, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     let received = '';
     child.stdout.on('data', (data: Buffer) => (received += data.toString()));
@@ -154,9 +154,9 @@ function say(uid: number, text: string | Buffer, end = true): Promise<BrokerAnsw
   });
 }
 
-describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
+describe.skipIf(!BrokerHost.isSupported)('a confidential client', () => {
   beforeEach(() => {
-    provider.seen.length = 0;
+    provider.requests.length = 0;
   });
 
   it("leaves neither the client's secret nor a refresh token in the user's home", async () => {
@@ -174,30 +174,30 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
     }
     const status = await stat(file);
     expect([status.uid, status.gid, status.mode & 0o777]).toEqual([61_001, 61_001, 0o600]);
-    const store = await stat(storePath(stateDir, 61_001, cluster.name));
+    const store = await stat(storedCredentialPath(stateDir, 61_001, cluster.name));
     expect([store.uid, store.mode & 0o777]).toEqual([0, 0o600]);
   });
 
   it('has its token renewed by root, with one request for twenty kubectl', async () => {
     await login(ann());
     await expire(ann());
-    provider.seen.length = 0;
+    provider.requests.length = 0;
     const runs = await Promise.all(Array.from({ length: 20 }, () => kubectl(ann())));
     for (const { status, stderr } of runs)
       expect({ status, stderr }, host.log).toEqual({ status: 0, stderr: '' });
     expect(new Set(runs.map((run) => run.stdout)).size).toBe(1);
-    expect(provider.seen).toEqual(['POST /token']);
+    expect(provider.requests).toEqual(['POST /token']);
   });
 
   it('has its token renewed once, too, if all permitted connections ask for it', async () => {
     await login(ann());
     await expire(ann());
-    provider.seen.length = 0;
+    provider.requests.length = 0;
     const request = `${JSON.stringify({ cluster: cluster.name })}\n`;
     const answers = await Promise.all(Array.from({ length: 8 }, () => say(61_001, request)));
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(Object.keys(answers[0] ?? {})).toEqual(['token', 'expiry']);
-    expect(provider.seen).toEqual(['POST /token']);
+    expect(provider.requests).toEqual(['POST /token']);
   });
 
   it('is served in the end if more kubectl ask than may connect at once', async () => {
@@ -209,11 +209,11 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
       await promisify(execFile)('cp', ['-a', join(ann().home, '.kube'), home]);
       await chown(home, 61_001, 61_001);
     }
-    provider.seen.length = 0;
+    provider.requests.length = 0;
     const runs = await Promise.all(homes.map((home) => kubectl(ann(), home)));
     for (const { status, stderr } of runs)
       expect({ status, stderr }, host.log).toEqual({ status: 0, stderr: '' });
-    expect(provider.seen).toEqual(['POST /token']);
+    expect(provider.requests).toEqual(['POST /token']);
   });
 
   it('has its token renewed repeatedly, and each refresh token is used once', async () => {
@@ -283,7 +283,7 @@ describe.skipIf(!BrokerHost.possible)('a confidential client', () => {
   }, 15_000);
 
   it('reports an error in the site’s configuration, not that the broker is busy', async () => {
-    const file = join(folder, 'berth.yml');
+    const file = join(directory, 'berth.yml');
     const text = await readFile(file, 'utf8');
     await writeFile(file, `${text}nonsense: true\n`);
     const answer = await say(61_001, '{"cluster":"test"}\n');

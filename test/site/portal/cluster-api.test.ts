@@ -5,13 +5,18 @@ import { parse, stringify } from 'yaml';
 import { codeBlocks } from '../../rig/markdown.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
-import { hookKubeconfig, type HookResult, installed, Portal } from '../../rig/site/portal.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
+import {
+  hookKubeconfig,
+  type HookResult,
+  installDirectory,
+  Portal,
+} from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 
 /** The namespace of the management cluster, where Cluster API keeps its secrets. */
@@ -24,9 +29,9 @@ let management: string;
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
-  await cluster.namespacesGone([fleet]);
-  newcomers.remember(fleet);
+  newcomers = new TestUsers(cluster);
+  await cluster.deleteNamespacesAndWait([fleet]);
+  newcomers.alsoRemove(fleet);
   await cluster.kubectl(['create', 'namespace', fleet]);
   portal = await Portal.make(site, { clusters: { research: { auth: { type: 'managed' } } } });
   management = await managementKubeconfig();
@@ -41,7 +46,7 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -105,7 +110,7 @@ async function tokenOfHook(): Promise<string> {
 
 describe('a cluster that Cluster API made', () => {
   it("is not accessed without the hook's token: login and plan say how to create it", async () => {
-    const { name, namespace } = await newcomers.come('capi-ann');
+    const { name, namespace } = await newcomers.create('capi-ann');
 
     const { exitCode, stderr } = await portal.prePun(name);
 
@@ -120,9 +125,9 @@ describe('a cluster that Cluster API made', () => {
   it("issues the hook's token with the management cluster's secret, and logins use only that", async ({
     skip,
   }) => {
-    const reason = site.skipped('audit');
+    const reason = site.skipReason('audit');
     skip(reason !== undefined, reason);
-    const { name, namespace } = await newcomers.come('capi-bea');
+    const { name, namespace } = await newcomers.create('capi-bea');
 
     const setup = await setUp();
     expect(setup.exitCode, setup.stderr).toBe(0);
@@ -150,7 +155,7 @@ describe('a cluster that Cluster API made', () => {
   });
 
   it('is set up by the commands of the documentation', async () => {
-    const { name } = await newcomers.come('capi-doc');
+    const { name } = await newcomers.create('capi-doc');
     const [block] = codeBlocks('docs/configuration.md').filter(({ text }) =>
       text.includes('umask'),
     );
@@ -158,18 +163,18 @@ describe('a cluster that Cluster API made', () => {
       .replaceAll('-n clusters', `--kubeconfig ${portal.files.kubeconfig} -n ${fleet}`)
       .replaceAll(/^kubectl\b/gm, site.kubectlPath)
       .replaceAll('etc/kubernetes', new URL('../../../etc/kubernetes', import.meta.url).pathname)
-      .replaceAll('/usr/lib/berth', installed)
+      .replaceAll('/usr/lib/berth', installDirectory)
       .replaceAll(/(token setup .*)/g, `$1 --config ${portal.files.berth}`);
 
     const run = await execa('bash', ['-euo', 'pipefail', '-c', script], {
-      cwd: portal.folder,
+      cwd: portal.directory,
       stdin: 'ignore',
       reject: false,
     });
 
     expect(run.exitCode, run.stderr).toBe(0);
     expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
-    expect(await readdir(portal.folder)).not.toContain('research.kubeconfig');
+    expect(await readdir(portal.directory)).not.toContain('research.kubeconfig');
   });
 
   it('has its token renewed with the token itself, without the secret', async () => {
@@ -184,7 +189,7 @@ describe('a cluster that Cluster API made', () => {
   });
 
   it('gets a new token with the secret if the token can no longer renew itself', async () => {
-    const { name } = await newcomers.come('capi-cid');
+    const { name } = await newcomers.create('capi-cid');
     expect(await setUp()).toMatchObject({ exitCode: 0 });
     const file = await readFile(portal.files.kubeconfig, 'utf8');
     const [head = '', claims = ''] = (await tokenOfHook()).split('.');

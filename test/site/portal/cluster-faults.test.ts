@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import { errorLines } from '../../rig/log-lines.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -14,18 +14,18 @@ import { waitFor } from '../../rig/site/wait.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 
 const managed: ClusterFile = { auth: { type: 'managed' } };
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 /** The log's lines about one cluster. */
@@ -56,24 +56,24 @@ describe('of several clusters', () => {
     };
     const [entry] = document.clusters;
     if (entry !== undefined && ca !== undefined) entry.cluster['certificate-authority'] = ca;
-    const file = join(portal.folder, `kubeconfig-${new URL(server).port}${ca ? '-ca' : ''}`);
+    const file = join(portal.directory, `kubeconfig-${new URL(server).port}${ca ? '-ca' : ''}`);
     await writeFile(file, stringify(document), { mode: 0o600 });
     return file;
   }
 
   it('an unreachable, slow or misconfigured one affects only itself, and is named with a remedy', async () => {
-    const user = await newcomers.come('cl-many');
+    const user = await newcomers.create('cl-many');
     const portal = await Portal.make(site, { clusters: {}, hookEnv: { NAMESPACE_PREFIX: '' } });
     const { dead } = await freePorts(['dead']);
     const address = {
       dead: `https://127.0.0.1:${dead}`,
       silent: `https://127.0.0.1:${(silent.address() as AddressInfo).port}`,
     };
-    const other = await CertificateAuthority.create(join(portal.folder, 'other-ca'));
+    const other = await CertificateAuthority.create(join(portal.directory, 'other-ca'));
     const prefixes = { one: 'c1-', two: 'c2-' };
     const namespaces = Object.values(prefixes).map((prefix) => `${prefix}${user.name}`);
-    newcomers.remember(...namespaces);
-    await cluster.namespacesGone(namespaces);
+    newcomers.alsoRemove(...namespaces);
+    await cluster.deleteNamespacesAndWait(namespaces);
     for (const [name, prefix] of Object.entries(prefixes))
       await portal.writeCluster(name, { ...managed, namespace_prefix: prefix });
     for (const [name, endpoint] of Object.entries(address))
@@ -120,7 +120,7 @@ describe('of several clusters', () => {
   });
 
   it('an unreachable one does not delay the others', async () => {
-    const user = await newcomers.come('cl-quick');
+    const user = await newcomers.create('cl-quick');
     const { dead } = await freePorts(['dead']);
     const endpoint = `https://127.0.0.1:${dead}`;
     const portal = await Portal.make(site, {
@@ -139,7 +139,7 @@ describe('of several clusters', () => {
   });
 
   it('a hundred are tried, and the one that answers is used', async () => {
-    const user = await newcomers.come('cl-hundred');
+    const user = await newcomers.create('cl-hundred');
     const { dead } = await freePorts(['dead']);
     const endpoint = `https://127.0.0.1:${dead}`;
     const names = Array.from({ length: 99 }, (_, index) => `dead${index}`);
@@ -180,7 +180,7 @@ describe('of several clusters', () => {
       kinds: readonly ('dead' | 'silent')[],
       deadline = '3s',
     ): Promise<Setup> {
-      await newcomers.come(user);
+      await newcomers.create(user);
       const portal = await Portal.make(site, { clusters: { alive: managed } });
       const { dead } = await freePorts(['dead']);
       const ports = { dead, silent: (silent.address() as AddressInfo).port };

@@ -3,25 +3,25 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../../rig/site/portal.ts';
-import { credentialId, credentialOf, requestsOf } from '../../rig/site/requests-of.ts';
+import { credentialId, credentialOf, hookRequests } from '../../rig/site/requests-of.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 
 const managed: ClusterFile = { auth: { type: 'managed' } };
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 describe("OnDemand's auth type", () => {
@@ -30,7 +30,7 @@ describe("OnDemand's auth type", () => {
     ['gke', 'cl-gke', { type: 'gke', svc_acct_file: '~/.gke/account.json' }],
     ['that is not said, so managed', 'cl-unsaid', {}],
   ])('%s: namespace and bindings; the kubeconfig stays whose it is', async (_, name, auth) => {
-    const user = await newcomers.come(name);
+    const user = await newcomers.create(name);
     const portal = await Portal.make(site, { clusters: { prod: { auth } } });
 
     expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
@@ -46,7 +46,7 @@ describe("OnDemand's auth type", () => {
     ['oidc', 'cl-oidc', ''],
     ['odic', 'cl-odic', 'code=cluster-auth-odic'],
   ])('%s: a credential in the kubeconfig as well', async (type, name, warned) => {
-    const user = await newcomers.come(name);
+    const user = await newcomers.create(name);
     await site.keycloak.addUser(name);
     const portal = await Portal.make(site, { clusters: { prod: { auth: { type } } } });
 
@@ -65,8 +65,8 @@ describe("OnDemand's auth type", () => {
 
 describe('settings of one cluster', () => {
   it("apply only to it: prefixes, CIDRs, root's context", async ({ skip }) => {
-    skip(site.skipped('audit') !== undefined, site.skipped('audit'));
-    const { name } = await newcomers.come('cl-own');
+    skip(site.skipReason('audit') !== undefined, site.skipReason('audit'));
+    const { name } = await newcomers.create('cl-own');
     const portal = await Portal.make(site, {
       hookEnv: { NAMESPACE_PREFIX: '' },
       clusters: {
@@ -83,14 +83,14 @@ describe('settings of one cluster', () => {
         two: { job_pod_reaper: false, pull_secret: null, admin: { context: 'c-2' } },
       },
     });
-    newcomers.remember('o1-cl-own', 'o2-cl-own');
-    await cluster.namespacesGone(['o1-cl-own', 'o2-cl-own']);
+    newcomers.alsoRemove('o1-cl-own', 'o2-cl-own');
+    await cluster.deleteNamespacesAndWait(['o1-cl-own', 'o2-cl-own']);
     const mark = await site.audit.mark();
 
     expect(await portal.prePun(name)).toMatchObject({ exitCode: 0 });
 
     const by = new Map(
-      (await requestsOf(portal, mark)).map((event) => [
+      (await hookRequests(portal, mark)).map((event) => [
         event.objectRef?.namespace ?? event.objectRef?.name,
         credentialOf(event),
       ]),

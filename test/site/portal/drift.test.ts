@@ -1,39 +1,39 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LiveCluster, type Live } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let user: Newcomer;
+let user: TestUser;
 /** The user's objects as the first login left them. */
-let intact: readonly Live[];
+let intact: readonly LiveObject[];
 
 beforeAll(async () => {
   const site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, {
     clusters: { prod: { auth: { type: 'managed' } } },
     berth: { defaults: { resource_quota: { hard: { pods: '20' } } } },
   });
-  user = await newcomers.come('dr-user');
+  user = await newcomers.create('dr-user');
   await portal.prePun(user.name);
-  await cluster.settled(user.namespace);
+  await cluster.waitForControllers(user.namespace);
   intact = decided(await cluster.dump(user.namespace));
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
 /** Without what every write changes: versions, times, who changed which field. */
-function decided(objects: readonly Live[]): readonly Live[] {
+function decided(objects: readonly LiveObject[]): readonly LiveObject[] {
   return objects
-    .map((object) => JSON.parse(JSON.stringify(object, ignored)) as Live)
+    .map((object) => JSON.parse(JSON.stringify(object, ignored)) as LiveObject)
     .sort((a, b) => `${a.kind} ${a.metadata.name}`.localeCompare(`${b.kind} ${b.metadata.name}`));
 }
 

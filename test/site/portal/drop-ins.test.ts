@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import {
-  installed,
+  installDirectory,
   Portal,
   pullSecretName,
   type HookResult,
@@ -24,7 +24,7 @@ const tokensOfUsers = new URL(
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 let host: string;
 
@@ -35,9 +35,9 @@ let madeStateDir = false;
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, { hookEnv: { CLIENT_ID: 'kubernetes-public' } });
-  host = join(portal.folder, 'host');
+  host = join(portal.directory, 'host');
   // An OnDemand host with OSC's hooks: clusters.d, root's kubeconfig, and hook.env wherever it is.
   await mkdir(join(host, 'etc/ood/config'), { recursive: true });
   await cp(portal.files.clustersDir, join(host, 'etc/ood/config/clusters.d'), { recursive: true });
@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (madeStateDir) await rmdir(stateDir);
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -75,7 +75,7 @@ async function asOnHost(
   ].join(' && ');
   const { exitCode, stdout, stderr } = await execa(
     'unshare',
-    ['--mount', 'sh', '-c', script, 'sh', join(installed, hook), ...words],
+    ['--mount', 'sh', '-c', script, 'sh', join(installDirectory, hook), ...words],
     { reject: false, extendEnv: false, env: portal.environment(tokens), cwd: '/', input: '' },
   );
   return { exitCode: exitCode ?? -1, stdout, stderr };
@@ -83,7 +83,7 @@ async function asOnHost(
 
 describe("in the place of OSC's k8s-bootstrap-ondemand.sh", () => {
   it("USER HOOK_ENV makes the user's objects, with nothing but OnDemand's own files", async () => {
-    const { name, namespace, home } = await newcomers.come('di-ann');
+    const { name, namespace, home } = await newcomers.create('di-ann');
 
     const { exitCode, stdout, stderr } = await asOnHost('hooks/k8s-bootstrap', [
       name,
@@ -101,7 +101,7 @@ describe("in the place of OSC's k8s-bootstrap-ondemand.sh", () => {
   });
 
   it("takes Berth's settings from /etc/berth/berth.yml, and hook.env from its argument", async () => {
-    const { name, namespace } = await newcomers.come('di-bea');
+    const { name, namespace } = await newcomers.create('di-bea');
     await mkdir(join(host, 'etc/berth'), { recursive: true });
     const berth = parse(await readFile(portal.files.berth, 'utf8')) as object;
     const elsewhere = {
@@ -122,7 +122,7 @@ describe("in the place of OSC's k8s-bootstrap-ondemand.sh", () => {
 
 describe("in the place of OSC's set-k8s-creds.sh", () => {
   it("USER HOOK_ENV writes the user's credentials, and makes no object", async () => {
-    const { name, namespace, home } = await newcomers.come('di-cas');
+    const { name, namespace, home } = await newcomers.create('di-cas');
     await site.keycloak.addUser(name);
 
     const { exitCode, stdout, stderr } = await asOnHost(
@@ -156,7 +156,7 @@ describe('both, on a site without an identity provider', () => {
   });
 
   it('set-k8s-creds alone says that k8s-bootstrap comes first, and writes nothing', async () => {
-    const { name, home } = await newcomers.come('di-dan');
+    const { name, home } = await newcomers.create('di-dan');
 
     const { exitCode, stderr } = await asOnHost('hooks/set-k8s-creds', [
       name,
@@ -175,7 +175,7 @@ describe('both, on a site without an identity provider', () => {
   });
 
   it('then give the user a token of the user’s ServiceAccount', async () => {
-    const { name, namespace, home } = await newcomers.come('di-eve');
+    const { name, namespace, home } = await newcomers.create('di-eve');
     const words = [name, portal.files.hookEnv];
 
     const made = await asOnHost('hooks/k8s-bootstrap', words);
@@ -191,7 +191,7 @@ describe('both, on a site without an identity provider', () => {
   });
 
   it('give no token to another user whose name maps to the same namespace', async () => {
-    const [first, second] = await newcomers.comeAll(['di-f.o', 'di-f-o']);
+    const [first, second] = await newcomers.createAll(['di-f.o', 'di-f-o']);
     const files = portal.files.hookEnv;
     await asOnHost('hooks/k8s-bootstrap', [String(first?.name), files]);
 

@@ -7,14 +7,14 @@ import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { fingerprint } from '../../rig/site/fingerprint.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal, type HookResult } from '../../rig/site/portal.ts';
-import { requestsOf } from '../../rig/site/requests-of.ts';
+import { hookRequests } from '../../rig/site/requests-of.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 /** A host on which no login ever was. */
 let untouched: Portal;
@@ -22,21 +22,21 @@ let untouched: Portal;
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site);
   untouched = await Portal.make(site);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
   await untouched.remove();
 });
 
 /** Somebody who is known to the identity provider and never logged in at the portal. */
-async function come(name: string): Promise<Newcomer> {
+async function come(name: string): Promise<TestUser> {
   await site.keycloak.addUser(name);
-  return newcomers.come(name);
+  return newcomers.create(name);
 }
 
 describe('a plan changes nothing anywhere:', () => {
@@ -50,7 +50,7 @@ describe('a plan changes nothing anywhere:', () => {
   ])('%s', async ([, name, run], { skip }) => {
     const user = await come(name);
     await portal.prePun(name, await portal.login(name));
-    await cluster.settled(user.namespace);
+    await cluster.waitForControllers(user.namespace);
     await cluster.delete('networkpolicy', 'deny-from-other-namespaces', user.namespace);
     const look = async (): Promise<unknown> => [
       await fingerprint(user.home),
@@ -58,7 +58,7 @@ describe('a plan changes nothing anywhere:', () => {
       await cluster.dump(user.namespace),
     ];
     const before = await look();
-    const reason = site.skipped('audit');
+    const reason = site.skipReason('audit');
     const mark = reason === undefined ? await site.audit.mark() : undefined;
 
     const { exitCode } = await run(name);
@@ -68,7 +68,7 @@ describe('a plan changes nothing anywhere:', () => {
     // The half that needs the audit log.
     skip(reason !== undefined, reason);
     assert(mark !== undefined);
-    const requests = await requestsOf(portal, mark);
+    const requests = await hookRequests(portal, mark);
     const writes = requests.filter(({ verb }) => !['get', 'list'].includes(verb));
     expect(requests.length).toBeGreaterThan(writes.length);
     expect(writes).toHaveLength(1);

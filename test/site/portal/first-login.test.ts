@@ -4,15 +4,15 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal, pullSecretName, type HookResult } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let dana: Newcomer;
+let dana: TestUser;
 let login: HookResult;
 let began: number;
 
@@ -27,7 +27,7 @@ const limitRange = {
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, {
     hookEnv: {
       K8S_USERNAME_PREFIX: 'kc-',
@@ -36,14 +36,14 @@ beforeAll(async () => {
     clusters: { prod: { username_prefix: 'kc-' } },
     berth: { defaults: { resource_quota: resourceQuota, limit_range: limitRange } },
   });
-  dana = await newcomers.come('fl-dana', { groups: ['berth-fl-a', 'berth-fl-b'] });
+  dana = await newcomers.create('fl-dana', { groups: ['berth-fl-a', 'berth-fl-b'] });
   await site.keycloak.addUser(dana.name);
   began = Math.floor(Date.now() / 1000);
   login = await portal.prePun(dana.name, await portal.login(dana.name));
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -176,13 +176,13 @@ describe('the first login of a user', () => {
 describe('the reference to the pull secret on the default ServiceAccount', () => {
   it('is there after each of 20 first logins, though the controller makes the account', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `fl-race-${index}`);
-    const people = await newcomers.comeAll(names);
+    const people = await newcomers.createAll(names);
     const managed = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
 
     for (const { name } of people) expect((await managed.prePun(name)).exitCode).toBe(0);
 
     const namespaces = people.map(({ namespace }) => namespace);
-    await cluster.settled(...namespaces);
+    await cluster.waitForControllers(...namespaces);
     const accounts = await cluster.inAllNamespaces('serviceaccounts', 'default');
     expect(namespaces.map((name) => accounts.get(name)?.imagePullSecrets)).toEqual(
       namespaces.map(() => [{ name: pullSecretName }]),
@@ -191,10 +191,10 @@ describe('the reference to the pull secret on the default ServiceAccount', () =>
   });
 
   it('keeps the references that others put there', async () => {
-    const eve = await newcomers.come('fl-eve');
+    const eve = await newcomers.create('fl-eve');
     const managed = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
     await managed.prePun(eve.name);
-    await cluster.settled(eve.namespace);
+    await cluster.waitForControllers(eve.namespace);
     const theirs = { imagePullSecrets: [{ name: 'of-the-project' }] };
     await cluster.patch('serviceaccount', 'default', eve.namespace, theirs);
 

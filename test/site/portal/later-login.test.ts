@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LatencyProxy } from '../../rig/site/latency-proxy.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import {
   hookKubeconfig,
   Portal,
   pullSecretName,
   type PortalOptions,
 } from '../../rig/site/portal.ts';
-import { inWords, requestsOf } from '../../rig/site/requests-of.ts';
+import { describeRequest, hookRequests } from '../../rig/site/requests-of.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 
 /** Everything that a site can have the hook make. */
 const full: PortalOptions = {
@@ -27,25 +27,25 @@ const full: PortalOptions = {
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 describe('the requests of a login', () => {
   it('the first time: makes the namespace, then each object, and reads nothing', async ({
     skip,
   }) => {
-    skip(site.skipped('audit') !== undefined, site.skipped('audit'));
+    skip(site.skipReason('audit') !== undefined, site.skipReason('audit'));
     const portal = await Portal.make(site, full);
-    const { name, namespace } = await newcomers.come('ll-first');
+    const { name, namespace } = await newcomers.create('ll-first');
     const mark = await site.audit.mark();
 
     await portal.prePun(name);
 
-    const [first, ...others] = (await requestsOf(portal, mark)).map(inWords);
+    const [first, ...others] = (await hookRequests(portal, mark)).map(describeRequest);
     expect(first).toBe(`create namespaces ${namespace}`);
     expect(others.sort()).toEqual([
       'patch limitranges ondemand',
@@ -61,15 +61,15 @@ describe('the requests of a login', () => {
   });
 
   it('later: at most 8 requests, and the stamp is the only one that writes', async ({ skip }) => {
-    skip(site.skipped('audit') !== undefined, site.skipped('audit'));
+    skip(site.skipReason('audit') !== undefined, site.skipReason('audit'));
     const portal = await Portal.make(site, full);
-    const { name, namespace } = await newcomers.come('ll-later');
+    const { name, namespace } = await newcomers.create('ll-later');
     await portal.prePun(name);
     const mark = await site.audit.mark();
 
     await portal.prePun(name);
 
-    const requests = (await requestsOf(portal, mark)).map(inWords).sort();
+    const requests = (await hookRequests(portal, mark)).map(describeRequest).sort();
     expect(requests.length).toBeLessThanOrEqual(8);
     expect(requests).toEqual([
       'get limitranges ondemand',
@@ -84,8 +84,8 @@ describe('the requests of a login', () => {
   });
 
   it('on a host that lost its state: at most one more request', async ({ skip }) => {
-    skip(site.skipped('audit') !== undefined, site.skipped('audit'));
-    const { name, namespace } = await newcomers.come('ll-other');
+    skip(site.skipReason('audit') !== undefined, site.skipReason('audit'));
+    const { name, namespace } = await newcomers.create('ll-other');
     const before = await Portal.make(site, full);
     await before.prePun(name);
     const other = await Portal.make(site, full);
@@ -93,9 +93,9 @@ describe('the requests of a login', () => {
 
     expect((await other.prePun(name)).stderr).toContain('msg="namespace kept"');
 
-    const requests = await requestsOf(other, mark);
+    const requests = await hookRequests(other, mark);
     const refused = requests.filter(({ responseStatus }) => responseStatus?.code === 409);
-    expect(refused.map(inWords)).toEqual([`create namespaces ${namespace}`]);
+    expect(refused.map(describeRequest)).toEqual([`create namespaces ${namespace}`]);
     expect(requests).toHaveLength(8);
     await before.remove();
     await other.remove();
@@ -120,7 +120,7 @@ describe('over a network with 100 ms in each direction', () => {
       clusters: { prod: { auth: { type: 'managed' }, server } },
       kubeconfig: await hookKubeconfig(site, proxy.url),
     });
-    await newcomers.comeAll(people);
+    await newcomers.createAll(people);
   });
 
   afterAll(async () => {

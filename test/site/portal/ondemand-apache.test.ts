@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { Browser } from '../../rig/site/browser.ts';
 import { OndemandApache, type PortalYml } from './ondemand-apache.ts';
-import { OwnKubectl } from '../../rig/site/own-kubectl.ts';
+import { UserKubectl } from '../../rig/site/own-kubectl.ts';
 
 /** What the README said before, which OnDemand's own documentation says too. */
 const former: PortalYml = {
@@ -26,26 +26,26 @@ const ownNames: PortalYml = {
 let site: Site;
 let apache: OndemandApache;
 let portal: Portal;
-let newcomers: Newcomers;
-let ada: Newcomer;
+let newcomers: TestUsers;
+let ada: TestUser;
 let browser: Browser;
-let kubectl: OwnKubectl;
+let kubectl: UserKubectl;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
-  ada = await newcomers.come('oa-ada');
+  newcomers = new TestUsers(new LiveCluster(site));
+  ada = await newcomers.create('oa-ada');
   await site.keycloak.addUser(ada.name);
   portal = await Portal.make(site);
   await portal.useExchange();
-  kubectl = new OwnKubectl(site, ada);
+  kubectl = new UserKubectl(site, ada);
   apache = await OndemandApache.start(site, [former, readme, ownNames]);
   browser = new Browser(site.ca.pem);
 });
 afterAll(async () => {
   await apache.stop();
   await portal.remove();
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 /** What of a token or of the session is among the headers. */
@@ -101,6 +101,6 @@ describe('the hook', () => {
     );
     expect(exitCode, stderr).toBe(0);
     expect(await kubectl.whoami()).toBe(`oidc:${ada.name}`);
-    await kubectl.forget();
+    await kubectl.removeCredential();
   });
 });

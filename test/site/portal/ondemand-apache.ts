@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { publicFolder } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import {
@@ -37,12 +37,12 @@ export class OndemandApache {
   readonly configuration: string;
   /** The headers that a user's server got with its last request. */
   seen: IncomingHttpHeaders = {};
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #server: Server;
   #apache: StartedProcess | undefined;
 
-  private constructor(folder: string, urls: string[], configuration: string, server: Server) {
-    this.#folder = folder;
+  private constructor(directory: string, urls: string[], configuration: string, server: Server) {
+    this.#directory = directory;
     this.urls = urls;
     this.configuration = configuration;
     this.#server = server.on('request', ({ headers }, response) => {
@@ -53,18 +53,18 @@ export class OndemandApache {
 
   static async start(site: Site, settings: readonly PortalYml[]): Promise<OndemandApache> {
     await ensurePackages(['apache2', 'libapache2-mod-auth-openidc']);
-    const folder = await mkdtemp(join(publicFolder, 'apache-'));
-    await chmod(folder, 0o755);
+    const directory = await mkdtemp(join(publicDirectory, 'apache-'));
+    await chmod(directory, 0o755);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const names = settings.map((_, index) => `portal ${index}`);
     const ports = Object.values(await freePorts(names));
-    const hosts = ports.map((port, index) => virtualHost(site, folder, port, settings[index]));
-    const configuration = join(folder, 'apache.conf');
-    await writeFile(configuration, [...main(folder), ...hosts.flat()].join('\n'));
-    await writeFile(join(folder, 'exports.lua'), exportsLua);
+    const hosts = ports.map((port, index) => virtualHost(site, directory, port, settings[index]));
+    const configuration = join(directory, 'apache.conf');
+    await writeFile(configuration, [...main(directory), ...hosts.flat()].join('\n'));
+    await writeFile(join(directory, 'exports.lua'), exportsLua);
     const urls = ports.map((port) => `http://127.0.0.1:${port}`);
-    const apache = new OndemandApache(folder, urls, configuration, server);
+    const apache = new OndemandApache(directory, urls, configuration, server);
     await apache.#start();
     return apache;
   }
@@ -78,7 +78,7 @@ export class OndemandApache {
   async stop(): Promise<void> {
     if (this.#apache !== undefined) await stopAll([this.#apache]);
     this.#server.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#directory, { recursive: true, force: true });
   }
 
   async #start(): Promise<void> {
@@ -86,10 +86,10 @@ export class OndemandApache {
       name: 'apache',
       command: '/usr/sbin/apache2',
       args: ['-f', this.configuration, '-DFOREGROUND'],
-      folder: this.#folder,
+      directory: this.#directory,
     });
     this.#apache = apache;
-    const log = join(this.#folder, 'error.log');
+    const log = join(this.#directory, 'error.log');
     const alive = (): Promise<void> => assertRunning(apache);
     await waitFor(
       { what: 'Apache', timeoutMs: 20_000, alive },
@@ -100,10 +100,10 @@ export class OndemandApache {
   }
 }
 
-function main(folder: string): string[] {
+function main(directory: string): string[] {
   return [
-    `ServerRoot ${folder}`,
-    `DefaultRuntimeDir ${folder}`,
+    `ServerRoot ${directory}`,
+    `DefaultRuntimeDir ${directory}`,
     'PidFile apache.pid',
     'ErrorLog error.log',
     'ServerName 127.0.0.1',
@@ -113,7 +113,7 @@ function main(folder: string): string[] {
   ];
 }
 
-function virtualHost(site: Site, folder: string, port: number, yml?: PortalYml): string[] {
+function virtualHost(site: Site, directory: string, port: number, yml?: PortalYml): string[] {
   const { id, secret = '' } = site.keycloak.client('ondemand');
   const login = ['AuthType openid-connect', 'Require valid-user'];
   return [
@@ -138,7 +138,7 @@ function virtualHost(site: Site, folder: string, port: number, yml?: PortalYml):
     'RequestHeader unset Authorization',
     'RequestHeader unset OIDC_access_token',
     '</LocationMatch>',
-    `LuaMapHandler ^/pun ${folder}/exports.lua answer`,
+    `LuaMapHandler ^/pun ${directory}/exports.lua answer`,
     '<Location /pun>',
     ...login,
     '</Location>',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
@@ -30,12 +30,12 @@ const oscRules = [
 const account = { name: 'osc-like', namespace: 'default' };
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
   const objects = [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account },
     {
@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
   await site.kubectl(['delete', 'clusterrolebinding,clusterrole', account.name]);
   await site.kubectl(['-n', account.namespace, 'delete', 'serviceaccount', account.name]);
@@ -69,7 +69,7 @@ afterAll(async () => {
 
 describe('a site that replaces the two paths and keeps the ServiceAccount of OSC', () => {
   it('has first and later logins, and drift repaired', async () => {
-    const user = await newcomers.come('oscacct');
+    const user = await newcomers.create('oscacct');
     const run = () =>
       portal.run('hooks/pre-pun', ['--user', user.name, '--config', portal.files.berth]);
     // Without tokens of a portal only the credentials fail.

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { LiveCluster, type Live } from '../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../rig/site/newcomers.ts';
+import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
+import { TestUsers } from '../../rig/site/newcomers.ts';
 import { runOscHook } from '../../rig/site/osc.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
@@ -9,7 +9,7 @@ import { waitFor } from '../../rig/site/wait.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 /** Whose token the guard policy does not watch, as on a cluster without one: the hook alone decides. */
 let unguarded: Portal;
@@ -19,14 +19,14 @@ const managed = { prod: { auth: { type: 'managed' } } };
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site, { clusters: managed });
   const kubeconfig = await readFile(site.adminKubeconfig, 'utf8');
   unguarded = await Portal.make(site, { clusters: managed, kubeconfig });
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
   await unguarded.remove();
 });
@@ -40,9 +40,9 @@ describe('user names that map to one namespace', () => {
     ['ow2@b', ['ow2-b', 'ow2.b']],
     ['ow3-b', ['ow3.b', 'ow3@b']],
   ])('%s came first: %s are refused and nothing of theirs is there', async (first, others) => {
-    const [{ namespace } = { namespace: '' }] = await newcomers.comeAll([first, ...others]);
+    const [{ namespace } = { namespace: '' }] = await newcomers.createAll([first, ...others]);
     await portal.prePun(first);
-    await cluster.settled(namespace);
+    await cluster.waitForControllers(namespace);
     const before = await cluster.dump(namespace);
 
     for (const other of others) {
@@ -58,7 +58,7 @@ describe('user names that map to one namespace', () => {
 
   it('the first login wins, also with parallel logins', async () => {
     const names = ['ow4.b', 'ow4@b', 'ow4-b'];
-    const [{ namespace } = { namespace: '' }] = await newcomers.comeAll(names);
+    const [{ namespace } = { namespace: '' }] = await newcomers.createAll(names);
 
     const results = await Promise.all(names.map((name) => unguarded.prePun(name)));
 
@@ -73,9 +73,9 @@ describe('user names that map to one namespace', () => {
 
 describe("a namespace that OSC's hook made", () => {
   it('for this user is adopted with its objects', async () => {
-    const { name, namespace } = await newcomers.come('ow-osc');
+    const { name, namespace } = await newcomers.create('ow-osc');
     await runOscHook(portal, cluster, name);
-    await cluster.settled(namespace);
+    await cluster.waitForControllers(namespace);
     expect(await ownerOf(namespace)).toBeUndefined();
 
     const { exitCode, stderr } = await portal.prePun(name);
@@ -91,7 +91,7 @@ describe("a namespace that OSC's hook made", () => {
   });
 
   it('for another user is refused, and stays as it was', async () => {
-    await newcomers.comeAll(['ow5-b', 'ow5.b']);
+    await newcomers.createAll(['ow5-b', 'ow5.b']);
     await runOscHook(portal, cluster, 'ow5-b');
     await expectRefused('ow5.b', 'u-ow5-b');
   });
@@ -99,13 +99,13 @@ describe("a namespace that OSC's hook made", () => {
 
 describe('a namespace that no hook made', () => {
   it('is refused, and stays as it was', async () => {
-    const { name, namespace } = await newcomers.come('ow-plain');
+    const { name, namespace } = await newcomers.create('ow-plain');
     await cluster.kubectl(['create', 'namespace', namespace]);
     await expectRefused(name, namespace);
   });
 
   it('is refused with the label of OnDemand alone', async () => {
-    const { name, namespace } = await newcomers.come('ow-label');
+    const { name, namespace } = await newcomers.create('ow-label');
     const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
     const metadata = { name: namespace, labels };
     await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata });
@@ -113,7 +113,7 @@ describe('a namespace that no hook made', () => {
   });
 
   it('is adopted after the admin annotated its owner, as the error says', async () => {
-    const { name, namespace } = await newcomers.come('ow-given');
+    const { name, namespace } = await newcomers.create('ow-given');
     await cluster.kubectl(['create', 'namespace', namespace]);
     const { stderr } = await portal.prePun(name);
     const [, advice = ''] = /hint="[^"]*kubectl (annotate [^"]*)"/.exec(stderr) ?? [];
@@ -133,7 +133,7 @@ describe('a namespace in Terminating', () => {
   });
 
   it('is waited for until it is deleted, then created', async () => {
-    const { name, namespace } = await newcomers.come(waited);
+    const { name, namespace } = await newcomers.create(waited);
     await portal.prePun(name);
     const old = await cluster.get('namespace', namespace);
     await deleteHeld(namespace);
@@ -152,7 +152,7 @@ describe('a namespace in Terminating', () => {
   });
 
   it('that stays is reported at the deadline, with what to check', async () => {
-    const { name, namespace } = await newcomers.come(stuck);
+    const { name, namespace } = await newcomers.create(stuck);
     const hasty = await Portal.make(site, { clusters: managed, berth: { deadline: '2s' } });
     await hasty.prePun(name);
     await deleteHeld(namespace);
@@ -187,8 +187,8 @@ describe('a namespace in Terminating', () => {
 });
 
 async function expectRefused(user: string, namespace: string): Promise<void> {
-  await cluster.settled(namespace);
-  const before: readonly Live[] = await cluster.dump(namespace);
+  await cluster.waitForControllers(namespace);
+  const before: readonly LiveObject[] = await cluster.dump(namespace);
 
   const { exitCode, stderr } = await unguarded.prePun(user);
 

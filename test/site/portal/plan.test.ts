@@ -3,25 +3,25 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fingerprint } from '../../rig/site/fingerprint.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let cluster: LiveCluster;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
 
 beforeAll(async () => {
   site = await openSite();
   cluster = new LiveCluster(site);
-  newcomers = new Newcomers(cluster);
+  newcomers = new TestUsers(cluster);
   portal = await Portal.make(site);
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 
@@ -32,12 +32,12 @@ interface Section {
 }
 
 /** Somebody who is known to the identity provider and never logged in at the portal. */
-async function come(name: string): Promise<Newcomer> {
+async function come(name: string): Promise<TestUser> {
   await site.keycloak.addUser(name);
-  return newcomers.come(name);
+  return newcomers.create(name);
 }
 
-async function logIn({ name }: Newcomer): Promise<void> {
+async function logIn({ name }: TestUser): Promise<void> {
   expect(await portal.prePun(name, await portal.login(name))).toMatchObject({ exitCode: 0 });
 }
 
@@ -109,13 +109,13 @@ describe('a plan after a login', () => {
     expect(stdout.match(/^ {2}unchanged {2}/gm)).toHaveLength(9);
   });
 
-  let drifting: Newcomer;
+  let drifting: TestUser;
   let managed: Portal;
   beforeAll(async () => {
     managed = await Portal.make(site, { clusters: { prod: { auth: { type: 'managed' } } } });
-    drifting = await newcomers.come('pl-drift');
+    drifting = await newcomers.create('pl-drift');
     await managed.prePun(drifting.name);
-    await cluster.settled(drifting.namespace);
+    await cluster.waitForControllers(drifting.namespace);
   });
   afterAll(() => managed.remove());
 
@@ -219,7 +219,7 @@ describe('several clusters', () => {
       clusters: { alive: {}, gone: { server: { endpoint }, cluster: 'gone' } },
     });
     await two.writeBerth({
-      clusters: { gone: { admin: { kubeconfig: join(two.folder, 'none') } } },
+      clusters: { gone: { admin: { kubeconfig: join(two.directory, 'none') } } },
     });
 
     const one = await two.berth('plan', '--user', name, '--cluster', 'alive');

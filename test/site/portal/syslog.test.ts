@@ -2,35 +2,44 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { warningCodes } from '../../rig/log-lines.ts';
-import { publicFolder } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/folders.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;
 let portal: Portal;
-let newcomers: Newcomers;
-let eve: Newcomer;
-let folder: string;
+let newcomers: TestUsers;
+let eve: TestUser;
+let directory: string;
 
 beforeAll(async () => {
   await ensurePackages(['rsyslog']);
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
-  eve = await newcomers.come('sy-eve');
+  newcomers = new TestUsers(new LiveCluster(site));
+  eve = await newcomers.create('sy-eve');
   await site.keycloak.addUser(eve.name);
   portal = await Portal.make(site);
-  folder = await mkdtemp(join(publicFolder, 'syslog-'));
+  directory = await mkdtemp(join(publicDirectory, 'syslog-'));
   const script = new URL('syslog.sh', import.meta.url).pathname;
-  const alone = ['unshare', '--mount', '--pid', '--fork', '--kill-child', 'bash', script, folder];
-  portal.enter = (argv) => [...alone, ...argv];
+  const alone = [
+    'unshare',
+    '--mount',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    'bash',
+    script,
+    directory,
+  ];
+  portal.wrapArgv = (argv) => [...alone, ...argv];
 });
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 /** A login, and what is in syslog after it. */
@@ -39,7 +48,7 @@ async function login(
   tokens: PortalTokens,
 ): Promise<HookResult & { readonly lines: readonly string[] }> {
   const result = await portal.prePun(user, tokens);
-  const lines = (await readFile(join(folder, 'log'), 'utf8')).split('\n');
+  const lines = (await readFile(join(directory, 'log'), 'utf8')).split('\n');
   return { ...result, lines: lines.filter((line) => line.includes(' berth: ')) };
 }
 

@@ -4,33 +4,33 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { storePath } from '../../../src/credentials/root-store.ts';
-import { installed } from '../../rig/site/portal.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
 
 /** UIDs that no account of this machine has, and one that has the name `nobody`. */
 const [ended, endedToday, nobody] = [61_021, 61_022, 65_534];
 const day = 24 * 3_600;
 
-let folder: string;
+let directory: string;
 let stateDir: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-ended-'));
-  stateDir = join(folder, 'state');
-  await mkdir(join(folder, 'clusters.d'));
+  directory = await mkdtemp(join(tmpdir(), 'berth-ended-'));
+  stateDir = join(directory, 'state');
+  await mkdir(join(directory, 'clusters.d'));
   await writeFile(
-    join(folder, 'berth.yml'),
-    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${join(folder, 'clusters.d')}\n`,
+    join(directory, 'berth.yml'),
+    `state_dir: ${stateDir}\nhook_env: null\nclusters_dir: ${join(directory, 'clusters.d')}\n`,
   );
   await keep(ended, 'ada', 'one', 2 * day);
   await keep(endedToday, 'bob', 'one', day / 2);
   await keep(nobody, 'nobody', 'one', 2 * day);
   await keep(nobody, 'carl', 'two', 2 * day);
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 
 async function keep(uid: number, username: string, cluster: string, age: number): Promise<void> {
-  const path = storePath(stateDir, uid, cluster);
+  const path = storedCredentialPath(stateDir, uid, cluster);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const credential = { version: 1, username, token: 'token', expiry: 1 };
   await writeFile(path, JSON.stringify(credential), { mode: 0o600 });
@@ -39,10 +39,11 @@ async function keep(uid: number, username: string, cluster: string, age: number)
 }
 
 it('the timer that renews tokens removes the credentials of accounts that have ended', async () => {
-  const kept = (uid: number, cluster = 'one') => existsSync(storePath(stateDir, uid, cluster));
-  const words = ['token', 'rotate', '--config', join(folder, 'berth.yml')];
+  const kept = (uid: number, cluster = 'one') =>
+    existsSync(storedCredentialPath(stateDir, uid, cluster));
+  const words = ['token', 'rotate', '--config', join(directory, 'berth.yml')];
 
-  const { stderr } = await execa(join(installed, 'berth'), words, { reject: false });
+  const { stderr } = await execa(join(installDirectory, 'berth'), words, { reject: false });
 
   expect(kept(ended), stderr).toBe(false);
   expect(stderr).toContain(`uid=${ended}`);

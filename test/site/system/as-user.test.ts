@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asOurselves, asRoot, asUser, assertRoot } from '../../../src/system/as-user.ts';
+import { asInvoker, asRoot, asUser, assertRoot } from '../../../src/system/as-user.ts';
 
 const ann = { name: 'ann', uid: 64_401, gid: 64_402, groups: [64_402, 64_403] };
 const bob = { name: 'bob', uid: 64_411, gid: 64_412, groups: [64_412] };
@@ -11,26 +11,26 @@ const identity = (): unknown => [process.geteuid?.(), process.getegid?.(), proce
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => {
-  let folder: string;
+  let directory: string;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-as-user-'));
-    await chmod(folder, 0o755);
+    directory = await mkdtemp(join(tmpdir(), 'berth-as-user-'));
+    await chmod(directory, 0o755);
     for (const { name, uid, gid } of [ann, bob]) {
-      await mkdir(join(folder, name), { mode: 0o700 });
-      await chown(join(folder, name), uid, gid);
+      await mkdir(join(directory, name), { mode: 0o700 });
+      await chown(join(directory, name), uid, gid);
     }
-    await writeFile(join(folder, 'of-root'), 'secret', { mode: 0o600 });
-    await writeFile(join(folder, 'of-group'), 'shared', { mode: 0o040 });
-    await chown(join(folder, 'of-group'), 0, 64_403);
-    await chmod(join(folder, 'of-group'), 0o040);
+    await writeFile(join(directory, 'of-root'), 'secret', { mode: 0o600 });
+    await writeFile(join(directory, 'of-group'), 'shared', { mode: 0o040 });
+    await chown(join(directory, 'of-group'), 0, 64_403);
+    await chmod(join(directory, 'of-group'), 0o040);
   });
-  afterAll(() => rm(folder, { recursive: true }));
+  afterAll(() => rm(directory, { recursive: true }));
 
   it("makes the user's own files, on every thread of the pool", async () => {
     const owners = await asUser(ann, () =>
       Promise.all(
         Array.from({ length: 40 }, async (_, index) => {
-          const file = join(folder, 'ann', String(index));
+          const file = join(directory, 'ann', String(index));
           await writeFile(file, '');
           const { uid, gid } = await stat(file);
           return [uid, gid];
@@ -41,7 +41,7 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
   });
 
   it("reads what the user's groups may read, and nothing that only root may", async () => {
-    const read = (file: string) => () => readFile(join(folder, file), 'utf8');
+    const read = (file: string) => () => readFile(join(directory, file), 'utf8');
     expect(await asUser(ann, read('of-group'))).toBe('shared');
     await expect(asUser(bob, read('of-group'))).rejects.toMatchObject({ code: 'EACCES' });
     await expect(asUser(ann, read('of-root'))).rejects.toMatchObject({ code: 'EACCES' });
@@ -71,7 +71,7 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
       asUser(bob, () => Promise.resolve(identity())),
       asRoot(identity),
       asUser(ann, () => Promise.resolve(identity())),
-      asOurselves(identity),
+      asInvoker(identity),
     ]);
     const [asAnn, asBob] = [ann, bob].map(({ uid, gid, groups }) => [uid, gid, groups]);
     expect(seen).toEqual([asAnn, asAnn, asBob, before, asAnn, before]);
@@ -82,7 +82,7 @@ describe.runIf(process.getuid?.() === 0)('file work as a user (as root)', () => 
       Array.from({ length: 60 }, (_, index) => {
         const who = [ann, bob, undefined][index % 3];
         const work = async (): Promise<boolean> => {
-          const file = join(folder, who?.name ?? '', `mixed-${index}`);
+          const file = join(directory, who?.name ?? '', `mixed-${index}`);
           await writeFile(file, '');
           await new Promise((resolve) => setTimeout(resolve, index % 4));
           const { uid } = await stat(file);

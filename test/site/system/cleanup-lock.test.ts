@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { asBerthError } from '../../../src/errors.ts';
-import { endTogether } from '../../../src/ssh/cleanup/cleanup-lock.ts';
+import { withCleanupLock } from '../../../src/ssh/cleanup/cleanup-lock.ts';
 
 let run: string;
 beforeEach(async () => {
@@ -21,7 +21,7 @@ describe('what ends for all connections of a user', () => {
     let asked = 0;
     const ask = (): Promise<unknown> => {
       asked += 1;
-      return endTogether({ run }, 1000, 'pods', async () => {
+      return withCleanupLock({ run }, 1000, 'pods', async () => {
         under += 1;
         expect(under).toBe(1);
         seen.push(asked);
@@ -44,7 +44,7 @@ describe('what ends for all connections of a user', () => {
     let ends = 0;
     const failed = [asBerthError(new Error('no'), 'it')];
     const ask = (part: 'pods' | 'containers') =>
-      endTogether({ run }, 1000, part, async () => {
+      withCleanupLock({ run }, 1000, part, async () => {
         ends += 1;
         await sleep(50);
         return part === 'pods' ? { removed: 0, failed } : nothing;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seconds, spoken, timestamp } from '../../../src/cli/duration.ts';
+import { parseSeconds, durationText, timestamp } from '../../../src/cli/duration.ts';
 
 describe('times on the command line', () => {
   it.each([
@@ -8,11 +8,11 @@ describe('times on the command line', () => {
     ['24h', 86_400],
     ['1d', 86_400],
   ])('%s is %i seconds', (text, wanted) => {
-    expect(seconds(text, 'lifetime')).toBe(wanted);
+    expect(parseSeconds(text, 'lifetime')).toBe(wanted);
   });
 
   it.each(['', '24', 'h', '-1h', '1.5h', '1h30m', '24H', ' 1h'])('%j is refused', (text) => {
-    expect(() => seconds(text, 'lifetime')).toThrow(
+    expect(() => parseSeconds(text, 'lifetime')).toThrow(
       expect.objectContaining({ code: 'usage', exitCode: 64 }) as Error,
     );
   });
@@ -24,8 +24,8 @@ describe('times on the command line', () => {
     ['9m', { least: '10m', most: '1h' }],
     ['61m', { least: '10m', most: '1h' }],
   ])('%j is refused, and the bounds are named', (text, bounds) => {
-    expect(() => seconds(text, 'timeout', bounds)).toThrow(/must be a time from \w+ to \w+/);
-    expect(seconds('1h', 'timeout', bounds)).toBe(3600);
+    expect(() => parseSeconds(text, 'timeout', bounds)).toThrow(/must be a time from \w+ to \w+/);
+    expect(parseSeconds('1h', 'timeout', bounds)).toBe(3600);
   });
 
   it.each([
@@ -35,7 +35,7 @@ describe('times on the command line', () => {
     [86_400, '24 h'],
     [30 * 86_400, '30 days'],
   ])('%i seconds are printed as %s', (count, text) => {
-    expect(spoken(count)).toBe(text);
+    expect(durationText(count)).toBe(text);
   });
 
   it('are printed in UTC', () => {

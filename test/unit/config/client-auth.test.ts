@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterOptions } from '../../../src/config/berth-yml.ts';
-import { clientAuth } from '../../../src/config/client-auth.ts';
+import { parseClientAuth } from '../../../src/config/client-auth.ts';
 import type { ClientAuth } from '../../../src/config/settings.ts';
 import { BerthError } from '../../../src/errors.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
@@ -37,16 +37,16 @@ const files: Record<string, string> = {
     }),
   ),
 };
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-client-auth-'));
-  const ca = await CertificateAuthority.create(join(folder, 'ca'));
+  directory = await mkdtemp(join(tmpdir(), 'berth-client-auth-'));
+  const ca = await CertificateAuthority.create(join(directory, 'ca'));
   const { cert, key } = await ca.client('ondemand');
   files['/cert'] = await readFile(cert, 'utf8');
   files['/cert-key'] = await readFile(key, 'utf8');
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 
 function authenticate(options: Options, hookEnvSecret?: string): ClientAuth | undefined {
   const missing = new BerthError('/gone does not exist', {
@@ -54,7 +54,7 @@ function authenticate(options: Options, hookEnvSecret?: string): ClientAuth | un
   });
   const clientFiles = new Map<string, string | BerthError>(Object.entries(files));
   clientFiles.set('/gone', missing);
-  return clientAuth(options, hookEnvSecret, { berthFile: 'berth.yml', clientFiles }, 'prod');
+  return parseClientAuth(options, hookEnvSecret, { berthFile: 'berth.yml', clientFiles }, 'prod');
 }
 
 function refusal(options: Options): BerthError {

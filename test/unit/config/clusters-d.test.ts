@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseCluster } from '../../../src/config/clusters-d.ts';
+import { parseOodCluster } from '../../../src/config/clusters-d.ts';
 import { parseYaml } from '../../../src/config/yaml-document.ts';
 
 const file = '/etc/ood/config/clusters.d/prod.yml';
-const read = (text: string): ReturnType<typeof parseCluster> =>
-  parseCluster(parseYaml(text, file, 'psych'), 'prod', file);
+const read = (text: string): ReturnType<typeof parseOodCluster> =>
+  parseOodCluster(parseYaml(text, file, 'psych'), 'prod', file);
 const job = (keys: string): string => `v2: {job: {adapter: kubernetes, ${keys}}}`;
 
 describe('a file of clusters.d', () => {

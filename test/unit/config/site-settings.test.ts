@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
-import { parseCluster } from '../../../src/config/clusters-d.ts';
+import { parseOodCluster } from '../../../src/config/clusters-d.ts';
 import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
-import type { LoadedSettings } from '../../../src/config/site-parts.ts';
+import type { LoadedSiteSettings } from '../../../src/config/site-parts.ts';
 import { siteSettings } from '../../../src/config/site-settings.ts';
 import { parseYaml } from '../../../src/config/yaml-document.ts';
 
@@ -24,7 +24,7 @@ function site({
   hookEnv = hook,
   clusters = { prod: oidc },
   secrets = {},
-}: Site): LoadedSettings {
+}: Site): LoadedSiteSettings {
   return siteSettings({
     berth: parseBerthYml(parseYaml(berth, 'berth.yml', 'core'), 'berth.yml'),
     berthFile: 'berth.yml',
@@ -32,7 +32,7 @@ function site({
     hookEnvFile: 'hook.env',
     clusters: Object.entries(clusters).flatMap(([name, job]) => {
       const text = `v2: {job: {adapter: kubernetes, ${job}}}`;
-      return parseCluster(parseYaml(text, name, 'psych'), name, `clusters.d/${name}.yml`) ?? [];
+      return parseOodCluster(parseYaml(text, name, 'psych'), name, `clusters.d/${name}.yml`) ?? [];
     }),
     clientFiles: new Map(Object.entries(secrets)),
     warnings: [],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { brokerCaller } from '../../../src/portal/broker-caller.ts';
+import { brokerClientUid } from '../../../src/portal/broker-caller.ts';
 
 const by = (socket: string) => () => Promise.resolve(socket);
 const own = by('berth-broker@1000.socket');
@@ -11,7 +11,7 @@ describe('the instance name that systemd gives to a connection', () => {
     ['newer ones, with the cookie of the socket', '12-8841-4711-1000'],
     ['and the number of the process', '12-8841-4711_90210-1000'],
   ])('has the UID last: %s', async (_, instance) => {
-    expect(await brokerCaller(instance, own)).toBe(1000);
+    expect(await brokerClientUid(instance, own)).toBe(1000);
   });
 
   it.each([
@@ -30,7 +30,7 @@ describe('the instance name that systemd gives to a connection', () => {
     ['a UID with a sign', '0-4711--1'],
     ['the same UID in other words', '0-4711-01000'],
   ])('is refused where it does not name a user: %s', async (_, instance) => {
-    await expect(brokerCaller(instance, own)).rejects.toMatchObject({
+    await expect(brokerClientUid(instance, own)).rejects.toMatchObject({
       code: 'broker-caller-unknown',
     });
   });
@@ -41,14 +41,14 @@ describe('the instance name that systemd gives to a connection', () => {
     ['two', 'berth-broker@1000.socket berth-broker@1001.socket'],
     ['something else', 'sshd.socket'],
   ])('is refused at the socket of %s', async (_, socket) => {
-    await expect(brokerCaller('0-4711-1000', by(socket))).rejects.toMatchObject({
+    await expect(brokerClientUid('0-4711-1000', by(socket))).rejects.toMatchObject({
       code: 'broker-socket-mismatch',
     });
   });
 
   it('is the name under which systemd is asked for the socket', async () => {
     const asked: string[] = [];
-    await brokerCaller('0-4711-1000', (unit) => {
+    await brokerClientUid('0-4711-1000', (unit) => {
       asked.push(unit);
       return own();
     });

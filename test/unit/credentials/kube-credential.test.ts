@@ -18,30 +18,30 @@ import {
   type CredentialCache,
   credentialCachePath,
 } from '../../../src/credentials/credential-cache.ts';
-import { times } from '../../rig/soak.ts';
-import { compiled } from '../../rig/compiled-credential.ts';
-import { publicClient, TestProvider } from '../../rig/token-provider.ts';
+import { repetitions } from '../../rig/soak.ts';
+import { compileEntryPoint } from '../../rig/compiled-credential.ts';
+import { publicClient, LocalOidcProvider } from '../../rig/token-provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const server = 'https://k8s.example.org:6443';
-let provider: TestProvider;
-let folder: string;
+let provider: LocalOidcProvider;
+let directory: string;
 let plugin: string;
 let home: string;
 
 beforeAll(async () => {
-  provider = await TestProvider.start();
-  folder = await mkdtemp(join(tmpdir(), 'berth-plugin-'));
-  plugin = await compiled('shell/kube-credential.ts', folder);
+  provider = await LocalOidcProvider.start();
+  directory = await mkdtemp(join(tmpdir(), 'berth-plugin-'));
+  plugin = await compileEntryPoint('shell/kube-credential.ts', directory);
 });
 afterAll(async () => {
   await provider.stop();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 beforeEach(async () => {
-  home = await mkdtemp(join(folder, 'home-'));
-  provider.seen.length = 0;
+  home = await mkdtemp(join(directory, 'home-'));
+  provider.requests.length = 0;
 });
 afterEach(() => {
   provider.intercept = undefined;
@@ -124,7 +124,7 @@ describe('kube-credential, run by kubectl', () => {
       token: 'a.b.c',
       expirationTimestamp: new Date((expiry - 15) * 1000).toISOString(),
     });
-    expect(provider.seen).toEqual([]);
+    expect(provider.requests).toEqual([]);
   });
 
   it('returns the token of the right cluster, in whatever notation its URL is', async () => {
@@ -154,7 +154,7 @@ describe('kube-credential, run by kubectl', () => {
       },
       'private-file-unreadable',
     ],
-    ['it is a folder', () => mkdir(cacheFile(), { recursive: true }), 'private-file-unsafe'],
+    ['it is a directory', () => mkdir(cacheFile(), { recursive: true }), 'private-file-unsafe'],
     [
       'it is half a file',
       async () => (await given(), writeFile(cacheFile(), '{"vers')),
@@ -204,18 +204,18 @@ describe('after the token has expired', () => {
     expect(cache.token).toBe(token);
     expect(cache.refresh).not.toMatchObject({ refreshToken });
     expect(answer(await run()).token).toBe(token);
-    expect(provider.seen).toEqual(['POST /token']);
+    expect(provider.requests).toEqual(['POST /token']);
     expect(await readdir(dirname(cacheFile()))).toHaveLength(1);
   });
 
   it('makes one request for twenty processes at once (single-use refresh tokens)', async () => {
-    for (let round = 0; round < times(1, 3); round += 1) {
+    for (let round = 0; round < repetitions(1, 3); round += 1) {
       await givenExpired();
-      provider.seen.length = 0;
+      provider.requests.length = 0;
       const results = await Promise.all(Array.from({ length: 20 }, () => run()));
       const tokens = new Set(results.map((result) => answer(result).token));
       expect(tokens.size).toBe(1);
-      expect(provider.seen).toEqual(['POST /token']);
+      expect(provider.requests).toEqual(['POST /token']);
     }
   });
 
@@ -240,7 +240,7 @@ describe('after the token has expired', () => {
       expect({ status, stdout }).toEqual({ status: 75, stdout: '' });
       expect(stderr).toContain('[issuer-unavailable]');
     }
-    expect(provider.seen.length).toBeLessThan(20);
+    expect(provider.requests.length).toBeLessThan(20);
     provider.intercept = undefined;
     answer(await run());
   });
@@ -266,17 +266,17 @@ describe('after the token has expired', () => {
     await givenExpired();
     provider.intercept = () => 'hang';
     const victim = spawn(plugin, [], { env: environment(execInfo()), stdio: 'ignore' });
-    while (provider.seen.length === 0) await sleep(10);
+    while (provider.requests.length === 0) await sleep(10);
     victim.kill('SIGKILL');
     provider.intercept = undefined;
     const results = await Promise.all(Array.from({ length: 8 }, () => run()));
     expect(new Set(results.map((result) => answer(result).token)).size).toBe(1);
-    expect(provider.seen).toEqual(['POST /token', 'POST /token']);
+    expect(provider.requests).toEqual(['POST /token', 'POST /token']);
   });
 
   it('still works after many processes were killed at random moments', async () => {
     let lost = 0;
-    for (let round = 0; round < times(5, 50); round += 1) {
+    for (let round = 0; round < repetitions(5, 50); round += 1) {
       await givenExpired();
       const begin = () => spawn(plugin, [], { env: environment(execInfo()), stdio: 'ignore' });
       const victims = [begin(), begin(), begin()];
@@ -288,7 +288,7 @@ describe('after the token has expired', () => {
       if (result.stderr.includes('[refresh-token-refused]')) lost += 1;
       else answer(result);
     }
-    expect(lost).toBeLessThan(times(4, 18));
+    expect(lost).toBeLessThan(repetitions(4, 18));
   });
 
   it('waits for the lock of another host instead of breaking it', async () => {
@@ -303,7 +303,7 @@ describe('after the token has expired', () => {
     await writeFile(`${cacheFile()}.lock`, JSON.stringify(owner));
     const child = run();
     await sleep(400);
-    expect(provider.seen).toEqual([]);
+    expect(provider.requests).toEqual([]);
     await rm(`${cacheFile()}.lock`);
     answer(await child);
   });

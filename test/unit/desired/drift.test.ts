@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differs, keepReferences } from '../../../src/desired/drift.ts';
+import { differs, mergePullSecrets } from '../../../src/desired/drift.ts';
 import type { KubeObject, LiveObject } from '../../../src/desired/kube-object.ts';
 
 const policy: KubeObject = {
@@ -46,7 +46,7 @@ describe('drift of a live object', () => {
         metadata: { name: 'default', namespace: 'u-alice', resourceVersion: '7' },
         imagePullSecrets: names.map((name) => ({ name })),
       } as unknown as LiveObject;
-      const wanted = keepReferences(account, there);
+      const wanted = mergePullSecrets(account, there);
       const { metadata, imagePullSecrets } = wanted as KubeObject<'ServiceAccount'>;
       return differs(wanted, there) && [metadata.resourceVersion, imagePullSecrets];
     };

@@ -8,8 +8,8 @@ import { schemaPages } from '../../../scripts/docs/config-schemas.ts';
 import type { JsonSchema } from '../../../scripts/docs/json-schema.ts';
 import { keyTexts, type Section } from '../../../scripts/docs/key-texts.ts';
 import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
-import { builtIn } from '../../../src/config/built-in.ts';
-import { parseCluster } from '../../../src/config/clusters-d.ts';
+import { defaultSettings } from '../../../src/config/built-in.ts';
+import { parseOodCluster } from '../../../src/config/clusters-d.ts';
 import { parseLdap } from '../../../src/config/ldap-settings.ts';
 import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
 import { parseSshSettings } from '../../../src/config/ssh-settings.ts';
@@ -101,7 +101,7 @@ describe('the schema of clusters.d', () => {
     const validate = validators.get('clusters.d.yml');
     const document = { v2: { job } };
     const accepted = validate?.(document);
-    const read = (): unknown => parseCluster(document, 'prod', 'prod.yml');
+    const read = (): unknown => parseOodCluster(document, 'prod', 'prod.yml');
     if (accepted === true) expect(read).not.toThrow();
     else expect(read).toThrow('v2.job.');
   });
@@ -111,15 +111,15 @@ describe('the described defaults', () => {
   it('of berth.yml are what is built in', () => {
     const { minimum_uid, deadline, ...paths } = defaultsOf('berth');
     expect({ minimum_uid, deadline }).toEqual({
-      minimum_uid: builtIn.minimumUid,
-      deadline: `${builtIn.deadlineMs / 1000}s`,
+      minimum_uid: defaultSettings.minimumUid,
+      deadline: `${defaultSettings.deadlineMs / 1000}s`,
     });
     expect({ ...paths, admin: defaultsOf('cluster').admin }).toMatchObject({
-      state_dir: builtIn.stateDir,
-      kube_credential: builtIn.kubeCredentialCommand,
-      hook_env: builtIn.hookEnvFile,
-      clusters_dir: builtIn.clustersDir,
-      admin: { kubeconfig: builtIn.adminKubeconfig },
+      state_dir: defaultSettings.stateDir,
+      kube_credential: defaultSettings.kubeCredentialCommand,
+      hook_env: defaultSettings.hookEnvFile,
+      clusters_dir: defaultSettings.clustersDir,
+      admin: { kubeconfig: defaultSettings.adminKubeconfig },
     });
   });
 

@@ -67,20 +67,20 @@ describe('what a server shows', () => {
 });
 
 describe('files of root', () => {
-  let folder: string;
+  let directory: string;
   let settings: SiteSettings;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'doctor-'));
-    await mkdir(join(folder, 'state'), { mode: 0o700 });
+    directory = await mkdtemp(join(tmpdir(), 'doctor-'));
+    await mkdir(join(directory, 'state'), { mode: 0o700 });
     for (const name of ['kubeconfig', 'docker.json'])
-      await writeFile(join(folder, name), 'x', { mode: 0o600 });
-    await writeFile(join(folder, 'kube-credential'), 'x', { mode: 0o755 });
+      await writeFile(join(directory, name), 'x', { mode: 0o600 });
+    await writeFile(join(directory, 'kube-credential'), 'x', { mode: 0o755 });
     settings = {
       minimumUid: 1000,
       deadlineMs: 10_000,
-      stateDir: join(folder, 'state'),
-      clustersDir: join(folder, 'clusters.d'),
-      kubeCredentialCommand: join(folder, 'kube-credential'),
+      stateDir: join(directory, 'state'),
+      clustersDir: join(directory, 'clusters.d'),
+      kubeCredentialCommand: join(directory, 'kube-credential'),
       warnings: [],
       clusters: [
         {
@@ -91,16 +91,16 @@ describe('files of root', () => {
           namespacePrefix: '',
           usernamePrefix: '',
           subjectPrefix: '',
-          admin: { kind: 'kubeconfig', file: join(folder, 'kubeconfig') },
+          admin: { kind: 'kubeconfig', file: join(directory, 'kubeconfig') },
           allowedCidrs: [],
-          pullSecret: { name: 'p', dockerConfigFile: join(folder, 'docker.json') },
+          pullSecret: { name: 'p', dockerConfigFile: join(directory, 'docker.json') },
           jobPodReaper: false,
           credentials: { mode: 'service-account', name: 'ondemand-user', lifetimeSeconds: 3600 },
         },
       ],
     };
   });
-  afterAll(() => rm(folder, { recursive: true }));
+  afterAll(() => rm(directory, { recursive: true }));
 
   const statuses = async (): Promise<Record<string, string>> => {
     const uid = process.geteuid?.() ?? 0;
@@ -129,11 +129,11 @@ describe('files of root', () => {
     ['state', 0o755, 0o700, 'state-dir', 'warning'],
     ['.', 0o777, 0o700, 'kube-credential', 'failed'],
   ])('%s with mode %o: exactly its check says so', async (name, bad, good, id, status) => {
-    await chmod(join(folder, name), bad);
+    await chmod(join(directory, name), bad);
     try {
       expect(await statuses()).toEqual({ ...well, [id]: status });
     } finally {
-      await chmod(join(folder, name), good);
+      await chmod(join(directory, name), good);
     }
   });
 });

@@ -7,12 +7,12 @@ import type { OidcSettings, SiteSettings } from '../../../src/config/settings.ts
 import { checkPortal } from '../../../src/doctor/portal-checks.ts';
 import { codeBlocks } from '../../rig/markdown.ts';
 
-let folder: string;
+let directory: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'portal-checks-'));
-  await writeFile(join(folder, 'pre-pun'), '', { mode: 0o755 });
+  directory = await mkdtemp(join(tmpdir(), 'portal-checks-'));
+  await writeFile(join(directory, 'pre-pun'), '', { mode: 0o755 });
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 type Yml = Readonly<Record<string, unknown>>;
 
@@ -52,11 +52,11 @@ async function judge(
   credentials: OidcSettings = oidc,
 ): Promise<Record<string, { status: string; message: string; next?: string }>> {
   const put = async (name: string, text: string | undefined): Promise<string> => {
-    const file = join(folder, name);
+    const file = join(directory, name);
     if (text !== undefined) await writeFile(file, text, { mode: 0o640 });
     return file;
   };
-  const hook = { pun_pre_hook_root_cmd: join(folder, 'pre-pun') };
+  const hook = { pun_pre_hook_root_cmd: join(directory, 'pre-pun') };
   // By YAML 1.1, which OnDemand's Ruby reads: it quotes 'On'.
   const all = { ...readme, ...site, ...hook, ...portal.yml };
   const yml = portal.yml && stringify(all, { version: '1.1' });
@@ -68,7 +68,7 @@ async function judge(
     },
   ];
   const settings = {
-    clustersDir: join(folder, 'clusters.d'),
+    clustersDir: join(directory, 'clusters.d'),
     clusters: [{ credentials, admin: { file: '/etc/berth/kubeconfig' } }],
   } as unknown as SiteSettings;
   const results = await checkPortal(settings, 2_000, candidates);
@@ -93,7 +93,7 @@ Listen 443
   ${Object.entries(settings)
     .map((pair) => pair.join(' '))
     .join('\n  ')}
-  SetEnv OOD_PUN_PRE_HOOK_ROOT_CMD "${join(folder, 'pre-pun')}"
+  SetEnv OOD_PUN_PRE_HOOK_ROOT_CMD "${join(directory, 'pre-pun')}"
   SetEnv OOD_PUN_PRE_HOOK_EXPORTS "OIDC_ACCESS_TOKEN,OIDC_REFRESH_TOKEN"
   <LocationMatch "^/node/(?<host>[^/]+)/(?<port>\\d+)">
     AuthType openid-connect
@@ -114,7 +114,7 @@ describe('an ood_portal.yml', () => {
   });
 
   it('whose hook others can replace hands them root', async () => {
-    await chmod(join(folder, 'pre-pun'), 0o777);
+    await chmod(join(directory, 'pre-pun'), 0o777);
     const found = await judge({ yml: {} });
     expect(complaints(found)).toEqual(['portal-hook failed']);
     expect(found['portal-hook']?.message).toMatch(

@@ -17,13 +17,13 @@ afterAll(() => rm(storage, { recursive: true }));
 
 /** Another user's store, in place of which there is a link. */
 async function withLink(to: string): Promise<ReturnType<typeof userReferences>> {
-  const folder = join(storage, 'users/4242');
-  await mkdir(folder, { recursive: true });
-  await symlink(to, join(folder, 'storage'));
+  const directory = join(storage, 'users/4242');
+  await mkdir(directory, { recursive: true });
+  await symlink(to, join(directory, 'storage'));
   try {
     return userReferences(storage);
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 }
 
@@ -57,7 +57,7 @@ it('a store that is a link is not followed, wherever it leads', async () => {
   }
 });
 
-it('nothing is known where the folder of all users cannot be listed', async () => {
+it('nothing is known where the directory of all users cannot be listed', async () => {
   const file = join(storage, 'no-folder');
   await mkdir(file);
   await writeFile(join(file, 'users'), '');

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  claimClusters,
-  clustersDue,
-  clustersSkipped,
+  claimRetry,
+  clustersToRetry,
+  skippedClustersError,
   clustersToSkip,
   readBackoff,
   recordBackoff,
@@ -91,19 +91,19 @@ describe('the record after a hook', () => {
 
 describe('the log line about skipped clusters', () => {
   it('names them all in one line', () => {
-    const { message, code, exitCode, fields } = clustersSkipped(['dead', 'mute']);
+    const { message, code, exitCode, fields } = skippedClustersError(['dead', 'mute']);
     expect(message).toMatch(/^2 clusters skipped/);
     expect([code, exitCode, fields]).toEqual(['cluster-skipped', 75, { clusters: 'dead, mute' }]);
   });
 
   it('names at most 20 of them', () => {
     const names = Array.from({ length: 99 }, (_, index) => `dead${index}`);
-    expect(clustersSkipped(names).fields.clusters).toMatch(/dead19, and 79 more$/);
+    expect(skippedClustersError(names).fields.clusters).toMatch(/dead19, and 79 more$/);
   });
 });
 
 describe.skipIf(process.geteuid?.() !== 0)('the file with the record (needs root)', () => {
-  let folder: string;
+  let directory: string;
   let file: string;
   const seen = {
     configured,
@@ -112,15 +112,15 @@ describe.skipIf(process.geteuid?.() !== 0)('the file with the record (needs root
   };
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'silent-clusters-'));
-    file = join(folder, 'silent-clusters.json');
+    directory = mkdtempSync(join(tmpdir(), 'silent-clusters-'));
+    file = join(directory, 'silent-clusters.json');
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   it('has mode 0600 and gives back what was written', () => {
-    recordBackoff(folder, seen, now);
+    recordBackoff(directory, seen, now);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect([...readBackoff(folder)]).toEqual([['dead', now]]);
+    expect([...readBackoff(directory)]).toEqual([['dead', now]]);
   });
 
   it('makes other hooks skip a cluster that this hook is trying', () => {
@@ -128,25 +128,25 @@ describe.skipIf(process.geteuid?.() !== 0)('the file with the record (needs root
       ['dead', now - 40],
       ['mute', now - 5],
     ]);
-    const due = clustersDue(backoff, configured, now);
-    claimClusters(folder, backoff, due, now);
+    const due = clustersToRetry(backoff, configured, now);
+    claimRetry(directory, backoff, due, now);
     expect(due).toEqual(['dead']);
-    expect(list(clustersToSkip(readBackoff(folder), configured, now + 1))).toEqual([
+    expect(list(clustersToSkip(readBackoff(directory), configured, now + 1))).toEqual([
       'dead',
       'mute',
     ]);
   });
 
   it('is not written if nothing has changed', () => {
-    recordBackoff(folder, seen, now);
+    recordBackoff(directory, seen, now);
     const { ino } = statSync(file);
-    recordBackoff(folder, { ...seen, errors: new Map() }, now + 1);
+    recordBackoff(directory, { ...seen, errors: new Map() }, now + 1);
     expect(statSync(file).ino).toBe(ino);
   });
 
   it('keeps what another hook wrote meanwhile', () => {
     writeFileSync(file, JSON.stringify({ mute: now - 5 }), { mode: 0o600 });
-    recordBackoff(folder, seen, now);
+    recordBackoff(directory, seen, now);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ dead: now, mute: now - 5 });
   });
 
@@ -154,13 +154,13 @@ describe.skipIf(process.geteuid?.() !== 0)('the file with the record (needs root
     'is ignored if it contains %j',
     (text) => {
       writeFileSync(file, text, { mode: 0o600 });
-      expect(readBackoff(folder).size).toBe(0);
+      expect(readBackoff(directory).size).toBe(0);
     },
   );
 
   it('is ignored if others could have written it', () => {
-    recordBackoff(folder, seen, now);
+    recordBackoff(directory, seen, now);
     chmodSync(file, 0o666);
-    expect(readBackoff(folder).size).toBe(0);
+    expect(readBackoff(directory).size).toBe(0);
   });
 });

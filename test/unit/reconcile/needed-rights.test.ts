@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
-import { objectsFor } from '../../../src/clusters/bootstrap-cluster.ts';
+import { userObjectsOn } from '../../../src/clusters/bootstrap-cluster.ts';
 import type { ApiClient, ApiRequest } from '../../../src/reconcile/api-client.ts';
-import { neededRights, rightsOf, rightText } from '../../../src/reconcile/needed-rights.ts';
+import {
+  requiredRights,
+  rightsForRequest,
+  rightText,
+} from '../../../src/reconcile/needed-rights.ts';
 import { reconcileUser } from '../../../src/reconcile/reconcile-user.ts';
 
 const cluster: ClusterSettings = {
@@ -21,7 +25,7 @@ const cluster: ClusterSettings = {
   limitRange: { limits: [] },
   credentials: { mode: 'service-account', name: 'ondemand-user', lifetimeSeconds: 3600 },
 };
-const objects = objectsFor({
+const objects = userObjectsOn({
   user: { name: 'alice', uid: 1001, gid: 1001, groups: [1001], home: '/', shell: '' },
   cluster,
   now: 1,
@@ -99,8 +103,8 @@ describe('the rights that doctor asks for', () => {
         ? list
         : { status: request.method === 'GET' ? 404 : 200, body: { metadata: {} } },
     );
-    const used = new Set([...first, ...later].flatMap(rightsOf).map(rightText));
-    const unused = neededRights(objects)
+    const used = new Set([...first, ...later].flatMap(rightsForRequest).map(rightText));
+    const unused = requiredRights(objects)
       .map(rightText)
       .filter((right) => !used.has(right));
     expect(unused).toEqual([
@@ -136,14 +140,14 @@ describe('a request as RBAC sees it', () => {
     ['PATCH', '/api/v1/namespaces/u-a', 'application/json-patch+json', ['patch namespaces u-a']],
   ] as const)('%s %s', (method, path, contentType, rights) => {
     const request = { method, path, ...(contentType === undefined ? {} : { contentType }) };
-    expect(rightsOf(request).map(rightText)).toEqual(rights);
+    expect(rightsForRequest(request).map(rightText)).toEqual(rights);
   });
 });
 
 function expectCovered(requests: readonly ApiRequest[]): void {
-  const table = new Set(neededRights(objects).map(rightText));
+  const table = new Set(requiredRights(objects).map(rightText));
   const missing = requests
-    .flatMap(rightsOf)
+    .flatMap(rightsForRequest)
     .map(rightText)
     .filter((right) => !table.has(right));
   expect(missing).toEqual([]);

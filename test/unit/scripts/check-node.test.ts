@@ -3,23 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
-import { tooOld } from '../../../scripts/check-node.ts';
+import { nodeVersionProblem } from '../../../scripts/check-node.ts';
 
 const root = new URL('../../..', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'berth-check-node-'));
+const directory = mkdtempSync(join(tmpdir(), 'berth-check-node-'));
 afterAll(() => {
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 describe('the Node that Berth needs', () => {
   it.each(['v22.19.0', 'v22.20.1', 'v24.0.0'])('accepts %s', (version) => {
-    expect(tooOld(version, '/usr/bin/node')).toBeUndefined();
+    expect(nodeVersionProblem(version, '/usr/bin/node')).toBeUndefined();
   });
 
   it.each(['v22.18.9', 'v20.20.2', 'v9.99.0'])(
     'refuses %s, and names the one it needs',
     (version) => {
-      expect(tooOld(version, '/usr/bin/node')).toMatch(
+      expect(nodeVersionProblem(version, '/usr/bin/node')).toMatch(
         /^\/usr\/bin\/node is Node .* needs Node 22\.19 or later\n/,
       );
     },
@@ -41,7 +41,7 @@ describe('the Node that Berth needs', () => {
     'an older one runs nothing of %s',
     async (script) => {
       const older = 'Object.defineProperty(process, "version", { value: "v20.20.2" })';
-      const target = script === 'scripts/install.ts' ? ['--prefix', join(folder, 'berth')] : [];
+      const target = script === 'scripts/install.ts' ? ['--prefix', join(directory, 'berth')] : [];
       const { exitCode, stdout, stderr } = await execa(
         process.execPath,
         [...['--import', `data:text/javascript,${older}`, '--import', 'tsx'], script, ...target],
@@ -49,7 +49,7 @@ describe('the Node that Berth needs', () => {
       );
       expect({ exitCode, stdout }).toEqual({ exitCode: 78, stdout: '' });
       expect(stderr).toContain('is Node 20.20.2; Berth needs Node 22.19 or later\nnext: ');
-      expect(readdirSync(folder)).toEqual([]);
+      expect(readdirSync(directory)).toEqual([]);
     },
   );
 });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadLdapSettings } from '../../../src/settings/load-ldap.ts';
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'load-ldap-settings-'));
+  directory = mkdtempSync(join(tmpdir(), 'load-ldap-settings-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('the section ldap of berth.yml', () => {
   const searches = '  users: {base: u}\n  groups: {base: g}\n';
@@ -28,7 +28,7 @@ describe('the section ldap of berth.yml', () => {
     [`ldap:\n  url: ldap://h:99999\n${searches}`, '2:8: ldap.url: ldap://h:99999 must be'],
     [`ldap:\n${searches}`, '2:3: ldap.url is missing'],
   ])('says where a mistake is: %j', (text, message) => {
-    const configFile = join(folder, 'berth.yml');
+    const configFile = join(directory, 'berth.yml');
     writeFileSync(configFile, text, { mode: 0o600 });
     expect(() => loadLdapSettings({ configFile, groupMayRead: false })).toThrow(
       expect.objectContaining({

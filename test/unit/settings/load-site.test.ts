@@ -14,19 +14,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  type LoadedSettings,
-  loadSettings,
-  type LoadOptions,
+  type LoadedSiteSettings,
+  loadSiteSettings,
+  type SiteCacheOptions,
 } from '../../../src/settings/load-site.ts';
 
-let folder: string;
-const at = (name: string): string => join(folder, name);
+let directory: string;
+const at = (name: string): string => join(directory, name);
 const put = (name: string, text: string): void => writeFileSync(at(name), text, { mode: 0o600 });
 const cluster = (auth: string): string =>
   `v2: {job: {adapter: kubernetes, server: {endpoint: "https://k"}, auth: {type: ${auth}}}}\n`;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'load-settings-'));
+  directory = mkdtempSync(join(tmpdir(), 'load-settings-'));
   mkdirSync(at('clusters.d'), { mode: 0o755 });
   put('berth.yml', `state_dir: ${at('state')}\n`);
   put(
@@ -35,14 +35,15 @@ beforeEach(() => {
   );
   put('clusters.d/prod.yml', cluster('oidc'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-const load = (options: LoadOptions = { cache: 'off' }): Promise<LoadedSettings> =>
-  loadSettings(
+const load = (options: SiteCacheOptions = { cache: 'off' }): Promise<LoadedSiteSettings> =>
+  loadSiteSettings(
     { configFile: at('berth.yml'), hookEnvFile: at('hook.env'), clustersDir: at('clusters.d') },
     options,
   );
-const names = ({ settings }: LoadedSettings): string[] => settings.clusters.map(({ name }) => name);
+const names = ({ settings }: LoadedSiteSettings): string[] =>
+  settings.clusters.map(({ name }) => name);
 
 describe('the configuration of a site', () => {
   it('gives line and column of a mistake, of the site and of one cluster', async () => {
@@ -115,7 +116,7 @@ describe('the configuration of a site', () => {
   it('may disable hook.env', async () => {
     put('berth.yml', 'hook_env: null\n');
     put('clusters.d/prod.yml', cluster('managed'));
-    const loaded = await loadSettings(
+    const loaded = await loadSiteSettings(
       { configFile: at('berth.yml'), clustersDir: at('clusters.d') },
       { cache: 'off' },
     );
@@ -166,7 +167,7 @@ describe('the configuration of a site', () => {
 
 describe('the cache of the site’s settings', () => {
   /** Files that changed a moment ago are not trusted to stay as they are: the clock is ahead of theirs. */
-  const cached: LoadOptions = { build: 'one', now: () => Date.now() + 2100 };
+  const cached: SiteCacheOptions = { build: 'one', now: () => Date.now() + 2100 };
   const cacheFile = (): string => at('state/settings.json');
 
   it('has mode 0600, gives the same settings, and is not used after any change', async () => {
@@ -200,7 +201,7 @@ describe('the cache of the site’s settings', () => {
   it('is not used if another build wrote it, or others could have written it', async () => {
     await load(cached);
     const planted = readFileSync(cacheFile(), 'utf8').replaceAll('"portal"', '"attacker"');
-    const client = async (options: LoadOptions): Promise<unknown> =>
+    const client = async (options: SiteCacheOptions): Promise<unknown> =>
       (await load(options)).settings.clusters[0]?.credentials;
 
     writeFileSync(cacheFile(), planted);
@@ -249,7 +250,7 @@ describe('the cache of the site’s settings', () => {
   });
 
   it('is optional: a warning if it cannot be written', async () => {
-    put('state', 'a file in the place of the folder');
+    put('state', 'a file in the place of the directory');
     const loaded = await load(cached);
     expect(names(loaded)).toEqual(['prod']);
     expect(loaded.settings.warnings.map(({ code }) => code)).toContain(

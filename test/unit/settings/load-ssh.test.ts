@@ -17,29 +17,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  type CompiledSshSettings,
-  compileSshSettings,
+  type UpdatedSshSettings,
+  updateSshSettingsCache,
   loadSshSettings,
   sshCacheFile,
 } from '../../../src/settings/load-ssh.ts';
 
 const nobody = 65_534;
-let folder: string;
-const at = (name: string): string => join(folder, name);
+let directory: string;
+const at = (name: string): string => join(directory, name);
 const put = (name: string, text: string): void => {
   writeFileSync(at(name), text);
   chmodSync(at(name), 0o644);
 };
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'load-ssh-settings-'));
-  chmodSync(folder, 0o755);
+  directory = mkdtempSync(join(tmpdir(), 'load-ssh-settings-'));
+  chmodSync(directory, 0o755);
   mkdirSync(at('profiles'), { mode: 0o755 });
   put('ssh.yml', `profiles_dir: ${at('profiles')}\nrules: [{profile: login}, {profile: gone}]\n`);
   put('profiles/login.yml', 'image: hpc/login:9\nenvironment: {set: {A: $HOME}}\n');
   put('profiles/gpu.yml', 'imag: hpc/gpu:9\ngroups: [gpu]\n');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const files = (build: string | undefined = 'b1') => ({
   configFile: at('ssh.yml'),
@@ -48,8 +48,8 @@ const files = (build: string | undefined = 'b1') => ({
 });
 /** Long after every change. */
 const later = (): number => Date.now() + 60_000;
-const compile = async (build?: string): Promise<CompiledSshSettings['state']> =>
-  (await compileSshSettings(files(build), later())).state;
+const compile = async (build?: string): Promise<UpdatedSshSettings['state']> =>
+  (await updateSshSettingsCache(files(build), later())).state;
 const cacheText = (): string => readFileSync(at('cache/ssh.json'), 'utf8');
 
 /** What tells that the compiled file was read: it says another image than the YAML. */
@@ -91,7 +91,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     chmodSync(at('profiles/secret.yml'), 0o600);
     put('profiles/eves.yml', 'image: a\n');
     chownSync(at('profiles/eves.yml'), nobody, nobody);
-    mkdirSync(at('profiles/folder.yml'));
+    mkdirSync(at('profiles/directory.yml'));
     symlinkSync('/nowhere', at('profiles/dangling.yml'));
     const settings = await loadSshSettings(files());
     expect([...settings.profiles.keys()]).toEqual(['login']);
@@ -102,7 +102,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
       broken: 'config-yaml-invalid',
       dangling: 'config-missing',
       eves: 'config-not-owned-by-root',
-      folder: 'config-not-a-file',
+      directory: 'config-not-a-file',
       gone: 'profile-missing',
       gpu: 'profile-invalid',
       open: 'config-writable-by-others',
@@ -119,14 +119,14 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
     ['ssh.yml', (): void => chownSync(at('ssh.yml'), nobody, 0), 'config-not-owned-by-root'],
     ['ssh.yml', (): void => put('ssh.yml', 'rules: [\n'), 'config-yaml-invalid'],
     ['ssh.yml', (): void => put('ssh.yml', 'rule: []\n'), 'ssh-yml-invalid'],
-    ['the folder', (): void => chmodSync(at('profiles'), 0o777), 'config-writable-by-others'],
-    ['the folder', (): void => chownSync(at('profiles'), nobody, 0), 'config-not-owned-by-root'],
-    ['the folder', (): void => rmSync(at('profiles'), { recursive: true }), 'config-missing'],
+    ['the directory', (): void => chmodSync(at('profiles'), 0o777), 'config-writable-by-others'],
+    ['the directory', (): void => chownSync(at('profiles'), nobody, 0), 'config-not-owned-by-root'],
+    ['the directory', (): void => rmSync(at('profiles'), { recursive: true }), 'config-missing'],
   ])('are refused if %s is at fault: %#', async (_what, damage, code) => {
     await compile();
     damage();
     await expect(loadSshSettings(files())).rejects.toMatchObject({ code, exit: 'config' });
-    await expect(compileSshSettings(files(), later())).rejects.toMatchObject({ code });
+    await expect(updateSshSettingsCache(files(), later())).rejects.toMatchObject({ code });
   });
 });
 
@@ -213,14 +213,14 @@ describe.skipIf(process.geteuid?.() !== 0)('the cache of the SSH settings', () =
   });
 
   it('is not written while a file may change without a new timestamp', async () => {
-    const soon = await compileSshSettings(files(), Date.now());
+    const soon = await updateSshSettingsCache(files(), Date.now());
     expect(soon.state).toBe('unsettled');
     expect(soon.settings.profiles.get('login')?.image).toBe('hpc/login:9');
     expect(existsSync(at('cache'))).toBe(false);
   });
 
   it('is not written without a build', async () => {
-    const { state } = await compileSshSettings(
+    const { state } = await updateSshSettingsCache(
       { configFile: at('ssh.yml'), cacheFile: at('cache/ssh.json') },
       later(),
     );

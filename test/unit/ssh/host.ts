@@ -6,7 +6,7 @@ export const host: SessionHost = {
     ...{ name: 'ada', uid: 5501, gid: 5502, groups: [5502, 7001] },
     ...{ home: '/home/ada', shell: '/bin/bash' },
   },
-  runFolder: '/run/user/5501',
+  runtimeDir: '/run/user/5501',
   storage: '/var/lib/berth-ssh',
   podman: {
     podman: '/usr/bin/podman',

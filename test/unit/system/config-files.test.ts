@@ -20,15 +20,15 @@ import {
 
 const uid = process.geteuid?.() ?? 0;
 const root = uid === 0;
-let folder: string;
+let directory: string;
 let file: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'config-files-'));
-  file = join(folder, 'hook.env');
+  directory = mkdtempSync(join(tmpdir(), 'config-files-'));
+  file = join(directory, 'hook.env');
   writeFileSync(file, 'A=1\n', { mode: 0o600 });
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const refused = (code: string, hint: RegExp): unknown =>
   expect.objectContaining({
@@ -119,13 +119,13 @@ describe('a configuration file', () => {
 
 describe('a configuration directory', () => {
   it('lists its entries in order', () => {
-    writeFileSync(join(folder, 'b.yml'), '');
-    expect(readConfigDirectory(folder, uid).names).toEqual(['b.yml', 'hook.env']);
+    writeFileSync(join(directory, 'b.yml'), '');
+    expect(readConfigDirectory(directory, uid).names).toEqual(['b.yml', 'hook.env']);
   });
 
   it('is refused when others can put files into it', () => {
-    chmodSync(folder, 0o777);
-    expect(() => readConfigDirectory(folder, uid)).toThrow(
+    chmodSync(directory, 0o777);
+    expect(() => readConfigDirectory(directory, uid)).toThrow(
       expect.objectContaining({ code: 'config-writable-by-others' }),
     );
   });

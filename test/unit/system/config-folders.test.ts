@@ -27,11 +27,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true }));
 
-const refused = (folder: string, hint: RegExp): unknown =>
+const refused = (directory: string, hint: RegExp): unknown =>
   expect.objectContaining({
     code: 'config-directory-writable',
     exit: 'config',
-    fields: { file, directory: folder },
+    fields: { file, directory },
     hint: expect.stringMatching(hint) as unknown,
   });
 

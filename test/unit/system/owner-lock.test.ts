@@ -15,18 +15,18 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { takeLock } from '../../../src/system/owner-lock.ts';
-import { times } from '../../rig/soak.ts';
+import { repetitions } from '../../rig/soak.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let folder: string;
+let directory: string;
 let path: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-lock-'));
-  path = join(folder, 'x.lock');
+  directory = await mkdtemp(join(tmpdir(), 'berth-lock-'));
+  path = join(directory, 'x.lock');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 const options = { waitMs: 200, foreignStaleMs: 60_000 };
 const module = new URL('../../../src/system/owner-lock.ts', import.meta.url).pathname;
@@ -52,7 +52,7 @@ describe('a lock', () => {
     await first?.release();
     const second = await takeLock(path, options);
     await second?.release();
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it('is not waited for if the work is already done', async () => {
@@ -66,15 +66,15 @@ describe('a lock', () => {
       undefined,
     );
     expect(answers).toEqual([]);
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it('of a killed process is taken over at once', async () => {
     await killedOwner();
-    expect(await readdir(folder)).toEqual(['x.lock']);
+    expect(await readdir(directory)).toEqual(['x.lock']);
     const lock = await takeLock(path, options);
     await lock?.release();
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it('of a killed process whose PID another process has now is taken over at once', async () => {
@@ -84,7 +84,7 @@ describe('a lock', () => {
     // Both start times are of the same boot, so the later process is told apart.
     await symlink(holder.replace(/-\d+:(?=\d)/, `-${process.pid}:`), path);
     await (await takeLock(path, options))?.release();
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it('of a living process is held however old it is', async () => {
@@ -107,8 +107,8 @@ describe('a lock', () => {
   });
 
   it('in a directory that does not exist creates it, closed to other users', async () => {
-    const lock = await takeLock(join(folder, 'new/x.lock'), options);
-    expect((await stat(join(folder, 'new'))).mode & 0o777).toBe(0o700);
+    const lock = await takeLock(join(directory, 'new/x.lock'), options);
+    expect((await stat(join(directory, 'new'))).mode & 0o777).toBe(0o700);
     await lock?.release();
   });
 
@@ -121,8 +121,8 @@ describe('a lock', () => {
   });
 
   it('is never held by two, even if many find it with a dead holder at once', async () => {
-    const counter = join(folder, 'counter');
-    for (let round = 0; round < times(1, 10); round += 1) {
+    const counter = join(directory, 'counter');
+    for (let round = 0; round < repetitions(1, 10); round += 1) {
       await killedOwner();
       await writeFile(counter, '0');
       // Not atomic on purpose: two at once would lose a count.

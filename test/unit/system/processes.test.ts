@@ -2,15 +2,15 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 import { endProcesses, signalProcess } from '../../../src/system/end-processes.ts';
-import { startOf } from '../../../src/system/process-start.ts';
+import { processStartTime } from '../../../src/system/process-start.ts';
 import {
-  argumentsOf,
-  fileOf,
+  processArguments,
+  fileId,
   isRunning,
-  parentOf,
-  programOf,
+  parentPid,
+  executableId,
   runningProcesses,
-  wasStartedWith,
+  hasInitialVariable,
   type ProcessId,
 } from '../../../src/system/processes.ts';
 
@@ -27,17 +27,17 @@ async function shell(script: string): Promise<ProcessId> {
   children.push(child);
   await once(child.stdout, 'data');
   const pid = child.pid ?? 0;
-  return { pid, start: startOf(pid) ?? '' };
+  return { pid, start: processStartTime(pid) ?? '' };
 }
 
 describe('a listing of /proc', () => {
   it('tells whose child it is, what it runs and what it was started with', async () => {
     const { pid } = await shell('READY; exec sleep 100');
-    await expect.poll(() => argumentsOf(pid)).toEqual(['sleep', '100']);
-    expect(parentOf(pid)).toBe(process.pid);
-    expect(programOf(pid)).toBe(fileOf('/usr/bin/sleep'));
-    expect(wasStartedWith(pid, 'MARK=one two')).toBe(true);
-    expect(wasStartedWith(pid, 'MARK=one')).toBe(false);
+    await expect.poll(() => processArguments(pid)).toEqual(['sleep', '100']);
+    expect(parentPid(pid)).toBe(process.pid);
+    expect(executableId(pid)).toBe(fileId('/usr/bin/sleep'));
+    expect(hasInitialVariable(pid, 'MARK=one two')).toBe(true);
+    expect(hasInitialVariable(pid, 'MARK=one')).toBe(false);
     const found = [...runningProcesses()].find((one) => one.pid === pid);
     expect(found).toMatchObject({ pid, uid: process.getuid?.(), parent: process.pid });
     expect(found?.pids[0]).toBe(pid);
@@ -52,9 +52,9 @@ describe('a listing of /proc', () => {
   });
 
   it('says nothing of one that is gone', () => {
-    expect(parentOf(2 ** 22 + 1)).toBeUndefined();
-    expect(programOf(2 ** 22 + 1)).toBeUndefined();
-    expect(argumentsOf(2 ** 22 + 1)).toEqual([]);
+    expect(parentPid(2 ** 22 + 1)).toBeUndefined();
+    expect(executableId(2 ** 22 + 1)).toBeUndefined();
+    expect(processArguments(2 ** 22 + 1)).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { holdsRawBytes, textOf, throughShell } from '../../../src/raw-words.ts';
+import { holdsRawBytes, rawString, throughShell } from '../../../src/raw-words.ts';
 
 /** What a program gets of a word. */
 function handedOn(text: string): Buffer {
@@ -11,7 +11,7 @@ function handedOn(text: string): Buffer {
 describe('words that are no UTF-8', () => {
   it('do not change valid text', () => {
     const text = 'a é \\0351 %s 😀 \ufffd';
-    expect(textOf(Buffer.from(text))).toBe(text);
+    expect(rawString(Buffer.from(text))).toBe(text);
     expect(holdsRawBytes(text)).toBe(false);
   });
 
@@ -21,7 +21,7 @@ describe('words that are no UTF-8', () => {
     ['surrogates and overlong forms', Buffer.from('eda080c0afedb280', 'hex')],
     ['text around a byte', Buffer.concat([Buffer.from('é\\n%s\\c😀'), Buffer.from([0xff, 0x31])])],
   ])('are restored byte for byte: %s', (_, bytes) => {
-    const text = textOf(bytes);
+    const text = rawString(bytes);
     expect(holdsRawBytes(text)).toBe(true);
     expect(handedOn(text)).toEqual(bytes);
   });
@@ -31,7 +31,7 @@ describe('words that are no UTF-8', () => {
       Buffer.from('😀'.repeat(12_345)),
       randomBytes(60_000).map((byte) => (byte === 0 ? 1 : byte)),
     ]);
-    const text = textOf(bytes);
+    const text = rawString(bytes);
     for (const word of throughShell(['printf', text]))
       expect(Buffer.byteLength(word)).toBeLessThan(128 * 1024);
     expect(handedOn(text)).toEqual(bytes);

@@ -2,16 +2,16 @@ import { chmod, chown, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureRootFolder, ensureUserFolder } from '../../../src/system/root-folders.ts';
+import { ensureRootDirectory, ensureUserDirectory } from '../../../src/system/root-folders.ts';
 
 const ann = { uid: 64_401, gid: 64_402 };
 
 describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
-  let folder: string;
+  let directory: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-folders-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-folders-'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   const facts = async (path: string): Promise<unknown> => {
     const { uid, gid, mode } = await lstat(path);
@@ -30,40 +30,40 @@ describe.runIf(process.getuid?.() === 0)('folders that root makes', () => {
   it("are root's down to the user's own, whatever the umask is", async () => {
     const before = process.umask(0o077);
     try {
-      ensureUserFolder(join(folder, 'a/b/c'), ann);
-      ensureUserFolder(join(folder, 'a/b/c'), ann);
+      ensureUserDirectory(join(directory, 'a/b/c'), ann);
+      ensureUserDirectory(join(directory, 'a/b/c'), ann);
     } finally {
       process.umask(before);
     }
-    expect(await facts(join(folder, 'a/b'))).toEqual({ uid: 0, gid: 0, mode: '755' });
-    expect(await facts(join(folder, 'a/b/c'))).toEqual({ ...ann, mode: '700' });
+    expect(await facts(join(directory, 'a/b'))).toEqual({ uid: 0, gid: 0, mode: '755' });
+    expect(await facts(join(directory, 'a/b/c'))).toEqual({ ...ann, mode: '700' });
   });
 
   it('get owner and mode later if a killed run had not set them', async () => {
-    await mkdir(join(folder, 'half'), { mode: 0o700 });
-    ensureUserFolder(join(folder, 'half'), ann);
-    expect(await facts(join(folder, 'half'))).toEqual({ ...ann, mode: '700' });
-    await chmod(join(folder, 'half'), 0o777);
-    ensureUserFolder(join(folder, 'half'), ann);
-    expect(await facts(join(folder, 'half'))).toEqual({ ...ann, mode: '700' });
+    await mkdir(join(directory, 'half'), { mode: 0o700 });
+    ensureUserDirectory(join(directory, 'half'), ann);
+    expect(await facts(join(directory, 'half'))).toEqual({ ...ann, mode: '700' });
+    await chmod(join(directory, 'half'), 0o777);
+    ensureUserDirectory(join(directory, 'half'), ann);
+    expect(await facts(join(directory, 'half'))).toEqual({ ...ann, mode: '700' });
   });
 
   it("are never somebody else's, a link or a file", async () => {
-    await mkdir(join(folder, 'others'));
-    await chown(join(folder, 'others'), 64_411, 64_411);
-    await symlink('/root', join(folder, 'link'));
-    await writeFile(join(folder, 'file'), '');
+    await mkdir(join(directory, 'others'));
+    await chown(join(directory, 'others'), 64_411, 64_411);
+    await symlink('/root', join(directory, 'link'));
+    await writeFile(join(directory, 'file'), '');
     for (const name of ['others', 'link', 'file'])
-      expect(thrown(() => ensureUserFolder(join(folder, name), ann))).toEqual(unsafe);
-    expect(await facts(join(folder, 'link'))).toMatchObject({ uid: 0 });
+      expect(thrown(() => ensureUserDirectory(join(directory, name), ann))).toEqual(unsafe);
+    expect(await facts(join(directory, 'link'))).toMatchObject({ uid: 0 });
   });
 
   it('are not created where other users could replace them', async () => {
-    await mkdir(join(folder, 'open'));
-    await chmod(join(folder, 'open'), 0o777);
-    await mkdir(join(folder, 'others'));
-    await chown(join(folder, 'others'), 64_411, 64_411);
+    await mkdir(join(directory, 'open'));
+    await chmod(join(directory, 'open'), 0o777);
+    await mkdir(join(directory, 'others'));
+    await chown(join(directory, 'others'), 64_411, 64_411);
     for (const name of ['open', 'others'])
-      expect(thrown(() => ensureRootFolder(join(folder, name, 'x')))).toEqual(unsafe);
+      expect(thrown(() => ensureRootDirectory(join(directory, name, 'x')))).toEqual(unsafe);
   });
 });

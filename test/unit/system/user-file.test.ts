@@ -8,16 +8,16 @@ import {
   readAtMost,
   readUserFile,
   readUserFileSync,
-  someNamesIn,
+  firstDirectoryNames,
 } from '../../../src/system/user-file.ts';
 
-let folder: string;
+let directory: string;
 let path: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'berth-user-file-'));
-  path = join(folder, 'note');
+  directory = await mkdtemp(join(tmpdir(), 'berth-user-file-'));
+  path = join(directory, 'note');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(directory, { recursive: true }));
 
 const uid = process.getuid?.() ?? 0;
 const demands = { uid, maximumBytes: 100 };
@@ -35,29 +35,29 @@ describe.each(Object.entries(readers))('a file below a user’s directory, by %s
     expect(await read(path)).toBe('a'.repeat(100));
     await writeFile(path, '');
     expect(await read(path)).toBe('');
-    expect(await read(join(folder, 'missing'))).toBeUndefined();
+    expect(await read(join(directory, 'missing'))).toBeUndefined();
   });
 
   it.each([
     ['a FIFO', () => execFileSync('mkfifo', [path]), 'user-file-unsafe'],
-    ['a folder', () => mkdir(path), 'user-file-unsafe'],
+    ['a directory', () => mkdir(path), 'user-file-unsafe'],
     ['a link to an endless device', () => symlink('/dev/zero', path), 'user-file-unreadable'],
     ['a link to itself', () => symlink(path, path), 'user-file-unreadable'],
     ['a socket', () => listening(path), 'user-file-unreadable'],
     ['a file of 100 GB', () => sparse(path), 'user-file-too-large'],
-    ['in a folder that is none', async () => writeFile(path, ''), 'user-file-unreadable'],
+    ['in a directory that is none', async () => writeFile(path, ''), 'user-file-unreadable'],
   ])('is refused at once if it is %s', async (what, make, code) => {
     await make();
-    const at = what === 'in a folder that is none' ? join(path, 'note') : path;
+    const at = what === 'in a directory that is none' ? join(path, 'note') : path;
     await expect(read(at)).rejects.toMatchObject({ code, fields: { file: at } });
   });
 
   it.runIf(uid === 0)('is refused if another user owns it, also through symlinks', async () => {
-    await mkdir(join(folder, 'theirs'));
-    await writeFile(join(folder, 'theirs/note'), 'secret');
-    await chown(join(folder, 'theirs/note'), 64_401, 64_401);
-    await symlink(join(folder, 'theirs'), join(folder, 'link'));
-    await expect(read(join(folder, 'link/note'))).rejects.toMatchObject({
+    await mkdir(join(directory, 'theirs'));
+    await writeFile(join(directory, 'theirs/note'), 'secret');
+    await chown(join(directory, 'theirs/note'), 64_401, 64_401);
+    await symlink(join(directory, 'theirs'), join(directory, 'link'));
+    await expect(read(join(directory, 'link/note'))).rejects.toMatchObject({
       code: 'user-file-unsafe',
     });
   });
@@ -74,14 +74,14 @@ it('of a file that grows, no more is read than was there', async () => {
   await file.close();
 });
 
-it('of a folder, no more names are taken than asked for', async () => {
-  for (const name of ['a', 'b', 'c']) await writeFile(join(folder, name), '');
-  expect([...(await someNamesIn(folder, 10))].sort()).toEqual(['a', 'b', 'c']);
-  expect(await someNamesIn(folder, 2)).toHaveLength(2);
-  expect(await someNamesIn(join(folder, 'a'), 2)).toEqual([]);
-  expect(await someNamesIn(join(folder, 'missing'), 2)).toEqual([]);
+it('of a directory, no more names are taken than asked for', async () => {
+  for (const name of ['a', 'b', 'c']) await writeFile(join(directory, name), '');
+  expect([...(await firstDirectoryNames(directory, 10))].sort()).toEqual(['a', 'b', 'c']);
+  expect(await firstDirectoryNames(directory, 2)).toHaveLength(2);
+  expect(await firstDirectoryNames(join(directory, 'a'), 2)).toEqual([]);
+  expect(await firstDirectoryNames(join(directory, 'missing'), 2)).toEqual([]);
   execFileSync('mkfifo', [path]);
-  expect(await someNamesIn(path, 2)).toEqual([]);
+  expect(await firstDirectoryNames(path, 2)).toEqual([]);
 });
 
 async function sparse(at: string): Promise<void> {

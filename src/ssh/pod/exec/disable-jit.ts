@@ -15,6 +15,6 @@ const flags = [
  * Turns the optimizing compilers off. Call it after everything is loaded, because Node compiles its own code again
  * once flags have changed, and before much has run: the memory of a compiler that has run is not released.
  */
-export function staySmall(): void {
+export function disableJit(): void {
   for (const flag of flags) setFlagsFromString(flag);
 }

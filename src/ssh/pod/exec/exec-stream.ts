@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { asBerthError, BerthError } from '../../../errors.ts';
 import { ChannelReader, channels, hasHalfClose, resizeMessage } from './protocol/channels.ts';
 import {
-  execOutcome,
-  longestStatus,
-  lost,
-  unmarked,
+  parseStatus,
+  maxStatusBytes,
+  lostOutcome,
+  outcomeWithoutMarker,
   type ExecOutcome,
 } from './protocol/exec-status.ts';
 import { protocolError } from './protocol/protocol-error.ts';
-import type { EndMarks } from './protocol/exit-marker.ts';
-import { closePayload, frame, messageInSlot, opcodes } from './protocol/frame.ts';
+import type { ExitMarkers } from './protocol/exit-marker.ts';
+import { closePayload, frameOf, frameInSlot, opcodes } from './protocol/frame.ts';
 import { FrameReader } from './protocol/frame-reader.ts';
 import type { OpenedExec } from './open-exec.ts';
 
@@ -30,8 +30,8 @@ export interface Heartbeat {
 
 export interface ExecStreamOptions {
   readonly heartbeat?: Heartbeat;
-  /** Exit markers of a command started `withEndMark`. If given, only they determine the exit code. */
-  readonly marks?: EndMarks;
+  /** Exit markers of a command started `withExitMarker`. If given, only they determine the exit code. */
+  readonly marks?: ExitMarkers;
 }
 
 /** About the same as kubectl, which gives up after 61 s. */
@@ -54,7 +54,7 @@ export class ExecStream {
   readonly #opened: OpenedExec;
   readonly #sink: ExecSink;
   readonly #heartbeat: Heartbeat;
-  readonly #marks: EndMarks | undefined;
+  readonly #marks: ExitMarkers | undefined;
   /** Allocated when its first byte arrives. */
   #status: Buffer | undefined;
   #statusBytes = 0;
@@ -98,7 +98,7 @@ export class ExecStream {
         try {
           reader.push(bytes);
         } catch (thrown) {
-          this.#end(lost(asBerthError(thrown, 'reading the exec stream')));
+          this.#end(lostOutcome(asBerthError(thrown, 'reading the exec stream')));
         }
       },
       ended: (error) => this.#end(this.#outcome(error)),
@@ -117,7 +117,7 @@ export class ExecStream {
       return;
     }
     this.#pingAfterInput = this.#pings + 1;
-    this.#opened.socket.write(messageInSlot(slot, channels.stdin, length, mask()), sent);
+    this.#opened.socket.write(frameInSlot(slot, channels.stdin, length, mask()), sent);
   }
 
   /** Sends lines on standard input, before any input from a slot. */
@@ -159,7 +159,7 @@ export class ExecStream {
 
   /** Ends the stream from this side. */
   giveUp(reason: BerthError): void {
-    this.#end(lost(reason));
+    this.#end(lostOutcome(reason));
   }
 
   #fromChannel(channel: number, bytes: Buffer): void {
@@ -204,9 +204,9 @@ export class ExecStream {
   #addStatus(bytes: Buffer): void {
     const exitCode = this.#marks?.exitCode;
     if (exitCode !== undefined) this.#end({ exitCode });
-    else if (this.#statusBytes + bytes.length > longestStatus)
-      throw protocolError(`the Status of the command has more than ${longestStatus} bytes`);
-    this.#status ??= Buffer.alloc(longestStatus);
+    else if (this.#statusBytes + bytes.length > maxStatusBytes)
+      throw protocolError(`the Status of the command has more than ${maxStatusBytes} bytes`);
+    this.#status ??= Buffer.alloc(maxStatusBytes);
     this.#statusBytes += bytes.copy(this.#status, this.#statusBytes);
     this.#grace ??= setTimeout(() => this.#end(this.#outcome(undefined)), closeGrace);
   }
@@ -229,7 +229,7 @@ export class ExecStream {
   #answerPing(): void {
     const payload = this.#asked;
     if (payload === undefined || this.#over) return;
-    this.#opened.socket.write(frame(opcodes.pong, payload, mask()), () => {
+    this.#opened.socket.write(frameOf(opcodes.pong, payload, mask()), () => {
       if (this.#asked === payload) this.#asked = undefined;
       else this.#answerPing();
     });
@@ -239,13 +239,13 @@ export class ExecStream {
     const exitCode = this.#marks?.exitCode;
     if (exitCode !== undefined) return { exitCode };
     if (this.#status !== undefined) {
-      const said = execOutcome(this.#status.toString('utf8', 0, this.#statusBytes));
-      return this.#marks === undefined ? said : unmarked(said, this.#marks.missing);
+      const said = parseStatus(this.#status.toString('utf8', 0, this.#statusBytes));
+      return this.#marks === undefined ? said : outcomeWithoutMarker(said, this.#marks.missing);
     }
     const how =
       error?.message ??
       (this.#closeCode === undefined ? 'it ended' : `it was closed with code ${this.#closeCode}`);
-    return lost(connectionLost(how, error));
+    return lostOutcome(connectionLost(how, error));
   }
 
   /** Counts intervals, not time: a process that was stopped for an hour sends a ping first. */
@@ -254,7 +254,7 @@ export class ExecStream {
     if (this.#heard || this.#paused || this.#inputWaits()) this.#missed = 0;
     else this.#missed += 1;
     if (this.#missed >= this.#heartbeat.missed || this.#opened.socket.hostIsSilent()) {
-      this.#end(lost(connectionLost('the API server stopped responding', undefined)));
+      this.#end(lostOutcome(connectionLost('the API server stopped responding', undefined)));
       return;
     }
     this.#heard = false;
@@ -277,7 +277,7 @@ export class ExecStream {
   }
 
   #send(opcode: number, payload: Buffer): void {
-    if (!this.#over) this.#opened.socket.write(frame(opcode, payload, mask()));
+    if (!this.#over) this.#opened.socket.write(frameOf(opcode, payload, mask()));
   }
 
   #end(outcome: ExecOutcome): void {

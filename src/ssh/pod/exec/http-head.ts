@@ -1,5 +1,5 @@
 /** Status line and headers of an HTTP/1.1 response. */
-export interface HttpHead {
+export interface ResponseHead {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
@@ -13,7 +13,7 @@ const longestHead = 64 * 1024;
 const longestBody = 256 * 1024;
 
 /** @returns undefined while it is incomplete. @throws {Error} `EPROTO` if it is not an HTTP/1.1 response */
-export function parseHead(bytes: Buffer): HttpHead | undefined {
+export function parseResponseHead(bytes: Buffer): ResponseHead | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) {
     if (bytes.length > longestHead) throw malformed('headers that do not end');
@@ -31,7 +31,7 @@ export function parseHead(bytes: Buffer): HttpHead | undefined {
 }
 
 /** The body of a response as text, or its beginning if it is very long; undefined while it is incomplete. */
-export function wholeBody({ headers }: HttpHead, bytes: Buffer): string | undefined {
+export function completeBody({ headers }: ResponseHead, bytes: Buffer): string | undefined {
   const text = bytes.toString('utf8');
   if (bytes.length >= longestBody) return text;
   if (headers.get('transfer-encoding') === 'chunked') {

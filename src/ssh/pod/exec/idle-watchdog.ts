@@ -5,7 +5,7 @@ const longestMs = 60_000;
  * Calls `ask` repeatedly while a command does not react to its input. The exec stream to a dead node stays silent until
  * TCP gives up, which takes a quarter of an hour.
  */
-export class UnansweredInput {
+export class IdleWatchdog {
   readonly #firstMs: number;
   readonly #ask: () => void;
   #timer: NodeJS.Timeout | undefined;

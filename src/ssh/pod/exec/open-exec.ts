@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { BerthError, type ErrorDetails } from '../../../errors.ts';
 import { escapeControl } from '../../../log.ts';
 import type { ApiServer } from '../../../reconcile/api-server.ts';
-import { addressOf, tlsOptions } from '../../../reconcile/tls-options.ts';
+import { addressOfUrl, tlsOptions } from '../../../reconcile/tls-options.ts';
 import type { ExecProtocol } from './protocol/channels.ts';
 import { agreedProtocol, upgradeRequest, type ExecTarget } from './protocol/upgrade.ts';
-import { openUpgrade, type StreamSocket, type UpgradeAnswer } from './websocket.ts';
+import { openUpgrade, type UpgradedSocket, type UpgradeResult } from './websocket.ts';
 
 /** A container of a pod, and the API server through which it is reached. */
-export interface PodPlace {
+export interface PodTarget {
   readonly server: ApiServer;
   readonly pod: Pick<ExecTarget, 'namespace' | 'pod' | 'container' | 'connection'>;
 }
 
 /** Error codes for a pod that does not exist or does not run yet. */
-export const notYet = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
+export const podNotReadyCodes = ['exec-no-pod', 'exec-refused', 'exec-server-error'];
 
-export interface OpenExec {
+export interface OpenExecInput {
   readonly server: ApiServer;
   readonly target: ExecTarget;
   readonly signal?: AbortSignal;
@@ -27,7 +27,7 @@ export interface OpenExec {
 }
 
 export interface OpenedExec {
-  readonly socket: StreamSocket;
+  readonly socket: UpgradedSocket;
   readonly protocol: ExecProtocol;
 }
 
@@ -40,7 +40,7 @@ const patience = 30_000;
  * @throws {BerthError} `exec-unreachable`, `exec-certificate`, `exec-unauthorized`, `exec-forbidden`,
  *   `exec-no-pod`, `exec-refused`, `exec-server-error`, `exec-protocol`, `exec-not-utf8`
  */
-export async function openExec(input: OpenExec): Promise<OpenedExec> {
+export async function openExec(input: OpenExecInput): Promise<OpenedExec> {
   const { server, target, signal, protocols } = input;
   const url = new URL(server.url);
   const key = randomBytes(16).toString('base64');
@@ -51,7 +51,7 @@ export async function openExec(input: OpenExec): Promise<OpenedExec> {
     ...offer,
     ...(server.token === undefined ? {} : { token: server.token }),
   });
-  const address = addressOf(url);
+  const address = addressOfUrl(url);
   const answer = await connected(url, {
     ...address,
     tls: tlsOptions(address.host, server),
@@ -71,7 +71,7 @@ export async function openExec(input: OpenExec): Promise<OpenedExec> {
 async function connected(
   url: URL,
   call: Parameters<typeof openUpgrade>[0],
-): Promise<UpgradeAnswer> {
+): Promise<UpgradeResult> {
   try {
     return await openUpgrade(call);
   } catch (thrown) {

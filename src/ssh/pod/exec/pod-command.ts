@@ -1,10 +1,10 @@
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import type { OwnOutput } from './stdout-sink.ts';
-import type { PodPlace } from './open-exec.ts';
-import { PushedInput } from './pushed-input.ts';
-import { relay } from './relay.ts';
+import type { StdoutSink } from './stdout-sink.ts';
+import type { PodTarget } from './open-exec.ts';
+import { MemoryStdin } from './pushed-input.ts';
+import { relayCommand } from './relay.ts';
 
-export interface PodCommand extends PodPlace {
+export interface PodCommandInput extends PodTarget {
   readonly argv: readonly string[];
   readonly input?: readonly Buffer[];
   readonly signal?: AbortSignal;
@@ -19,25 +19,25 @@ const longestAnswer = 4096;
  * @returns the outcome, and the beginning of both outputs
  * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
-export async function podCommand({
+export async function runPodCommand({
   server,
   pod,
   argv,
   input = [],
   signal,
-}: PodCommand): Promise<ExecOutcome & { readonly stdout: string; readonly stderr: string }> {
-  const stdin = new PushedInput(...input);
+}: PodCommandInput): Promise<ExecOutcome & { readonly stdout: string; readonly stderr: string }> {
+  const stdin = new MemoryStdin(...input);
   stdin.end();
   const stdout = collected();
   const stderr = collected();
-  const outcome = await relay({
+  const outcome = await relayCommand({
     ...{ server, stdin, stdout, stderr, target: { ...pod, argv, tty: false } },
     ...(signal === undefined ? {} : { signal }),
   });
   return { ...outcome, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-function collected(): OwnOutput & { readonly text: () => string } {
+function collected(): StdoutSink & { readonly text: () => string } {
   let bytes = Buffer.alloc(0);
   return {
     write: (more) => {

@@ -1,10 +1,10 @@
 import { BerthError } from '../../../errors.ts';
 import { escapeControl } from '../../../log.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import type { OwnOutput } from './stdout-sink.ts';
-import type { PodPlace } from './open-exec.ts';
-import { PushedInput } from './pushed-input.ts';
-import { relay } from './relay.ts';
+import type { StdoutSink } from './stdout-sink.ts';
+import type { PodTarget } from './open-exec.ts';
+import { MemoryStdin } from './pushed-input.ts';
+import { relayCommand } from './relay.ts';
 
 /** The longest answer to one line, in bytes: enough for some thousand processes. */
 const longestAnswer = 1024 * 1024;
@@ -13,7 +13,7 @@ const longestComplaint = 2000;
 
 /** A command in a pod that answers each line of input with lines of output, the last of which is a dot. */
 export class PodDialogue {
-  readonly #input = new PushedInput();
+  readonly #input = new MemoryStdin();
   readonly #outcome: Promise<ExecOutcome>;
   readonly #broken = new AbortController();
   #said = Buffer.alloc(0);
@@ -25,8 +25,8 @@ export class PodDialogue {
     pod,
     argv,
     signal,
-  }: PodPlace & { readonly argv: readonly string[]; readonly signal: AbortSignal }) {
-    this.#outcome = relay({
+  }: PodTarget & { readonly argv: readonly string[]; readonly signal: AbortSignal }) {
+    this.#outcome = relayCommand({
       ...{ server, stdin: this.#input, target: { ...pod, argv, tty: false } },
       stdout: output((bytes) => this.#hear(bytes)),
       stderr: output((bytes) => {
@@ -90,7 +90,7 @@ export class PodDialogue {
   }
 }
 
-function output(take: (bytes: Buffer) => void): OwnOutput {
+function output(take: (bytes: Buffer) => void): StdoutSink {
   return {
     write: (bytes) => {
       take(bytes);

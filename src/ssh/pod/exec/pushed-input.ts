@@ -1,8 +1,8 @@
-import type { OwnInput, InputReader } from './stdin-source.ts';
+import type { StdinSource, StdinReader } from './stdin-source.ts';
 
 /** Standard input of a command from bytes in memory, which may be added over time. */
-export class PushedInput implements OwnInput {
-  #reader: InputReader | undefined;
+export class MemoryStdin implements StdinSource {
+  #reader: StdinReader | undefined;
   #parts: Buffer[] = [];
   #full = false;
   #ended = false;
@@ -22,7 +22,7 @@ export class PushedInput implements OwnInput {
     this.#pump();
   }
 
-  start(reader: InputReader): void {
+  start(reader: StdinReader): void {
     this.#reader = reader;
     this.#pump();
   }

@@ -20,7 +20,7 @@ export interface RawTerminal {
  *
  * @throws {Error} if the terminal no longer exists
  */
-export function rawTerminal(): RawTerminal {
+export function openRawTerminal(): RawTerminal {
   const input = new ReadStream(0);
   input.setRawMode(true);
   // Node 22 leaves output processing on, which turns LF into CR LF and moves the cursor of full-screen programs.

@@ -1,12 +1,12 @@
 import { BerthError } from '../../../errors.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import { ownInput } from './stdin-source.ts';
-import { ownOutput } from './stdout-sink.ts';
-import { staySmall } from './disable-jit.ts';
-import { rawTerminal, type RawTerminal } from './raw-terminal.ts';
-import { relay, type RelayInput } from './relay.ts';
+import { processStdin } from './stdin-source.ts';
+import { processOutput } from './stdout-sink.ts';
+import { disableJit } from './disable-jit.ts';
+import { openRawTerminal, type RawTerminal } from './raw-terminal.ts';
+import { relayCommand, type RelayInput } from './relay.ts';
 
-export type RelaySession = Omit<
+export type RelaySessionInput = Omit<
   RelayInput,
   'stdin' | 'stdout' | 'stderr' | 'terminal' | 'onOpen'
 > & {
@@ -28,7 +28,7 @@ const clientSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SI
  * @returns the command's exit code; 255 and a reason if it is unknown
  * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
-export async function relaySession(session: RelaySession): Promise<ExecOutcome> {
+export async function relaySession(session: RelaySessionInput): Promise<ExecOutcome> {
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void => ending.abort(signalled(signal));
   const { handOn } = session;
@@ -45,13 +45,13 @@ export async function relaySession(session: RelaySession): Promise<ExecOutcome> 
   let outcome: ExecOutcome | undefined;
   try {
     const given = session.signal === undefined ? [] : [session.signal];
-    terminal = session.target.tty ? rawTerminal() : undefined;
-    outcome = await relay({
+    terminal = session.target.tty ? openRawTerminal() : undefined;
+    outcome = await relayCommand({
       ...session,
-      stdin: ownInput(),
-      stdout: ownOutput(1),
-      stderr: ownOutput(2),
-      onOpen: staySmall,
+      stdin: processStdin(),
+      stdout: processOutput(1),
+      stderr: processOutput(2),
+      onOpen: disableJit,
       signal: AbortSignal.any([...given, ending.signal]),
       ...(terminal === undefined ? {} : { terminal }),
     });

@@ -1,14 +1,14 @@
 import { BerthError } from '../../../errors.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
-import { EndMarks } from './protocol/exit-marker.ts';
+import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';
-import { BeginMark, openingLines, type Opening } from './protocol/opening.ts';
-import type { OwnInput } from './stdin-source.ts';
-import type { OwnOutput } from './stdout-sink.ts';
+import { StartMarker, preambleLines, type CommandPreamble } from './protocol/opening.ts';
+import type { StdinSource } from './stdin-source.ts';
+import type { StdoutSink } from './stdout-sink.ts';
 import type { TerminalSize } from './raw-terminal.ts';
 import { ExecStream, type Heartbeat } from './exec-stream.ts';
-import { openExec, type OpenExec } from './open-exec.ts';
-import type { UnansweredInput } from './idle-watchdog.ts';
+import { openExec, type OpenExecInput } from './open-exec.ts';
+import type { IdleWatchdog } from './idle-watchdog.ts';
 
 /** The local terminal of a command that runs on a terminal. */
 export interface RelayTerminal {
@@ -16,21 +16,21 @@ export interface RelayTerminal {
   onResize(changed: () => void): void;
 }
 
-export interface RelayInput extends OpenExec {
-  readonly stdin: OwnInput;
-  readonly stdout: OwnOutput;
-  readonly stderr: OwnOutput;
+export interface RelayInput extends OpenExecInput {
+  readonly stdin: StdinSource;
+  readonly stdout: StdoutSink;
+  readonly stderr: StdoutSink;
   readonly terminal?: RelayTerminal;
   readonly heartbeat?: Heartbeat;
-  /** Nonce of a command started `withEndMark`: then only its exit marker determines the exit code. */
+  /** Nonce of a command started `withExitMarker`: then only its exit marker determines the exit code. */
   readonly nonce?: string;
   /**
    * What such a command reads first. Standard input is held back until the command has started: containerd loses the
    * end of input that arrives before that, and a command that reads to the end would wait forever.
    */
-  readonly opening?: Opening;
+  readonly opening?: CommandPreamble;
   /** Notified of input and output. */
-  readonly unanswered?: UnansweredInput;
+  readonly unanswered?: IdleWatchdog;
   /** Called when the stream is open. */
   readonly onOpen?: () => void;
   /** Called with warnings. */
@@ -47,14 +47,14 @@ const slotSize = 64 * 1024;
  * @returns the command's exit code; 255 and a reason if it is unknown
  * @throws {BerthError} the errors of `openExec`: then nothing ran
  */
-export async function relay(input: RelayInput): Promise<ExecOutcome> {
+export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
   const opened = await openExec(input);
   input.onOpen?.();
   const { promise, resolve } = Promise.withResolvers<ExecOutcome>();
   const outputs = { stdout: input.stdout, stderr: input.stderr };
-  const full = new Set<OwnOutput>();
+  const full = new Set<StdoutSink>();
   const { nonce, opening } = input;
-  const begin = opening && nonce !== undefined ? new BeginMark(nonce) : undefined;
+  const begin = opening && nonce !== undefined ? new StartMarker(nonce) : undefined;
   let awaited = begin;
   const stream = new ExecStream(
     opened,
@@ -74,7 +74,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
     },
     {
       ...(input.heartbeat === undefined ? {} : { heartbeat: input.heartbeat }),
-      ...(nonce === undefined ? {} : { marks: new EndMarks(nonce, input.target) }),
+      ...(nonce === undefined ? {} : { marks: new ExitMarkers(nonce, input.target) }),
     },
   );
   for (const output of Object.values(outputs)) {
@@ -100,7 +100,7 @@ export async function relay(input: RelayInput): Promise<ExecOutcome> {
   if (opening === undefined) sendInput(input, stream);
   else {
     input.unanswered?.sent();
-    stream.inputText(openingLines(opening).map((line) => `${line}\n`));
+    stream.inputText(preambleLines(opening).map((line) => `${line}\n`));
   }
   const outcome = await promise;
   input.stdin.stop();

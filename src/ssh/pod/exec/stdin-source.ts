@@ -4,7 +4,7 @@ import { ReadStream } from 'node:tty';
 import { isTerminal } from '../../../system/is-terminal.ts';
 
 /** Receives what is read. */
-export interface InputReader {
+export interface StdinReader {
   /** Returns the buffer for the next bytes. */
   room(): Buffer;
   /** The buffer holds this many bytes. @returns false to stop reading until `resume` */
@@ -13,22 +13,22 @@ export interface InputReader {
   ended(): void;
 }
 
-export interface OwnInput {
-  start(reader: InputReader): void;
+export interface StdinSource {
+  start(reader: StdinReader): void;
   /** May be called at any time. */
   resume(): void;
   stop(): void;
 }
 
 /** Descriptor 0 of this process: a pipe or socket, a terminal, or a file. */
-export function ownInput(): OwnInput {
+export function processStdin(): StdinSource {
   if (isTerminal(0)) return terminalInput();
   const stat = fstatSync(0);
   return stat.isFIFO() || stat.isSocket() ? socketInput() : fileInput();
 }
 
 /** Reads into the buffers of the reader: nothing is copied, and no garbage is created. */
-function socketInput(): OwnInput {
+function socketInput(): StdinSource {
   let socket: Socket | undefined;
   return {
     start(reader) {
@@ -46,7 +46,7 @@ function socketInput(): OwnInput {
   };
 }
 
-function terminalInput(): OwnInput {
+function terminalInput(): StdinSource {
   const terminal = new ReadStream(0);
   terminal.pause();
   return {
@@ -67,7 +67,7 @@ function terminalInput(): OwnInput {
   };
 }
 
-function fileInput(): OwnInput {
+function fileInput(): StdinSource {
   let next: (() => void) | undefined;
   let stopped = false;
   let waiting = false;

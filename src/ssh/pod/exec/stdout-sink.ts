@@ -4,7 +4,7 @@ import { isErrno } from '../../../errors.ts';
 import { isTerminal } from '../../../system/is-terminal.ts';
 
 /** Descriptor 1 or 2 of this process, written to without blocking. */
-export interface OwnOutput {
+export interface StdoutSink {
   /** Writes the bytes, or keeps a copy. @returns false if it is full; then `onDrained` is called later */
   write(bytes: Buffer): boolean;
   onDrained: () => void;
@@ -23,7 +23,7 @@ interface Later {
   write(bytes: Buffer, done: (error?: Error | null) => void): void;
 }
 
-export function ownOutput(descriptor: 1 | 2): OwnOutput {
+export function processOutput(descriptor: 1 | 2): StdoutSink {
   if (isTerminal(descriptor)) return terminalOutput(descriptor);
   const stat = fstatSync(descriptor);
   if (!stat.isFIFO() && !stat.isSocket()) return output(descriptor, neverFull);
@@ -35,7 +35,7 @@ export function ownOutput(descriptor: 1 | 2): OwnOutput {
 }
 
 /** Opens a non-blocking descriptor of its own: other processes use the terminal's descriptor too. */
-function terminalOutput(descriptor: number): OwnOutput {
+function terminalOutput(descriptor: number): StdoutSink {
   const own = openSync(
     `/proc/self/fd/${descriptor}`,
     constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
@@ -79,7 +79,7 @@ const neverFull: Later = {
   write: (_bytes, done) => done(Object.assign(new Error('a short write'), { code: 'ENOSPC' })),
 };
 
-function output(descriptor: number, later: Later): OwnOutput {
+function output(descriptor: number, later: Later): StdoutSink {
   const waiters: (() => void)[] = [];
   let waiting = 0;
   let broken = false;
@@ -87,7 +87,7 @@ function output(descriptor: number, later: Later): OwnOutput {
   const settle = (): void => {
     for (const resolve of waiters.splice(0)) resolve();
   };
-  const self: OwnOutput = {
+  const self: StdoutSink = {
     onDrained: () => undefined,
     onBroken: () => undefined,
     write(bytes) {

@@ -11,7 +11,7 @@ export interface TcpPorts {
  * The interval doubles each time from 0.2 s, so six retransmissions take 13 s. A living host acknowledges even if its
  * program does not read. The kernel itself gives up on a silent host after a quarter of an hour (tcp_retries2).
  */
-export function unacknowledged(ports: TcpPorts): number {
+export function unackedRetransmits(ports: TcpPorts): number {
   for (const file of ['tcp', 'tcp6']) {
     for (const line of linesOf(file)) {
       // proc(5): sl, local_address, rem_address, st, queues, timer, retrnsmt, uid, timeout

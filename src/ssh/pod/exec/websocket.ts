@@ -1,9 +1,9 @@
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { isErrno } from '../../../errors.ts';
-import { parseHead, wholeBody, type HttpHead } from './http-head.ts';
-import { unacknowledged } from './unacked-bytes.ts';
+import { parseResponseHead, completeBody, type ResponseHead } from './http-head.ts';
+import { unackedRetransmits } from './unacked-bytes.ts';
 
-export interface UpgradeCall {
+export interface UpgradeInput {
   readonly host: string;
   readonly port: number;
   /** CA, client certificate and expected server name. */
@@ -16,9 +16,9 @@ export interface UpgradeCall {
 }
 
 /** A bidirectional stream after status 101; otherwise the body of the response. */
-export type UpgradeAnswer =
-  | { readonly head: HttpHead; readonly socket: StreamSocket }
-  | { readonly head: HttpHead; readonly refusal: string };
+export type UpgradeResult =
+  | { readonly head: ResponseHead; readonly socket: UpgradedSocket }
+  | { readonly head: ResponseHead; readonly refusal: string };
 
 export interface StreamReader {
   /** Receives bytes, which are valid only during the call. */
@@ -42,7 +42,7 @@ const silentHost = 6;
  * A TLS connection after an HTTP upgrade. Data is passed on in the buffer into which it was read, so a long stream
  * creates no garbage.
  */
-export class StreamSocket {
+export class UpgradedSocket {
   readonly #socket: TLSSocket;
   #reader: StreamReader | undefined;
   #early: Buffer[] = [];
@@ -77,7 +77,7 @@ export class StreamSocket {
   hostIsSilent(): boolean {
     const { localPort: local, remotePort: remote } = this.#socket;
     if (local === undefined || remote === undefined) return false;
-    return unacknowledged({ local, remote }) >= silentHost;
+    return unackedRetransmits({ local, remote }) >= silentHost;
   }
 
   pause(): void {
@@ -98,11 +98,11 @@ export class StreamSocket {
  *
  * @throws {Error} errors of node:tls with their `code`; `ETIMEDOUT` when the time limit has passed
  */
-export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
-  const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
+export async function openUpgrade(call: UpgradeInput): Promise<UpgradeResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<UpgradeResult>();
   const buffer = Buffer.from(new ArrayBuffer(readSize));
   let before = Buffer.alloc(0);
-  let stream: StreamSocket | undefined;
+  let stream: UpgradedSocket | undefined;
   const received = (bytes: Buffer): void => {
     if (stream !== undefined) {
       stream.received(bytes);
@@ -110,14 +110,14 @@ export async function openUpgrade(call: UpgradeCall): Promise<UpgradeAnswer> {
     }
     before = Buffer.concat([before, bytes]);
     try {
-      const head = parseHead(before);
+      const head = parseResponseHead(before);
       if (head === undefined) return;
       const rest = before.subarray(head.length);
       if (head.status === 101) {
-        stream = new StreamSocket(socket, rest);
+        stream = new UpgradedSocket(socket, rest);
         resolve({ head, socket: stream });
       } else {
-        const refusal = wholeBody(head, rest);
+        const refusal = completeBody(head, rest);
         if (refusal !== undefined) resolve({ head, refusal });
       }
     } catch (thrown) {

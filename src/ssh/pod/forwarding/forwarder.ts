@@ -1,23 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asBerthError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
-import type { BridgeSink } from './protocol/multiplexer.ts';
-import { portRanges } from './protocol/endpoints.ts';
+import type { MultiplexerSink } from './protocol/multiplexer.ts';
+import { parsePortRanges } from './protocol/endpoints.ts';
 import { reservedPorts } from './listening-sockets.ts';
-import { leadOrFollow, type Lead } from './leader-election.ts';
-import { openBridge, type BridgeLink } from './helper-connection.ts';
-import { BridgePorts } from './port-mirror.ts';
-import type { PodPlace } from '../exec/open-exec.ts';
-import { BridgedSockets } from './relay-sockets.ts';
-import type { SocketFolders } from './socket-directories.ts';
-import { UserSeats } from './user-quota.ts';
+import { leadOrFollow, type Leadership } from './leader-election.ts';
+import { startHelper, type HelperConnection } from './helper-connection.ts';
+import { PortMirror } from './port-mirror.ts';
+import type { PodTarget } from '../exec/open-exec.ts';
+import { RelaySockets } from './relay-sockets.ts';
+import type { SocketDirectories } from './socket-directories.ts';
+import { UserQuota } from './user-quota.ts';
 import { x11Cookie } from './x11-cookie.ts';
 
-export interface BridgeInput extends PodPlace {
+export interface ForwarderInput extends PodTarget {
   readonly uid: number;
   /** A directory of the user, for the sockets and locks that the user's sessions on this host share. */
-  readonly folder: string;
-  readonly sockets: SocketFolders;
+  readonly directory: string;
+  readonly sockets: SocketDirectories;
   readonly log: Logger;
   /** Path of sshd's agent socket. */
   readonly agent?: string;
@@ -39,27 +39,27 @@ const lastMs = 1000;
  * Forwards connections between sshd's sockets on the login node and sockets in the pod. sshd opens its sockets on the
  * login node; a helper in the pod opens the others.
  */
-export class Bridge {
-  readonly #input: BridgeInput;
-  readonly #seats: { readonly connections: UserSeats; readonly places: UserSeats };
-  readonly #sockets: BridgedSockets;
+export class Forwarder {
+  readonly #input: ForwarderInput;
+  readonly #seats: { readonly connections: UserQuota; readonly places: UserQuota };
+  readonly #sockets: RelaySockets;
   readonly #ending = new AbortController();
-  #link: Promise<BridgeLink> | undefined;
-  #ports: BridgePorts | undefined;
+  #link: Promise<HelperConnection> | undefined;
+  #ports: PortMirror | undefined;
   #leading: Promise<unknown> = Promise.resolve();
   #ready: ((word: Readonly<Record<string, unknown>>) => void) | undefined;
   #flushed: (() => void) | undefined;
   /** The helper violated the protocol, so no other one is started. */
   #refused = false;
 
-  constructor(input: BridgeInput) {
+  constructor(input: ForwarderInput) {
     this.#input = input;
-    const { folder, log } = input;
+    const { directory, log } = input;
     this.#seats = {
-      connections: new UserSeats({ ...userConnections, folder, log }),
-      places: new UserSeats({ ...userPlaces, folder, log }),
+      connections: new UserQuota({ ...userConnections, directory, log }),
+      places: new UserQuota({ ...userPlaces, directory, log }),
     };
-    this.#sockets = new BridgedSockets(this.#seats.connections);
+    this.#sockets = new RelaySockets(this.#seats.connections);
   }
 
   /**
@@ -73,13 +73,13 @@ export class Bridge {
     const cookie = x11 === undefined ? undefined : await this.#cookie(x11);
     if (agent === undefined && cookie === undefined) return {};
     const { connections, ended } = await this.#opened();
-    const folder = `/tmp/berth-${randomBytes(12).toString('hex')}`;
+    const directory = `/tmp/berth-${randomBytes(12).toString('hex')}`;
     const ready = new Promise<Readonly<Record<string, unknown>>>((resolve) => {
       this.#ready = resolve;
     });
     connections.say({
       begin: {
-        folder,
+        directory,
         agent: agent !== undefined,
         ...(cookie === undefined ? {} : { x11: { display: x11?.display, cookie } }),
       },
@@ -98,10 +98,10 @@ export class Bridge {
     }
     const display = displayOf(word.display);
     return {
-      ...(agent === undefined ? {} : { SSH_AUTH_SOCK: `${folder}/agent` }),
+      ...(agent === undefined ? {} : { SSH_AUTH_SOCK: `${directory}/agent` }),
       ...(display === undefined
         ? {}
-        : { DISPLAY: `localhost:${display}.0`, XAUTHORITY: `${folder}/Xauthority` }),
+        : { DISPLAY: `localhost:${display}.0`, XAUTHORITY: `${directory}/Xauthority` }),
     };
   }
 
@@ -112,9 +112,9 @@ export class Bridge {
    * @throws {BerthError} as `openExec`, and `takeLock`
    */
   ports(): Promise<void> {
-    const { folder, server, pod } = this.#input;
+    const { directory, server, pod } = this.#input;
     const name = createHash('sha256').update(`${server.url} ${pod.namespace} ${pod.pod}`);
-    const place = `${folder}/${name.digest('hex').slice(0, 16)}`;
+    const place = `${directory}/${name.digest('hex').slice(0, 16)}`;
     return new Promise((resolve, reject) => {
       const { signal } = this.#ending;
       const leading = leadOrFollow({ place, lead: () => this.#lead(), signal }, resolve);
@@ -140,15 +140,15 @@ export class Bridge {
     await Promise.all([this.#seats.connections.end(), this.#seats.places.end()]);
   }
 
-  async #lead(): Promise<Lead | undefined> {
+  async #lead(): Promise<Leadership | undefined> {
     if (this.#refused) return undefined;
-    const { uid, log, sockets: folders } = this.#input;
+    const { uid, log, sockets: directories } = this.#input;
     const { connections, ended } = await this.#opened();
-    const ports = new BridgePorts({
-      ...{ uid, connections, folders, log },
+    const ports = new PortMirror({
+      ...{ uid, connections, directories, log },
       sockets: this.#sockets,
       seats: this.#seats.places,
-      reserved: portRanges(reservedPorts()),
+      reserved: parsePortRanges(reservedPorts()),
     });
     this.#ports = ports;
     const first = await Promise.race([ports.start(), ended]);
@@ -163,9 +163,9 @@ export class Bridge {
     return undefined;
   }
 
-  #opened(): Promise<BridgeLink> {
+  #opened(): Promise<HelperConnection> {
     if (this.#link !== undefined) return this.#link;
-    const link = openBridge(this.#input, this.#sink());
+    const link = startHelper(this.#input, this.#sink());
     this.#link = link;
     link
       .then(({ ended }) => ended)
@@ -180,7 +180,7 @@ export class Bridge {
     return link;
   }
 
-  #sink(): BridgeSink {
+  #sink(): MultiplexerSink {
     return {
       opened: (target, connection) => {
         const { agent, x11 } = this.#input;
@@ -202,7 +202,7 @@ export class Bridge {
   async #cookie({
     display,
     authority,
-  }: NonNullable<BridgeInput['x11']>): Promise<string | undefined> {
+  }: NonNullable<ForwarderInput['x11']>): Promise<string | undefined> {
     const { uid, log } = this.#input;
     let why = 'there is no X11 cookie for the display';
     try {

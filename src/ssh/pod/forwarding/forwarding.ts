@@ -3,11 +3,14 @@ import type { Profile } from '../../../config/profile/profile.ts';
 import { asBerthError } from '../../../errors.ts';
 import { forwardedDisplay } from './protocol/xauthority.ts';
 import type { SessionHost } from '../../request/session-host.ts';
-import { displayHost, SshdListeners } from './sshd-listeners.ts';
-import { notYet } from '../exec/open-exec.ts';
-import type { Bridge, BridgeInput } from './forwarder.ts';
+import { displayAddress, SshdListeners } from './sshd-listeners.ts';
+import { podNotReadyCodes } from '../exec/open-exec.ts';
+import type { Forwarder, ForwarderInput } from './forwarder.ts';
 
-export type ForwardsInput = Pick<BridgeInput, 'server' | 'pod' | 'folder' | 'sockets' | 'log'> & {
+export type ForwardingInput = Pick<
+  ForwarderInput,
+  'server' | 'pod' | 'directory' | 'sockets' | 'log'
+> & {
   readonly host: SessionHost;
   readonly profile: Profile;
   /** The environment that sshd set. */
@@ -21,12 +24,12 @@ const laterMs = 1000;
  * sshd's forwards for a session in a pod. Most sessions end before they need any, so the forwarder is loaded and started
  * only if sshd has already opened a forward, or when the session lasts.
  */
-export class Forwards {
-  readonly #input: ForwardsInput;
-  #bridge: Promise<Bridge> | undefined;
+export class Forwarding {
+  readonly #input: ForwardingInput;
+  #bridge: Promise<Forwarder> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(input: ForwardsInput) {
+  constructor(input: ForwardingInput) {
     this.#input = input;
   }
 
@@ -81,25 +84,25 @@ export class Forwards {
       await (await this.#loaded({})).ports();
     } catch (thrown) {
       const error = asBerthError(thrown, 'forwarding ports to the pod');
-      if (notYet.includes(error.code)) this.#later();
+      if (podNotReadyCodes.includes(error.code)) this.#later();
       else this.#input.log.error(error);
     }
   }
 
-  #loaded(own: Pick<BridgeInput, 'agent' | 'x11'>): Promise<Bridge> {
-    const { host, log, folder, sockets, server, pod } = this.#input;
+  #loaded(own: Pick<ForwarderInput, 'agent' | 'x11'>): Promise<Forwarder> {
+    const { host, log, directory, sockets, server, pod } = this.#input;
     const { uid } = host.user;
     this.#bridge ??= import('./forwarder.ts').then(
-      (loaded) => new loaded.Bridge({ ...own, uid, log, folder, sockets, server, pod }),
+      (loaded) => new loaded.Forwarder({ ...own, uid, log, directory, sockets, server, pod }),
     );
     return this.#bridge;
   }
 }
 
 /** sshd's display if it belongs to this user. The client may have sent any value. */
-function displayOf({ user }: SessionHost, env: ForwardsInput['env']): BridgeInput['x11'] {
+function displayOf({ user }: SessionHost, env: ForwardingInput['env']): ForwarderInput['x11'] {
   const display = forwardedDisplay(env.DISPLAY);
-  const host = display === undefined ? undefined : displayHost(display, user.uid);
+  const host = display === undefined ? undefined : displayAddress(display, user.uid);
   if (display === undefined || host === undefined) return undefined;
   return { display, host, authority: env.XAUTHORITY ?? `${user.home}/.Xauthority` };
 }

@@ -1,23 +1,23 @@
-import { bridgeError } from './protocol/bridge-error.ts';
-import { Connections, type BridgeSink } from './protocol/multiplexer.ts';
+import { forwardingProtocolError } from './protocol/bridge-error.ts';
+import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
 import { Outbox } from './protocol/outbox.ts';
-import { helperProgram, helperWords } from './helper-program.ts';
+import { helperProgram, helperArgv } from './helper-program.ts';
 import type { ExecOutcome } from '../exec/protocol/exec-status.ts';
 import { messageBody, messageSlot } from '../exec/protocol/frame.ts';
 import { asBerthError, BerthError } from '../../../errors.ts';
 import { escapeControl } from '../../../log.ts';
 import { ExecStream } from '../exec/exec-stream.ts';
-import { openExec, type OpenedExec, type PodPlace } from '../exec/open-exec.ts';
+import { openExec, type OpenedExec, type PodTarget } from '../exec/open-exec.ts';
 
 /** A helper that runs in the pod, and the connection to it. */
-export interface BridgeLink {
-  readonly connections: Connections;
+export interface HelperConnection {
+  readonly connections: Multiplexer;
   /** Resolves with the reason when it has ended and all connections are closed. */
-  readonly ended: Promise<BridgeEnd>;
+  readonly ended: Promise<HelperEnd>;
   stop(): void;
 }
 
-export interface BridgeEnd {
+export interface HelperEnd {
   /** The image has no Python, so forwarding is not possible. */
   readonly impossible: boolean;
   readonly why: string;
@@ -32,13 +32,16 @@ const noProgram = 127;
 const longestComplaint = 2000;
 
 /** @throws {BerthError} as `openExec` */
-export async function openBridge({ server, pod }: PodPlace, sink: BridgeSink): Promise<BridgeLink> {
-  const target = { ...pod, argv: helperWords(), tty: false };
+export async function startHelper(
+  { server, pod }: PodTarget,
+  sink: MultiplexerSink,
+): Promise<HelperConnection> {
+  const target = { ...pod, argv: helperArgv(), tty: false };
   return bridgeOver(await openExec({ server, target }), sink);
 }
 
-function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
-  const { promise, resolve } = Promise.withResolvers<BridgeEnd>();
+function bridgeOver(opened: OpenedExec, sink: MultiplexerSink): HelperConnection {
+  const { promise, resolve } = Promise.withResolvers<HelperEnd>();
   let complaint = '';
   const stream = new ExecStream(opened, {
     output: (channel, bytes) => {
@@ -64,11 +67,11 @@ function bridgeOver(opened: OpenedExec, sink: BridgeSink): BridgeLink {
     pump();
     if (outbox.isOverfull()) {
       outbox.clear();
-      stream.giveUp(bridgeError('it sends requests and does not read the answers'));
+      stream.giveUp(forwardingProtocolError('it sends requests and does not read the answers'));
     }
     return !outbox.isFull();
   };
-  const connections = new Connections(send, sink);
+  const connections = new Multiplexer(send, sink);
   stream.start();
   send(Buffer.from(helperProgram));
   return { connections, ended: promise, stop: () => stream.giveUp(stopped()) };
@@ -105,7 +108,7 @@ function pumpOf(outbox: Outbox, stream: ExecStream, drained: () => void): () => 
   };
 }
 
-function endOf({ exitCode, reason }: ExecOutcome, complaint: string): BridgeEnd {
+function endOf({ exitCode, reason }: ExecOutcome, complaint: string): HelperEnd {
   const impossible = reason === undefined && exitCode === noProgram;
   if (impossible) return { impossible, why: 'the image has no Python 3' };
   const said = reason?.message ?? `it exited with ${exitCode}`;

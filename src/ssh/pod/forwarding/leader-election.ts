@@ -1,20 +1,20 @@
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freeLock, type OwnerLock } from '../../../system/owner-lock.ts';
+import { tryLock, type FileLock } from '../../../system/owner-lock.ts';
 
 /** The work of the leader. `sync` is called for the other sessions while it lasts. */
-export interface Lead {
+export interface Leadership {
   sync(): Promise<void>;
   /** Resolves when it has ended, for any reason. */
   readonly over: Promise<void>;
 }
 
-export interface LeadInput {
+export interface ElectionInput {
   /** Path prefix of the lock and socket, in a directory of the user; the same for all sessions that may lead. */
   readonly place: string;
   /** @returns undefined if this session cannot lead; then it is not called again */
-  readonly lead: () => Promise<Lead | undefined>;
+  readonly lead: () => Promise<Leadership | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ const syncMs = 5_000;
  *
  * @param settled called when this session leads, or when the leader has synchronized
  */
-export async function leadOrFollow(input: LeadInput, settled: () => void): Promise<void> {
+export async function leadOrFollow(input: ElectionInput, settled: () => void): Promise<void> {
   const { place, signal } = input;
   while (!signal.aborted) {
     const leader = await reached(`${place}.sock`);
@@ -39,7 +39,7 @@ export async function leadOrFollow(input: LeadInput, settled: () => void): Promi
       await follow(leader, signal, settled);
       continue;
     }
-    const lock = await freeLock(`${place}.lock`);
+    const lock = await tryLock(`${place}.lock`);
     if (lock === undefined) {
       await pause(againMs, signal);
       continue;
@@ -53,8 +53,8 @@ export async function leadOrFollow(input: LeadInput, settled: () => void): Promi
 
 /** @returns whether it may lead again */
 async function leadWith(
-  lock: OwnerLock,
-  { place, lead, signal }: LeadInput,
+  lock: FileLock,
+  { place, lead, signal }: ElectionInput,
   settled: () => void,
 ): Promise<boolean> {
   let server: Server | undefined;

@@ -71,7 +71,7 @@ const tableSize = 64 * 1024;
  * The paths below a directory on which a Unix socket listens (proc(5), /proc/net/unix). Users choose the paths in that
  * table, and a path can imitate a line of it: so it shows what may exist, and not who owns it.
  */
-export function listeningPaths(folder: string): ReadonlySet<string> {
+export function listeningPaths(directory: string): ReadonlySet<string> {
   const found = new Set<string>();
   const descriptor = openSync('/proc/self/net/unix', 'r');
   try {
@@ -84,7 +84,7 @@ export function listeningPaths(folder: string): ReadonlySet<string> {
       for (const line of lines) {
         // Num RefCount Protocol Flags Type St Inode Path; __SO_ACCEPTCON, SOCK_STREAM.
         const path = /^\S+ \S+ \S+ 00010000 0001 \S+ +\d+ (\/.*)$/.exec(line)?.[1];
-        if (path?.startsWith(`${folder}/`) === true) found.add(path);
+        if (path?.startsWith(`${directory}/`) === true) found.add(path);
       }
     }
     return found;
@@ -126,7 +126,7 @@ export async function* tcpLines(): AsyncGenerator<string> {
  * processes are not readable, even those that run as the user, because they have dropped root (proc(5),
  * PR_SET_DUMPABLE).
  */
-export function socketsInSight(): ReadonlySet<string> {
+export function readableSocketInodes(): ReadonlySet<string> {
   const inodes = new Set<string>();
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
@@ -138,9 +138,9 @@ export function socketsInSight(): ReadonlySet<string> {
   return inodes;
 }
 
-function linksIn(folder: string): string[] {
+function linksIn(directory: string): string[] {
   try {
-    return readdirSync(folder).map((name) => linkOf(`${folder}/${name}`));
+    return readdirSync(directory).map((name) => linkOf(`${directory}/${name}`));
   } catch {
     return [];
   }

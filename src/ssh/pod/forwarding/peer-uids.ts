@@ -1,9 +1,9 @@
-import { tcpSockets, uidAtOtherEnd, type IpEnd } from './protocol/proc-net-tcp.ts';
+import { tcpSockets, peerUid, type IpEndpoint } from './protocol/proc-net-tcp.ts';
 import { tcpLines } from './listening-sockets.ts';
 
 interface Question {
-  readonly here: IpEnd;
-  readonly there: IpEnd;
+  readonly here: IpEndpoint;
+  readonly there: IpEndpoint;
   readonly answer: (uid: number | undefined) => void;
 }
 
@@ -29,7 +29,7 @@ export class PeerUids {
   #reading = false;
 
   /** @returns undefined if the other end no longer exists, or too many questions wait */
-  async of(here: IpEnd, there: IpEnd): Promise<number | undefined> {
+  async of(here: IpEndpoint, there: IpEndpoint): Promise<number | undefined> {
     for (let turn = 0; turn < readings; turn += 1) {
       const uid = await this.#ask(here, there);
       if (uid !== undefined) return uid;
@@ -37,7 +37,7 @@ export class PeerUids {
     return undefined;
   }
 
-  #ask(here: IpEnd, there: IpEnd): Promise<number | undefined> {
+  #ask(here: IpEndpoint, there: IpEndpoint): Promise<number | undefined> {
     return new Promise((answer) => {
       if (this.#questions.length >= mostQuestions) {
         answer(undefined);
@@ -84,7 +84,7 @@ function answerFrom(lines: string, open: Questions): void {
     const asked = open.get(key);
     if (asked === undefined) continue;
     const left = asked.filter(({ here, there, answer }) => {
-      const uid = uidAtOtherEnd([socket], here, there);
+      const uid = peerUid([socket], here, there);
       if (uid !== undefined) answer(uid);
       return uid === undefined;
     });

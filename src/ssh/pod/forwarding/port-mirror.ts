@@ -1,30 +1,30 @@
 import type { Socket } from 'node:net';
 import { asBerthError } from '../../../errors.ts';
 import type { LogFields, Logger } from '../../../log.ts';
-import type { Connection, ConnectionSink } from './protocol/bridge-end.ts';
-import type { Connections } from './protocol/multiplexer.ts';
+import type { ForwardedConnection, ConnectionSink } from './protocol/bridge-end.ts';
+import type { Multiplexer } from './protocol/multiplexer.ts';
 import {
-  nameOf,
-  placeChanges,
-  portOf,
-  saidPlaces,
-  type Place,
+  endpointName,
+  endpointChanges,
+  endpointPort,
+  parseEndpoints,
+  type Endpoint,
   type PortRange,
 } from './protocol/endpoints.ts';
 import { listenAtPath, listenOnLoopback, type LocalServer } from './local-server.ts';
-import type { BridgedSockets } from './relay-sockets.ts';
+import type { RelaySockets } from './relay-sockets.ts';
 import { SshdListeners, type Address } from './sshd-listeners.ts';
 import { PeerUids } from './peer-uids.ts';
-import type { SocketFolders } from './socket-directories.ts';
-import type { UserSeats } from './user-quota.ts';
+import type { SocketDirectories } from './socket-directories.ts';
+import type { UserQuota } from './user-quota.ts';
 
-export interface BridgePortsInput {
+export interface PortMirrorInput {
   readonly uid: number;
-  readonly connections: Connections;
-  readonly sockets: BridgedSockets;
-  readonly folders: SocketFolders;
+  readonly connections: Multiplexer;
+  readonly sockets: RelaySockets;
+  readonly directories: SocketDirectories;
   /** The limit over all of the user's pods on this host. */
-  readonly seats: UserSeats;
+  readonly seats: UserQuota;
   /** Ports that the site reserves for its services. */
   readonly reserved: readonly PortRange[];
   readonly log: Logger;
@@ -46,27 +46,27 @@ const mostLines = 32;
  * Mirrors listening ports and sockets: those of the pod on the login node, for sshd's `-L` and `-D`, and those that sshd
  * opens for `-R` in the pod.
  */
-export class BridgePorts {
-  readonly #input: BridgePortsInput;
+export class PortMirror {
+  readonly #input: PortMirrorInput;
   readonly #sshd: SshdListeners;
   readonly #peers = new PeerUids();
-  readonly #servers = new Map<Place, LocalServer>();
+  readonly #servers = new Map<Endpoint, LocalServer>();
   /** Wanted, but in use on this side. */
-  readonly #taken = new Set<Place>();
+  readonly #taken = new Set<Endpoint>();
   /** Already logged. */
   readonly #told = new Set<string>();
   readonly #waiting = new Map<number, () => void>();
-  #inPod: readonly Place[] = [];
-  #mirrored: ReadonlyMap<Place, Address> | undefined;
+  #inPod: readonly Endpoint[] = [];
+  #mirrored: ReadonlyMap<Endpoint, Address> | undefined;
   #turn = 0;
   #timer: NodeJS.Timeout | undefined;
   #following = false;
   #changed = false;
   #over = false;
 
-  constructor(input: BridgePortsInput) {
+  constructor(input: PortMirrorInput) {
     this.#input = input;
-    this.#sshd = new SshdListeners(input.uid, input.folders.remote);
+    this.#sshd = new SshdListeners(input.uid, input.directories.remote);
   }
 
   /** Resolves when what sshd listens on now is mirrored in the pod. */
@@ -81,7 +81,7 @@ export class BridgePorts {
   /** Mirrors what sshd listens on now in the pod. */
   async sync(): Promise<void> {
     const now = this.#listeners();
-    const changes = placeChanges(this.#mirrored?.keys() ?? [], now.keys());
+    const changes = endpointChanges(this.#mirrored?.keys() ?? [], now.keys());
     const first = this.#mirrored === undefined;
     this.#mirrored = now;
     if (!first && changes.added.length + changes.removed.length === 0) return;
@@ -97,16 +97,16 @@ export class BridgePorts {
   heard(word: Readonly<Record<string, unknown>>): void {
     if (typeof word.mirrored === 'number') {
       this.#waiting.get(word.mirrored)?.();
-      for (const place of saidPlaces(word.taken))
+      for (const place of parseEndpoints(word.taken))
         if (this.#mirrored?.has(place) === true) this.#warnTaken(place, 'in the pod');
     }
     if (word.listening === undefined) return;
-    this.#inPod = saidPlaces(word.listening, this.#input.reserved);
+    this.#inPod = parseEndpoints(word.listening, this.#input.reserved);
     void this.#follow();
   }
 
   /** The helper opens a connection to something that sshd listens on. */
-  opened(target: string, connection: Connection): ConnectionSink | undefined {
+  opened(target: string, connection: ForwardedConnection): ConnectionSink | undefined {
     const address = this.#mirrored?.get(target);
     return address && this.#input.sockets.reach(address, connection);
   }
@@ -122,12 +122,12 @@ export class BridgePorts {
     for (const resolve of this.#waiting.values()) resolve();
   }
 
-  #listeners(): ReadonlyMap<Place, Address> {
+  #listeners(): ReadonlyMap<Endpoint, Address> {
     try {
       return this.#sshd.now();
     } catch (thrown) {
       this.#fault(thrown);
-      return this.#mirrored ?? new Map<Place, Address>();
+      return this.#mirrored ?? new Map<Endpoint, Address>();
     }
   }
 
@@ -150,7 +150,7 @@ export class BridgePorts {
   }
 
   async #change(): Promise<void> {
-    const { added, removed } = placeChanges(this.#servers.keys(), this.#inPod);
+    const { added, removed } = endpointChanges(this.#servers.keys(), this.#inPod);
     for (const place of removed) {
       this.#servers.get(place)?.close();
       this.#servers.delete(place);
@@ -162,7 +162,7 @@ export class BridgePorts {
     for (const place of added) await this.#mirror(place);
   }
 
-  async #mirror(place: Place): Promise<void> {
+  async #mirror(place: Endpoint): Promise<void> {
     const { seats } = this.#input;
     if (!(await seats.take())) {
       this.#taken.add(place);
@@ -182,18 +182,18 @@ export class BridgePorts {
     if (server === undefined) this.#warnTaken(place, 'on the login node');
   }
 
-  async #listen(place: Place): Promise<LocalServer | undefined> {
-    const [port, name] = [portOf(place), nameOf(place)];
+  async #listen(place: Endpoint): Promise<LocalServer | undefined> {
+    const [port, name] = [endpointPort(place), endpointName(place)];
     if (port !== undefined)
       return listenOnLoopback(port, (socket) => void this.#accepted(socket, port));
     if (name === undefined) return undefined;
-    return listenAtPath(`${this.#input.folders.local}/${name}`, (socket) => {
+    return listenAtPath(`${this.#input.directories.local}/${name}`, (socket) => {
       socket.on('error', () => undefined);
       void this.#through(socket, place);
     });
   }
 
-  #warnTaken(place: Place, where: string): void {
+  #warnTaken(place: Endpoint, where: string): void {
     this.#taken.add(place);
     this.#tell('not forwarded: already in use', { place, where });
   }
@@ -209,7 +209,7 @@ export class BridgePorts {
     return true;
   }
 
-  async #through(socket: Socket, place: Place): Promise<void> {
+  async #through(socket: Socket, place: Endpoint): Promise<void> {
     const { connections, sockets } = this.#input;
     if (!(await sockets.seat(socket))) socket.destroy();
     else if (!connections.open(place, (connection) => sockets.join(socket, connection)))

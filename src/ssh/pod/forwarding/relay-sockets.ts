@@ -1,16 +1,16 @@
 import { Socket } from 'node:net';
-import type { Connection, ConnectionSink } from './protocol/bridge-end.ts';
+import type { ForwardedConnection, ConnectionSink } from './protocol/bridge-end.ts';
 import type { Address } from './sshd-listeners.ts';
-import type { UserSeats } from './user-quota.ts';
+import type { UserQuota } from './user-quota.ts';
 
 /** The sockets on the login node whose connections are forwarded. */
-export class BridgedSockets {
+export class RelaySockets {
   readonly #open = new Set<Socket>();
   readonly #places = new Places();
-  readonly #seats: UserSeats;
+  readonly #seats: UserQuota;
 
   /** @param seats limit for all connections of the user on this host */
-  constructor(seats: UserSeats) {
+  constructor(seats: UserQuota) {
     this.#seats = seats;
   }
 
@@ -34,7 +34,7 @@ export class BridgedSockets {
   }
 
   /** Connects a paused socket, which is counted or about to be, with a connection of the multiplexer. */
-  join(socket: Socket, connection: Connection): ConnectionSink {
+  join(socket: Socket, connection: ForwardedConnection): ConnectionSink {
     this.#open.add(socket);
     const held = new HeldBytes(this.#places);
     let writing = socket.pending;
@@ -81,7 +81,7 @@ export class BridgedSockets {
   }
 
   /** Connects a connection from the pod to a socket of this host, if the user's limit allows it. */
-  reach(place: Address, connection: Connection): ConnectionSink {
+  reach(place: Address, connection: ForwardedConnection): ConnectionSink {
     const socket = new Socket({ allowHalfOpen: true });
     const sink = this.join(socket, connection);
     void this.seat(socket).then((has) => {

@@ -1,16 +1,21 @@
-import { mostPlaces } from './protocol/limits.ts';
-import { isBridgedName, ownListeners, placeOfName, type Place } from './protocol/endpoints.ts';
+import { maxEndpoints } from './protocol/limits.ts';
+import {
+  isForwardedName,
+  userListeners,
+  unixEndpoint,
+  type Endpoint,
+} from './protocol/endpoints.ts';
 import { listensOnLoopback, tcpSockets, type TcpSocket } from './protocol/proc-net-tcp.ts';
 import {
   isOwnSocket,
   listeningLines,
   listeningPaths,
-  socketsInSight,
+  readableSocketInodes,
 } from './listening-sockets.ts';
-import { namesIn } from '../../../system/names-in.ts';
+import { directoryNames } from '../../../system/names-in.ts';
 
 /** The address on which sshd listens for a display of this user; undefined if there is none. */
-export function displayHost(display: number, uid: number): string | undefined {
+export function displayAddress(display: number, uid: number): string | undefined {
   const found = tcpSockets(listeningLines()).find(
     (socket) =>
       socket.uid === uid && socket.local.port === 6000 + display && listensOnLoopback(socket),
@@ -28,25 +33,25 @@ export type Address = { readonly path: string } | { readonly host: string; reado
 /** What sshd listens on for the user (`-R`): ports, and Unix sockets in one directory. */
 export class SshdListeners {
   readonly #uid: number;
-  readonly #remoteFolder: string;
+  readonly #remoteDirectory: string;
   /** Whether a socket is sshd's, by its inode: this is looked up once for each port. */
   #known = new Map<string, boolean>();
 
-  /** @param remoteFolder a directory that nobody else can write, since its parent is root's */
-  constructor(uid: number, remoteFolder: string) {
+  /** @param remoteDirectory a directory that nobody else can write, since its parent is root's */
+  constructor(uid: number, remoteDirectory: string) {
     this.#uid = uid;
-    this.#remoteFolder = remoteFolder;
+    this.#remoteDirectory = remoteDirectory;
   }
 
   /** Addresses by endpoint, at most as many as a pod may have. */
-  now(): ReadonlyMap<Place, Address> {
-    return new Map([...this.#ports(), ...this.#sockets()].slice(0, mostPlaces));
+  now(): ReadonlyMap<Endpoint, Address> {
+    return new Map([...this.#ports(), ...this.#sockets()].slice(0, maxEndpoints));
   }
 
-  #ports(): [Place, Address][] {
-    const all = ownListeners(tcpSockets(listeningLines()), this.#uid);
+  #ports(): [Endpoint, Address][] {
+    const all = userListeners(tcpSockets(listeningLines()), this.#uid);
     const inSight = all.some(({ inode }) => !this.#known.has(inode))
-      ? socketsInSight()
+      ? readableSocketInodes()
       : new Set<string>();
     this.#known = new Map(
       all.map(({ inode }) => [inode, this.#known.get(inode) ?? !inSight.has(inode)]),
@@ -59,14 +64,14 @@ export class SshdListeners {
       });
   }
 
-  #sockets(): [Place, Address][] {
-    const names = namesIn(this.#remoteFolder).filter((name) => isBridgedName(name));
+  #sockets(): [Endpoint, Address][] {
+    const names = directoryNames(this.#remoteDirectory).filter((name) => isForwardedName(name));
     if (names.length === 0) return [];
     // sshd does not remove its sockets. Only the directory and the file show who owns one.
-    const listening = listeningPaths(this.#remoteFolder);
+    const listening = listeningPaths(this.#remoteDirectory);
     return names
-      .map((name) => ({ name, path: `${this.#remoteFolder}/${name}` }))
+      .map((name) => ({ name, path: `${this.#remoteDirectory}/${name}` }))
       .filter(({ path }) => listening.has(path) && isOwnSocket(path, this.#uid))
-      .map(({ name, path }) => [placeOfName(name), { path }]);
+      .map(({ name, path }) => [unixEndpoint(name), { path }]);
   }
 }

@@ -1,10 +1,10 @@
 import { asBerthError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
-import { freeLock, type OwnerLock } from '../../../system/owner-lock.ts';
+import { tryLock, type FileLock } from '../../../system/owner-lock.ts';
 
-export interface UserSeatsInput {
+export interface UserQuotaInput {
   /** A directory of the user that all of the user's sessions on this host share. */
-  readonly folder: string;
+  readonly directory: string;
   /** What is counted; part of the names of the lock files. */
   readonly name: string;
   /** How many blocks a user has, and the number of items in each. */
@@ -22,11 +22,11 @@ const refusedMs = 1000;
 /**
  * Limits how many items one user has on this host, over all sessions. The count is kept in lock files in the user's
  * directory, one for each block of items. A session takes and releases whole blocks; those of a killed session are taken
- * over by the next one that needs them (`freeLock`).
+ * over by the next one that needs them (`tryLock`).
  */
-export class UserSeats {
-  readonly #input: UserSeatsInput;
-  readonly #blocks = new Map<number, OwnerLock>();
+export class UserQuota {
+  readonly #input: UserQuotaInput;
+  readonly #blocks = new Map<number, FileLock>();
   #used = 0;
   #work: Promise<unknown> = Promise.resolve();
   #told = false;
@@ -35,7 +35,7 @@ export class UserSeats {
   #refusedUntil = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(input: UserSeatsInput) {
+  constructor(input: UserQuotaInput) {
     this.#input = input;
   }
 
@@ -86,10 +86,10 @@ export class UserSeats {
   }
 
   async #grow(): Promise<boolean> {
-    const { folder, name, blocks } = this.#input;
+    const { directory, name, blocks } = this.#input;
     for (let block = 0; block < blocks; block += 1) {
       if (this.#blocks.has(block)) continue;
-      const lock = await freeLock(`${folder}/${name}.${block}.lock`);
+      const lock = await tryLock(`${directory}/${name}.${block}.lock`);
       if (lock === undefined) continue;
       this.#blocks.set(block, lock);
       return true;

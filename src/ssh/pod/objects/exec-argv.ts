@@ -1,18 +1,18 @@
 import type { Profile } from '../../../config/profile/profile.ts';
 import { transferProgram } from '../../request/transfer-program.ts';
-import { broughtLast, podSftpWords } from './transfer-scripts.ts';
-import { withEndMark } from '../exec/protocol/exit-marker.ts';
-import type { Opening } from '../exec/protocol/opening.ts';
+import { appendInstalledTools, sftpServerArgv } from './transfer-scripts.ts';
+import { withExitMarker } from '../exec/protocol/exit-marker.ts';
+import type { CommandPreamble } from '../exec/protocol/opening.ts';
 import { sessionEnvironment } from '../../request/session-environment.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import type { SessionRequest } from '../../request/session-request.ts';
-import { sessionWords } from '../../request/session-argv.ts';
+import { sessionArgv } from '../../request/session-argv.ts';
 
 export interface PodSession {
   /** argv of the exec. It contains nothing of the user's command. */
   readonly argv: readonly string[];
   readonly tty: boolean;
-  readonly opening: Opening;
+  readonly opening: CommandPreamble;
 }
 
 interface Size {
@@ -34,7 +34,7 @@ export function podSession(
     readonly env: Readonly<Record<string, string | undefined>>;
     /** The login's (pam_umask). */
     readonly umask?: number;
-    /** As for `withEndMark`. */
+    /** As for `withExitMarker`. */
     readonly nonce: string;
     /** Size of the client's terminal. */
     readonly size?: Size;
@@ -58,21 +58,21 @@ export function podSession(
     ...(tty ? sized(size) : []),
     ...(umask === undefined ? [] : [`umask ${umask.toString(8).padStart(3, '0')}`]),
     ...(profile.shell === undefined && words[0] === shell ? [knownShell] : []),
-    ...(transferProgram(request) === 'scp' ? [broughtLast] : []),
+    ...(transferProgram(request) === 'scp' ? [appendInstalledTools] : []),
   ].join('; ');
   const opening = {
     ...{ words, env: environment },
     ...(before === '' ? {} : { before }),
     ...(groups === undefined ? {} : { groups }),
   };
-  return { argv: withEndMark(nonce, { tty }), tty, opening };
+  return { argv: withExitMarker(nonce, { tty }), tty, opening };
 }
 
 function podWords(request: SessionRequest, shell: string, umask?: number): string[] {
-  const inside = { shell, bundledFiles: false };
-  if (request.kind !== 'sftp') return sessionWords(request, inside);
-  const [, ...options] = sessionWords(request, inside, umask);
-  return podSftpWords(options);
+  const inside = { shell, hasBundledTools: false };
+  if (request.kind !== 'sftp') return sessionArgv(request, inside);
+  const [, ...options] = sessionArgv(request, inside, umask);
+  return sftpServerArgv(options);
 }
 
 /** Replaces the account's shell if the image does not have it. Every image of a session has /bin/sh. */

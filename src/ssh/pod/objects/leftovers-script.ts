@@ -1,6 +1,6 @@
-import { freezeFunctions } from '../../../freeze-functions.ts';
+import { freezeScript } from '../../../freeze-functions.ts';
 import { sourceText } from '../../../source-text.ts';
-import { factsFunction } from './proc-script.ts';
+import { procScript } from './proc-script.ts';
 
 /** The script's $0, by which it recognizes other runs of itself: their mark is `sweepMark`. */
 const sweepName = 'berth-sweep';
@@ -19,9 +19,9 @@ const sweepName = 'berth-sweep';
  *   Twice, because fork(2) takes a PID before the child is visible.
  * - `kill -SIGNAL PID…`
  * - `hold PID…`: stops these processes, and answers when they have stopped
- * - `freeze`, then `thaw` (all) or `thawed` (the caller has continued each): see `freezeFunctions`
+ * - `freeze`, then `thaw` (all) or `thawed` (the caller has continued each): see `freezeScript`
  */
-export function sweepWords(): string[] {
-  const script = factsFunction + freezeFunctions + sourceText('./leftovers.sh', import.meta.url);
+export function leftoversArgv(): string[] {
+  const script = procScript + freezeScript + sourceText('./leftovers.sh', import.meta.url);
   return ['/bin/sh', '-c', script, sweepName];
 }

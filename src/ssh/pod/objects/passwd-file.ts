@@ -6,12 +6,12 @@ import type { User } from '../../../identity/user.ts';
  *
  * @param own the profile's shell; the user's own if absent
  */
-export function podPasswd({ name, uid, gid, home, shell }: User, own?: string): string {
+export function passwdFile({ name, uid, gid, home, shell }: User, own?: string): string {
   return lines([`${name}:*:${uid}:${gid}::${home}:${own ?? shell}`, ...systemUsers]);
 }
 
 /** /etc/group of a pod (group(5)): the user's groups with the site's names, and the usual system groups. */
-export function podGroup({ gid, groups, name }: User, names: ReadonlyMap<number, string>): string {
+export function groupFile({ gid, groups, name }: User, names: ReadonlyMap<number, string>): string {
   const own = [...new Set([gid, ...groups])].flatMap((id) => {
     const known = names.get(id) ?? (id === gid ? name : undefined);
     return known === undefined ? [] : [`${known}:x:${id}:`];

@@ -4,9 +4,9 @@ import type { Lifetime, Profile } from '../../../config/profile/profile.ts';
 import type { PodVolume } from '../../../config/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../desired/names.ts';
 import type { User } from '../../../identity/user.ts';
-import type { ReadyMount } from '../../podman/argv/podman-run.ts';
-import { filesInside } from '../../../transfer-tools.ts';
-import { podGroup, podPasswd } from './passwd-file.ts';
+import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
+import { transferToolsDir } from '../../../transfer-tools.ts';
+import { groupFile, passwdFile } from './passwd-file.ts';
 import { fillTemplate } from '../../request/template.ts';
 
 /** Input for a session's pod. */
@@ -110,8 +110,8 @@ export function podObject(input: PodInput): PodObject {
           : { [podLabels.connection]: connection }),
       },
       annotations: {
-        [podAnnotations.passwd]: podPasswd(user, profile.shell),
-        [podAnnotations.group]: podGroup(user, input.groupNames),
+        [podAnnotations.passwd]: passwdFile(user, profile.shell),
+        [podAnnotations.group]: groupFile(user, input.groupNames),
         [lifetimeAnnotation]: goDuration(longestLife(lifetime)),
       },
     },
@@ -168,7 +168,7 @@ export function podObject(input: PodInput): PodObject {
             })),
             { name: identityVolume, mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true },
             { name: identityVolume, mountPath: '/etc/group', subPath: 'group', readOnly: true },
-            { name: filesVolume, mountPath: filesInside },
+            { name: filesVolume, mountPath: transferToolsDir },
           ],
         },
       ],
@@ -202,14 +202,14 @@ const identity = {
   },
 };
 
-interface NamedMount extends Pick<ReadyMount, 'target' | 'readOnly'> {
+interface NamedMount extends Pick<ResolvedMount, 'target' | 'readOnly'> {
   readonly name: string;
   readonly source: Readonly<Record<string, unknown>>;
 }
 
 /** The profile's mounts as directories of the node. Only the node knows whether they exist. */
 function volumeMounts({ mounts, pod }: Profile, user: User): NamedMount[] {
-  const folders = mounts.map((mount, index) => ({
+  const directories = mounts.map((mount, index) => ({
     name: `mount-${index}`,
     target: fillTemplate(mount.target ?? mount.source, user),
     readOnly: mount.readOnly,
@@ -226,7 +226,7 @@ function volumeMounts({ mounts, pod }: Profile, user: User): NamedMount[] {
     readOnly: volume.readOnly,
     source: volumeSource(volume),
   }));
-  return [...folders, ...volumes];
+  return [...directories, ...volumes];
 }
 
 function volumeSource(volume: PodVolume): Readonly<Record<string, unknown>> {

@@ -71,7 +71,7 @@ function isSweep({ mark, parent, age }: PodProcess): boolean {
  * Without such a mark it does not belong to any, because a mark can be removed or forged. Only a process that was just
  * started from outside may lack its mark.
  */
-export function belongsTo(
+export function belongsToOpenConnection(
   open: ReadonlySet<string>,
   all: readonly PodProcess[],
 ): (one: PodProcess) => boolean {
@@ -89,7 +89,7 @@ export function belongsTo(
  * Whether a closed terminal would end a process: its terminal session was started from outside, and not by a daemon in the
  * pod such as tmux.
  */
-export function hangsUpInPod(all: readonly PodProcess[]): (one: PodProcess) => boolean {
+export function endsWithTerminal(all: readonly PodProcess[]): (one: PodProcess) => boolean {
   const known = byPid(all);
   return ({ session }) => (known.get(session)?.parent ?? 0) <= 1;
 }

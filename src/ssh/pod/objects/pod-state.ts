@@ -1,6 +1,6 @@
 import type { V1ContainerStatus, V1ObjectMeta, V1PodStatus } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../desired/kube-json.ts';
-import { failsAgain } from './pull-failure.ts';
+import { isPermanentPullFailure } from './pull-failure.ts';
 
 /** The fields of a Pod (v1.Pod) that show its progress. */
 export interface PodStatus {
@@ -47,7 +47,8 @@ export function podState({ metadata, status = {} }: PodStatus): PodState {
   const [container] = containerStatuses;
   if (container?.state?.running !== undefined) return { kind: 'running' };
   const waiting = container?.state?.waiting;
-  const fetchesAgain = waiting?.reason === 'ErrImagePull' && !failsAgain(waiting.message ?? '');
+  const fetchesAgain =
+    waiting?.reason === 'ErrImagePull' && !isPermanentPullFailure(waiting.message ?? '');
   const fault = fetchesAgain ? undefined : hopeless[waiting?.reason ?? ''];
   if (fault !== undefined)
     return {

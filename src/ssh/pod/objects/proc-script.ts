@@ -5,4 +5,4 @@ import { sourceText } from '../../../source-text.ts';
  * `session` and `start` from /proc/PID/stat (proc(5)), and fails if the process has ended. Only the fields after
  * the last `)` are read: the process chooses what stands before it.
  */
-export const factsFunction = sourceText('./proc.sh', import.meta.url);
+export const procScript = sourceText('./proc.sh', import.meta.url);

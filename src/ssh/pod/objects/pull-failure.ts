@@ -27,7 +27,7 @@ export function pullFailure(said: string): PullFailure | undefined {
  * Whether the kubelet's next attempt would fail too. It takes place 10 to 30 seconds after the first one (pkg/kubelet:
  * `backOffPeriod` and the image manager's back-off), which is too long to wait for a certain failure.
  */
-export function failsAgain(said: string): boolean {
+export function isPermanentPullFailure(said: string): boolean {
   const failure = pullFailure(said);
   return failure === 'denied' || failure === 'missing';
 }

@@ -1,32 +1,32 @@
 import { sourceText } from '../../../source-text.ts';
 import {
   bundledArgv,
-  filesInside,
+  transferToolsDir,
   hostPrograms,
   type BundledProgram,
 } from '../../../transfer-tools.ts';
 
-const complete = `${filesInside}/.complete`;
+const complete = `${transferToolsDir}/.complete`;
 
-/** Exit code of `programProbe` if the pod does not have the program. */
-export const nothingThere = 3;
+/** Exit code of `probeArgv` if the pod does not have the program. */
+export const notInstalled = 3;
 
 /** The argv that checks whether the pod has a program, from the image or installed. */
-export function programProbe(program: BundledProgram): string[] {
+export function probeArgv(program: BundledProgram): string[] {
   const own = program === 'scp' ? 'command -v scp >/dev/null' : eachServer('[ -x "$p" ]');
-  return ['/bin/sh', '-c', `${own} && exit 0; [ -e ${complete} ] || exit ${nothingThere}`];
+  return ['/bin/sh', '-c', `${own} && exit 0; [ -e ${complete} ] || exit ${notInstalled}`];
 }
 
 /** The argv that runs the image's sftp-server, wherever its distribution installs it, or the one that Berth installed. */
-export function podSftpWords(options: readonly string[]): string[] {
+export function sftpServerArgv(options: readonly string[]): string[] {
   const run = `${eachServer('[ -x "$p" ]')} && exec "$p" "$@"; exec ${bundledArgv('sftp-server').join(' ')} "$@"`;
   return ['/bin/sh', '-c', run, 'sftp-server', ...options];
 }
 
 /** For a shell that looks up scp in PATH: the installed programs come last. */
-export const broughtLast = `PATH="$PATH:${filesInside}"; export PATH`;
+export const appendInstalledTools = `PATH="$PATH:${transferToolsDir}"; export PATH`;
 
-export interface BroughtFile {
+export interface UnpackedFile {
   /** Relative path, such as `lib/libc.so.6`. */
   readonly name: string;
   /** Bytes. */
@@ -37,10 +37,10 @@ export interface BroughtFile {
  * The argv that creates files from their concatenation on standard input. Each file is replaced atomically, so two logins
  * may do it at the same time.
  */
-export function unpackWords(files: readonly BroughtFile[]): string[] {
+export function unpackArgv(files: readonly UnpackedFile[]): string[] {
   const script = sourceText('./unpack.sh', import.meta.url);
   const words = files.flatMap(({ name, size }) => [name, String(size)]);
-  return ['/bin/sh', '-c', script, filesInside, ...words];
+  return ['/bin/sh', '-c', script, transferToolsDir, ...words];
 }
 
 /** A shell command that succeeds if one of the paths passes the test; `$p` is that path. */

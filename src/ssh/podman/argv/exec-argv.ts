@@ -1,24 +1,29 @@
 import type { Profile } from '../../../config/profile/profile.ts';
-import { filesInside } from '../../../transfer-tools.ts';
+import { transferToolsDir } from '../../../transfer-tools.ts';
 import { transferProgram } from '../../request/transfer-program.ts';
-import { processText, runtimeExec, type ExecSession, type WarmContainer } from './runtime-exec.ts';
+import {
+  ociProcessFile,
+  runtimeExec,
+  type ExecSession,
+  type ContainerHandle,
+} from './runtime-exec.ts';
 import { sessionEnvironment } from '../../request/session-environment.ts';
-import type { GivenCall } from '../../../program-call.ts';
+import type { ProgramCallWithFile } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import type { SessionRequest } from '../../request/session-request.ts';
-import { sessionWords } from '../../request/session-argv.ts';
-import { podmanExec, type TerminalBy } from './podman-exec.ts';
+import { sessionArgv } from '../../request/session-argv.ts';
+import { podmanExec, type TerminalRelay } from './podman-exec.ts';
 
 /** A running container, with what its image provides. */
-export interface SessionContainer extends WarmContainer {
+export interface SessionContainer extends ContainerHandle {
   /** `NAME=VALUE` of the image. */
   readonly env: readonly string[];
   /** The user's shell inside the container. */
   readonly shell: string;
   /** Working directory of sessions: the home, or / if there is no home inside. */
   readonly cwd: string;
-  readonly bundledFiles: boolean;
-  readonly terminalBy: TerminalBy;
+  readonly hasBundledTools: boolean;
+  readonly terminalRelay: TerminalRelay;
 }
 
 /** A session's request and environment. */
@@ -41,12 +46,12 @@ export function containerSession(
   { request, profile, env, umask }: SessionInput,
 ): ExecSession {
   const inside = sessionEnvironment(container, env, { profile, host });
-  const isScp = container.bundledFiles && transferProgram(request) === 'scp';
+  const isScp = container.hasBundledTools && transferProgram(request) === 'scp';
   return {
-    words: sessionWords(request, container, umask),
+    argv: sessionArgv(request, container, umask),
     tty: request.tty,
     cwd: container.cwd,
-    env: isScp ? { ...inside, PATH: `${inside.PATH ?? usualPath}:${filesInside}` } : inside,
+    env: isScp ? { ...inside, PATH: `${inside.PATH ?? usualPath}:${transferToolsDir}` } : inside,
   };
 }
 
@@ -55,14 +60,14 @@ export function containerSession(
  *
  * @param file Path of a file that the caller must write: the OCI process, or its environment.
  */
-export function sessionCall(
+export function sessionCommand(
   host: SessionHost,
   container: SessionContainer,
   session: ExecSession,
   file: string,
-): GivenCall {
-  if (session.tty && container.terminalBy === 'podman')
+): ProgramCallWithFile {
+  if (session.tty && container.terminalRelay === 'podman')
     return podmanExec(host, container.id, session, file);
-  const given = { path: file, text: processText(host, container, session) };
+  const given = { path: file, text: ociProcessFile(host, container, session) };
   return { ...runtimeExec(host, container, file), given };
 }

@@ -1,5 +1,5 @@
 /** One line of /proc/PID/gid_map: `count` IDs from `inside` on are the IDs from `outside` on. */
-export interface IdExtent {
+export interface IdMapEntry {
   readonly inside: number;
   readonly outside: number;
   readonly count: number;
@@ -26,9 +26,9 @@ const mostBytes = 4096;
  * @returns undefined if /etc/subgid assigns no real group to the user; then keep-id does the same.
  */
 export function groupMap(
-  first: readonly IdExtent[],
+  first: readonly IdMapEntry[],
   user: { readonly gid: number; readonly groups: readonly number[] },
-): IdExtent[] | undefined {
+): IdMapEntry[] | undefined {
   const own = first.find(({ outside, count }) => outside === user.gid && count === 1);
   const real = first.filter((extent) => extent !== own && extent.count === 1);
   if (own === undefined || real.length === 0) return undefined;
@@ -47,7 +47,7 @@ export function groupMap(
     : extents.toSorted((one, other) => one.inside - other.inside);
 }
 
-function bytesOf(extents: readonly IdExtent[]): number {
+function bytesOf(extents: readonly IdMapEntry[]): number {
   return extents.reduce(
     (sum, { inside, outside, count }) => sum + `${inside} ${outside} ${count}\n`.length,
     0,
@@ -60,8 +60,8 @@ interface Span {
 }
 
 /** Maps free IDs to the numbers inside that are not taken, from 0 on. */
-function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
-  const extents: IdExtent[] = [];
+function spread(free: readonly Span[], taken: ReadonlySet<number>): IdMapEntry[] {
+  const extents: IdMapEntry[] = [];
   const stops = [...taken].toSorted((one, other) => one - other);
   let inside = 0;
   for (let { start, count } of free) {
@@ -79,7 +79,7 @@ function spread(free: readonly Span[], taken: ReadonlySet<number>): IdExtent[] {
 }
 
 /** The user map: the user's own UID, and subordinate ones around it, as with keep-id. */
-export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
+export function userMap(first: readonly IdMapEntry[], uid: number): IdMapEntry[] {
   const own = { inside: uid, outside: 0, count: 1 };
   const free = first
     .filter(({ inside }) => inside !== 0)
@@ -88,7 +88,7 @@ export function userMap(first: readonly IdExtent[], uid: number): IdExtent[] {
 }
 
 /** Parses /proc/PID/gid_map or uid_map. */
-export function parseIdMap(text: string): IdExtent[] {
+export function parseIdMap(text: string): IdMapEntry[] {
   return text.split('\n').flatMap((line) => {
     const [inside, outside, count] = line.trim().split(/\s+/).map(Number);
     return inside === undefined || outside === undefined || count === undefined

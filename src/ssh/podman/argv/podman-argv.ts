@@ -1,4 +1,4 @@
-import { userFolder, type SessionHost } from '../../request/session-host.ts';
+import { userStorageDir, type SessionHost } from '../../request/session-host.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 
 /**
@@ -6,16 +6,16 @@ import type { ProgramCall } from '../../../program-call.ts';
  * no session can reach, so podman never reads containers.conf, storage.conf, registries.conf, policy.json,
  * mounts.conf or hooks from the user's home (containers.conf(5), containers-storage.conf(5)).
  */
-export function podmanCall(host: SessionHost, args: readonly string[]): ProgramCall {
-  const { podman, runFolder, storage } = host;
-  const own = userFolder(host);
+export function podmanCommand(host: SessionHost, args: readonly string[]): ProgramCall {
+  const { podman, runtimeDir, storage } = host;
+  const own = userStorageDir(host);
   const mountProgram = podman.mountProgram;
   return {
     file: podman.podman,
     args: [
       'podman',
       ...['--root', `${own}/storage`],
-      ...['--runroot', `${runFolder}/containers`],
+      ...['--runroot', `${runtimeDir}/containers`],
       ...['--tmpdir', temporaryDirectory(host)],
       ...['--runtime', podman.runtime],
       ...['--cgroup-manager', podman.cgroupManager],
@@ -32,21 +32,21 @@ export function podmanCall(host: SessionHost, args: readonly string[]): ProgramC
   };
 }
 
-function temporaryDirectory({ runFolder }: Pick<SessionHost, 'runFolder'>): string {
-  return `${runFolder}/libpod/tmp`;
+function temporaryDirectory({ runtimeDir }: Pick<SessionHost, 'runtimeDir'>): string {
+  return `${runtimeDir}/libpod/tmp`;
 }
 
 /** Where podman writes the PID of the process that keeps the user's user namespace open. */
-export function pauseFile(host: Pick<SessionHost, 'runFolder'>): string {
+export function pausePidFile(host: Pick<SessionHost, 'runtimeDir'>): string {
   return `${temporaryDirectory(host)}/pause.pid`;
 }
 
 /** The whole environment of podman, the OCI runtime and nsenter: nothing from the client or the user. */
 export function podmanEnvironment(host: SessionHost): Readonly<Record<string, string>> {
   return {
-    HOME: userFolder(host),
+    HOME: userStorageDir(host),
     PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-    XDG_RUNTIME_DIR: host.runFolder,
+    XDG_RUNTIME_DIR: host.runtimeDir,
     LANG: 'C.UTF-8',
   };
 }

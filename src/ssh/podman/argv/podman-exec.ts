@@ -1,12 +1,12 @@
 import { programName } from './program-name.ts';
-import { podmanCall } from './podman-argv.ts';
+import { podmanCommand } from './podman-argv.ts';
 import { holdsRawBytes, throughShell } from '../../../raw-words.ts';
-import { withoutOdd, type ExecSession } from './runtime-exec.ts';
-import type { GivenCall } from '../../../program-call.ts';
+import { movedIntoShell, type ExecSession } from './runtime-exec.ts';
+import type { ProgramCallWithFile } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 
 /** Which program relays a session's terminal: the OCI runtime, or podman with its conmon. */
-export type TerminalBy = 'runtime' | 'podman';
+export type TerminalRelay = 'runtime' | 'podman';
 
 /** The first version in which `crun exec --tty` follows changes of the window size (crun 907d0322). */
 const crunResizes = [1, 8, 7] as const;
@@ -16,7 +16,7 @@ const crunResizes = [1, 8, 7] as const;
  *
  * @param version Output of `RUNTIME --version`.
  */
-export function terminalBy(runtime: string, version: string): TerminalBy {
+export function terminalRelay(runtime: string, version: string): TerminalRelay {
   if (programName(runtime) !== 'crun') return 'runtime';
   const numbers = /\bversion (\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
   for (const [place, wanted] of crunResizes.entries()) {
@@ -37,12 +37,12 @@ export function podmanExec(
   containerId: string,
   session: ExecSession,
   environmentFile: string,
-): GivenCall {
+): ProgramCallWithFile {
   const { user } = host;
   // Podman reads text, and one line per variable.
   const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
-  const { words, env, cwd } = withoutOdd(session, isOdd);
-  const call = podmanCall(host, [
+  const { argv, env, cwd } = movedIntoShell(session, isOdd);
+  const call = podmanCommand(host, [
     ...['exec', '--interactive', '--tty'],
     // Else ctrl-p ctrl-q would detach from the session and leave it running.
     ...['--detach-keys', ''],
@@ -50,7 +50,7 @@ export function podmanExec(
     ...['--workdir', cwd],
     ...['--env-file', environmentFile],
     containerId,
-    ...(words.some(holdsRawBytes) ? throughShell(words) : words),
+    ...(argv.some(holdsRawBytes) ? throughShell(argv) : argv),
   ]);
   const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
   return { ...call, given: { path: environmentFile, text: lines.join('') } };

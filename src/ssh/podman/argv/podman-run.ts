@@ -1,12 +1,12 @@
 import type { Profile } from '../../../config/profile/profile.ts';
-import type { IdExtent } from './id-map.ts';
-import { podmanCall } from './podman-argv.ts';
+import type { IdMapEntry } from './id-map.ts';
+import { podmanCommand } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import { fillTemplate } from '../../request/template.ts';
 
 /** A mount whose templates are filled and whose source exists. */
-export interface ReadyMount {
+export interface ResolvedMount {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -25,11 +25,11 @@ export function containerName(profile: Profile, connection: string | undefined):
  * `podman run` for a container whose first process only waits; sessions join it. The user's UID and GID are
  * the same inside as outside (keep-id), and all groups keep their rights.
  */
-export function containerRun(
+export function podmanRunCommand(
   host: SessionHost,
   profile: Profile,
   ready: {
-    readonly mounts: readonly ReadyMount[];
+    readonly mounts: readonly ResolvedMount[];
     /** Used instead of the profile's. */
     readonly image?: string;
     /** Set if supplementary groups keep their numbers inside. */
@@ -64,39 +64,42 @@ export function containerRun(
     ...podman.capabilities.add.flatMap((capability) => ['--cap-add', capability]),
     ...podman.capabilities.drop.flatMap((capability) => ['--cap-drop', capability]),
     ...(podman.selinux === undefined ? [] : ['--security-opt', `label=${podman.selinux}`]),
-    ...['--pidfile', pidFile(host, name)],
+    ...['--pidfile', containerPidFile(host, name)],
     // Not the image's entry point: an init process that reaps zombies and waits.
     ...['--init', '--init-path', host.podman.init],
     ...['--entrypoint', '[]'],
     ready.image ?? profile.image,
     ...['/run/podman-init', '-P'],
   ];
-  return podmanCall(host, args);
+  return podmanCommand(host, args);
 }
 
 /**
  * Volumes: on disk, and removed with the container. In the image's layers this would fail: fuse-overlayfs copies
  * up a directory of the shared store with that store's mode, 0755, and then no second file can be created.
  */
-function scratchVolumes(mounts: readonly ReadyMount[]): string[] {
+function scratchVolumes(mounts: readonly ResolvedMount[]): string[] {
   return ['/tmp', '/var/tmp']
     .filter((path) => mounts.every(({ target }) => target !== path))
     .flatMap((path) => ['--volume', path]);
 }
 
 /** Where podman writes the PID, on the host, of the container's first process. */
-export function pidFile({ runFolder }: Pick<SessionHost, 'runFolder'>, name: string): string {
-  return `${runFolder}/berth/${name}.pid`;
+export function containerPidFile(
+  { runtimeDir }: Pick<SessionHost, 'runtimeDir'>,
+  name: string,
+): string {
+  return `${runtimeDir}/berth/${name}.pid`;
 }
 
 export interface IdMaps {
-  readonly uids: readonly IdExtent[];
-  readonly gids: readonly IdExtent[];
+  readonly uids: readonly IdMapEntry[];
+  readonly gids: readonly IdMapEntry[];
 }
 
 function userNamespace(maps: IdMaps | undefined): string[] {
   if (maps === undefined) return ['--userns', 'keep-id'];
-  const args = (option: string, extents: readonly IdExtent[]): string[] =>
+  const args = (option: string, extents: readonly IdMapEntry[]): string[] =>
     extents.flatMap(({ inside, outside, count }) => [option, `${inside}:${outside}:${count}`]);
   return [
     ...args('--uidmap', maps.uids),
@@ -120,7 +123,7 @@ export function passwdEntry(user: SessionHost['user']): string {
 }
 
 /** Not `--volume`, which separates with colons. A comma, which separates here, was refused before. */
-function mountArgs({ source, target, readOnly }: ReadyMount): string[] {
+function mountArgs({ source, target, readOnly }: ResolvedMount): string[] {
   const options = ['type=bind', `source=${source}`, `target=${target}`, 'bind-propagation=rslave'];
   return ['--mount', [...options, ...(readOnly ? ['readonly'] : [])].join(',')];
 }

@@ -6,7 +6,7 @@ import type { SessionHost } from '../../request/session-host.ts';
 import { podmanEnvironment } from './podman-argv.ts';
 
 /** A running container. */
-export interface WarmContainer {
+export interface ContainerHandle {
   /** Podman's ID, 64 hexadecimal digits. */
   readonly id: string;
   /** PID, on the host, of a process in the user namespace that podman made for the user. */
@@ -24,7 +24,7 @@ const limitFields = [
 ] as const;
 
 /** @param config config.json of the OCI runtime specification. @throws {SyntaxError} if it is not JSON */
-export function processLimits(config: string): ProcessLimits {
+export function parseProcessLimits(config: string): ProcessLimits {
   const { process = {} } = JSON.parse(config) as { process?: Record<string, unknown> };
   return Object.fromEntries(
     limitFields.flatMap((field) => (process[field] === undefined ? [] : [[field, process[field]]])),
@@ -33,7 +33,7 @@ export function processLimits(config: string): ProcessLimits {
 
 /** A process to start inside. */
 export interface ExecSession {
-  readonly words: readonly string[];
+  readonly argv: readonly string[];
   readonly tty: boolean;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -48,21 +48,21 @@ export interface ExecSession {
  * It gives the user no further rights: nsenter joins the user namespace that the user owns, and the runtime reads
  * its state from a directory that only the user can write.
  *
- * @param process Path of an OCI process file (`processText`), since others can read the arguments of a process;
+ * @param process Path of an OCI process file (`ociProcessFile`), since others can read the arguments of a process;
  *   or the argv of a process of Berth's own, without an environment.
  */
 export function runtimeExec(
   host: SessionHost,
-  container: WarmContainer,
-  process: string | Pick<ExecSession, 'words' | 'cwd'>,
+  container: ContainerHandle,
+  process: string | Pick<ExecSession, 'argv' | 'cwd'>,
 ): ProgramCall {
-  const { user, podman, runFolder } = host;
+  const { user, podman, runtimeDir } = host;
   const args =
     typeof process === 'string'
       ? ['--process', process, container.id]
       : [
           ...['--user', `${user.uid}:${user.gid}`, '--cwd', process.cwd],
-          ...[container.id, ...process.words],
+          ...[container.id, ...process.argv],
         ];
   return {
     file: podman.nsenter,
@@ -72,7 +72,7 @@ export function runtimeExec(
       ...['--target', String(container.pausePid)],
       '--',
       podman.runtime,
-      ...['--root', `${runFolder}/${programName(podman.runtime)}`],
+      ...['--root', `${runtimeDir}/${programName(podman.runtime)}`],
       'exec',
       ...args,
     ],
@@ -88,7 +88,11 @@ export function runtimeExec(
  *
  * @param pid PID, on the host, of a process in the container.
  */
-export function inFilesOf(host: SessionHost, pid: number, argv: readonly string[]): ProgramCall {
+export function inContainerFiles(
+  host: SessionHost,
+  pid: number,
+  argv: readonly string[],
+): ProgramCall {
   return {
     file: host.podman.nsenter,
     args: ['nsenter', '--user', '--mount', '--target', String(pid), '--', ...argv],
@@ -111,28 +115,31 @@ export function inUserNamespace(
 }
 
 /** The `process` object of config.md in the OCI runtime specification, as crun and runc read it for `exec`. */
-export function processText(
+export function ociProcessFile(
   { user }: SessionHost,
-  { limits }: Pick<WarmContainer, 'limits'>,
+  { limits }: Pick<ContainerHandle, 'limits'>,
   session: ExecSession,
 ): string {
-  const { words, tty, cwd, env } = withoutRawBytes(session);
+  const { argv, tty, cwd, env } = withoutRawBytes(session);
   return JSON.stringify({
     // The runtime does not take missing fields from the container.
     ...limits,
-    ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: words, cwd },
+    ...{ terminal: tty, user: { uid: user.uid, gid: user.gid }, args: argv, cwd },
     env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
   });
 }
 
 /** A process file is JSON text, so a shell inside creates values that have bytes which are not UTF-8. */
 function withoutRawBytes(session: ExecSession): ExecSession {
-  const words = session.words.some(holdsRawBytes) ? throughShell(session.words) : session.words;
-  return withoutOdd({ ...session, words }, holdsRawBytes);
+  const argv = session.argv.some(holdsRawBytes) ? throughShell(session.argv) : session.argv;
+  return movedIntoShell({ ...session, argv }, holdsRawBytes);
 }
 
 /** Moves values that a file format cannot hold into one variable, from which a shell inside sets them. */
-export function withoutOdd(session: ExecSession, isOdd: (value: string) => boolean): ExecSession {
+export function movedIntoShell(
+  session: ExecSession,
+  isOdd: (value: string) => boolean,
+): ExecSession {
   const all = Object.entries(session.env);
   const odd = all.filter(([, value]) => isOdd(value));
   if (odd.length === 0) return session;
@@ -140,7 +147,7 @@ export function withoutOdd(session: ExecSession, isOdd: (value: string) => boole
   const script = 'eval "$BERTH_ENVIRONMENT"; unset BERTH_ENVIRONMENT; exec "$0" "$@"';
   return {
     ...session,
-    words: ['/bin/sh', '-c', script, ...session.words],
+    argv: ['/bin/sh', '-c', script, ...session.argv],
     env: {
       ...Object.fromEntries(all.filter(([, value]) => !isOdd(value))),
       BERTH_ENVIRONMENT: lines,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { root } from '../../../rig/node/refusal.ts';
+import { runAsRoot } from '../../../rig/node/refusal.ts';
 
 describe('logins at the same moment', () => {
   let host: SshHost;
@@ -38,9 +38,11 @@ describe('logins at the same moment', () => {
       expect(starts.size).toBe(1);
       // Clients end before sshd has closed their sessions.
       await expect
-        .poll(() => root(host, `ls /run/user/${host.account(user).uid}/berth`), { timeout: 60_000 })
+        .poll(() => runAsRoot(host, `ls /run/user/${host.account(user).uid}/berth`), {
+          timeout: 60_000,
+        })
         .toBe('berth-base.json\nberth-base.pid\n');
-      expect(await root(host, `pgrep -c -u ${user} conmon`)).toBe('1\n');
+      expect(await runAsRoot(host, `pgrep -c -u ${user} conmon`)).toBe('1\n');
     },
   );
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { refusal, root } from '../../../rig/node/refusal.ts';
+import { refusedLogin, runAsRoot } from '../../../rig/node/refusal.ts';
 
 /** The PAM hook creates both directories at each login. */
 describe('given a host whose PAM stack does not run the hook, a session', () => {
@@ -11,19 +11,19 @@ describe('given a host whose PAM stack does not run the hook, a session', () => 
   afterAll(() => host.stop());
 
   it('fails without a storage directory', async () => {
-    const { code, line } = await refusal(host, 'ada');
+    const { code, line } = await refusedLogin(host, 'ada');
     expect(code).toBe('session-directory-missing');
     expect(line).toContain('/var/lib/berth-ssh/users/');
   });
 
   it('fails without a runtime directory', async () => {
-    await root(host, `rmdir /run/user/${host.account('bob').uid}`);
-    expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');
+    await runAsRoot(host, `rmdir /run/user/${host.account('bob').uid}`);
+    expect((await refusedLogin(host, 'bob')).code).toBe('runtime-directory-missing');
   });
 
   it('fails if others have access to the runtime directory', async () => {
     const { uid } = host.account('bob');
-    await root(host, `install -d -m 755 -o bob /run/user/${uid}`);
-    expect((await refusal(host, 'bob')).code).toBe('runtime-directory-missing');
+    await runAsRoot(host, `install -d -m 755 -o bob /run/user/${uid}`);
+    expect((await refusedLogin(host, 'bob')).code).toBe('runtime-directory-missing');
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { LoginMode } from '../../../rig/node/sshd-config.ts';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { put, refusal } from '../../../rig/node/refusal.ts';
+import { writeOnHost, refusedLogin } from '../../../rig/node/refusal.ts';
 
 const broken = { image: 'localhost/nowhere:1', lifetime: 'connection', agent: false };
 
@@ -10,7 +10,7 @@ describe.each<LoginMode>(['forced', 'login-shell'])(
   (mode) => {
     let host: SshHost;
     const profile = (on_failure: object) =>
-      put(host, '/etc/berth/profiles/base.yml', { ...broken, on_failure });
+      writeOnHost(host, '/etc/berth/profiles/base.yml', { ...broken, on_failure });
     beforeAll(async () => {
       host = await SshHost.start({ mode, users: { ada: [], bob: ['wheel'] } });
     });
@@ -18,7 +18,7 @@ describe.each<LoginMode>(['forced', 'login-shell'])(
     afterAll(() => host.stop());
 
     it('refuses the session', async () => {
-      expect((await refusal(host, 'bob')).code).toBe('image-missing');
+      expect((await refusedLogin(host, 'bob')).code).toBe('image-missing');
     });
 
     it('starts the fallback image, and tells only the admin', async () => {
@@ -34,14 +34,14 @@ describe.each<LoginMode>(['forced', 'login-shell'])(
 
     it('refuses the session if the fallback image is missing too', async () => {
       await profile({ action: 'fallback', image: 'localhost/nowhere:2' });
-      const { code, story } = await refusal(host, 'ada');
+      const { code, syslogLine } = await refusedLogin(host, 'ada');
       expect(code).toBe('image-missing');
-      expect(story).toContain('nowhere');
+      expect(syslogLine).toContain('nowhere');
     });
 
     it('gives a shell on the host to members of the groups only', async () => {
       await profile({ action: 'host-shell', groups: ['wheel'] });
-      expect((await refusal(host, 'ada')).code).toBe('image-missing');
+      expect((await refusedLogin(host, 'ada')).code).toBe('image-missing');
       const { exitCode, stdout, stderr } = await host.ssh('bob', ['ls -d /etc/berth; exit 5']);
       expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
         ...{ exitCode: 5, stdout: '/etc/berth\n', stderr: '' },

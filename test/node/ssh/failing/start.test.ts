@@ -1,7 +1,7 @@
 import { readlink, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { put, refusal, root } from '../../../rig/node/refusal.ts';
+import { writeOnHost, refusedLogin, runAsRoot } from '../../../rig/node/refusal.ts';
 
 const podman = {
   runtime: '/usr/bin/crun',
@@ -13,8 +13,10 @@ const base = { image: 'localhost/berth-site:1', lifetime: 'connection', agent: f
 
 describe('a session fails with a message for the user and one for the admin, given', () => {
   let host: SshHost;
-  const settings = (more: object) => put(host, '/etc/berth/ssh.yml', { rules, podman, ...more });
-  const profile = (more: object) => put(host, '/etc/berth/profiles/base.yml', { ...base, ...more });
+  const settings = (more: object) =>
+    writeOnHost(host, '/etc/berth/ssh.yml', { rules, podman, ...more });
+  const profile = (more: object) =>
+    writeOnHost(host, '/etc/berth/profiles/base.yml', { ...base, ...more });
 
   beforeAll(async () => {
     const users = { ada: [], bob: ['wheel'], cyd: [], dan: [], eve: [], fay: [] };
@@ -28,40 +30,40 @@ describe('a session fails with a message for the user and one for the admin, giv
 
   it('no podman', async () => {
     await settings({ podman: { ...podman, podman: '/usr/bin/no-podman' } });
-    expect((await refusal(host, 'ada')).code).toBe('podman-missing');
+    expect((await refusedLogin(host, 'ada')).code).toBe('podman-missing');
   });
 
   it('no OCI runtime', async () => {
     await settings({ podman: { ...podman, runtime: '/usr/bin/no-crun' } });
-    const { code, story } = await refusal(host, 'ada');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
     expect(code).toBe('oci-runtime-missing');
-    expect(story).toContain('no-crun');
+    expect(syslogLine).toContain('no-crun');
   });
 
   it('no nsenter', async () => {
     await settings({ podman: { ...podman, nsenter: '/usr/bin/no-nsenter' } });
-    expect((await refusal(host, 'ada')).line).toContain('/usr/bin/no-nsenter');
+    expect((await refusedLogin(host, 'ada')).line).toContain('/usr/bin/no-nsenter');
   });
 
   it('no init program for containers', async () => {
     await settings({ podman: { ...podman, init: '/usr/bin/no-catatonit' } });
-    const { code, story } = await refusal(host, 'ada');
-    expect(story).toContain('no-catatonit');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
+    expect(syslogLine).toContain('no-catatonit');
     expect(code).toBe('container-init-missing');
   });
 
   it('no fuse-overlayfs', async () => {
     await settings({ podman: { ...podman, mount_program: '/usr/bin/no-fuse' } });
-    const { code, story } = await refusal(host, 'dan');
-    expect(story).toContain('no-fuse');
+    const { code, syslogLine } = await refusedLogin(host, 'dan');
+    expect(syslogLine).toContain('no-fuse');
     expect(code).toBe('mount-program-missing');
   });
 
   it('no image in the store', async () => {
     await profile({ image: 'localhost/nowhere:1' });
-    const { code, story } = await refusal(host, 'ada');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
     expect(code).toBe('image-missing');
-    expect(story).toContain('localhost/nowhere:1');
+    expect(syslogLine).toContain('localhost/nowhere:1');
   });
 
   it('an image of another architecture, and one without a shell', async () => {
@@ -71,7 +73,7 @@ describe('a session fails with a message for the user and one for the admin, giv
     const import_ = `podman ${store} ${own} --storage-opt overlay.mount_program=/usr/bin/fuse-overlayfs import -q -`;
     const elf =
       "printf '\\177ELF\\002\\001\\001\\000\\000\\000\\000\\000\\000\\000\\000\\000\\002\\000\\267\\000'";
-    await root(
+    await runAsRoot(
       host,
       `d=$(mktemp -d); mkdir $d/bin $d/etc $d/run $d/tmp $d/var $d/proc $d/sys $d/dev
       cd /; as() { runuser -u ada -- env -i PATH=/usr/bin:/bin HOME=/var/lib/berth-ssh/users/${uid} XDG_RUNTIME_DIR=/run/user/${uid} "$@"; }
@@ -82,15 +84,15 @@ describe('a session fails with a message for the user and one for the admin, giv
     );
     for (const image of ['localhost/empty:1', 'localhost/arm:1']) {
       await profile({ image });
-      expect((await refusal(host, 'ada')).code, image).toBe('image-not-runnable');
+      expect((await refusedLogin(host, 'ada')).code, image).toBe('image-not-runnable');
       await profile({ image, shell: '/bin/bash' });
-      expect((await refusal(host, 'ada')).code, image).toBe('image-not-runnable');
+      expect((await refusedLogin(host, 'ada')).code, image).toBe('image-not-runnable');
     }
   });
 
   it('a registry that does not answer', async () => {
     await profile({ image: '127.0.0.1:9/none/none:1', pull: 'missing' });
-    expect((await refusal(host, 'ada')).code).toBe('registry-unreachable');
+    expect((await refusedLogin(host, 'ada')).code).toBe('registry-unreachable');
   });
 
   it.each([
@@ -99,42 +101,42 @@ describe('a session fails with a message for the user and one for the admin, giv
   ])('no %s left where containers are kept', async (_, limit) => {
     const { uid, gid } = host.account('ada');
     const directory = `/var/lib/berth-ssh/users/${uid}`;
-    await root(
+    await runAsRoot(
       host,
       `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},${limit} none ${directory}`,
     );
     try {
-      expect((await refusal(host, 'ada')).code).toBe('container-disk-full');
+      expect((await refusedLogin(host, 'ada')).code).toBe('container-disk-full');
     } finally {
-      await root(host, `umount -l ${directory}`);
+      await runAsRoot(host, `umount -l ${directory}`);
     }
   });
 
   it('no space left in the runtime directory', async () => {
     const { uid, gid } = host.account('eve');
     const directory = `/run/user/${uid}`;
-    await root(
+    await runAsRoot(
       host,
       `mount -t tmpfs -o mode=0700,uid=${uid},gid=${gid},size=4k none ${directory}; dd if=/dev/zero of=${directory}/full bs=4k count=1; chown ${uid} ${directory}/full`,
     );
-    expect((await refusal(host, 'eve')).code).toMatch(/disk-full|no-space/);
-    await root(host, `umount -l ${directory}`);
+    expect((await refusedLogin(host, 'eve')).code).toMatch(/disk-full|no-space/);
+    await runAsRoot(host, `umount -l ${directory}`);
   });
 
   it('no subordinate IDs', async () => {
-    await root(host, `sed -i /^cyd:/d /etc/subuid /etc/subgid`);
-    expect((await refusal(host, 'cyd')).code).toBe('subordinate-ids-missing');
+    await runAsRoot(host, `sed -i /^cyd:/d /etc/subuid /etc/subgid`);
+    expect((await refusedLogin(host, 'cyd')).code).toBe('subordinate-ids-missing');
   });
 
   it('a limit whose cgroup is not delegated', async () => {
     await profile({ limits: { memory: '512M', pids: 100 } });
-    const { code, story } = await refusal(host, 'ada');
-    expect(code, story).toBe('cgroup-not-delegated');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
+    expect(code, syslogLine).toBe('cgroup-not-delegated');
   });
 
   it('a mount whose source is missing', async () => {
     await profile({ mounts: [{ source: '$HOME' }, { source: '/project/none' }] });
-    const { code, line } = await refusal(host, 'ada');
+    const { code, line } = await refusedLogin(host, 'ada');
     expect(code).toBe('session-mount-missing');
     expect(line).toContain('/project/none');
     await profile({ mounts: [{ source: '$HOME' }, { source: '/project/none', missing: 'skip' }] });
@@ -145,28 +147,28 @@ describe('a session fails with a message for the user and one for the admin, giv
 
   it('a missing home', async () => {
     const { home } = host.account('ada');
-    await root(host, `mv ${home} ${home}.away`);
+    await runAsRoot(host, `mv ${home} ${home}.away`);
     try {
-      expect((await refusal(host, 'ada')).code).toBe('session-mount-missing');
+      expect((await refusedLogin(host, 'ada')).code).toBe('session-mount-missing');
       await profile({ mounts: [{ source: '$HOME', missing: 'skip' }] });
       expect((await host.ssh('ada', ['pwd'])).stdout.toString()).toBe('/\n');
     } finally {
-      await root(host, `mv ${home}.away ${home}`);
+      await runAsRoot(host, `mv ${home}.away ${home}`);
     }
   });
 
   it('an ssh.yml that is not YAML', async () => {
-    await put(host, '/etc/berth/ssh.yml', 'rules: [}\n');
-    const { code, story } = await refusal(host, 'ada');
+    await writeOnHost(host, '/etc/berth/ssh.yml', 'rules: [}\n');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
     expect(code).toBe('config-yaml-invalid');
-    expect(story).toContain('/etc/berth/ssh.yml');
+    expect(syslogLine).toContain('/etc/berth/ssh.yml');
   });
 
   it('an invalid profile', async () => {
     await profile({ imagge: 'x' });
-    const { code, story } = await refusal(host, 'ada');
+    const { code, syslogLine } = await refusedLogin(host, 'ada');
     expect(code).toBe('session-refused');
-    expect(story).toContain('imagge');
+    expect(syslogLine).toContain('imagge');
   });
 
   it('a lock: of a dead process it is ignored, of a live one it is waited for until the deadline', async () => {
@@ -174,14 +176,19 @@ describe('a session fails with a message for the user and one for the admin, giv
     const { uid } = host.account('fay');
     const world = `${(await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()} ${await readlink(`/proc/${host.init}/ns/pid`)}`;
     const lock = async (pid: number, start: string) => {
-      await root(host, `install -d -m 700 -o fay /run/user/${uid}/berth`);
+      await runAsRoot(host, `install -d -m 700 -o fay /run/user/${uid}/berth`);
       const owner = { host: 'login1', world, pid, start, nonce: '0123456789abcdef01' };
-      await put(host, `/run/user/${uid}/berth/berth-base.lock`, JSON.stringify(owner), 0o600);
-      await root(host, `chown fay /run/user/${uid}/berth/berth-base.lock`);
+      await writeOnHost(
+        host,
+        `/run/user/${uid}/berth/berth-base.lock`,
+        JSON.stringify(owner),
+        0o600,
+      );
+      await runAsRoot(host, `chown fay /run/user/${uid}/berth/berth-base.lock`);
     };
-    const start = (await root(host, 'cut -d" " -f22 /proc/1/stat')).trim();
+    const start = (await runAsRoot(host, 'cut -d" " -f22 /proc/1/stat')).trim();
     await lock(1, start);
-    const { code, milliseconds } = await refusal(host, 'fay');
+    const { code, milliseconds } = await refusedLogin(host, 'fay');
     expect(code).toBe('lock-timeout');
     expect(milliseconds).toBeGreaterThan(3_000);
     expect(milliseconds).toBeLessThan(3_000 + margin);
@@ -191,11 +198,11 @@ describe('a session fails with a message for the user and one for the admin, giv
 
   it.each(['create', 'start'])('a runtime that hangs at %s, after the deadline', async (step) => {
     const script = `#!/bin/bash\nfor word; do [ "$word" = ${step} ] && sleep 40; done\nexec /usr/bin/crun "$@"\n`;
-    await put(host, '/etc/berth/slow-crun', script, 0o755);
-    await root(host, 'chmod 755 /etc/berth/slow-crun');
+    await writeOnHost(host, '/etc/berth/slow-crun', script, 0o755);
+    await runAsRoot(host, 'chmod 755 /etc/berth/slow-crun');
     await settings({ podman: { ...podman, runtime: '/etc/berth/slow-crun' } });
     await profile({ deadline: '4s' });
-    const { code, milliseconds } = await refusal(host, 'ada');
+    const { code, milliseconds } = await refusedLogin(host, 'ada');
     expect(code).toBe('container-start-deadline');
     expect(milliseconds).toBeLessThan(4_000 + margin);
     // The next session starts normally.

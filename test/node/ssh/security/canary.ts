@@ -9,30 +9,30 @@ import type { SshHost } from '../../../rig/node/ssh-host.ts';
 export class Canary {
   readonly #host: SshHost;
   readonly user: string;
-  readonly folder: string;
+  readonly directory: string;
 
   private constructor(host: SshHost, user: string) {
     this.#host = host;
     this.user = user;
-    this.folder = `/run/user/${host.account(user).uid}/canary`;
+    this.directory = `/run/user/${host.account(user).uid}/canary`;
   }
 
   static async of(host: SshHost, user: string): Promise<Canary> {
     const canary = new Canary(host, user);
-    await host.asUser(user, ['mkdir', '-p', canary.folder]);
+    await host.asUser(user, ['mkdir', '-p', canary.directory]);
     return canary;
   }
 
   /** A shell command that leaves a name on the host and does nothing inside a container. */
   line(name: string): string {
-    return `touch ${this.folder}/${name} 2>/dev/null`;
+    return `touch ${this.directory}/${name} 2>/dev/null`;
   }
 
   /** The names that were left since the last call. */
   async heard(): Promise<string[]> {
-    const names = await readdir(this.#host.path(this.folder));
+    const names = await readdir(this.#host.path(this.directory));
     if (names.length > 0)
-      await this.#host.inside(['rm', '-rf', ...names.map((name) => join(this.folder, name))]);
+      await this.#host.asRoot(['rm', '-rf', ...names.map((name) => join(this.directory, name))]);
     return names.sort();
   }
 
@@ -43,8 +43,8 @@ export class Canary {
     const seen = this.#host.path(file);
     await mkdir(dirname(seen), { recursive: true });
     await writeFile(seen, text, { mode });
-    await this.#host.inside(['chmod', mode.toString(8), file]);
-    await this.#host.inside(['chown', '-R', `${uid}:${gid}`, home]);
+    await this.#host.asRoot(['chmod', mode.toString(8), file]);
+    await this.#host.asRoot(['chown', '-R', `${uid}:${gid}`, home]);
     return file;
   }
 

@@ -21,16 +21,16 @@ describe('the value of a variable', () => {
     ['without a terminal', []],
     ['with a terminal', ['-tt']],
   ])('is on no command line, %s, and in no file that others can read', async (_, options) => {
-    const session = LiveSession.begin(host, 'ada', [...options, 'echo "<$SITE_VALUE>"; cat']);
-    await session.says(`<${value}>`);
+    const session = LiveSession.start(host, 'ada', [...options, 'echo "<$SITE_VALUE>"; cat']);
+    await session.waitForOutput(`<${value}>`);
     const directory = `/run/user/${host.account('ada').uid}/berth`;
-    const { stdout } = await host.inside(['sh', '-c', 'cat /proc/[0-9]*/cmdline']);
+    const { stdout } = await host.asRoot(['sh', '-c', 'cat /proc/[0-9]*/cmdline']);
     expect(stdout.toString()).not.toContain(value);
     // The process that got the environment from the file is running, so the test is meaningful.
     expect(stdout.toString()).toContain(`${directory}/exec-`);
-    const modes = await host.inside(['sh', '-c', `stat -c %a ${directory} ${directory}/exec-*`]);
+    const modes = await host.asRoot(['sh', '-c', `stat -c %a ${directory} ${directory}/exec-*`]);
     expect(modes.stdout.toString()).toBe('700\n600\n');
-    await session.cut();
+    await session.kill();
     await expect
       .poll(async () => (await readdir(host.path(directory))).join(), { timeout: 20_000 })
       .not.toContain('exec-');

@@ -68,7 +68,7 @@ describe.each(['forced', 'login-shell'] as const)(
     });
 
     it('absolute paths are those inside', async () => {
-      const mine = join(host.folder, 'mine');
+      const mine = join(host.directory, 'mine');
       await writeFile(mine, 'x');
       const { stdout, stderr } = await sftp(
         host,
@@ -115,7 +115,7 @@ describe('the login shell as forced command', () => {
       users: { ada: [] },
       profiles: { base },
     });
-    const { stdout: shell } = await host.inside(['sh', '-c', 'getent passwd ada | cut -d: -f7']);
+    const { stdout: shell } = await host.asRoot(['sh', '-c', 'getent passwd ada | cut -d: -f7']);
     await host.stop();
     const login = shell.toString().trim();
     const both = await SshHost.start({

@@ -15,23 +15,29 @@ async function steering(canary: Canary): Promise<Record<string, string>> {
     'evil/containers.conf',
     `[engine]\nconmon_path = ["${await canary.program('conmon')}"]\n`,
   );
-  const folder = conf.replace(/\/containers\.conf$/, '');
+  const directory = conf.replace(/\/containers\.conf$/, '');
   const storage = await canary.file(
     'evil/storage.conf',
-    `[storage]\ndriver = "overlay"\ngraphroot = "${canary.folder}/graph"\n`,
+    `[storage]\ndriver = "overlay"\ngraphroot = "${canary.directory}/graph"\n`,
   );
   await canary.file('evil/config/containers/containers.conf', `[engine]\nconmon_path = ["/x"]\n`);
-  const socket = `unix://${canary.folder}/none.sock`;
+  const socket = `unix://${canary.directory}/none.sock`;
   return {
-    ...{ PATH: folder, TMPDIR: canary.folder, SHELL: `${folder}/sh`, IFS: '/', CDPATH: folder },
-    ...{ XDG_CONFIG_HOME: `${folder}/config`, XDG_RUNTIME_DIR: `${canary.folder}/run` },
-    ...{ XDG_DATA_HOME: `${canary.folder}/data`, XDG_CACHE_HOME: `${canary.folder}/cache` },
+    ...{
+      PATH: directory,
+      TMPDIR: canary.directory,
+      SHELL: `${directory}/sh`,
+      IFS: '/',
+      CDPATH: directory,
+    },
+    ...{ XDG_CONFIG_HOME: `${directory}/config`, XDG_RUNTIME_DIR: `${canary.directory}/run` },
+    ...{ XDG_DATA_HOME: `${canary.directory}/data`, XDG_CACHE_HOME: `${canary.directory}/cache` },
     ...{ CONTAINER_HOST: socket, DOCKER_HOST: socket, DBUS_SESSION_BUS_ADDRESS: socket },
     ...{ CONTAINERS_CONF: conf, CONTAINERS_STORAGE_CONF: storage, STORAGE_DRIVER: 'vfs' },
     ...{ STORAGE_OPTS: 'overlay.mount_program=/x', REGISTRY_AUTH_FILE: conf },
     ...{ CONTAINERS_REGISTRIES_CONF: conf, PODMAN_USERNS: 'host', SSL_CERT_FILE: conf },
     ...{ _CONTAINERS_USERNS_CONFIGURED: 'done', _CONTAINERS_ROOTLESS_UID: '0', LISTEN_FDS: '1' },
-    ...{ KUBECONFIG: conf, NOTIFY_SOCKET: `${canary.folder}/notify`, GOTRACEBACK: 'crash' },
+    ...{ KUBECONFIG: conf, NOTIFY_SOCKET: `${canary.directory}/notify`, GOTRACEBACK: 'crash' },
     ...{
       BERTH_CONNECTION: '1.1',
       NODE_CHANNEL_FD: '0',
@@ -45,7 +51,7 @@ async function hijacking(canary: Canary): Promise<Record<string, string>> {
   const script = await canary.file('evil/bash-env', `${canary.line('BASH_ENV')}\n`);
   const required = await canary.file(
     'evil/required.cjs',
-    `require('fs').writeFileSync('${canary.folder}/NODE_OPTIONS', '');\n`,
+    `require('fs').writeFileSync('${canary.directory}/NODE_OPTIONS', '');\n`,
   );
   return {
     BASH_ENV: script,
@@ -54,8 +60,8 @@ async function hijacking(canary: Canary): Promise<Record<string, string>> {
     LD_PRELOAD: await canary.file('evil/library.so', 'no library'),
     LD_LIBRARY_PATH: script.replace('/bash-env', ''),
     NODE_EXTRA_CA_CERTS: script,
-    NODE_REDIRECT_WARNINGS: `${canary.folder}/NODE_REDIRECT_WARNINGS`,
-    NODE_COMPILE_CACHE: `${canary.folder}/NODE_COMPILE_CACHE`,
+    NODE_REDIRECT_WARNINGS: `${canary.directory}/NODE_REDIRECT_WARNINGS`,
+    NODE_COMPILE_CACHE: `${canary.directory}/NODE_COMPILE_CACHE`,
   };
 }
 

@@ -49,12 +49,12 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
       /^(?:bash )?(?:catatonit |podman-init )(?:ps )?(?:sort )?(?:tr )?(?:uniq )?$/,
     );
     await inside('ada', 'kill -9 $(cat ~/pid); kill -9 -1');
-    expect((await host.inside(['pgrep', '-f', 'sleep 4343'])).exitCode).toBe(0);
+    expect((await host.asRoot(['pgrep', '-f', 'sleep 4343'])).exitCode).toBe(0);
   });
 
   it("no root: a setuid file of root gives nobody root's rights", async () => {
     const { home } = host.account('ada');
-    await host.inside(['sh', '-c', `cp /usr/bin/id ${home}/setuid; chmod 4755 ${home}/setuid`]);
+    await host.asRoot(['sh', '-c', `cp /usr/bin/id ${home}/setuid; chmod 4755 ${home}/setuid`]);
     expect((await host.asUser('ada', [`${home}/setuid`])).stdout.toString()).toContain('euid=0');
     expect(await inside('ada', '~/setuid')).not.toContain('euid=');
   });
@@ -87,8 +87,8 @@ describe.each(['forced', 'login-shell'] as const)('what a session sees of the ho
 
   it('a home that is a symbolic link of the admin', async () => {
     const { home } = host.account(dotted);
-    await host.inside(['sh', '-c', `mv ${home} ${home}.real; ln -s ${home}.real ${home}`]);
-    await host.inside(['sh', '-c', `rm -f /run/user/${host.account(dotted).uid}/berth/*.json`]);
+    await host.asRoot(['sh', '-c', `mv ${home} ${home}.real; ln -s ${home}.real ${home}`]);
+    await host.asRoot(['sh', '-c', `rm -f /run/user/${host.account(dotted).uid}/berth/*.json`]);
     expect(await inside(dotted, 'cd; pwd; echo there >real; ls -d ..data 2>/dev/null')).toBe(
       `${home}\n`,
     );

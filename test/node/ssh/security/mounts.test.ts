@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SshHost, standardSshYml } from '../../../rig/node/ssh-host.ts';
-import { leftOver, nothingLeft } from '../../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers } from '../../../rig/node/left-over.ts';
 
 /**
  * A podman that first does what another session of the same user could do at any time. Otherwise the test could not hit
@@ -29,8 +29,8 @@ describe('a directory that a profile mounts and the user can replace', () => {
     const { home } = host.account('ada');
     const script = podman.replaceAll('/home-of-test', home);
     const path = '/usr/local/sbin/berth-test-podman';
-    await host.inside(['mount', '-t', 'tmpfs', '-o', 'mode=0755', 'tmpfs', '/usr/local/sbin']);
-    await host.inside(['sh', '-c', `cat >${path} && chmod 0755 ${path}`], { input: script });
+    await host.asRoot(['mount', '-t', 'tmpfs', '-o', 'mode=0755', 'tmpfs', '/usr/local/sbin']);
+    await host.asRoot(['sh', '-c', `cat >${path} && chmod 0755 ${path}`], { input: script });
     await host.asUser('ada', [
       'sh',
       '-c',
@@ -59,7 +59,7 @@ describe('a directory that a profile mounts and the user can replace', () => {
       expect([stdout.toString(), exitCode]).toEqual(['', 255]);
       expect(stderr).toContain('[session-mount-changed,');
       await host.asUser('ada', ['sh', '-c', 'rm swap; ln -sfn data shared']);
-      await expect.poll(() => leftOver(host, 'ada'), { timeout: 20_000 }).toEqual(nothingLeft);
+      await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 20_000 }).toEqual(noLeftovers);
     },
   );
 });

@@ -45,7 +45,7 @@ async function poison(canary: Canary): Promise<string> {
     [
       '[storage]',
       'driver = "overlay"',
-      `graphroot = "${canary.folder}/graph"`,
+      `graphroot = "${canary.directory}/graph"`,
       '[storage.options]',
       'additionalimagestores = ["/var/lib/berth-ssh/images"]',
       '[storage.options.overlay]',
@@ -117,7 +117,7 @@ describe.each(['forced', 'login-shell'] as const)("podman's files in the home: %
     expect(result.stderr).toMatch(/^ls: cannot access '\/run\/secrets'.*\n$/);
     expect(result.stdout.toString()).toBe('login1\nSeccomp:\t2\n');
     expect(await canary.heard()).toEqual([]);
-    const { stdout } = await host.inside(['cat', database]);
+    const { stdout } = await host.asRoot(['cat', database]);
     expect(stdout.toString()).toBe('poisoned');
   });
 

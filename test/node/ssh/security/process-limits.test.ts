@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { podmanCall } from '../../../../src/ssh/podman/argv/podman-argv.ts';
+import { podmanCommand } from '../../../../src/ssh/podman/argv/podman-argv.ts';
 import { ensurePackages } from '../../../rig/site/packages.ts';
-import { root } from '../../../rig/node/refusal.ts';
+import { runAsRoot } from '../../../rig/node/refusal.ts';
 import { SshHost, standardProfile, standardSshYml } from '../../../rig/node/ssh-host.ts';
 
 /** Settings that an admin can make for all containers in containers.conf or a wrapper; others are podman's. */
@@ -35,7 +35,7 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
       profiles: { base: { ...standardProfile, lifetime: '1h' } },
       etc: { 'podman-of-site': podman },
     });
-    await root(host, 'chmod 755 /etc/podman-of-site');
+    await runAsRoot(host, 'chmod 755 /etc/podman-of-site');
   });
   afterAll(() => host.stop());
 
@@ -43,9 +43,9 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
     const ours = await host.ssh('ada', [look]);
     expect(ours.stderr).toBe('');
     const user = { ...host.account('ada'), groups: [], shell: '/bin/bash' };
-    const call = podmanCall(
+    const call = podmanCommand(
       {
-        ...{ user, runFolder: `/run/user/${user.uid}`, storage: '/var/lib/berth-ssh' },
+        ...{ user, runtimeDir: `/run/user/${user.uid}`, storage: '/var/lib/berth-ssh' },
         podman: {
           ...{ podman: '/usr/bin/podman', runtime: `/usr/bin/${runtime}`, init: '', nsenter: '' },
           ...{ cgroupManager: 'cgroupfs', mountProgram: '/usr/bin/fuse-overlayfs' },
@@ -55,7 +55,7 @@ describe.each(['crun', 'runc'])('a session in a container of %s', (runtime) => {
     );
     const env = Object.entries(call.env).map(([name, value]) => `${name}=${value}`);
     const as = ['runuser', '-u', 'ada', '--', 'env', '-C', '/', '-i', ...env];
-    const theirs = await host.inside([...as, call.file, ...call.args.slice(1)]);
+    const theirs = await host.asRoot([...as, call.file, ...call.args.slice(1)]);
     expect(theirs.stderr).toBe('');
     const lines = comparable(theirs.stdout);
     expect(lines).toContain('NoNewPrivs:\t1');

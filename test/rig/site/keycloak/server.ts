@@ -42,7 +42,7 @@ export async function startKeycloak(options: KeycloakOptions): Promise<void> {
         `--https-certificate-key-file=${serverCertificate.key}`,
       ],
       env: { ...installation.env, KC_DB_URL_PATH: database },
-      folder: directory,
+      directory,
     });
     await options.onStart(started);
     const ca = await options.ca.pem();

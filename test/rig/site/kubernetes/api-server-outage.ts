@@ -48,7 +48,7 @@ async function outage<T>(
   try {
     return await during();
   } finally {
-    const started = await startDetached({ name, command, args, folder: dirname(running.log) });
+    const started = await startDetached({ name, command, args, directory: dirname(running.log) });
     await replaceProcess(running, started);
     await answers(site, started);
   }

@@ -227,7 +227,7 @@ async function start(
       name,
       command: binary,
       args: [name, ...args],
-      folder: directory,
+      directory,
     });
     await onStart(started);
     await answersOk(probe, ca.cert, serverCertificate, () => assertRunning(started));

@@ -23,6 +23,6 @@ export function requestedMinor(
 }
 
 /** Whether the API server serves MutatingAdmissionPolicy, which it does by default since 1.36. */
-export function fillsIn(minor: KubernetesMinor): boolean {
+export function hasMutatingPolicies(minor: KubernetesMinor): boolean {
   return minor === '1.36';
 }

@@ -1,4 +1,4 @@
-import type { Start } from '../processes.ts';
+import type { ProcessStart } from '../processes.ts';
 
 /**
  * The API server listens on loopback, which the node cannot reach. socat(1) accepts the node's connections at
@@ -10,16 +10,16 @@ export function apiServerProxy(
   directory: string,
   server: string,
   gateway: string,
-): { readonly start: Start; readonly url: string } {
+): { readonly start: ProcessStart; readonly url: string } {
   const { hostname, port } = new URL(server);
-  const start: Start = {
+  const start: ProcessStart = {
     name: 'api-server-for-node',
     command: 'socat',
     args: [
       `TCP-LISTEN:${port},bind=${gateway},fork,reuseaddr,nodelay`,
       `TCP:${hostname}:${port},nodelay`,
     ],
-    folder: directory,
+    directory,
   };
   return { start, url: `https://${gateway}:${port}` };
 }

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Start } from '../processes.ts';
+import type { ProcessStart } from '../processes.ts';
 import type { NodeBinaries } from './binaries.ts';
 import {
   cniDirectories,
@@ -18,7 +18,7 @@ export async function prepareContainerd(
   directory: string,
   init: number,
   binaries: NodeBinaries,
-): Promise<Start> {
+): Promise<ProcessStart> {
   const own = join(directory, 'containerd');
   const cni = cniDirectories(directory);
   for (const part of [cni.conf, cni.bin]) await mkdir(part, { recursive: true });
@@ -30,7 +30,7 @@ export async function prepareContainerd(
     name: 'containerd',
     command: 'nsenter',
     args: nsenterArgs(init, [binaries.containerd, '--config', config]),
-    folder: directory,
+    directory,
   };
 }
 

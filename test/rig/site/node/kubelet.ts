@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { CertificateAuthority } from '../certificates.ts';
 import { writeKubeconfig } from '../kubernetes/kubeconfig.ts';
-import type { Start } from '../processes.ts';
+import type { ProcessStart } from '../processes.ts';
 import { createCgroups, nodeCgroup } from './cgroups.ts';
 import { containerdSocket } from './containerd-paths.ts';
 import { nsenterArgs } from './namespaces.ts';
@@ -21,7 +21,7 @@ export interface KubeletOptions {
 }
 
 /** Writes kubelet's configuration and certificates. @returns how to start kubelet */
-export async function prepareKubelet(options: KubeletOptions): Promise<Start> {
+export async function prepareKubelet(options: KubeletOptions): Promise<ProcessStart> {
   const { directory, ca, name, address } = options;
   const own = join(directory, 'kubelet.d');
   await mkdir(own, { recursive: true });
@@ -82,6 +82,6 @@ export async function prepareKubelet(options: KubeletOptions): Promise<Start> {
       ...['--config', config, '--kubeconfig', kubeconfig],
       ...['--hostname-override', name, '--node-ip', address],
     ]),
-    folder: directory,
+    directory,
   };
 }

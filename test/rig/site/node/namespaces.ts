@@ -27,7 +27,7 @@ export async function startNamespaces(directory: string, name: string): Promise<
     name: 'init',
     command: 'unshare',
     args: [...namespaces, 'bash', script, directory, name],
-    folder: directory,
+    directory,
   });
   const init = await waitFor(
     {

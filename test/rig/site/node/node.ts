@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { siteDirectory } from '../folders.ts';
 import { withLock } from '../lock.ts';
-import { registryAnswers } from '../docker-registry.ts';
+import { waitForRegistry } from '../docker-registry.ts';
 import { say } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { nodeBinaries } from './binaries.ts';
@@ -20,7 +20,7 @@ export class TestNode {
   /** The node's InternalIP, reachable from the machine. */
   readonly address: string;
   /** The machine's address, reachable from the node and from pods on its bridge. */
-  readonly machine: string;
+  readonly machineAddress: string;
   readonly #site: Site;
   readonly #record: NodeRecord;
   readonly #images: ContainerdImages;
@@ -30,7 +30,7 @@ export class TestNode {
     this.#record = record;
     this.#images = images;
     this.address = record.address;
-    this.machine = record.gateway;
+    this.machineAddress = record.gateway;
   }
 
   /** Imports a test image into containerd, so that no pull is needed. @returns its name */
@@ -49,7 +49,7 @@ export class TestNode {
 
   /** The node's registry, which is empty until a test pushes an image. */
   get registry(): NodeRegistry {
-    return registryAt(this.machine);
+    return registryAt(this.machineAddress);
   }
 
   /**
@@ -85,13 +85,13 @@ export class TestNode {
       await startPart(part);
       if (part === 'containerd') await this.#images.waitForContainerd();
       if (part === 'docker-registry')
-        await registryAnswers(this.registry.address, this.#site.ca.file);
+        await waitForRegistry(this.registry.address, this.#site.ca.file);
       await waitForReadyNode(this.#site, part === 'kubelet' ? since : 0);
     });
   }
 
   /** Runs `during` while the node has no network, as if it were powered off. */
-  async cutOff<T>(during: () => Promise<T>): Promise<T> {
+  async isolate<T>(during: () => Promise<T>): Promise<T> {
     const link = (state: string): Promise<string> =>
       this.inside(['ip', 'link', 'set', 'eth0', state]);
     await link('down');
@@ -99,7 +99,7 @@ export class TestNode {
       return await during();
     } finally {
       await link('up');
-      await this.inside(['ip', 'route', 'add', 'default', 'via', this.machine]);
+      await this.inside(['ip', 'route', 'add', 'default', 'via', this.machineAddress]);
       await waitForReadyNode(this.#site);
     }
   }
@@ -117,7 +117,7 @@ export class TestNode {
   }
 
   /** Stops Cilium; the bridge connects new pods. Delete the pods that Cilium connected before. */
-  ignoreNetworkPolicies(): Promise<void> {
+  stopEnforcingNetworkPolicies(): Promise<void> {
     return locked(async () => {
       await stopCilium();
       await this.#images.waitForContainerd();

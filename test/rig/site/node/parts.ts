@@ -2,7 +2,7 @@ import {
   isRunning,
   startDetached,
   stopAll,
-  type Start,
+  type ProcessStart,
   type StartedProcess,
 } from '../processes.ts';
 import { readNode, writeNode, type NodePart, type NodeRecord } from './record.ts';
@@ -26,7 +26,7 @@ export async function startPart(name: PartName): Promise<void> {
 }
 
 /** Starts a further process, which ends with the node. */
-export async function addPart(start: Start): Promise<StartedProcess> {
+export async function addPart(start: ProcessStart): Promise<StartedProcess> {
   const record = await recorded();
   const started = await startDetached(start);
   await writeNode({ ...record, parts: [...record.parts, { start, started }] });

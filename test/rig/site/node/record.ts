@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { siteDirectory } from '../folders.ts';
 import { readJson, writeJson } from '../json-file.ts';
-import type { Start, StartedProcess } from '../processes.ts';
+import type { ProcessStart, StartedProcess } from '../processes.ts';
 
 /** A process of the node, and how to start it again. */
 export interface NodePart {
-  readonly start: Start;
+  readonly start: ProcessStart;
   readonly started: StartedProcess;
 }
 

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CertificateAuthority } from '../certificates.ts';
-import { dockerConfig, registryStart } from '../docker-registry.ts';
-import type { Start } from '../processes.ts';
+import { dockerConfig, prepareRegistry } from '../docker-registry.ts';
+import type { ProcessStart } from '../processes.ts';
 import { registriesDirectory } from './containerd-paths.ts';
 
 const account = { user: 'puller', password: 'pull-password' } as const;
@@ -28,7 +28,7 @@ export async function prepareNodeRegistry(
   directory: string,
   gateway: string,
   ca: CertificateAuthority,
-): Promise<Start> {
+): Promise<ProcessStart> {
   const { address } = registryAt(gateway);
   const trust = join(registriesDirectory(directory), address);
   await mkdir(trust, { recursive: true });
@@ -37,8 +37,8 @@ export async function prepareNodeRegistry(
     join(trust, 'hosts.toml'),
     `server = ${url}\n[host.${url}]\n  ca = '${ca.cert}'\n`,
   );
-  return registryStart({
-    ...{ folder: join(directory, 'registry'), address, account },
+  return prepareRegistry({
+    ...{ directory: join(directory, 'registry'), address, account },
     certificate: await ca.server('node-registry', [gateway]),
   });
 }

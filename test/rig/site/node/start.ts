@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { kubernetesBinaries } from '../kubernetes/build.ts';
-import { registryAnswers } from '../docker-registry.ts';
+import { waitForRegistry } from '../docker-registry.ts';
 import { ensurePackages } from '../packages.ts';
-import { assertRunning, isRunning, startDetached, type Start } from '../processes.ts';
+import { assertRunning, isRunning, startDetached, type ProcessStart } from '../processes.ts';
 import { step } from '../progress.ts';
 import type { Site } from '../site.ts';
 import { waitFor } from '../wait.ts';
@@ -53,7 +53,7 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
     ...(await startNamespaces(nodeDirectory, nodeName)),
   };
   await writeNode(record);
-  const begin = async (start: Start): Promise<() => Promise<void>> => {
+  const begin = async (start: ProcessStart): Promise<() => Promise<void>> => {
     const started = await startDetached(start);
     record = { ...record, parts: [...record.parts, { start, started }] };
     await writeNode(record);
@@ -69,7 +69,7 @@ async function start(site: Site, binaries: NodeBinaries, kubernetes: string): Pr
   await images.waitForContainerd(alive);
   await images.ensurePause();
   await begin(await prepareNodeRegistry(nodeDirectory, gateway, site.certificates));
-  await registryAnswers(registryAt(gateway).address, site.ca.file);
+  await waitForRegistry(registryAt(gateway).address, site.ca.file);
   const since = Math.floor(Date.now() / 1000) * 1000;
   await begin(
     await prepareKubelet({

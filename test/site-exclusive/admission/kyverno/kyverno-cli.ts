@@ -9,7 +9,7 @@ import { goPrograms, requiredVersion } from '../../../rig/site/go-build.ts';
 const module = new URL('.', import.meta.url).pathname;
 const path = 'github.com/kyverno/kyverno';
 
-/** Kyverno's own command line, from the cache folder or built: minutes, once. */
+/** Kyverno's own command line, from the cache directory or built: minutes, once. */
 export async function kyverno(): Promise<string> {
   const version = await requiredVersion(module, path);
   const { kyverno: program } = await goPrograms({
@@ -35,9 +35,9 @@ export async function kyvernoApply(
   { namespaces, user }: { readonly namespaces: readonly Manifest[]; readonly user: string },
 ): Promise<Refusals> {
   const program = await kyverno();
-  const folder = await mkdtemp(join(tmpdir(), 'berth-kyverno-'));
+  const directory = await mkdtemp(join(tmpdir(), 'berth-kyverno-'));
   const write = async (name: string, documents: readonly object[]): Promise<string> => {
-    const file = join(folder, name);
+    const file = join(directory, name);
     await writeFile(file, documents.map((one) => stringify(one)).join('---\n'));
     return file;
   };
@@ -56,14 +56,14 @@ export async function kyvernoApply(
         ...['--resource', await write('objects.yaml', objects)],
         ...['--values-file', await write('values.yaml', [{ ...values, metadata: { name: 'v' } }])],
         ...['--userinfo', await write('user.yaml', [info])],
-        ...['--output', join(folder, 'mutated.yaml'), '--continue-on-fail'],
+        ...['--output', join(directory, 'mutated.yaml'), '--continue-on-fail'],
       ],
       { reject: false, all: true, timeout: 1_500_000 },
     );
     if (!stdout.includes('error: 0,')) throw new Error(stdout);
     return refusals(stdout);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }
 

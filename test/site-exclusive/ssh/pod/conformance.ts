@@ -1,18 +1,18 @@
 import { openSite } from '../../../rig/site/site.ts';
 import { conformance } from '../../../conformance/on-host.ts';
-import { profilesByLifetime, saidOfUsers, usersByLifetime } from '../../../conformance/sessions.ts';
+import { profilesByLifetime, userTitles, usersByLifetime } from '../../../conformance/sessions.ts';
 import { startPodHost, type PodHostOptions } from '../../../rig/node/pod-host.ts';
 
 const shellSays =
   'the shell around the command ends with 128 + N, whether the command died of signal N or said so';
 
-const ownFolder =
-  'sockets of forwards are in a folder of the user’s own on the login node, not in its /tmp: test/site-exclusive/ssh/pod/forwards.test.ts';
+const ownDirectory =
+  'sockets of forwards are in a directory of the user’s own on the login node, not in its /tmp: test/site-exclusive/ssh/pod/forwards.test.ts';
 
 /** What a session in a pod cannot do as long as the sshd in front of it is a plain one. */
 const expectedFailures = {
-  '-L: to a Unix socket in /tmp of the session': ownFolder,
-  '-R: from a Unix socket in /tmp of the session': ownFolder,
+  '-L: to a Unix socket in /tmp of the session': ownDirectory,
+  '-R: from a Unix socket in /tmp of the session': ownDirectory,
   'a shell killed by a signal: the client exits with 255': shellSays,
   'the client receives the name of the signal (AsyncSSH)': shellSays,
   'agent forwarding: ssh from the session to another host signs with the key of the client machine':
@@ -29,7 +29,7 @@ export function conformanceOfPods(mode: PodHostOptions['mode'], first: number): 
   const profiles = profilesByLifetime({});
   conformance(`Berth in pods as ${mode}`, {
     start: async () => startPodHost(await openSite(), { mode, profiles, ...usersByLifetime }),
-    ...{ users: saidOfUsers, first },
+    ...{ users: userTitles, first },
     expectedFailures: {
       ...expectedFailures,
       ...(mode === 'forced' ? expectedFailuresWhenForced : {}),

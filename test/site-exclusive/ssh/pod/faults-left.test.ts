@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { installed } from '../../../rig/site/portal.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { forkChain } from '../../../rig/node/fork-chain.ts';
-import { times } from '../../../rig/soak.ts';
-import { leftOver, nothingLeft } from '../../../rig/node/left-over.ts';
+import { buildForkChain } from '../../../rig/node/fork-chain.ts';
+import { repetitions } from '../../../rig/soak.ts';
+import { findLeftovers, noLeftovers } from '../../../rig/node/left-over.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 const ssh = (user: string, ...words: string[]) => pods.host.ssh(user, words);
-const live = (user: string, command: string) => LiveSession.ready(pods.host, user, command);
+const live = (user: string, command: string) => LiveSession.startReady(pods.host, user, command);
 const kubectl = (user: string, ...words: string[]) => site.kubectl(['-n', `u-${user}`, ...words]);
 /** Of a former run, whose homes are gone. */
 const removePods = async (): Promise<void> => {
@@ -55,7 +55,7 @@ const podNames = async (user: string): Promise<string[]> =>
     .split('\n')
     .filter((line) => line !== '');
 const reap = async (): Promise<void> => {
-  const { exitCode, stderr } = await pods.host.inside([`${installed}/berth`, 'reap']);
+  const { exitCode, stderr } = await pods.host.asRoot([`${installDirectory}/berth`, 'reap']);
   expect(exitCode, stderr).toBe(0);
 };
 /** Commands of what runs in the user's only pod, but for the pod's own and this look. */
@@ -72,12 +72,12 @@ const nothingOf = (user: string): Promise<unknown> =>
   waitFor({ what: `${user} to be gone`, timeoutMs: 30_000, everyMs: 300 }, async () => {
     expect(await podNames(user)).toEqual([]);
     expect((await kubectl(user, 'get', 'secret', 'berth-session')).exitCode).not.toBe(0);
-    expect(await leftOver(pods.host, user)).toEqual(nothingLeft);
+    expect(await findLeftovers(pods.host, user)).toEqual(noLeftovers);
     return true;
   });
 /** Of the login that is the user's relay. */
 const relays = async (user: string): Promise<string[]> =>
-  (await pods.host.inside(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
+  (await pods.host.asRoot(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
     .toString()
     .split('\n')
     .filter((pid) => pid !== '');
@@ -89,8 +89,8 @@ describe('a session whose pod is deleted while it runs', () => {
       const session = await live(user, 'sleep 300');
       const [pod = ''] = await podNames(user);
       await kubectl(user, 'delete', pod, '--wait=false');
-      expect(await session.ended()).toBe(255);
-      expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
+      expect(await session.exitCode()).toBe(255);
+      expect(session.output).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
       const again = await ssh(user, 'echo anew');
       expect([again.exitCode, again.stdout.toString()]).toEqual([0, 'anew\n']);
     },
@@ -100,27 +100,27 @@ describe('a session whose pod is deleted while it runs', () => {
 describe('connections to one pod that end at the same time', () => {
   it('stop nobody for good who is still there', { timeout: 240_000 }, async () => {
     const user = 'pf-shared';
-    const other = LiveSession.begin(pods.host, user, ['-tt']);
+    const other = LiveSession.start(pods.host, user, ['-tt']);
     other.client.stdin?.write('echo re""ady; cat\n');
-    await other.says('ready');
-    for (let round = 0; round < times(5, 50); round += 1) {
+    await other.waitForOutput('ready');
+    for (let round = 0; round < repetitions(5, 50); round += 1) {
       const ends = await Promise.all(Array.from({ length: 6 }, () => ssh(user, 'sleep 0.1')));
       expect(ends.map(({ exitCode }) => exitCode)).toEqual(ends.map(() => 0));
       other.client.stdin?.write(`round ${round}\n`);
       // Said by the terminal, and by cat in the foreground.
       await waitFor({ what: 'cat to answer', timeoutMs: 20_000 }, () =>
-        Promise.resolve(other.said.split(`round ${round}\r\n`).length === 3 ? true : undefined),
+        Promise.resolve(other.output.split(`round ${round}\r\n`).length === 3 ? true : undefined),
       );
     }
-    await other.cut();
+    await other.kill();
   });
 });
 
 describe('a relay that is killed with -9', () => {
   it('leaves nothing if the pod is for its connection', async () => {
     const session = await live('pf-own', 'setsid sleep 300 & sleep 301');
-    await pods.host.inside(['kill', '-9', ...(await relays('pf-own'))]);
-    expect(await session.ended()).toBe(255);
+    await pods.host.asRoot(['kill', '-9', ...(await relays('pf-own'))]);
+    expect(await session.exitCode()).toBe(255);
     await nothingOf('pf-own');
   });
 
@@ -137,14 +137,14 @@ describe('a relay that is killed with -9', () => {
       ].join(' '),
     );
     const [relay = ''] = (await relays(user)).filter((pid) => pid !== otherRelay);
-    await pods.host.inside(['kill', '-9', relay]);
-    expect(await session.ended()).toBe(255);
+    await pods.host.asRoot(['kill', '-9', relay]);
+    expect(await session.exitCode()).toBe(255);
     const sleeps = async () =>
       (await runs(user)).filter((line) => line.startsWith('sleep 3')).sort();
     await expect.poll(sleeps, { timeout: 15_000 }).toEqual(['sleep 310', 'sleep 311']);
     other.client.stdin?.write('still here\n');
-    await other.says('still here');
-    await other.cut();
+    await other.waitForOutput('still here');
+    await other.kill();
     await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
     expect(await podNames(user)).toHaveLength(1);
   });
@@ -155,20 +155,20 @@ describe('a relay that is killed with -9', () => {
     const life = (): Promise<string> =>
       readFile(pods.host.path(`${home}/life`), 'latin1').catch(() => '');
     const program = 'cat >chain && chmod 755 chain';
-    await pods.host.asUser(user, ['sh', '-c', program], { input: await forkChain() });
-    const other = LiveSession.begin(pods.host, user, ['-tt']);
+    await pods.host.asUser(user, ['sh', '-c', program], { input: await buildForkChain() });
+    const other = LiveSession.start(pods.host, user, ['-tt']);
     other.client.stdin?.write('sh -c "kill -STOP \\$\\$; true" & echo re""ady; cat\n');
-    await other.says('ready');
+    await other.waitForOutput('ready');
     const session = await live(user, '~/chain ~/life & sleep 300');
     await expect.poll(life, { timeout: 20_000 }).not.toBe('');
     const before = await life();
     await expect.poll(life, { timeout: 20_000 }).not.toBe(before);
-    const { said } = other;
-    await session.cut();
+    const { output } = other;
+    await session.kill();
     // What a busy machine leaves to the reaper it ends at its next turn.
     await waitFor({ what: 'the end of the close', timeoutMs: 60_000, everyMs: 1_000 }, async () => {
       await reap();
-      const { files } = await leftOver(pods.host, user);
+      const { files } = await findLeftovers(pods.host, user);
       return files.filter((file) => file.includes('/connections/')).length === 1 ? true : undefined;
     });
     const last = await life();
@@ -176,16 +176,16 @@ describe('a relay that is killed with -9', () => {
     expect(await life()).toBe(last);
     other.client.stdin?.write('still here\n');
     await waitFor({ what: 'the answer', timeoutMs: 10_000 }, () =>
-      Promise.resolve(other.said.endsWith('still here\r\nstill here\r\n') ? true : undefined),
+      Promise.resolve(other.output.endsWith('still here\r\nstill here\r\n') ? true : undefined),
     );
-    expect(other.said).toBe(`${said}still here\r\nstill here\r\n`);
+    expect(other.output).toBe(`${output}still here\r\nstill here\r\n`);
     const [pod = ''] = await podNames(user);
     const ps = ['ps', '-eo', 'stat=,args='];
     const { stdout } = await kubectl(user, 'exec', pod, '--', ...ps);
     expect(stdout).toMatch(/^T\S* +sh -c kill -STOP/m);
     expect(stdout).toMatch(/^S\S* +cat$/m);
     expect(stdout).toMatch(/^S\S* +sleep infinity$/m);
-    await other.cut();
+    await other.kill();
     await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual([]);
   });
 
@@ -193,11 +193,11 @@ describe('a relay that is killed with -9', () => {
     const user = 'pf-shared';
     const session = await live(user, 'nohup sleep 300 >&- 2>&- & sleep 301');
     const pid = (await relays(user))[0] ?? '';
-    const { stdout } = await pods.host.inside([
+    const { stdout } = await pods.host.asRoot([
       ...['sh', '-c', 'p=$(ps -o ppid= -p $0); m=$(ps -o ppid= -p $p); echo $m $p $0', pid],
     ]);
-    await pods.host.inside(['kill', '-9', ...stdout.toString().trim().split(' ')]);
-    await session.ended();
+    await pods.host.asRoot(['kill', '-9', ...stdout.toString().trim().split(' ')]);
+    await session.exitCode();
     expect(await runs(user)).toContain('sleep 300');
     await reap();
     expect(await runs(user)).toEqual([]);
@@ -211,7 +211,7 @@ describe('a pod that waits for the next connection', () => {
       (await kubectl(user, 'get', 'pods', '-o', 'jsonpath={.items[*].metadata.uid}')).stdout;
     const afterConnection = async (): Promise<string> => {
       expect((await ssh(user, 'true')).exitCode).toBe(0);
-      await expect.poll(async () => (await leftOver(pods.host, user)).files).toEqual([]);
+      await expect.poll(async () => (await findLeftovers(pods.host, user)).files).toEqual([]);
       return uids();
     };
     const pod = await afterConnection();
@@ -237,7 +237,7 @@ describe('a pod that waits for the next connection', () => {
   it('stays as long as what ignores a hangup works on, where the profile lets it linger', async () => {
     const user = 'pf-linger';
     const session = await live(user, 'nohup sleep 300 >&- 2>&- & sleep 301 & cat');
-    await session.cut();
+    await session.kill();
     await expect.poll(() => runs(user), { timeout: 15_000 }).toEqual(['sleep 300']);
     await reap();
     expect(await runs(user)).toEqual(['sleep 300']);

@@ -3,7 +3,7 @@ import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusal } from '../../../rig/node/refusal.ts';
+import { refusedLogin } from '../../../rig/node/refusal.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
@@ -49,7 +49,7 @@ const podNames = async (fault: string): Promise<string> =>
   (await site.kubectl(['-n', namespaceOf(fault), 'get', 'pods', '-o', 'name'])).stdout;
 /** What the session's one line says, and that nothing of it stays on the cluster. */
 const refused = async (fault: string): Promise<{ line: string; code: string }> => {
-  const { line, code } = await refusal(pods.host, userOf(fault), { timeout: 90_000 });
+  const { line, code } = await refusedLogin(pods.host, userOf(fault), { timeout: 90_000 });
   await expect.poll(() => podNames(fault), { timeout: 20_000 }).toBe('');
   return { line, code };
 };
@@ -87,7 +87,7 @@ describe('a pod that cannot start', () => {
     expect(line).toContain("didn't match Pod's node affinity/selector");
   });
 
-  it('tells which folder its node does not have', async () => {
+  it('tells which directory its node does not have', async () => {
     const { line, code } = await refused('mount');
     expect(code).toBe('pod-start-deadline');
     expect(line).toContain('/home/of/nobody is not a directory');

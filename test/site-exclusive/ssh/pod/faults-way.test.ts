@@ -2,14 +2,14 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthError } from '../../../../src/errors.ts';
-import type { PodAccess } from '../../../../src/ssh/pod/pod-grant-file.ts';
+import type { PodGrant } from '../../../../src/ssh/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/reconcile/api-client.ts';
 import { whoAmI } from '../../../../src/reconcile/self-review.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusal } from '../../../rig/node/refusal.ts';
+import { refusedLogin } from '../../../rig/node/refusal.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 import { TlsProxy } from './tls-proxy.ts';
@@ -62,8 +62,8 @@ const worksAgain = async (): Promise<void> => {
 /** Root's copy on the login node of what sessions of the user go to the cluster with. */
 const sessionToken = async (): Promise<string> => {
   const uid = pods.host.users.find(({ name }) => name === user)?.uid;
-  const { stdout } = await pods.host.inside(['sh', '-c', `cat /run/berth/pods/${uid}/*.json`]);
-  return (JSON.parse(stdout.toString()) as PodAccess).server.token ?? '';
+  const { stdout } = await pods.host.asRoot(['sh', '-c', `cat /run/berth/pods/${uid}/*.json`]);
+  return (JSON.parse(stdout.toString()) as PodGrant).server.token ?? '';
 };
 const isAccepted = async (token: string): Promise<boolean> => {
   const client = apiClient(
@@ -81,7 +81,7 @@ const isAccepted = async (token: string): Promise<boolean> => {
 };
 const stillThere = async (session: LiveSession, word: string): Promise<void> => {
   session.client.stdin?.write(`${word}\n`);
-  await session.says(word);
+  await session.waitForOutput(word);
 };
 
 describe('an API server', () => {
@@ -96,17 +96,17 @@ describe('an API server', () => {
 
   it('that is slow keeps nothing of a connection that ends while another’s end asks it', async () => {
     const [one, other] = await Promise.all([
-      LiveSession.ready(pods.host, user, 'cat'),
-      LiveSession.ready(pods.host, user, 'cat'),
+      LiveSession.startReady(pods.host, user, 'cat'),
+      LiveSession.startReady(pods.host, user, 'cat'),
     ]);
     const connections = pods.host.path(`/run/berth/connections/${pods.host.account(user).uid}`);
     const before = proxy.joined;
     proxy.delayMs = 500;
     try {
-      await one.cut();
+      await one.kill();
       // By now it has seen that the other is open.
       await expect.poll(() => proxy.joined, { timeout: 15_000 }).toBeGreaterThan(before);
-      await other.cut();
+      await other.kill();
       await expect
         .poll(async () => (await readdir(connections)).filter((name) => !name.includes('closing')))
         .toEqual([]);
@@ -119,11 +119,11 @@ describe('an API server', () => {
   });
 
   it('that sheds load is asked again, and where that does not help it says so', async () => {
-    const session = await LiveSession.ready(pods.host, user, 'cat');
+    const session = await LiveSession.startReady(pods.host, user, 'cat');
     proxy.busy = true;
     try {
       // The way of the first is good for the second, which is then refused itself.
-      const second = await refusal(pods.host, user);
+      const second = await refusedLogin(pods.host, user);
       expect(second.line).toContain('429: the server has received too many requests');
       await stillThere(session, 'still here');
     } finally {
@@ -131,10 +131,10 @@ describe('an API server', () => {
     }
     await worksAgain();
     proxy.busy = true;
-    await session.cut();
+    await session.kill();
     await expect.poll(() => pods.host.log(), { timeout: 15_000 }).toContain('code=api-overloaded');
     try {
-      const { line, code } = await refusal(pods.host, user);
+      const { line, code } = await refusedLogin(pods.host, user);
       expect(code).toMatch(/pod-access-missing|api-overloaded|exec-server-error/);
       expect(line).toContain('429');
     } finally {
@@ -146,7 +146,7 @@ describe('an API server', () => {
 
 describe('the token of a session', () => {
   it('may end while it runs: that goes on, the next is told, and the one after works', async () => {
-    const session = await LiveSession.ready(pods.host, user, 'cat');
+    const session = await LiveSession.startReady(pods.host, user, 'cat');
     const token = await sessionToken();
     // What its time does after an hour. The API server remembers a good token for some seconds, and a close
     // that meets a dead one renews it: nobody logs in meanwhile.
@@ -162,22 +162,22 @@ describe('the token of a session', () => {
     );
     await worksAgain();
     await stillThere(session, 'still here');
-    await session.cut();
+    await session.kill();
   });
 });
 
 describe('the certificate of the API server', () => {
   it('may be of another authority: the next login after root’s kubeconfig knows it is let in', async () => {
-    const session = await LiveSession.ready(pods.host, user, 'cat');
-    const other = await CertificateAuthority.create(join(pods.portal.folder, 'other'));
+    const session = await LiveSession.startReady(pods.host, user, 'cat');
+    const other = await CertificateAuthority.create(join(pods.portal.directory, 'other'));
     await proxy.rotate(await other.server('rotated'));
-    const { code, line } = await refusal(pods.host, user);
+    const { code, line } = await refusedLogin(pods.host, user);
     expect(code).toBe('exec-certificate');
     expect(line).toContain('the server certificate is not trusted');
     await leadTo(proxy.url, other.cert);
     await worksAgain();
     await stillThere(session, 'still here');
-    await session.cut();
+    await session.kill();
     await proxy.rotate(await site.certificates.server('stand-in'));
     await leadTo(proxy.url, site.ca.file);
     await waitFor({ what: 'the old way', timeoutMs: 20_000 }, async () => {
@@ -189,8 +189,8 @@ describe('the certificate of the API server', () => {
 
 describe('a user whose namespace is deleted after the connection was opened', () => {
   it('reports it; a new connection creates the namespace again', async () => {
-    const socket = join(pods.host.folder, 'mux');
-    const open = LiveSession.begin(pods.host, user, ['-M', '-N', '-S', socket]);
+    const socket = join(pods.host.directory, 'mux');
+    const open = LiveSession.start(pods.host, user, ['-M', '-N', '-S', socket]);
     const over = (command: string) => ssh('-S', socket, command);
     await waitFor({ what: 'the connection', timeoutMs: 20_000 }, async () =>
       (await ssh('-S', socket, '-O', 'check')).exitCode === 0 ? true : undefined,
@@ -204,7 +204,7 @@ describe('a user whose namespace is deleted after the connection was opened', ()
       /^login: .*\[(exec-unauthorized|exec-forbidden|pod-namespace-gone), session [0-9a-f]+\]\. /,
     );
     await worksAgain();
-    await open.cut();
+    await open.kill();
   });
 });
 
@@ -212,7 +212,7 @@ describe('two users whose names lead to one namespace', () => {
   it('do not share it: the second is refused, and told whose it is', async () => {
     const first = await pods.host.ssh('pf-two', ['true']);
     expect(first.exitCode, first.stderr).toBe(0);
-    const { line, code } = await refusal(pods.host, 'pf.two');
+    const { line, code } = await refusedLogin(pods.host, 'pf.two');
     expect(code).toBe('pod-access-missing');
     expect(line).toContain('u-pf-two');
     expect(line).toContain('pf-two');

@@ -58,13 +58,13 @@ describe('a pod that imitates the forwarding helper', { timeout: 120_000 }, () =
       profile: { lifetime: 'connection' },
     });
   }, 600_000);
-  afterEach(() => session?.cut());
+  afterEach(() => session?.kill());
   afterAll(() => pods.stop());
 
   /** Resident memory at its highest of the session's process on the login node. MiB. */
   const peak = async (): Promise<number> => {
     const script = String.raw`for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline 2>/dev/null | grep -q shell/login && grep VmHWM $p/status; done; true`;
-    const { stdout } = await pods.host.inside(['bash', '-c', script]);
+    const { stdout } = await pods.host.asRoot(['bash', '-c', script]);
     const sizes = [...stdout.toString().matchAll(/VmHWM:\s+(\d+)/g)].map(([, size]) =>
       Number(size),
     );
@@ -82,8 +82,8 @@ describe('a pod that imitates the forwarding helper', { timeout: 120_000 }, () =
 say(b"".join(frame(4, id, struct.pack("!I", 0xffffffff)) for id in (2, 4, 6, 8, 10)))
 time.sleep(3)`;
     const server = `python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", ${there})); time.sleep(300)' & `;
-    session = LiveSession.begin(pods.host, 'fh-ada', [server + hostile(script)]);
-    await session.says('found');
+    session = LiveSession.start(pods.host, 'fh-ada', [server + hostile(script)]);
+    await session.waitForOutput('found');
     const pour = `head -c 2000000000 /dev/zero >/dev/tcp/127.0.0.1/${there}`;
     const poured = waitFor({ what: 'the port', timeoutMs: 20_000 }, async () => {
       const { stdout } = await pods.host.asUser('fh-ada', [
@@ -93,7 +93,7 @@ time.sleep(3)`;
     }).then(() => pods.host.asUser('fh-ada', ['timeout', '8', 'bash', '-c', pour]));
     await sleep(2000);
     session.client.stdin?.write('\n');
-    await session.says('done');
+    await session.waitForOutput('done');
     await poured;
     await said(/forwarding-protocol/);
     expect(await peak()).toBeLessThan(most);
@@ -109,14 +109,14 @@ while time.time() < end:
     say(words[0] + words[1])
     say(b"".join(frame(0, id + 2 * i, b"agent" if i % 2 else b"tcp:22") for i in range(2000)))
     id += 4000`;
-    session = LiveSession.begin(pods.host, 'fh-ada', [hostile(script)]);
-    await session.says('found');
+    session = LiveSession.start(pods.host, 'fh-ada', [hostile(script)]);
+    await session.waitForOutput('found');
     await sleep(2000);
     session.client.stdin?.write('\n');
-    await session.says('speaks');
-    await session.says('done');
+    await session.waitForOutput('speaks');
+    await session.waitForOutput('done');
     expect(await peak()).toBeLessThan(most);
-    const { stdout } = await pods.host.inside(['cat', '/proc/net/tcp']);
+    const { stdout } = await pods.host.asRoot(['cat', '/proc/net/tcp']);
     const uid = String(pods.host.account('fh-ada').uid);
     const ports = [...stdout.toString().matchAll(/ 0100007F:\S+ \S+ 0A (?:\S+ +){3}(\d+) /g)];
     expect(ports.filter(([, whose]) => whose === uid).length).toBeLessThanOrEqual(64);

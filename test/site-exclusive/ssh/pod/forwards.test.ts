@@ -28,16 +28,16 @@ describe("sshd's forwards of a session in a pod", () => {
     });
   }, 600_000);
   afterEach(async () => {
-    for (const session of live.splice(0)) await session.cut();
+    for (const session of live.splice(0)) await session.kill();
   });
   afterAll(() => pods.stop());
 
   const begin = (user: string, ...words: string[]): LiveSession => {
-    const session = LiveSession.begin(pods.host, user, words);
+    const session = LiveSession.start(pods.host, user, words);
     live.push(session);
     return session;
   };
-  /** Of the user's own folder on the login node, in which the sessions find each other. */
+  /** Of the user's own directory on the login node, in which the sessions find each other. */
   const bridgeFiles = (user: string) =>
     readdir(pods.host.path(`/run/user/${pods.host.account(user).uid}/berth-bridge`));
   const led = (user: string) =>
@@ -49,7 +49,7 @@ describe("sshd's forwards of a session in a pod", () => {
     const { here, socks, there } = await freePorts(['here', 'socks', 'there']);
     const forwards = ['-L', `${here}:127.0.0.1:${there}`, '-D', String(socks)];
     const session = begin('fw-ada', ...forwards, echoServer(there));
-    await session.says('ready');
+    await session.waitForOutput('ready');
     await waitFor({ what: 'the echo', timeoutMs: 10_000 }, () => echoed(here, Buffer.from('a')));
     const much = randomBytes(8 * 1024 * 1024);
     expect(digest(await echoed(here, much))).toBe(digest(much));
@@ -61,7 +61,7 @@ describe("sshd's forwards of a session in a pod", () => {
   it('nobody else on the login node gets through, and not a byte of theirs', async () => {
     const { there } = await freePorts(['there']);
     const session = begin('fw-ada', echoServer(there));
-    await session.says('ready');
+    await session.waitForOutput('ready');
     const say = (user: string) => {
       const script = `exec 3<>/dev/tcp/127.0.0.1/${there} || exit 9; echo hello $USER >&3; timeout 5 cat <&3`;
       return pods.host.asUser(user, ['bash', '-c', `(${script}) & sleep 2; kill $! 2>/dev/null`]);
@@ -71,13 +71,13 @@ describe("sshd's forwards of a session in a pod", () => {
       return stdout.length === 0 ? undefined : stdout.toString();
     });
     expect(own).toBe('hello fw-ada\n');
-    const before = session.said;
+    const before = session.output;
     const { stdout: got } = await say('fw-bob');
     expect(got.toString()).toBe('');
-    await pods.host.inside(['bash', '-c', `echo x >/dev/tcp/127.0.0.1/${there}`]);
+    await pods.host.asRoot(['bash', '-c', `echo x >/dev/tcp/127.0.0.1/${there}`]);
     expect((await say('fw-ada')).stdout.toString()).toBe('hello fw-ada\n');
-    expect(session.said.slice(before.length).match(/came/g)).toHaveLength(1);
-    expect(session.said).not.toContain('fw-bob');
+    expect(session.output.slice(before.length).match(/came/g)).toHaveLength(1);
+    expect(session.output).not.toContain('fw-bob');
     expect(await pods.host.log()).toContain('another user connected to a forwarded port');
   });
 
@@ -98,7 +98,7 @@ describe("sshd's forwards of a session in a pod", () => {
     };
     try {
       expect(await ask()).toBe('from here\n');
-      await begin('fw-ada', 'echo ready; sleep 60').says('ready');
+      await begin('fw-ada', 'echo ready; sleep 60').waitForOutput('ready');
       await led('fw-ada');
       expect(await ask()).toBe('from here\n');
     } finally {
@@ -107,7 +107,7 @@ describe("sshd's forwards of a session in a pod", () => {
   });
 
   it('Unix sockets of the pod’s /tmp are in directories of the user on the login node', async () => {
-    const folders = `/run/user/${pods.host.account('fw-ada').uid}/berth-forwards`;
+    const directories = `/run/user/${pods.host.account('fw-ada').uid}/berth-forwards`;
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.end('from here');
@@ -117,40 +117,44 @@ describe("sshd's forwards of a session in a pod", () => {
     const { port } = server.address() as AddressInfo;
     try {
       const connect = `python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("/tmp/fw-r.sock"); print(s.recv(99).decode())'`;
-      const remote = ['-R', `${folders}/remote/fw-r.sock:127.0.0.1:${port}`, connect];
+      const remote = ['-R', `${directories}/remote/fw-r.sock:127.0.0.1:${port}`, connect];
       const { stdout, stderr } = await pods.host.ssh('fw-ada', remote);
       expect(stdout.toString() + stderr).toBe('from here\n');
     } finally {
       server.close();
     }
     const { here } = await freePorts(['here']);
-    const local = ['-L', `${here}:${folders}/local/fw-l.sock`, unixEchoServer('/tmp/fw-l.sock')];
+    const local = [
+      '-L',
+      `${here}:${directories}/local/fw-l.sock`,
+      unixEchoServer('/tmp/fw-l.sock'),
+    ];
     const session = begin('fw-ada', ...local);
-    await session.says('ready');
+    await session.waitForOutput('ready');
     await waitFor({ what: 'the echo', timeoutMs: 15_000 }, () => echoed(here, Buffer.from('a')));
     // What other programs give a meaning to stays in the pod.
-    const names = await readdir(pods.host.path(`${folders}/local`));
+    const names = await readdir(pods.host.path(`${directories}/local`));
     expect(names).toEqual(['fw-l.sock']);
     expect(await readdir(pods.host.path('/tmp'))).not.toContain('fw-l.sock');
   });
 
   it('another session takes over when the one that forwards ends', async () => {
     const first = begin('fw-ada', 'echo ready; sleep 60');
-    await first.says('ready');
+    await first.waitForOutput('ready');
     await led('fw-ada');
     const { here, there } = await freePorts(['here', 'there']);
     const second = begin('fw-ada', '-L', `${here}:127.0.0.1:${there}`, echoServer(there));
-    await second.says('ready');
+    await second.waitForOutput('ready');
     const echo = () => echoed(here, Buffer.from('a'));
     await waitFor({ what: 'the echo', timeoutMs: 15_000 }, echo);
     await sleep(1500);
-    await first.cut();
+    await first.kill();
     await waitFor({ what: 'the echo again', timeoutMs: 15_000 }, echo);
   });
 
   it("the agent's keys sign in the pod", async () => {
     const { host } = pods;
-    const [socket, text] = [join(host.folder, 'agent'), 'to be signed\n'];
+    const [socket, text] = [join(host.directory, 'agent'), 'to be signed\n'];
     await withAgent(socket, async () => {
       const agent = { env: { PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: socket } };
       await run('ssh-add', ['-q', host.key('fw-ada')], agent);
@@ -158,7 +162,7 @@ describe("sshd's forwards of a session in a pod", () => {
       const sign = `set -e; d=$(mktemp -d); ssh-add -L >$d/k.pub; cat $d/k.pub >&2; echo ${text.trim()} | ssh-keygen -q -Y sign -n file -f $d/k.pub; rm -r $d`;
       const { stdout, stderr } = await host.ssh('fw-ada', ['-A', sign], agent);
       expect(stderr).toContain(key.toString().split(' ').slice(0, 2).join(' ').trim());
-      const signature = join(host.folder, 'signature');
+      const signature = join(host.directory, 'signature');
       await writeFile(signature, stdout);
       const verify = ['-Y', 'check-novalidate', '-n', 'file', '-s', signature];
       expect(await run('ssh-keygen', verify, { input: text })).toMatchObject({ exitCode: 0 });
@@ -168,22 +172,22 @@ describe("sshd's forwards of a session in a pod", () => {
   it("X11's display is reached from the pod", async () => {
     const { host } = pods;
     const where = { host: '127.0.0.1', port: host.port, user: 'fw-ada', key: host.key('fw-ada') };
-    const client = await Client.at(where);
+    const client = await Client.connect(where);
     try {
       expect(await runCase(client, x11Case('-X'))).toMatchObject({ result: 'pass', detail: '' });
     } finally {
-      await client.end();
+      await client.cleanUp();
     }
   });
 
   it('leaves nothing: no process or socket in the pod, no port or lock on the login node', async () => {
     const { there } = await freePorts(['there']);
     const session = begin('fw-ada', `echo $$ >~/server.pid; ${echoServer(there)}`);
-    await session.says('ready');
+    await session.waitForOutput('ready');
     await waitFor({ what: 'the port', timeoutMs: 15_000 }, () => listens(there));
     const { stdout: during } = await pods.host.ssh('fw-ada', [processes]);
     expect(during.toString()).toContain('-I -S -c');
-    await session.cut();
+    await session.kill();
     await waitFor({ what: 'the port to go', timeoutMs: 15_000 }, async () =>
       (await listens(there)) === true ? undefined : true,
     );
@@ -197,8 +201,8 @@ describe("sshd's forwards of a session in a pod", () => {
   it('with `forwards: false` nothing of it is there', async () => {
     const { there } = await freePorts(['there']);
     const session = begin('fw-off', echoServer(there));
-    await session.says('ready');
-    const socket = join(pods.host.folder, 'agent');
+    await session.waitForOutput('ready');
+    const socket = join(pods.host.directory, 'agent');
     await withAgent(socket, async () => {
       const env = { PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: socket };
       const { stdout } = await pods.host.ssh('fw-off', ['-A', 'echo "<$SSH_AUTH_SOCK>"'], { env });

@@ -22,13 +22,13 @@ describe('an existing pod whose user has other groups now', () => {
 
   const ssh = (...words: string[]) => pods.host.ssh(user, words);
   const changeGroups = async (...groups: string[]): Promise<void> => {
-    const { exitCode, stderr } = await pods.host.inside([
+    const { exitCode, stderr } = await pods.host.asRoot([
       ...['usermod', '--groups', groups.join(','), '--', user],
     ]);
     expect([exitCode, stderr]).toEqual([0, '']);
   };
   const gidOf = async (group: string): Promise<string> =>
-    (await pods.host.inside(['getent', 'group', group])).stdout.toString().split(':')[2] ?? '';
+    (await pods.host.asRoot(['getent', 'group', group])).stdout.toString().split(':')[2] ?? '';
   const groupsInside = async (): Promise<string[]> => {
     const { stdout, stderr } = await ssh('-T', 'id -G');
     expect(stderr).toBe('');
@@ -74,11 +74,11 @@ describe('an existing pod whose user has other groups now', () => {
     await changeGroups(second);
     const terminal = onTerminal('id -G | tr " " ,; BERTH=$BERTH_GROUPS; echo "<$BERTH>"');
     try {
-      await terminal.shows(/your groups have changed: your session gets a new pod\r\n/);
-      const [, groups = ''] = await terminal.shows(/([\d,]+)\r\n<>/);
+      await terminal.waitForText(/your groups have changed: your session gets a new pod\r\n/);
+      const [, groups = ''] = await terminal.waitForText(/([\d,]+)\r\n<>/);
       expect(groups.split(',')).not.toContain(await gidOf(first));
       expect(groups.split(',')).toContain(await gidOf(second));
-      expect(await terminal.ended()).toBe(0);
+      expect(await terminal.waitForExit()).toBe(0);
     } finally {
       terminal.close();
     }
@@ -86,7 +86,7 @@ describe('an existing pod whose user has other groups now', () => {
   });
 
   it('stays where somebody is in it, whom a terminal tells and no pipe', async () => {
-    const other = await LiveSession.ready(pods.host, user, 'cat');
+    const other = await LiveSession.startReady(pods.host, user, 'cat');
     await changeGroups(second);
     const log = (await pods.host.log()).length;
     const { stdout, stderr, exitCode } = await ssh('-T', 'id -G');
@@ -102,24 +102,24 @@ describe('an existing pod whose user has other groups now', () => {
     expect([sftp.exitCode, sftp.stderr]).toEqual([0, '']);
     const terminal = onTerminal('echo begun');
     try {
-      const [line] = await terminal.shows(/your groups have changed, but [^\n]*/);
+      const [line] = await terminal.waitForText(/your groups have changed, but [^\n]*/);
       expect(line).toContain(
         `missing here: ${second}; no longer yours: ${first}; to get a new pod, end all`,
       );
-      await terminal.shows(/begun/);
+      await terminal.waitForText(/begun/);
     } finally {
       terminal.close();
     }
     expect(await podUids()).toBe(before);
     other.client.stdin?.end('goes on\n');
-    await other.says('goes on');
-    expect(await other.ended()).toBe(0);
+    await other.waitForOutput('goes on');
+    expect(await other.exitCode()).toBe(0);
     expect(await groupsInside()).toContain(await gidOf(second));
     expect(await podUids()).not.toBe(before);
   });
 
   it('stays for a connection that is older than the change', async () => {
-    const master = [...pods.host.clientOptions(user), '-S', `${pods.host.folder}/master`];
+    const master = [...pods.host.clientOptions(user), '-S', `${pods.host.directory}/master`];
     const destination = ['-p', String(pods.host.port), `${user}@127.0.0.1`];
     const opened = await run('ssh', [...master, '-MNf', ...destination]);
     expect(opened.exitCode).toBe(0);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/node/node.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { refusal } from '../../../rig/node/refusal.ts';
+import { refusedLogin } from '../../../rig/node/refusal.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
@@ -62,13 +62,13 @@ const ssh = (...words: string[]) => pods.host.ssh(user, words);
 
 describe('a session with placement in its profile', () => {
   it('is told of a claim that is not there', async () => {
-    const { line, code } = await refusal(pods.host, user);
+    const { line, code } = await refusedLogin(pods.host, user);
     expect(code).toBe('pod-unschedulable');
     expect(line).toContain('persistentvolumeclaim "data" not found');
   });
 
   it('has its volumes as the user, on the node with its label, its taint and its GPU', async () => {
-    const path = join(pods.host.folder, 'claimed');
+    const path = join(pods.host.directory, 'claimed');
     await mkdir(path, { mode: 0o755 });
     const size = { storage: '1Mi' };
     const claim = { accessModes: ['ReadWriteOnce'], storageClassName: '', volumeName: volume };
@@ -104,11 +104,11 @@ describe('a session with placement in its profile', () => {
   });
 
   it('is told that all GPUs are in use, and gets one when the other session has ended', async () => {
-    const holder = await LiveSession.ready(pods.host, user, 'cat');
-    const { line, code } = await refusal(pods.host, user);
+    const holder = await LiveSession.startReady(pods.host, user, 'cat');
+    const { line, code } = await refusedLogin(pods.host, user);
     expect(code).toBe('pod-unschedulable');
     expect(line).toContain(`Insufficient ${gpu}`);
-    await holder.cut();
+    await holder.kill();
     await expect
       .poll(async () => (await ssh('echo free')).stdout.toString(), { timeout: 30_000 })
       .toBe('free\n');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdSecret, releaseSecret } from '../../../../src/ssh/pod/session-secret.ts';
+import { retainSecret, releaseSecret } from '../../../../src/ssh/pod/session-secret.ts';
 import { type ApiClient, apiClient } from '../../../../src/reconcile/api-client.ts';
 import { requestToken } from '../../../../src/reconcile/request-token.ts';
 import { whoAmI } from '../../../../src/reconcile/self-review.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   cluster = new LiveCluster(site);
   await cluster.kubectl(['apply', '-k', 'etc/kubernetes']);
   await cluster.kubectl(['apply', '-f', 'etc/kubernetes/ssh-sessions.yaml']);
-  await cluster.namespacesGone([namespace]);
+  await cluster.deleteNamespacesAndWait([namespace]);
   const labels = { 'app.kubernetes.io/name': 'open-ondemand' };
   const metadata = { name: namespace, labels, annotations: { 'openondemand.org/owner': 'ss-ada' } };
   await cluster.create({ apiVersion: 'v1', kind: 'Namespace', metadata });
@@ -46,7 +46,7 @@ async function withClient<T>(token: string, work: (client: ApiClient) => Promise
 /** What a login node does at a user's first connection. @returns the token of the sessions */
 const opens = (loginHost: string): Promise<string> =>
   withClient(nodeToken, async (client) => {
-    const boundTo = await holdSecret(client, { namespace, name, loginHost });
+    const boundTo = await retainSecret(client, { namespace, name, loginHost });
     const lifetimeSeconds = 3600;
     const wanted = { namespace, account: 'berth-session', lifetimeSeconds, boundTo };
     return (await requestToken(client, wanted)).token;

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../../rig/site/node/node.ts';
-import { installed } from '../../../rig/site/portal.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { run } from '../../../rig/node/client.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
-const files = join(installed, 'files');
+const files = join(installDirectory, 'files');
 
 describe('an image that has no sftp-server and no scp', () => {
   let pods: PodHost;
-  let folder: string;
+  let directory: string;
   let there: string;
   const bytes = randomBytes(3_000_000);
 
@@ -25,13 +25,13 @@ describe('an image that has no sftp-server and no scp', () => {
       ...{ mode: 'forced', users: { 'pod-tess': [] } },
       profile: { image, lifetime: 'user', shell: '/bin/sh' },
     });
-    folder = await mkdtemp(join(tmpdir(), 'berth-transfer-'));
-    there = join(folder, 'there');
+    directory = await mkdtemp(join(tmpdir(), 'berth-transfer-'));
+    there = join(directory, 'there');
     await writeFile(there, bytes);
   }, 600_000);
   afterAll(async () => {
     await pods.stop();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
     await rm(files, { recursive: true, force: true });
   });
 
@@ -44,7 +44,7 @@ describe('an image that has no sftp-server and no scp', () => {
     client(
       'sftp',
       ['-b', '-', 'pod-tess@127.0.0.1'],
-      `put ${there} ${back}\nget ${back} ${folder}/${back}\n`,
+      `put ${there} ${back}\nget ${back} ${directory}/${back}\n`,
     );
 
   it('says so, where the login node has none to bring', async () => {
@@ -57,11 +57,11 @@ describe('an image that has no sftp-server and no scp', () => {
   });
 
   it("gets the login node's programs, for two clients at once, and sftp works in both directions", async () => {
-    await execa(join(installed, 'berth'), ['images', 'files', '--to', files]);
+    await execa(join(installDirectory, 'berth'), ['images', 'files', '--to', files]);
     for (const { exitCode, stderr } of await Promise.all([sftp('one'), sftp('two')]))
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     for (const back of ['one', 'two'])
-      expect((await readFile(join(folder, back))).equals(bytes)).toBe(true);
+      expect((await readFile(join(directory, back))).equals(bytes)).toBe(true);
   });
 
   it('and so does scp of the old protocol', async () => {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { installed, type Portal } from '../../../rig/site/portal.ts';
+import { installDirectory, type Portal } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { root } from '../../../rig/node/refusal.ts';
+import { runAsRoot } from '../../../rig/node/refusal.ts';
 import { podPortal } from '../../../rig/node/pod-host.ts';
 
 const profile = { backend: 'pod', image: 'localhost/none:1', lifetime: 'connection' };
@@ -35,11 +35,14 @@ describe('a login on a node with pods of two clusters', () => {
     const { uid } = host.account('two-ada');
     const [kept, given] = [`/run/berth/pods/${uid}`, `/run/user/${uid}/berth-pods`];
     // What a user keeps there makes the steps that are done as the user longer.
-    await root(host, `install -d -m 700 -o two-ada ${given}; cd ${given}; seq 5000 | xargs touch`);
-    const hook = `env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installed}/hooks/pam-session open`;
+    await runAsRoot(
+      host,
+      `install -d -m 700 -o two-ada ${given}; cd ${given}; seq 5000 | xargs touch`,
+    );
+    const hook = `env -i PAM_TYPE=open_session PAM_USER=two-ada PAM_SERVICE=sshd PAM_RHOST=h ${installDirectory}/hooks/pam-session open`;
     for (let turn = 0; turn < 15; turn += 1) {
-      await root(host, `rm -rf ${kept} ${given}/*.json ${given}/*.refused; ${hook}`);
-      const owners = await root(host, `stat -c '%U %a %n' ${kept}/* ${given}/*.*`);
+      await runAsRoot(host, `rm -rf ${kept} ${given}/*.json ${given}/*.refused; ${hook}`);
+      const owners = await runAsRoot(host, `stat -c '%U %a %n' ${kept}/* ${given}/*.*`);
       expect(owners.trim().split('\n').sort(), await host.log()).toEqual(
         [
           ...['lab', 'prod'].map((name) => `root 600 ${kept}/${name}.json`),

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { withoutApiServer } from '../../../rig/site/kubernetes/api-server-outage.ts';
 import { ensureNode, type TestNode } from '../../../rig/site/node/node.ts';
-import { installed } from '../../../rig/site/portal.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusal } from '../../../rig/node/refusal.ts';
-import { leftOver } from '../../../rig/node/left-over.ts';
+import { refusedLogin } from '../../../rig/node/refusal.ts';
+import { findLeftovers } from '../../../rig/node/left-over.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
@@ -40,10 +40,10 @@ beforeAll(async () => {
 afterAll(() => pods.stop());
 
 const ssh = (...words: string[]) => pods.host.ssh(user, words);
-const live = (command: string) => LiveSession.ready(pods.host, user, command);
+const live = (command: string) => LiveSession.startReady(pods.host, user, command);
 const podNames = async (): Promise<string> =>
   (await site.kubectl(['-n', `u-${user}`, 'get', 'pods', '-o', 'name'])).stdout;
-const reap = () => pods.host.inside([`${installed}/berth`, 'reap'], { timeout: 60_000 });
+const reap = () => pods.host.asRoot([`${installDirectory}/berth`, 'reap'], { timeout: 60_000 });
 /** The reaper's next turn that finds the cluster well again. */
 const nothingAfterReaping = (): Promise<unknown> =>
   waitFor({ what: 'nothing to be left', timeoutMs: 60_000, everyMs: 1000 }, async () => {
@@ -67,12 +67,12 @@ describe('an unreachable API server', () => {
   it('ends sessions with 255 and a reason, and new logins get a reason; leftovers are reaped', async () => {
     const session = await live('sleep 300');
     await withoutApiServer(site, async () => {
-      expect(await session.ended()).toBe(255);
-      expect(session.said).toMatch(/^login: .*\[exec-connection-lost, session [0-9a-f]+\]\. /m);
-      const known = await refusal(pods.host, user);
+      expect(await session.exitCode()).toBe(255);
+      expect(session.output).toMatch(/^login: .*\[exec-connection-lost, session [0-9a-f]+\]\. /m);
+      const known = await refusedLogin(pods.host, user);
       expect(known.code).toBe('exec-unreachable');
       expect(known.line).toContain('ECONNREFUSED');
-      const unknown = await refusal(pods.host, 'pf-pull');
+      const unknown = await refusedLogin(pods.host, 'pf-pull');
       expect(unknown.code).toBe('pod-access-missing');
       expect(unknown.line).toMatch(/your pods cannot be reached at the moment: .*ECONNREFUSED/);
       const { exitCode, stderr } = await reap();
@@ -88,9 +88,9 @@ describe('a kubelet that is stopped', () => {
     const session = await live('sleep 300');
     await node.stop('kubelet');
     try {
-      expect(await session.ended()).toBe(255);
-      expect(session.said).toMatch(/^login: .*\[[a-z-]+, session [0-9a-f]+\]\. /m);
-      const { code, milliseconds } = await refusal(pods.host, user);
+      expect(await session.exitCode()).toBe(255);
+      expect(session.output).toMatch(/^login: .*\[[a-z-]+, session [0-9a-f]+\]\. /m);
+      const { code, milliseconds } = await refusedLogin(pods.host, user);
       expect(code).toMatch(/pod-start-deadline|pod-unschedulable/);
       expect(milliseconds).toBeLessThan(40_000);
     } finally {
@@ -111,14 +111,14 @@ describe('a node that is dead', () => {
     };
     expect((await pods.host.ssh('pf-warm', ['true'])).exitCode).toBe(0);
     // A close that is still at work removes a pod that is on its way out.
-    const files = async () => (await leftOver(pods.host, 'pf-warm')).files;
+    const files = async () => (await findLeftovers(pods.host, 'pf-warm')).files;
     await expect.poll(files, { timeout: 30_000 }).toEqual([]);
     const dead = await pod();
     await node.stop('kubelet');
     try {
       await giveUpPods('pf-warm');
       expect(await pod()).toBe(dead);
-      expect((await refusal(pods.host, 'pf-warm')).code).toMatch(/pod-(start-dead|unsched)/);
+      expect((await refusedLogin(pods.host, 'pf-warm')).code).toMatch(/pod-(start-dead|unsched)/);
       expect(await pod()).not.toBe(dead);
     } finally {
       await node.start('kubelet');
@@ -130,12 +130,12 @@ describe('a node that is dead', () => {
 
 describe('an unreachable node', () => {
   it('takes its sessions along when the cluster gives it up: who types is told', async () => {
-    const session = await LiveSession.ready(pods.host, 'pf-warm', 'cat');
-    await node.cutOff(async () => {
+    const session = await LiveSession.startReady(pods.host, 'pf-warm', 'cat');
+    await node.isolate(async () => {
       session.client.stdin?.write('is anybody there?\n');
       await giveUpPods('pf-warm');
-      expect(await session.ended()).toBe(255);
-      expect(session.said).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
+      expect(await session.exitCode()).toBe(255);
+      expect(session.output).toMatch(/^login: the pod of your session was deleted .*\[pod-lost, /m);
     });
     // The node, which is back, ends what the cluster gave up; a login at that moment would be told the same.
     const left = ['-n', 'u-pf-warm', 'get', 'pods', '-o', 'name'];
@@ -147,7 +147,7 @@ describe('an unreachable node', () => {
 
 describe('a registry that is stopped', () => {
   it('is reported differently from one that refuses, and the next login tries again', async () => {
-    const says = async (): Promise<string> => (await refusal(pods.host, 'pf-pull')).code;
+    const says = async (): Promise<string> => (await refusedLogin(pods.host, 'pf-pull')).code;
     expect(await says()).toBe('pod-image-denied');
     await node.stop('docker-registry');
     try {
@@ -164,7 +164,7 @@ describe('a peer that stops reading', () => {
     const session = await live('exec cat /dev/zero');
     session.client.stdout?.pause();
     session.client.kill('SIGSTOP');
-    const pids = (await pods.host.inside(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
+    const pids = (await pods.host.asRoot(['pgrep', '-u', user, '-f', 'shell/login'])).stdout
       .toString()
       .trim()
       .split('\n');
@@ -176,7 +176,7 @@ describe('a peer that stops reading', () => {
     await new Promise((resolve) => setTimeout(resolve, 4000));
     // Node itself has some 45; a second of zeroes is hundreds.
     expect(await peak()).toBeLessThan(100);
-    await session.cut();
+    await session.kill();
     await nothingAfterReaping();
   });
 });

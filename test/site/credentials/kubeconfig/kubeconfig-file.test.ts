@@ -43,9 +43,9 @@ describe.runIf(process.getuid?.() === 0)("a user's kubeconfig (as root)", () => 
 
   it('is created by the first hook, readable by its user only', async () => {
     expect(await update()).toMatchObject({ changed: true });
-    const [file, folder] = [await stat(home.config), await stat(join(home.config, '..'))];
+    const [file, directory] = [await stat(home.config), await stat(join(home.config, '..'))];
     expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([64_501, 64_501, 0o600]);
-    expect([folder.uid, folder.mode & 0o7777]).toEqual([64_501, 0o700]);
+    expect([directory.uid, directory.mode & 0o7777]).toEqual([64_501, 0o700]);
     expect(await readFile(home.config, 'utf8')).toContain('command: /usr/lib/berth/shell/');
     expect(await beside()).toEqual([]);
   });

@@ -32,9 +32,9 @@ export async function testHome(uid = 64_501): Promise<TestHome> {
     user,
     config: join(home, '.kube', 'config'),
     put: async (text, mode = 0o600, name = '.kube/config') => {
-      const folder = join(home, '.kube');
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      await chown(folder, uid, uid);
+      const directory = join(home, '.kube');
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await chown(directory, uid, uid);
       const path = join(home, name);
       await writeFile(path, text);
       await chmod(path, mode);

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { times } from '../../../rig/soak.ts';
+import { repetitions } from '../../../rig/soak.ts';
 import { ours, randomKubeconfig } from '../../../unit/credentials/kubeconfig/random-kubeconfig.ts';
 import {
   planKubeconfig,
@@ -98,7 +98,7 @@ describe.runIf(process.getuid?.() === 0)(
 
     it('shows kubectl all other entries unchanged, in files of all styles', async () => {
       let compared = 0;
-      for (let seed = 5_000; seed < 5_000 + times(12, 60); seed++) {
+      for (let seed = 5_000; seed < 5_000 + repetitions(12, 60); seed++) {
         const { text } = randomKubeconfig(seed);
         await home.put(text);
         const before = await kubectl('view', '--raw', '-o', 'json');
@@ -111,7 +111,7 @@ describe.runIf(process.getuid?.() === 0)(
         );
         compared += 1;
       }
-      expect(compared).toBeGreaterThan(times(12, 60) / 2);
+      expect(compared).toBeGreaterThan(repetitions(12, 60) / 2);
     });
 
     /**
@@ -145,8 +145,8 @@ describe.runIf(process.getuid?.() === 0)(
 
     /** 0, or 3 if it removed an entry: see the writer. */
     const berthWrites = async (name: string): Promise<number | null> => {
-      const { home: folder, uid } = home.user;
-      const child = spawn(process.execPath, [writer, folder, String(uid), '3', name], {
+      const { home: directory, uid } = home.user;
+      const child = spawn(process.execPath, [writer, directory, String(uid), '3', name], {
         stdio: ['ignore', 'ignore', 'inherit'],
       });
       const [code] = (await once(child, 'exit')) as [number | null];

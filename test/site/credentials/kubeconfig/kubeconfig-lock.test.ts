@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { seeded } from '../../../rig/random.ts';
-import { times } from '../../../rig/soak.ts';
+import { seededRandom } from '../../../rig/random.ts';
+import { repetitions } from '../../../rig/soak.ts';
 import { updateKubeconfig, options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 
 const writer = new URL('kubeconfig-writer.ts', import.meta.url);
@@ -141,11 +141,11 @@ describe.runIf(process.getuid?.() === 0)("kubectl's lock on a kubeconfig (as roo
   );
 
   it(
-    `and its file survive kill -9 at ${times(12, 60)} random moments of login after login`,
+    `and its file survive kill -9 at ${repetitions(12, 60)} random moments of login after login`,
     { timeout: 120_000 },
     async () => {
-      const random = seeded(9);
-      for (let moment = 0; moment < times(12, 60); moment++) {
+      const random = seededRandom(9);
+      for (let moment = 0; moment < repetitions(12, 60); moment++) {
         const child = startWriter(home, 1_000, 'victim');
         await ready(child);
         await sleep(random() * 60);

@@ -5,18 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { logLines } from '../../../rig/log-lines.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
-import { Newcomers, type Newcomer } from '../../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../../rig/site/newcomers.ts';
 import { ensureCommand } from '../../../rig/site/packages.ts';
-import { installed, Portal } from '../../../rig/site/portal.ts';
+import { installDirectory, Portal } from '../../../rig/site/portal.ts';
 import type { Tokens } from '../../../rig/site/keycloak/realm.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { type Kubeconfig, modeAndOwner, OwnKubectl } from '../../../rig/site/own-kubectl.ts';
+import { type Kubeconfig, modeAndOwner, UserKubectl } from '../../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 let portal: Portal;
-let leo: Newcomer;
-let kubectl: OwnKubectl;
+let leo: TestUser;
+let kubectl: UserKubectl;
 let tokens: Tokens;
 let stderr: string;
 let trace: string;
@@ -24,20 +24,20 @@ let trace: string;
 beforeAll(async () => {
   site = await openSite();
   await ensureCommand('strace', 'strace');
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
   const { id, secret = '' } = site.keycloak.client('kubernetes');
   portal = await Portal.make(site, {
     hookEnv: { CLIENT_ID: id, CLIENT_SECRET: secret, K8S_USERNAME_PREFIX: 'kc-' },
     clusters: { prod: { username_prefix: 'kc-' } },
     berth: legacy({}),
   });
-  leo = await newcomers.come('md-leo');
+  leo = await newcomers.create('md-leo');
   await site.keycloak.addUser(leo.name);
-  kubectl = new OwnKubectl(site, leo);
+  kubectl = new UserKubectl(site, leo);
   tokens = await site.keycloak.login(leo.name, { client: 'kubernetes' });
-  trace = join(portal.folder, 'hook.strace');
+  trace = join(portal.directory, 'hook.strace');
   const options = ['-f', '-e', 'trace=execve', '-s', '1000000', '-o', trace];
-  const hook = [join(installed, 'hooks/pre-pun'), '--user', leo.name];
+  const hook = [join(installDirectory, 'hooks/pre-pun'), '--user', leo.name];
   const login = await execa('strace', [...options, ...hook, '--config', portal.files.berth], {
     extendEnv: false,
     env: portal.environment(tokens),
@@ -52,7 +52,7 @@ const legacy = (more: object): Record<string, unknown> => ({
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
   await portal.remove();
 });
 

@@ -22,8 +22,8 @@ describe.runIf(process.getuid?.() === 0)('a kubeconfig that the site names (as r
 
   it('is created with its parent directories, readable by its user only', async () => {
     await named('.config/ood/kube');
-    const folder = await stat(join(home.user.home, '.config/ood'));
-    expect([folder.uid, folder.mode & 0o7777]).toEqual([64_501, 0o700]);
+    const directory = await stat(join(home.user.home, '.config/ood'));
+    expect([directory.uid, directory.mode & 0o7777]).toEqual([64_501, 0o700]);
     expect((await stat(join(home.user.home, '.config/ood/kube'))).mode & 0o7777).toBe(0o600);
     expect(await readdir(home.user.home)).toEqual(['.config']);
   });

@@ -2,21 +2,21 @@ import { chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
-import { Newcomers } from '../../../rig/site/newcomers.ts';
+import { TestUsers } from '../../../rig/site/newcomers.ts';
 import { Portal } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { OwnKubectl } from '../../../rig/site/own-kubectl.ts';
+import { UserKubectl } from '../../../rig/site/own-kubectl.ts';
 
 let site: Site;
-let newcomers: Newcomers;
+let newcomers: TestUsers;
 
 beforeAll(async () => {
   site = await openSite();
-  newcomers = new Newcomers(new LiveCluster(site));
+  newcomers = new TestUsers(new LiveCluster(site));
 });
 
 afterAll(async () => {
-  await newcomers.leave();
+  await newcomers.removeNamespaces();
 });
 
 /** Contents that a user or gcloud wrote, in a style that Berth would not use. */
@@ -41,9 +41,9 @@ describe.each([
       clusters: { prod: job },
       berth: { clusters: { prod: options } },
     });
-    const una = await newcomers.come(name);
+    const una = await newcomers.create(name);
     await site.keycloak.addUser(name);
-    const { kubeconfigFile } = new OwnKubectl(site, una);
+    const { kubeconfigFile } = new UserKubectl(site, una);
     await mkdir(dirname(kubeconfigFile), { recursive: true });
     await writeFile(kubeconfigFile, theirs, { mode: 0o640 });
     await chown(kubeconfigFile, una.uid, una.gid);

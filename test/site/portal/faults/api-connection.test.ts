@@ -17,14 +17,14 @@ import { refuse, StandIn } from './stand-in.ts';
 
 const user = 'faults-tls';
 let site: Site;
-let folder: string;
+let directory: string;
 
 beforeAll(async () => {
   site = await openSite();
   await ensureAccount(user);
-  folder = await mkdtemp(join(tmpdir(), 'berth-faults-'));
+  directory = await mkdtemp(join(tmpdir(), 'berth-faults-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(directory, { recursive: true }));
 afterEach(() => removePortals(site));
 
 describe('a server without a valid certificate does not get the hook’s token', () => {
@@ -32,7 +32,7 @@ describe('a server without a valid certificate does not get the hook’s token',
     {
       what: 'a certificate of another authority',
       options: async () => {
-        const other = await CertificateAuthority.create(join(folder, 'other'));
+        const other = await CertificateAuthority.create(join(directory, 'other'));
         return { certificate: await other.server('stand-in') };
       },
       says: /unable to verify|self.signed/,
@@ -162,7 +162,7 @@ describe('a quota that is used up', () => {
 /** A certificate of the site's CA that expired yesterday. */
 async function expired(): Promise<KeyPair> {
   const [cert, key, request] = ['pem', 'key', 'csr'].map((end) =>
-    join(folder, `expired.${end}`),
+    join(directory, `expired.${end}`),
   ) as [string, string, string];
   const authority = site.record.certificates;
   await execa('openssl', [
@@ -173,7 +173,7 @@ async function expired(): Promise<KeyPair> {
   await execa('openssl', [
     ...['x509', '-req', '-in', request, '-out', cert, '-days', '-1', '-copy_extensions', 'copy'],
     ...['-CA', join(authority, 'ca.pem'), '-CAkey', join(authority, 'ca.key')],
-    ...['-CAserial', join(folder, 'serial'), '-CAcreateserial'],
+    ...['-CAserial', join(directory, 'serial'), '-CAcreateserial'],
   ]);
   return { cert, key };
 }

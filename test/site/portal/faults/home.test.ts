@@ -17,7 +17,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
-import { publicFolder } from '../../../rig/site/folders.ts';
+import { publicDirectory } from '../../../rig/site/folders.ts';
 import type { PortalTokens } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome } from './homes.ts';
@@ -74,7 +74,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
       code: 'kubeconfig-not-own-file',
       exit: 77,
       arrange: async () => {
-        const other = join(portal.folder, '..', `other-${randomBytes(4).toString('hex')}`);
+        const other = join(portal.directory, '..', `other-${randomBytes(4).toString('hex')}`);
         await writeFile(other, mine, { mode: 0o666 });
         await chmod(other, 0o666);
         await symlink(other, config);
@@ -109,7 +109,7 @@ describe('a kubeconfig or a home that cannot be used', () => {
       },
     },
     {
-      what: 'a read-only folder',
+      what: 'a read-only directory',
       code: 'write-not-permitted',
       exit: 77,
       arrange: async () => {
@@ -217,7 +217,7 @@ describe('a home that hangs', () => {
   it('delays the hook until its deadline and no longer: exit 75, pipes closed, no process left', async () => {
     await emptyHome(account);
     // A real file system that hangs: bindfs, a FUSE daemon, is stopped.
-    const server = await mounts.bindfs(account, join(publicFolder, `hung-${user}`));
+    const server = await mounts.bindfs(account, join(publicDirectory, `hung-${user}`));
     server.stop();
 
     const { exitCode, stderr, errors, took } = await timed(portal.prePun(user, tokens));

@@ -11,9 +11,9 @@ export async function emptyHome({ home }: Account): Promise<void> {
 /** Locks and temporary files below the home and in the state directory; none may remain. */
 export async function leftovers({ home }: Account, { files }: Portal): Promise<string[]> {
   const all = await Promise.all(
-    [home, files.stateDir].map(async (folder) => {
-      const names = await readdir(folder, { recursive: true });
-      return names.map((name) => join(folder, name));
+    [home, files.stateDir].map(async (directory) => {
+      const names = await readdir(directory, { recursive: true });
+      return names.map((name) => join(directory, name));
     }),
   );
   return all.flat().filter((path) => /\.(lock|tmp|new|takeover|now)(\.|$)|\.berth-/.test(path));

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { installed } from '../../../rig/site/portal.ts';
+import { installDirectory } from '../../../rig/site/portal.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
 import { type FreshPortal, freshPortal, timed } from './hooks.ts';
 import { portalUser } from './portal-user.ts';
@@ -23,7 +23,7 @@ interface Start {
 
 /** Starts the hook as a child process. */
 function start({ env = {}, stdio = 'ignore', redirect }: Start): ChildProcess {
-  const hook = join(installed, 'hooks/pre-pun');
+  const hook = join(installDirectory, 'hooks/pre-pun');
   const words = [hook, '--user', user, '--config', here.portal.files.berth];
   const options = { cwd: '/', env: { ...here.portal.environment(here.tokens), ...env }, stdio };
   return redirect === undefined
@@ -82,7 +82,7 @@ describe('a hostile environment', () => {
 
   it('NODE_OPTIONS takes effect before the hook’s first line: sudo must remove it', async () => {
     // The hook cannot prevent this; the test documents it.
-    const evil = join(here.portal.folder, 'evil.cjs');
+    const evil = join(here.portal.directory, 'evil.cjs');
     await writeFile(evil, 'process.exit(42);');
 
     expect(await exitOf(start({ env: { NODE_OPTIONS: `--require=${evil}` } }))).toBe(42);
@@ -107,10 +107,10 @@ describe('standard streams that are closed or unusable', () => {
     { what: 'standard error', descriptor: 2, pipe: '2>&1 >/dev/null' },
   ])('$what a full pipe that nobody reads', async ({ descriptor, pipe }) => {
     // A pipe of the shell, because Node gives a child a socket. It holds 64 KiB; its reader sleeps.
-    const status = join(here.portal.folder, 'status');
+    const status = join(here.portal.directory, 'status');
     const script = `{ head -c 65536 /dev/zero >&${descriptor}
       timeout --signal=KILL 15 "$@"; echo $? >&3; } ${pipe} 3>${status} | sleep 16`;
-    const hook = join(installed, 'hooks/pre-pun');
+    const hook = join(installDirectory, 'hooks/pre-pun');
     const words = ['sh', hook, '--user', user, '--config', here.portal.files.berth];
     const shell = spawn('/bin/sh', ['-c', script, ...words], {
       cwd: '/',

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { credentialCachePath } from '../../../../src/credentials/credential-cache.ts';
 import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
-import { installed, type PortalTokens } from '../../../rig/site/portal.ts';
-import { seeded } from '../../../rig/random.ts';
+import { installDirectory, type PortalTokens } from '../../../rig/site/portal.ts';
+import { seededRandom } from '../../../rig/random.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { times } from '../../../rig/soak.ts';
+import { repetitions } from '../../../rig/soak.ts';
 import { emptyHome, leftovers } from './homes.ts';
 import {
   type FreshPortal,
@@ -23,7 +23,7 @@ import {
 
 const user = 'faults-kill';
 /** How many moments of first and of later hooks. */
-const moments = times(6, 26);
+const moments = repetitions(6, 26);
 const foreign = { name: 'elsewhere', user: { token: 'of-another-site' } };
 
 let site: Site;
@@ -42,15 +42,15 @@ afterAll(async () => {
 /** A home with a kubeconfig that has an entry of the user's. */
 async function homeWithForeignEntries(): Promise<void> {
   await emptyHome(account);
-  const folder = join(account.home, '.kube');
-  await mkdir(folder, { mode: 0o700 });
-  const file = join(folder, 'config');
+  const directory = join(account.home, '.kube');
+  await mkdir(directory, { mode: 0o700 });
+  const file = join(directory, 'config');
   await writeFile(
     file,
     `# mine\napiVersion: v1\nkind: Config\nusers:\n- name: ${foreign.name}\n  user: {token: ${foreign.user.token}}\n`,
     { mode: 0o600 },
   );
-  for (const path of [folder, file]) await chown(path, account.uid, account.gid);
+  for (const path of [directory, file]) await chown(path, account.uid, account.gid);
 }
 
 /** Starts the hook as nginx_stage does and kills it after this many milliseconds, if it still runs. */
@@ -60,7 +60,7 @@ async function killedAfter(
   tokens: PortalTokens,
 ): Promise<boolean> {
   const hook = spawn(
-    join(installed, 'hooks/pre-pun'),
+    join(installDirectory, 'hooks/pre-pun'),
     ['--user', user, '--config', portal.files.berth],
     { cwd: '/', env: portal.environment(tokens), stdio: 'ignore' },
   );
@@ -116,7 +116,7 @@ describe('after kill -9 at any moment the next hook completes the work', () => {
       await homeWithForeignEntries();
       portal = await freshPortal(site, oidc);
     };
-    await killedAtMoments(seeded(20261121), {
+    await killedAtMoments(seededRandom(20261121), {
       prepare: begin,
       kill: (delay) => killedAfter(delay, portal, tokens),
       whole: () => timed(portal.prePun(user, tokens)),
@@ -139,7 +139,7 @@ describe('after kill -9 at any moment the next hook completes the work', () => {
       await appendFile(file, '# touched\n');
       tokens = await portal.login(user);
     };
-    await killedAtMoments(seeded(3), {
+    await killedAtMoments(seededRandom(3), {
       prepare: drift,
       kill: (delay) => killedAfter(delay, portal, tokens),
       whole: () => timed(portal.prePun(user, tokens)),

@@ -112,7 +112,7 @@ describe("the hook's state directory", () => {
 
 describe('a missing CA file of the identity provider', () => {
   it('exit 78, config-missing for its cluster, no kubeconfig; the namespace is created', async () => {
-    const ca = `${here.portal.folder}/no-such.pem`;
+    const ca = `${here.portal.directory}/no-such.pem`;
     await here.portal.writeBerth({ defaults: { credentials: { ca_file: ca } } });
     const { exitCode, stderr, errors } = await timed(here.portal.prePun(user, here.tokens));
 

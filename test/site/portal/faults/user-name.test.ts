@@ -25,7 +25,7 @@ describe('a name that is not a user account ends the hook before any request or 
     { what: 'a system account', name: 'daemon', exit: 77, code: 'uid-below-minimum' },
     { what: 'a number, which is no name', name: '1000', exit: 67, code: 'user-unknown' },
     { what: 'with a slash', name: 'a/b', exit: 64, code: 'user-name-invalid' },
-    { what: 'the folder above', name: '..', exit: 64, code: 'user-name-invalid' },
+    { what: 'the directory above', name: '..', exit: 64, code: 'user-name-invalid' },
     { what: 'a path', name: '../../etc/passwd', exit: 64, code: 'user-name-invalid' },
     {
       what: 'with a newline',

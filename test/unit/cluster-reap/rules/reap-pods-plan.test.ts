@@ -4,7 +4,7 @@ import type { LiveObject } from '../../../../src/desired/kube-object.ts';
 import {
   planOrphans,
   planPods,
-  SeenPods,
+  PodTally,
 } from '../../../../src/cluster-reap/rules/reap-pods-plan.ts';
 
 const day = 86_400;
@@ -44,8 +44,8 @@ function live(name: string, more: Wanted = {}): LiveObject {
   };
 }
 
-function seen(pods: readonly LiveObject[]): SeenPods {
-  const all = new SeenPods(namespaces, time);
+function seen(pods: readonly LiveObject[]): PodTally {
+  const all = new PodTally(namespaces, time);
   for (const pod of pods) all.add(pod);
   return all;
 }

@@ -1,4 +1,4 @@
-import { seeded } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/random.ts';
 import { ansiPieces, faults, plainPieces, quotedPieces, soupPieces } from './hook-env-pieces.ts';
 
 /**
@@ -17,7 +17,7 @@ class Generator {
   private readonly chance: () => number;
 
   constructor(seed: number) {
-    this.chance = seeded(seed);
+    this.chance = seededRandom(seed);
   }
 
   below(count: number): number {

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BerthError } from '../../../../src/errors.ts';
 import { parseHookEnv } from '../../../../src/config/hook-env/hook-env.ts';
-import { times } from '../../../rig/soak.ts';
+import { repetitions } from '../../../rig/soak.ts';
 import { type CorpusFile, makeCorpus } from './hook-env-corpus.ts';
 import { faults } from './hook-env-pieces.ts';
 
-const count = Number(process.env.BERTH_CORPUS_FILES ?? times(500, 3000));
+const count = Number(process.env.BERTH_CORPUS_FILES ?? repetitions(500, 3000));
 const seed = Number(process.env.BERTH_CORPUS_SEED ?? 20261121);
 
 /**
@@ -39,9 +39,9 @@ interface Sourced {
   readonly values: ReadonlyMap<string, string>;
 }
 
-function sourceWithBash(folder: string, files: readonly string[]): Map<string, Sourced> {
+function sourceWithBash(directory: string, files: readonly string[]): Map<string, Sourced> {
   const output = execFileSync('/bin/bash', ['--norc', '--noprofile', '-c', program], {
-    cwd: folder,
+    cwd: directory,
     env: {},
     input: files.map((file) => `${file}\n`).join(''),
     maxBuffer: 256 * 1024 * 1024,
@@ -80,16 +80,16 @@ describe(`hook.env, ${count} generated files beside bash (seed ${seed})`, () => 
   const outcomes = corpus.map(read);
 
   it('bash reads every accepted file without an error and with the same values', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'hook-env-'));
+    const directory = mkdtempSync(join(tmpdir(), 'hook-env-'));
     try {
       const accepted = corpus.flatMap((file, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined || !('values' in outcome)) return [];
-        writeFileSync(join(folder, `${index}`), file.text);
+        writeFileSync(join(directory, `${index}`), file.text);
         return [{ name: `${index}`, text: file.text.toString(), values: outcome.values }];
       });
       const sourced = sourceWithBash(
-        folder,
+        directory,
         accepted.map(({ name }) => name),
       );
       for (const { name, text, values } of accepted) {
@@ -100,7 +100,7 @@ describe(`hook.env, ${count} generated files beside bash (seed ${seed})`, () => 
       }
       expect(accepted.length).toBeGreaterThan(count / 2);
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   }, 60_000);
 

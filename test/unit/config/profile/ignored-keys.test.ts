@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../src/config/profile/profile-parse.ts';
 import type { ProfileRule } from '../../../../src/config/profile/profile.ts';
-import { unheardKeys, unheardText } from '../../../../src/config/profile/ignored-keys.ts';
+import { ignoredKeys, ignoredKeysText } from '../../../../src/config/profile/ignored-keys.ts';
 
 const image = 'registry.example.org/login:1';
 const ofPodman = {
@@ -14,7 +14,7 @@ const ofPods = {
   pod: { cluster: 'prod', node_selector: { pool: 'x' }, extended: { 'nvidia.com/gpu': 1 } },
 };
 const of = (document: object, rules: readonly ProfileRule[] = []) =>
-  unheardKeys(parseProfile({ image, ...document }, 'gpu', 'gpu.yml'), rules);
+  ignoredKeys(parseProfile({ image, ...document }, 'gpu', 'gpu.yml'), rules);
 
 describe('keys of a profile without effect', () => {
   it('are those for Podman where its sessions are pods', () => {
@@ -30,7 +30,7 @@ describe('keys of a profile without effect', () => {
   it('are those for pods, if no session is a pod', () => {
     const found = of(ofPods);
 
-    expect(found && unheardText(found)).toBe(
+    expect(found && ignoredKeysText(found)).toBe(
       "profile gpu: its sessions are Podman's containers, and pod.cluster, pod.node_selector, pod.extended apply to pods only",
     );
     expect(of(ofPodman)).toBeUndefined();

@@ -219,7 +219,7 @@ describe('a profile is refused, with what to do,', () => {
     ['/x/${USER', 'unfinished', 'has a $ without a name'],
     ['$USER/x', 'relative', 'must be an absolute path'],
     ['$HOMEX', 'unknown', 'did you mean $HOME?'],
-    ['$HOME$USER', 'no folder of the home', 'must be an absolute path'],
+    ['$HOME$USER', 'no directory of the home', 'must be an absolute path'],
   ])('for a mount of %j: %s', (source, _what, message) => {
     const error = refusal(() => parseProfile({ image: 'a', mounts: [{ source }] }, 'p', file));
     expect(error.message).toContain('mounts.0.source');

@@ -6,7 +6,7 @@ import {
   execUser,
   type KubeconfigEntries,
 } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
-import { times } from '../../../rig/soak.ts';
+import { repetitions } from '../../../rig/soak.ts';
 import { ours, randomKubeconfig } from './random-kubeconfig.ts';
 
 const wanted: KubeconfigEntries = {
@@ -148,10 +148,10 @@ describe('the rest of the file', () => {
   });
 
   it(
-    `stays as it was in ${times(150, 2_000)} files of all styles, and a second edit changes nothing`,
+    `stays as it was in ${repetitions(150, 2_000)} files of all styles, and a second edit changes nothing`,
     { timeout: 60_000 },
     () => {
-      for (let seed = 1; seed <= times(150, 2_000); seed++) {
+      for (let seed = 1; seed <= repetitions(150, 2_000); seed++) {
         const { text, foreign } = randomKubeconfig(seed);
         const before = read(text);
         const after = editSeed(seed, text);

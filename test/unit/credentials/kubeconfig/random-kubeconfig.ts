@@ -1,5 +1,5 @@
 /** Kubeconfigs as people have them: every style and oddity, from a seed, with their foreign parts. */
-import { seeded } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/random.ts';
 
 export interface RandomKubeconfig {
   readonly text: string;
@@ -14,7 +14,7 @@ const keyOf = { clusters: 'cluster', contexts: 'context', users: 'user' } as con
 type List = keyof typeof keyOf;
 
 export function randomKubeconfig(seed: number): RandomKubeconfig {
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   const style = random();
   const made = style < 0.2 ? jsonFile(random) : style < 0.4 ? flowFile(random) : blockFile(random);
   if (random() > 0.2) return made;

@@ -6,7 +6,7 @@ import type { ClientMetadata } from 'oidc-provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientAuth, OidcSettings } from '../../../../src/config/settings.ts';
 import { fetchIssuer } from '../../../../src/credentials/oidc/issuer-discovery.ts';
-import { tokenEndpoint } from '../../../../src/credentials/oidc/obtain-token.ts';
+import { tokenEndpointOf } from '../../../../src/credentials/oidc/obtain-token.ts';
 import { refreshTokens } from '../../../../src/credentials/oidc/token-endpoint.ts';
 import { BerthError } from '../../../../src/errors.ts';
 import {
@@ -18,7 +18,7 @@ import {
   clientSecret,
   confidentialClient,
   publicClient,
-  TestProvider,
+  LocalOidcProvider,
   tlsClient,
 } from '../../../rig/token-provider.ts';
 
@@ -39,7 +39,7 @@ function jwtClient(id: string, key: string, kid?: string): ClientMetadata {
   };
 }
 
-let provider: TestProvider;
+let provider: LocalOidcProvider;
 /** The requests that were sent. */
 let requests: HttpsRequest[];
 const https: HttpsClient = (request) => {
@@ -49,7 +49,7 @@ const https: HttpsClient = (request) => {
 const edges = { https, timeoutMs: 20_000 };
 
 beforeAll(async () => {
-  provider = await TestProvider.start([
+  provider = await LocalOidcProvider.start([
     {
       client_id: 'post-client',
       client_secret: clientSecret,
@@ -243,7 +243,7 @@ describe('the token endpoint', () => {
       path.includes('well-known') ? { status: 200, body: JSON.stringify(document) } : undefined;
     const found = await fetchIssuer(source(), edges);
     const urlFor = (auth?: ClientAuth) =>
-      tokenEndpoint({ issuer: found, settings: settings(auth) }).url;
+      tokenEndpointOf({ issuer: found, settings: settings(auth) }).url;
     expect(urlFor(certificate())).toBe('https://mtls.example.org/token');
     expect(urlFor()).toBe(`${issuer}/token`);
     // An alias that cannot be used must not cost the other clients their login.

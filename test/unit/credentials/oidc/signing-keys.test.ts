@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Issuer, openIssuer } from '../../../../src/credentials/oidc/issuer.ts';
 import { httpsRequest } from '../../../../src/system/https-request.ts';
-import { publicClient, TestProvider } from '../../../rig/token-provider.ts';
+import { publicClient, LocalOidcProvider } from '../../../rig/token-provider.ts';
 
-let provider: TestProvider;
+let provider: LocalOidcProvider;
 let stateDir: string;
 let clock = 0;
 
 beforeAll(async () => {
-  provider = await TestProvider.start();
+  provider = await LocalOidcProvider.start();
 });
 afterAll(() => provider.stop());
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'berth-state-'));
   clock = Date.now() / 1000;
-  provider.seen.length = 0;
+  provider.requests.length = 0;
 });
 afterEach(async () => {
   provider.intercept = undefined;
@@ -53,22 +53,22 @@ describe("an issuer's keys", () => {
   it('are fetched once; later logins do not ask the issuer', async () => {
     const { idToken } = await provider.login('ann', publicClient);
     await (await open()).verify(idToken, expected());
-    expect(provider.seen).toEqual([`GET ${discovery}`, 'GET /jwks']);
+    expect(provider.requests).toEqual([`GET ${discovery}`, 'GET /jwks']);
 
     provider.intercept = down;
     const again = await open();
     await again.verify(idToken, expected());
     expect(again.tokenEndpoint).toBe(`${provider.issuer}/token`);
     expect(await again.renewed).toBeUndefined();
-    expect(provider.seen).toHaveLength(2);
+    expect(provider.requests).toHaveLength(2);
   });
 
   it('are stored in files that only root can read and write', async () => {
     await open();
     const [name] = await readdir(join(stateDir, 'issuers'));
     const file = await stat(join(stateDir, 'issuers', String(name)));
-    const folder = await stat(join(stateDir, 'issuers'));
-    expect([file.mode & 0o777, folder.mode & 0o777]).toEqual([0o600, 0o700]);
+    const directory = await stat(join(stateDir, 'issuers'));
+    expect([file.mode & 0o777, directory.mode & 0o777]).toEqual([0o600, 0o700]);
   });
 
   it('are fetched again when the file is truncated', async () => {
@@ -77,7 +77,7 @@ describe("an issuer's keys", () => {
     const file = join(stateDir, 'issuers', String(name));
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 40));
     await open();
-    expect(provider.seen).toHaveLength(4);
+    expect(provider.requests).toHaveLength(4);
   });
 
   it('are used when older than an hour, and fetched again meanwhile', async () => {
@@ -87,9 +87,9 @@ describe("an issuer's keys", () => {
     const issuer = await open();
     await issuer.verify(idToken, { ...expected(), now: clock - 3_700 });
     expect(await issuer.renewed).toBeUndefined();
-    expect(provider.seen).toHaveLength(4);
+    expect(provider.requests).toHaveLength(4);
     await open();
-    expect(provider.seen).toHaveLength(4);
+    expect(provider.requests).toHaveLength(4);
   });
 
   it('are used while the provider is down, which is asked at most once in ten seconds', async () => {
@@ -102,7 +102,7 @@ describe("an issuer's keys", () => {
       await issuer.verify(idToken, { ...expected(), now: clock - 3_700 });
       expect((await issuer.renewed)?.code).toBe(login === 0 ? 'issuer-unavailable' : undefined);
     }
-    expect(provider.seen).toHaveLength(3);
+    expect(provider.requests).toHaveLength(3);
   });
 
   it('are fetched again after the provider rotated them', async () => {
@@ -111,7 +111,7 @@ describe("an issuer's keys", () => {
     const { idToken } = await provider.login('ann', publicClient);
     clock += 61;
     await (await open()).verify(idToken, { ...expected(), now: clock - 61 });
-    expect(provider.seen).toHaveLength(4);
+    expect(provider.requests).toHaveLength(4);
   });
 
   it('are not fetched for each forged token with an unknown kid', async () => {
@@ -128,14 +128,16 @@ describe("an issuer's keys", () => {
         code: 'token-key-unknown',
       });
     }
-    expect(provider.seen).toHaveLength(4);
+    expect(provider.requests).toHaveLength(4);
   });
 });
 
 describe('an issuer', () => {
   const json = (body: object) => ({ status: 200, body: JSON.stringify(body) });
 
-  it.each<[string, () => NonNullable<ReturnType<NonNullable<TestProvider['intercept']>>>, string]>([
+  it.each<
+    [string, () => NonNullable<ReturnType<NonNullable<LocalOidcProvider['intercept']>>>, string]
+  >([
     ['publishes another issuer', () => json({ issuer: 'https://evil.example' }), 'issuer-mismatch'],
     [
       'has a token endpoint without TLS',

@@ -8,11 +8,11 @@ import {
   httpsRequest,
   type HttpsRequest,
 } from '../../../../src/system/https-request.ts';
-import { TestProvider } from '../../../rig/token-provider.ts';
+import { LocalOidcProvider } from '../../../rig/token-provider.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
-let provider: TestProvider;
+let provider: LocalOidcProvider;
 /** The requests that were sent. */
 const requests: HttpsRequest[] = [];
 const https: HttpsClient = (request) => {
@@ -22,7 +22,7 @@ const https: HttpsClient = (request) => {
 const edges = { https, timeoutMs: 20_000 };
 
 beforeAll(async () => {
-  provider = await TestProvider.start();
+  provider = await LocalOidcProvider.start();
 });
 afterAll(() => provider.stop());
 afterEach(() => {

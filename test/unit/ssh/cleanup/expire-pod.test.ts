@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sessionPods } from '../../../../src/ssh/cleanup/expire-pod.ts';
+import { listSessionPods } from '../../../../src/ssh/cleanup/expire-pod.ts';
 import type { ApiClient, ApiRequest } from '../../../../src/reconcile/api-client.ts';
 
 /** A stand-in for a namespace with ten thousand pods, of which the first are deleted and held by finalizers. */
@@ -27,15 +27,17 @@ function crowd(held: number): { readonly client: ApiClient; readonly asked: ApiR
   return { client, asked };
 }
 
-const access = { namespace: 'u-ada', cluster: 'prod' } as Parameters<typeof sessionPods>[1];
+const access = { namespace: 'u-ada', cluster: 'prod' } as Parameters<typeof listSessionPods>[1];
 
 const names = async (random: () => number): Promise<readonly string[]> =>
-  (await sessionPods(crowd(250).client, access, new Map(), random)).pods.map(({ name }) => name);
+  (await listSessionPods(crowd(250).client, access, new Map(), random)).pods.map(
+    ({ name }) => name,
+  );
 
 it('of ten thousand pods of a user, so many are looked at in one turn; those on their way out are none of them', async () => {
   const { client, asked } = crowd(250);
 
-  const { pods, count } = await sessionPods(client, access, new Map());
+  const { pods, count } = await listSessionPods(client, access, new Map());
 
   expect([pods.length, count]).toEqual([200, 9_750]);
   for (const { accept } of asked) expect(accept).toContain('PartialObjectMetadataList');

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { inTurn, startTurnsBy } from '../../../../src/ssh/cleanup/reap-in-turn.ts';
-import { nothingReaped } from '../../../../src/ssh/cleanup/reap-user.ts';
+import { reapInTurn, reapProcessCommand } from '../../../../src/ssh/cleanup/reap-in-turn.ts';
+import { emptyReap } from '../../../../src/ssh/cleanup/reap-user.ts';
 
 /** A stand-in for `berth reap --turns`: it hangs at UID 2, where no signal but SIGKILL helps, dies at 4, and
  * ends in the middle of a line at 6. */
@@ -10,14 +10,14 @@ for uid in $1; do
   if [ "$uid" = 2 ]; then kill -STOP $$; fi
   if [ "$uid" = 4 ]; then kill -KILL $$; fi
   if [ "$uid" = 6 ]; then printf '{"uid":6,"rea'; exit; fi
-  printf '{"uid":%s,"reaped":%s}\\n' "$uid" '${JSON.stringify(nothingReaped)}'
+  printf '{"uid":%s,"reaped":%s}\\n' "$uid" '${JSON.stringify(emptyReap)}'
 done`;
 
 it("one user's turn that hangs or dies is over at its limit, and the next one's comes", async () => {
-  const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
+  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
   const limits = { turnMs: 1_500, roundMs: 60_000 };
   const seen: unknown[] = [];
-  for await (const { uid, reaped } of inTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
+  for await (const { uid, reaped } of reapInTurn([1, 2, 3, 4, 5, 6, 7], limits, start))
     seen.push([uid, reaped.failed.map(({ code }) => code)]);
   expect(seen).toEqual([
     [1, []],
@@ -31,12 +31,12 @@ it("one user's turn that hangs or dies is over at its limit, and the next one's 
 });
 
 it('users who hang take the time of their own turn and of no later round: all turns have one together', async () => {
-  const start = startTurnsBy('/bin/sh', ['-c', script, 'sh']);
+  const start = reapProcessCommand('/bin/sh', ['-c', script, 'sh']);
   const began = performance.now();
   const seen: number[] = [];
   // Each time the second is one who hangs.
   const uids = [1, 2, 3];
-  for await (const { uid } of inTurn(uids, { turnMs: 60_000, roundMs: 1_500 }, start))
+  for await (const { uid } of reapInTurn(uids, { turnMs: 60_000, roundMs: 1_500 }, start))
     seen.push(uid);
   expect(seen).toEqual([1]);
   expect(performance.now() - began).toBeLessThan(10_000);

@@ -24,14 +24,14 @@ const report: ReapReport = {
 };
 
 describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {
-  let folder: string;
+  let directory: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-metrics-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-metrics-'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   const values = async (): Promise<Record<string, string>> => {
-    const text = await readFile(join(folder, 'out/berth.prom'), 'utf8');
+    const text = await readFile(join(directory, 'out/berth.prom'), 'utf8');
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     return Object.fromEntries(
       lines.map((line) => line.replace('berth_ssh_', '').split(' ') as [string, string]),
@@ -39,9 +39,9 @@ describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {
   };
 
   it('say what is open now, and count what was ended since boot', async () => {
-    const file = join(folder, 'out/berth.prom');
+    const file = join(directory, 'out/berth.prom');
     for (const seconds of [1000, 1060.5])
-      await writeReapMetrics(file, report, { run: folder, seconds });
+      await writeReapMetrics(file, report, { run: directory, seconds });
     expect(await values()).toEqual({
       ...{ sessions_open: '7', containers: '4', storage_without_account: '1' },
       reap_users_not_reached: '5',
@@ -49,12 +49,12 @@ describe.runIf(process.getuid?.() === 0)('metrics of the reaper', () => {
       ...{ reaped_processes_total: '6', reap_failures_total: '2' },
       reap_last_run_timestamp_seconds: '1060',
     });
-    expect(await readdir(join(folder, 'out'))).toEqual(['berth.prom']);
+    expect(await readdir(join(directory, 'out'))).toEqual(['berth.prom']);
   });
 
   it('have a type and a help for each, as the textfile collector wants', async () => {
-    const file = join(folder, 'out/berth.prom');
-    await writeReapMetrics(file, report, { run: folder, seconds: 1 });
+    const file = join(directory, 'out/berth.prom');
+    await writeReapMetrics(file, report, { run: directory, seconds: 1 });
     const text = await readFile(file, 'utf8');
     for (const name of Object.keys(await values()))
       expect(text).toMatch(

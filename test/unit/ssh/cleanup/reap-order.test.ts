@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { nextRound, reapOrder } from '../../../../src/ssh/cleanup/reap-order.ts';
+import { nextReapRound, reapOrder } from '../../../../src/ssh/cleanup/reap-order.ts';
 import { roundMs } from '../../../../src/ssh/cleanup/reap-sessions.ts';
 
 const nobody = new Set<number>();
@@ -19,7 +19,7 @@ describe('the turns of users', () => {
   it('come for everybody, however many hang: in each round others of them', () => {
     const hanging = [1, 2, 3, 4, 5, 6, 7];
     const uids = [...hanging, 8, 9];
-    let last = { slow: nobody, unreached: nobody } as ReturnType<typeof nextRound>;
+    let last = { slow: nobody, unreached: nobody } as ReturnType<typeof nextReapRound>;
     const came: number[][] = [];
     for (let round = 0; round < 4; round += 1) {
       const order = reapOrder(uids, last);
@@ -28,7 +28,7 @@ describe('the turns of users', () => {
       const reached = order.slice(0, fourth + 1);
       came.push(reached);
       const late = new Set(reached.filter((uid) => hanging.includes(uid)));
-      last = nextRound(order, last, { reached: new Set(reached), late });
+      last = nextReapRound(order, last, { reached: new Set(reached), late });
     }
     expect(came).toEqual([
       [1, 2, 3, 4],
@@ -41,14 +41,14 @@ describe('the turns of users', () => {
   it('come for everybody, however many take nearly the time of a turn and are not late', () => {
     const hostile = Array.from({ length: 20 }, (_, n) => n + 1);
     const uids = [...hostile, 100, 101];
-    let last: ReturnType<typeof nextRound> = { slow: nobody, unreached: nobody };
+    let last: ReturnType<typeof nextReapRound> = { slow: nobody, unreached: nobody };
     const rounds: number[] = [];
     for (let round = 1; round <= 18; round += 1) {
       const order = reapOrder(uids, last);
       const fifth = order.indexOf(order.filter((uid) => uid < 100)[4] ?? 0);
       const reached = new Set(order.slice(0, fifth));
       if (reached.has(101)) rounds.push(round);
-      last = nextRound(order, last, { reached, late: nobody });
+      last = nextReapRound(order, last, { reached, late: nobody });
     }
     // Four of the twenty in each round: whoever waits has passed all of them after five.
     expect(rounds).toEqual([5, 10, 15]);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
-  heldPodAccesses,
-  readPodAccess,
-  writePodAccess,
+  storedPodGrants,
+  readPodGrant,
+  writePodGrant,
 } from '../../../../src/ssh/pod/pod-grant-file.ts';
 
 const access = {
@@ -24,9 +24,9 @@ describe.runIf(process.getuid?.() === 0)('the way to the pods, as root keeps it'
   afterEach(() => rm(run, { recursive: true }));
 
   it('is read as it was written, and root alone can', async () => {
-    writePodAccess({ run }, 1000, access);
-    expect(readPodAccess({ run }, 1000, 'prod')).toEqual(access);
-    expect(heldPodAccesses({ run }, 1000)).toEqual([access]);
+    writePodGrant({ run }, 1000, access);
+    expect(readPodGrant({ run }, 1000, 'prod')).toEqual(access);
+    expect(storedPodGrants({ run }, 1000)).toEqual([access]);
     const { uid, mode } = await stat(file);
     expect([uid, mode & 0o7777]).toEqual([0, 0o600]);
   });
@@ -41,16 +41,16 @@ describe.runIf(process.getuid?.() === 0)('the way to the pods, as root keeps it'
     JSON.stringify({ ...access, expiry: 'never' }),
   ])('is ignored if it is incomplete: %j', async (text) => {
     await writeFile(file, text, { mode: 0o600 });
-    expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
-    expect(heldPodAccesses({ run }, 1000)).toEqual([]);
+    expect(readPodGrant({ run }, 1000, 'prod')).toBeUndefined();
+    expect(storedPodGrants({ run }, 1000)).toEqual([]);
   });
 
   it('is ignored in a file of the user, as former versions wrote it, even if it is larger than root’s memory', async () => {
     await writeFile(file, JSON.stringify(access), { mode: 0o600 });
     await chown(file, 1000, 1000);
-    expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
+    expect(readPodGrant({ run }, 1000, 'prod')).toBeUndefined();
     await chown(file, 0, 0);
     await truncate(file, 1_900_000_000);
-    expect(readPodAccess({ run }, 1000, 'prod')).toBeUndefined();
+    expect(readPodGrant({ run }, 1000, 'prod')).toBeUndefined();
   });
 });

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { assertMounted, mountsIn, originsOf } from '../../../../src/ssh/podman/verify-mounts.ts';
+import {
+  assertMounted,
+  parseMountinfo,
+  mountOrigins,
+} from '../../../../src/ssh/podman/verify-mounts.ts';
 
 /** proc(5): ID, parent, device, root, mount point, … */
-const host = mountsIn(
+const host = parseMountinfo(
   [
     '20 1 8:1 / / rw - ext4 /dev/sda1 rw',
     '21 20 0:30 / /run rw - tmpfs tmpfs rw',
@@ -15,9 +19,9 @@ const checked = new Map([
   ['/data', '/scratch two/eve'],
   ['/all', '/home'],
 ]);
-const origins = originsOf(checked, host);
+const origins = mountOrigins(checked, host);
 const inside = (...lines: string[]) =>
-  mountsIn(['1 0 0:99 / / rw - overlay overlay rw', ...lines].join('\n'));
+  parseMountinfo(['1 0 0:99 / / rw - overlay overlay rw', ...lines].join('\n'));
 const honest = [
   '2 1 0:40 /export/home/eve /home/eve rw - nfs server:/export rw',
   '3 1 8:2 /eve /data rw - xfs /dev/sdb rw',
@@ -26,7 +30,7 @@ const honest = [
 const changed = expect.objectContaining({ code: 'session-mount-changed' }) as Error;
 
 describe('what a container has mounted', () => {
-  it('is known by file system and folder, whatever its name is', () => {
+  it('is known by file system and directory, whatever its name is', () => {
     expect(Object.fromEntries(origins)).toEqual({
       '/home/eve': { device: '0:40', path: '/export/home/eve' },
       '/data': { device: '8:2', path: '/eve' },
@@ -42,8 +46,8 @@ describe('what a container has mounted', () => {
   });
 
   it.each([
-    ['another folder of the same file system', '3 1 8:2 /other /data rw - xfs /dev/sdb rw'],
-    ['the run folder', '3 1 0:30 /user/1042 /data rw - tmpfs tmpfs rw'],
+    ['another directory of the same file system', '3 1 8:2 /other /data rw - xfs /dev/sdb rw'],
+    ['the run directory', '3 1 0:30 /user/1042 /data rw - tmpfs tmpfs rw'],
     ['a second one over it', `${honest[1] ?? ''}\n9 1 0:30 / /data rw - tmpfs tmpfs rw`],
     ['nothing', ''],
   ])('is refused where it is %s', (_what, line) => {

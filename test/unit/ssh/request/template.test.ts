@@ -46,7 +46,7 @@ describe('a template', () => {
     ...['/home/a:/etc', '/home/a,ro', '/home/a\nb', '/home/a\0', '/home/"a', "/home/'a", '/h\\a'],
     ...['', '/', '//', 'home/a', '/home/..', '/home/../etc', '/./a', '/home//a', '../a', ','],
     ...['/home/a\u001b[0m', '/home/a\u0085b'],
-  ])('refuses the home %j: it would be options of a mount, or another folder', (home) => {
+  ])('refuses the home %j: it would be options of a mount, or another directory', (home) => {
     expect(code('$HOME', { home })).toBe('template-value-unsafe');
     expect(code('/x', { home })).toBe('filled: /x');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { forcedProgram, shellCommand } from '../../../../src/sshd-lint/rules/shell-words.ts';
+import { forcedProgram, parseShellCommand } from '../../../../src/sshd-lint/rules/shell-words.ts';
 
 describe('a command line as a shell reads it', () => {
   it.each([
@@ -10,19 +10,19 @@ describe('a command line as a shell reads it', () => {
     ['/a/login # || sh', ['/a/login']],
     ['/a/login ""', ['/a/login', '']],
   ])('%s: words, and nothing else', (text, words) => {
-    expect(shellCommand(text)).toEqual({ words, startsAnother: false, interpreted: false });
+    expect(parseShellCommand(text)).toEqual({ words, startsAnother: false, interpreted: false });
   });
 
   it.each(['a || b', 'a;b', 'a & b', 'a|b', '"a";b'])('%s: another command', (text) => {
-    expect(shellCommand(text)).toMatchObject({ words: ['a'], startsAnother: true });
+    expect(parseShellCommand(text)).toMatchObject({ words: ['a'], startsAnother: true });
   });
 
   it.each(['a "|| b"', "a ';b'", 'a \\; b'])('%s: in quotes it is a word', (text) => {
-    expect(shellCommand(text).startsAnother).toBe(false);
+    expect(parseShellCommand(text).startsAnother).toBe(false);
   });
 
   it.each(['a $B', 'a "$B"', 'a *', 'a >b', 'a "b', 'a ~', 'a `b`'])('%s: interpreted', (text) => {
-    expect(shellCommand(text)).toMatchObject({ startsAnother: false, interpreted: true });
+    expect(parseShellCommand(text)).toMatchObject({ startsAnother: false, interpreted: true });
   });
 
   it('the program of a forced command', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { seeded } from '../../../rig/random.ts';
-import type { OwnedId } from '../../../../src/subid/rules/subordinate-faults.ts';
+import { seededRandom } from '../../../rig/random.ts';
+import type { KnownId } from '../../../../src/subid/rules/subordinate-faults.ts';
 import { entryLine, parseSubordinateFile } from '../../../../src/identity/subordinate-file.ts';
 import {
   planSubordinateIds,
@@ -14,8 +14,8 @@ const layout = { firstUid: 1000, base: 524_288, size: 65_536 };
 interface Machine {
   readonly subuid?: string;
   readonly subgid?: string;
-  readonly accounts?: readonly OwnedId[];
-  readonly groups?: readonly OwnedId[];
+  readonly accounts?: readonly KnownId[];
+  readonly groups?: readonly KnownId[];
 }
 
 function plan(
@@ -89,7 +89,7 @@ describe('the range of a user', () => {
   });
 
   it('lies for any users within 32 bits, over no account, no group, no entry and no other range', () => {
-    const random = seeded(4);
+    const random = seededRandom(4);
     const wrong: string[] = [];
     let problemCount = 0;
     for (let round = 0; round < 300; round += 1) {

@@ -14,9 +14,9 @@ export const channels = {
 } as const;
 
 /** Preferred version first. Versions before v4 do not transmit the exit code. */
-export const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
+export const execProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
-export type ExecProtocol = (typeof protocols)[number];
+export type ExecProtocol = (typeof execProtocols)[number];
 
 /** Whether the protocol can transmit the end of standard input. Before v5, a command that reads to the end waits forever. */
 export function hasHalfClose(protocol: ExecProtocol): boolean {

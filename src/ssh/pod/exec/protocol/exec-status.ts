@@ -7,7 +7,7 @@ export interface ExecOutcome {
   /** The command's exit code; 255 if there is a `reason`. */
   readonly exitCode: number;
   readonly reason?: BerthError;
-  /** Set if the command was not started: the groups with which its pod was created (`BeginMark`). */
+  /** Set if the command was not started: the groups with which its pod was created (`StartMarker`). */
   readonly declined?: string;
 }
 
@@ -15,7 +15,7 @@ export interface ExecOutcome {
 const unknownExit = 255;
 
 /** Longer than any real Status. Bytes. */
-export const longestStatus = 256 * 1024;
+export const maxStatusBytes = 256 * 1024;
 
 /** How much of a message is shown and logged, in characters. */
 const longestMessage = 500;
@@ -37,30 +37,33 @@ interface Status {
  * The command's exit code from the `Status` on the error channel (client-go's
  * tools/remotecommand/v4.go). Only `Success` means 0.
  */
-export function execOutcome(text: string): ExecOutcome {
+export function parseStatus(text: string): ExecOutcome {
   try {
     const status = JSON.parse(text) as Status;
     if (status.status === 'Success') return { exitCode: 0 };
     return status.reason === 'NonZeroExitCode' ? exitCodeOf(status) : failed(status);
   } catch {
-    return lost(protocolError('the error channel does not contain a Status'));
+    return lostOutcome(protocolError('the error channel does not contain a Status'));
   }
 }
 
 /** The exit code of the command is unknown, or it did not start. */
-export function lost(reason: BerthError): ExecOutcome {
+export function lostOutcome(reason: BerthError): ExecOutcome {
   return { exitCode: unknownExit, reason };
 }
 
 /**
- * The outcome of a command started `withEndMark` whose exit marker is missing: it was ended from outside, or the stream
+ * The outcome of a command started `withExitMarker` whose exit marker is missing: it was ended from outside, or the stream
  * was cut.
  *
  * @param missing the channels without a marker
  */
-export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): ExecOutcome {
+export function outcomeWithoutMarker(
+  { exitCode, reason }: ExecOutcome,
+  missing: string,
+): ExecOutcome {
   if (reason !== undefined) return { exitCode, reason };
-  return lost(
+  return lostOutcome(
     new BerthError('the session was ended from outside', {
       code: 'exec-ended-externally',
       exit: 'temporary',
@@ -73,7 +76,7 @@ export function unmarked({ exitCode, reason }: ExecOutcome, missing: string): Ex
 
 function failed({ message, reason }: Status): ExecOutcome {
   const said = typeof message === 'string' ? message.slice(0, longestMessage) : 'no message';
-  return lost(
+  return lostOutcome(
     new BerthError(`the command could not be run: ${escapeControl(said)}`, {
       code: 'exec-failed-in-pod',
       exit: 'unavailable',
@@ -88,5 +91,5 @@ function exitCodeOf({ details }: Status): ExecOutcome {
   const code = typeof said === 'string' && /^\d{1,3}$/.test(said) ? Number(said) : 0;
   if (code > 0 && code < 256) return { exitCode: code };
   const shown = said === undefined ? 'missing' : JSON.stringify(said).slice(0, longestMessage);
-  return lost(protocolError(`the exit code of the command is ${shown}`));
+  return lostOutcome(protocolError(`the exit code of the command is ${shown}`));
 }

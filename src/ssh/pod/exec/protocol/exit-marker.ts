@@ -1,4 +1,4 @@
-import { readOpening } from './opening.ts';
+import { readPreamble } from './opening.ts';
 
 /**
  * A marker in the output that contains the exit code of a command. Kubernetes reports `Success` also for a stream that
@@ -18,21 +18,21 @@ const drain = 'exec >/dev/null 2>&1; cat';
 const signalsAside = 'trap : INT QUIT TERM ALRM USR1 USR2';
 
 /**
- * The argv of a shell that reads an opening (`openingLines`), runs the command and writes the exit marker to each output.
+ * The argv of a shell that reads an opening (`preambleLines`), runs the command and writes the exit marker to each output.
  * With a terminal it then waits for a line, because output is lost if the terminal closes too early.
  *
  * @param nonce letters and digits that do not occur in the command's output
  */
-export function withEndMark(nonce: string, { tty }: { readonly tty: boolean }): string[] {
+export function withExitMarker(nonce: string, { tty }: { readonly tty: boolean }): string[] {
   const said = tty
     ? `printf ${inScript}; read -r s_`
     : `printf ${inScript}; printf ${inScript} >&2; ${drain}`;
-  const script = `${signalsAside}; (${readOpening}); s=$?; ${said}; exit "$s"`;
+  const script = `${signalsAside}; (${readPreamble}); s=$?; ${said}; exit "$s"`;
   return ['/bin/sh', '-c', script, nonce];
 }
 
 /** Finds and removes the exit markers in the output of a command. */
-export class EndMarks {
+export class ExitMarkers {
   readonly #begin: Buffer;
   readonly tty: boolean;
   readonly #awaited: Set<Channel>;

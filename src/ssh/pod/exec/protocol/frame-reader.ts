@@ -1,4 +1,4 @@
-import { longestControl, opcodes } from './frame.ts';
+import { maxControlPayload, opcodes } from './frame.ts';
 import { protocolError } from './protocol-error.ts';
 
 export interface FrameSink {
@@ -76,7 +76,7 @@ export class FrameReader {
 
   #beginControl(opcode: number, final: boolean, length: number): void {
     if (opcode > opcodes.pong) throw protocolError(`a frame with the unknown opcode ${opcode}`);
-    if (!final || length > longestControl)
+    if (!final || length > maxControlPayload)
       throw protocolError('a control frame that is fragmented or too long');
     this.#control = { opcode, bytes: Buffer.alloc(length), have: 0 };
   }

@@ -1,4 +1,4 @@
-import { xorable, xorInPlace } from './xor.ts';
+import { allocateXorBuffer, xorInPlace } from './xor.ts';
 
 /**
  * WebSocket frames (RFC 6455) of a client: always masked, and never fragmented, because the API server treats each frame
@@ -15,7 +15,7 @@ export const opcodes = {
 } as const;
 
 /** RFC 6455, 5.5. */
-export const longestControl = 125;
+export const maxControlPayload = 125;
 
 /** The longest header: two bytes, the 64-bit length and the mask. */
 const longestHeader = 14;
@@ -25,7 +25,7 @@ const payloadAt = 16;
 
 /** A buffer for a message of this size and its frame header. It is never freed (`xorable`). */
 export function messageSlot(size: number): Buffer {
-  return xorable(payloadAt + 1 + size);
+  return allocateXorBuffer(payloadAt + 1 + size);
 }
 
 /** The part of a slot for the data of the message: standard input is read into it. */
@@ -39,7 +39,7 @@ export function messageBody(slot: Buffer): Buffer {
  *
  * @param key four unpredictable bytes (RFC 6455, 5.3)
  */
-export function messageInSlot(slot: Buffer, channel: number, length: number, key: Buffer): Buffer {
+export function frameInSlot(slot: Buffer, channel: number, length: number, key: Buffer): Buffer {
   slot[payloadAt] = channel;
   const end = payloadAt + 1 + length;
   xorInPlace(slot.subarray(payloadAt, end), key);
@@ -50,7 +50,7 @@ export function messageInSlot(slot: Buffer, channel: number, length: number, key
 }
 
 /** The frame of a message or a control message, as a copy. */
-export function frame(opcode: number, payload: Buffer, key: Buffer): Buffer {
+export function frameOf(opcode: number, payload: Buffer, key: Buffer): Buffer {
   const header = headerOf(opcode, payload.length, key);
   const bytes = Buffer.concat([header, payload]);
   xorInPlace(bytes.subarray(header.length), key);

@@ -5,7 +5,7 @@ import { assignmentLines, environmentLines } from '../../../request/environment-
  * its audit log, and it is visible in the process list. So it is the same for every command, and a shell reads the rest
  * from the beginning of standard input, line by line. sh(1) does not read beyond a line, so the command gets the rest.
  */
-export interface Opening {
+export interface CommandPreamble {
   /** Program and arguments. */
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -35,14 +35,14 @@ const newline = '$berth_nl';
  * Shell commands that read an opening and execute the command, with the nonce as $0. An incomplete opening runs nothing.
  * Warnings of the shell, for example about a locale that the image lacks, are discarded.
  */
-export const readOpening = [
+export const readPreamble = [
   `berth_run= berth_nl='\n'`,
   'while [ -z "$berth_run" ] && IFS= read -r berth_line; do eval "$berth_line"; done 2>/dev/null',
   'eval "${berth_run:-exit 255}"',
 ].join('; ');
 
 /** The lines of an opening. No line is longer than a terminal accepts, because there may be one in between. */
-export function openingLines({ words, env, before = ':', groups }: Opening): string[] {
+export function preambleLines({ words, env, before = ':', groups }: CommandPreamble): string[] {
   const check = groups === undefined ? '' : sameGroups(groups);
   const run = `${check}unset BERTH_GROUPS; ${inScript('$0')}; ${before}; exec "$@"`;
   return [
@@ -59,7 +59,7 @@ export function openingLines({ words, env, before = ':', groups }: Opening): str
 const none = Buffer.alloc(0);
 
 /** Removes from standard output what came before the command: a terminal echoes the opening. */
-export class BeginMark {
+export class StartMarker {
   readonly #begin: Buffer;
   #held = Buffer.alloc(0);
   #answer: string | undefined;

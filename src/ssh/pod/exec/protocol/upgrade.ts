@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BerthError } from '../../../../errors.ts';
-import { protocols, type ExecProtocol } from './channels.ts';
+import { execProtocols, type ExecProtocol } from './channels.ts';
 import { protocolError } from './protocol-error.ts';
 
 /** A command, and the container to run it in. */
@@ -60,7 +60,7 @@ export function upgradeRequest({
   target,
   token,
   key,
-  offered = protocols,
+  offered = execProtocols,
 }: UpgradeRequest): string {
   return [
     `GET ${execPath(url, target)} HTTP/1.1`,
@@ -84,7 +84,7 @@ export function upgradeRequest({
  */
 export function agreedProtocol(
   headers: ReadonlyMap<string, string>,
-  { key, offered = protocols }: Pick<UpgradeRequest, 'key' | 'offered'>,
+  { key, offered = execProtocols }: Pick<UpgradeRequest, 'key' | 'offered'>,
 ): ExecProtocol {
   const accept = createHash('sha1')
     .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)

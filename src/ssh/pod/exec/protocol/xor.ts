@@ -1,6 +1,6 @@
 /**
  * XOR with a repeated 32-bit word, 16 bytes at a time, in WebAssembly. The relay runs without V8's optimizing compilers
- * (`staySmall`), and without them a loop in JavaScript takes forty times as long.
+ * (`disableJit`), and without them a loop in JavaScript takes forty times as long.
  *
  *     (module
  *       (memory (export "memory") 32 32)
@@ -38,7 +38,7 @@ interface Exports {
 let made: Exports | undefined;
 
 /**
- * Creates the instance at the first use, after `staySmall` has set how V8 compiles it.
+ * Creates the instance at the first use, after `disableJit` has set how V8 compiles it.
  *
  * @returns undefined if the address space is limited and Node was not started for that: PAM's hook runs with the limits
  *   of the session that it closes
@@ -62,7 +62,7 @@ let used = 0;
  *
  * @param size in bytes
  */
-export function xorable(size: number): Buffer {
+export function allocateXorBuffer(size: number): Buffer {
   const fast = exports_()?.memory.buffer;
   const room = Math.ceil(size / stride) * stride;
   if (fast === undefined || used + room > fast.byteLength)

@@ -1,6 +1,6 @@
-import { bridgeError } from './bridge-error.ts';
-import { kinds, number32 } from './frames.ts';
-import { firstWindow, windowSize } from './limits.ts';
+import { forwardingProtocolError } from './bridge-error.ts';
+import { frameKinds, uint32 } from './frames.ts';
+import { initialWindow, windowSize } from './limits.ts';
 
 /** Receives what arrives on a forwarded connection. */
 export interface ConnectionSink {
@@ -16,7 +16,7 @@ export interface ConnectionSink {
 }
 
 /** One forwarded connection, seen from this side. */
-export interface Connection {
+export interface ForwardedConnection {
   send(bytes: Uint8Array): void;
   end(): void;
   close(): void;
@@ -25,7 +25,7 @@ export interface Connection {
 }
 
 /** What the connections of one stream share. */
-export interface EndContext {
+export interface ConnectionContext {
   send(kind: number, payload?: Uint8Array): void;
   /** Whether no connection may send data now. */
   isFull(): boolean;
@@ -48,14 +48,14 @@ const nothing: ConnectionSink = {
 /** The other side's credit is increased in steps of at least this fraction of its window, to send fewer frames. */
 const worthSaying = 4;
 
-export class BridgeEnd implements Connection {
-  readonly #context: EndContext;
+export class MultiplexedConnection implements ForwardedConnection {
+  readonly #context: ConnectionContext;
   #sink = nothing;
   /** How much may be sent. Negative if the last piece exceeded it. */
   #credit = windowSize;
   /** How much may arrive now, and the size of the window. */
-  #window = firstWindow;
-  #limit = firstWindow;
+  #window = initialWindow;
+  #limit = initialWindow;
   /** Received, and not yet taken. */
   #waiting = 0;
   /** Taken, and not yet reported to the other side. */
@@ -65,7 +65,7 @@ export class BridgeEnd implements Connection {
   #heardEnd = false;
   #over = false;
 
-  constructor(context: EndContext) {
+  constructor(context: ConnectionContext) {
     this.#context = context;
   }
 
@@ -82,20 +82,20 @@ export class BridgeEnd implements Connection {
   send(bytes: Uint8Array): void {
     if (this.#over || this.#saidEnd) return;
     this.#credit -= bytes.length;
-    this.#context.send(kinds.data, bytes);
+    this.#context.send(frameKinds.data, bytes);
     this.look();
   }
 
   end(): void {
     if (this.#over || this.#saidEnd) return;
     this.#saidEnd = true;
-    this.#context.send(kinds.end);
+    this.#context.send(frameKinds.end);
     if (this.#heardEnd) this.#finish();
   }
 
   close(): void {
     if (this.#over) return;
-    this.#context.send(kinds.close);
+    this.#context.send(frameKinds.close);
     this.#finish();
   }
 
@@ -124,22 +124,25 @@ export class BridgeEnd implements Connection {
 
   /** @throws {BerthError} `forwarding-protocol` */
   heard(kind: number, payload: Buffer): void {
-    if (kind === kinds.data) this.#heardData(payload);
-    else if (kind === kinds.end) {
-      if (this.#heardEnd) throw bridgeError('it ended a connection twice');
+    if (kind === frameKinds.data) this.#heardData(payload);
+    else if (kind === frameKinds.end) {
+      if (this.#heardEnd) throw forwardingProtocolError('it ended a connection twice');
       this.#heardEnd = true;
       this.#sink.end();
       if (this.#saidEnd && !this.#over) this.#finish();
-    } else if (kind === kinds.close) {
+    } else if (kind === frameKinds.close) {
       this.#finish();
       this.#sink.closed();
     } else this.#heardWindow(payload.readUInt32BE());
   }
 
   #heardData(payload: Buffer): void {
-    if (this.#heardEnd) throw bridgeError('it sent data on a connection that it had ended');
+    if (this.#heardEnd)
+      throw forwardingProtocolError('it sent data on a connection that it had ended');
     if (payload.length > this.#window)
-      throw bridgeError(`it sent ${payload.length} bytes with a window of ${this.#window}`);
+      throw forwardingProtocolError(
+        `it sent ${payload.length} bytes with a window of ${this.#window}`,
+      );
     this.#window -= payload.length;
     this.#waiting += payload.length;
     this.#sink.data(payload);
@@ -147,7 +150,7 @@ export class BridgeEnd implements Connection {
 
   #heardWindow(count: number): void {
     if (count === 0 || this.#credit + count > windowSize)
-      throw bridgeError(
+      throw forwardingProtocolError(
         `it acknowledged ${count} bytes when ${windowSize - this.#credit} were sent`,
       );
     this.#credit += count;
@@ -156,13 +159,13 @@ export class BridgeEnd implements Connection {
 
   #grant(): void {
     if (this.#heardEnd || this.#over) return;
-    const more = windowSize - firstWindow;
+    const more = windowSize - initialWindow;
     if (this.#limit < windowSize && this.#context.share(more)) {
       this.#limit = windowSize;
       this.#owed += more;
     }
     if (this.#owed < this.#limit / worthSaying) return;
-    this.#context.send(kinds.window, number32(this.#owed));
+    this.#context.send(frameKinds.window, uint32(this.#owed));
     this.#window += this.#owed;
     this.#owed = 0;
   }
@@ -175,7 +178,7 @@ export class BridgeEnd implements Connection {
 
   #settle(): void {
     if (this.#waiting > 0) return;
-    this.#context.share(this.#limit === windowSize ? firstWindow - windowSize : 0);
+    this.#context.share(this.#limit === windowSize ? initialWindow - windowSize : 0);
     this.#context.settled();
   }
 }

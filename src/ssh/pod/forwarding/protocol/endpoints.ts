@@ -1,4 +1,4 @@
-import { mostPlaces } from './limits.ts';
+import { maxEndpoints } from './limits.ts';
 import type { TcpSocket } from './proc-net-tcp.ts';
 import { listensOnLoopback } from './proc-net-tcp.ts';
 
@@ -6,19 +6,20 @@ import { listensOnLoopback } from './proc-net-tcp.ts';
 const displays = { from: 6010, to: 6099 } as const;
 
 /** Whether a port is forwarded. Ports below 1024 are reserved for root on the login node. */
-export function isBridged(port: number): boolean {
+export function isForwardedPort(port: number): boolean {
   return port >= 1024 && port <= 65_535 && (port < displays.from || port > displays.to);
 }
 
 /** Sockets of a user that listen on loopback: sshd may have opened them for `-R`. */
-export function ownListeners(sockets: readonly TcpSocket[], uid: number): TcpSocket[] {
+export function userListeners(sockets: readonly TcpSocket[], uid: number): TcpSocket[] {
   return sockets.filter(
-    (socket) => socket.uid === uid && listensOnLoopback(socket) && isBridged(socket.local.port),
+    (socket) =>
+      socket.uid === uid && listensOnLoopback(socket) && isForwardedPort(socket.local.port),
   );
 }
 
 /** An endpoint that listens in the pod: `tcp:PORT` on loopback, or `unix:/tmp/NAME`. */
-export type Place = string;
+export type Endpoint = string;
 
 /** Names of sockets: not hidden, not in a subdirectory, and with their directory short enough for sun_path (unix(7)). */
 const bridgedName = /^[A-Za-z0-9_][\w.+@-]{0,63}$/;
@@ -27,22 +28,22 @@ const bridgedName = /^[A-Za-z0-9_][\w.+@-]{0,63}$/;
 const meaningful = /^(?:krb5cc|ssh-|tmux-|screen-|dbus-|systemd-|gpg-|pulse-|vscode-ipc-)/;
 
 /** Whether a socket with this name is forwarded. */
-export function isBridgedName(name: string): boolean {
+export function isForwardedName(name: string): boolean {
   return bridgedName.test(name) && !meaningful.test(name);
 }
 
-export function portOf(place: Place): number | undefined {
+export function endpointPort(place: Endpoint): number | undefined {
   const port = Number(/^tcp:([1-9]\d{0,4})$/.exec(place)?.[1]);
-  return isBridged(port) ? port : undefined;
+  return isForwardedPort(port) ? port : undefined;
 }
 
 /** The name of a socket directly below the pod's /tmp. On the login node it is in a directory of the user. */
-export function nameOf(place: Place): string | undefined {
+export function endpointName(place: Endpoint): string | undefined {
   const name = place.startsWith('unix:/tmp/') ? place.slice('unix:/tmp/'.length) : '';
-  return isBridgedName(name) ? name : undefined;
+  return isForwardedName(name) ? name : undefined;
 }
 
-export function placeOfName(name: string): Place {
+export function unixEndpoint(name: string): Endpoint {
   return `unix:/tmp/${name}`;
 }
 
@@ -51,14 +52,14 @@ export function placeOfName(name: string): Place {
  *
  * @param reserved ports that the site reserves for its services
  */
-export function saidPlaces(said: unknown, reserved: readonly PortRange[] = []): Place[] {
+export function parseEndpoints(said: unknown, reserved: readonly PortRange[] = []): Endpoint[] {
   if (!Array.isArray(said)) return [];
-  const places = said.filter((place): place is Place => {
+  const places = said.filter((place): place is Endpoint => {
     if (typeof place !== 'string') return false;
-    const port = portOf(place);
-    return port === undefined ? nameOf(place) !== undefined : !isReserved(port, reserved);
+    const port = endpointPort(place);
+    return port === undefined ? endpointName(place) !== undefined : !isReserved(port, reserved);
   });
-  return [...new Set(places)].slice(0, mostPlaces);
+  return [...new Set(places)].slice(0, maxEndpoints);
 }
 
 /** Inclusive. */
@@ -72,19 +73,22 @@ function isReserved(port: number, reserved: readonly PortRange[]): boolean {
 }
 
 /** Parses `net.ipv4.ip_local_reserved_ports`, such as `8080,9000-9010`. */
-export function portRanges(text: string): PortRange[] {
+export function parsePortRanges(text: string): PortRange[] {
   return [...text.matchAll(/(\d+)(?:-(\d+))?/g)].map(([, from = '', to = from]) => ({
     from: Number(from),
     to: Number(to),
   }));
 }
 
-export interface PlaceChanges {
-  readonly added: readonly Place[];
-  readonly removed: readonly Place[];
+export interface EndpointChanges {
+  readonly added: readonly Endpoint[];
+  readonly removed: readonly Endpoint[];
 }
 
-export function placeChanges(before: Iterable<Place>, now: Iterable<Place>): PlaceChanges {
+export function endpointChanges(
+  before: Iterable<Endpoint>,
+  now: Iterable<Endpoint>,
+): EndpointChanges {
   const [old, current] = [new Set(before), new Set(now)];
   return {
     added: [...current].filter((place) => !old.has(place)),

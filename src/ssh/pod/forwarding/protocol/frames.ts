@@ -1,12 +1,12 @@
-import { bridgeError } from './bridge-error.ts';
-import { longestTarget, longestWord, windowSize } from './limits.ts';
+import { forwardingProtocolError } from './bridge-error.ts';
+import { maxTargetLength, maxMessageLength, windowSize } from './limits.ts';
 
 /**
  * Frames that carry connections and control messages over one stream. A frame consists of its kind (1 byte), the
  * connection (4 bytes), the length of the payload (4 bytes) and the payload.
  */
 
-export const kinds = {
+export const frameKinds = {
   /** Opens a connection to a target, such as `tcp:PORT` or `agent`. */
   open: 0,
   data: 1,
@@ -24,12 +24,12 @@ const headerSize = 9;
 
 /** Smallest and largest payload of each kind, in bytes. */
 const sizes: readonly (readonly [number, number])[] = [
-  [1, longestTarget],
+  [1, maxTargetLength],
   [1, windowSize],
   [0, 0],
   [0, 0],
   [4, 4],
-  [2, longestWord],
+  [2, maxMessageLength],
 ];
 
 export interface Frame {
@@ -39,7 +39,7 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-export function bridgeFrame(kind: number, connection: number, payload?: Uint8Array): Buffer {
+export function encodeFrame(kind: number, connection: number, payload?: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(headerSize + (payload?.length ?? 0));
   bytes.writeUInt8(kind, 0);
   bytes.writeUInt32BE(connection, 1);
@@ -48,7 +48,7 @@ export function bridgeFrame(kind: number, connection: number, payload?: Uint8Arr
   return bytes;
 }
 
-export function number32(value: number): Buffer {
+export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
@@ -59,7 +59,7 @@ export function number32(value: number): Buffer {
  * when it arrives; other frames are assembled, in a buffer of the size in their header. `push` throws
  * `forwarding-protocol` for an invalid frame.
  */
-export class BridgeReader {
+export class MultiplexFrameReader {
   readonly #sink: (frame: Frame) => void;
   readonly #header = Buffer.alloc(headerSize);
   #have = 0;
@@ -83,7 +83,7 @@ export class BridgeReader {
         this.#begin();
       } else {
         const part = chunk.subarray(at, at + this.#left);
-        if (this.#kind === kinds.data) this.#say(part);
+        if (this.#kind === frameKinds.data) this.#say(part);
         else part.copy(this.#payload, this.#payload.length - this.#left);
         this.#left -= part.length;
         at += part.length;
@@ -99,17 +99,18 @@ export class BridgeReader {
   #begin(): void {
     const [kind, size] = [this.#kind, this.#header.readUInt32BE(5)];
     const allowed = sizes[kind];
-    if (allowed === undefined) throw bridgeError(`it sent a frame of the unknown kind ${kind}`);
+    if (allowed === undefined)
+      throw forwardingProtocolError(`it sent a frame of the unknown kind ${kind}`);
     const [least, most] = allowed;
     if (size < least || size > most)
-      throw bridgeError(`it sent a frame of kind ${kind} with ${size} bytes`);
+      throw forwardingProtocolError(`it sent a frame of kind ${kind} with ${size} bytes`);
     this.#left = size;
-    if (kind !== kinds.data) this.#payload = Buffer.alloc(size);
+    if (kind !== frameKinds.data) this.#payload = Buffer.alloc(size);
   }
 
   #end(): void {
     this.#have = 0;
-    if (this.#kind !== kinds.data) this.#say(this.#payload);
+    if (this.#kind !== frameKinds.data) this.#say(this.#payload);
   }
 
   #say(payload: Buffer): void {

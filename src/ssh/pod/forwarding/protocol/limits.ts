@@ -4,16 +4,16 @@
  */
 
 /** Connections of one session that are open, or whose data is not yet written. */
-export const mostConnections = 128;
+export const maxConnections = 128;
 
 /** Ports and sockets of one pod that are mirrored on the login node, and those of `-R` in the pod. */
-export const mostPlaces = 64;
+export const maxEndpoints = 64;
 
 /** Unacknowledged data of one connection to the pod; to the login node if the shared window has room. */
 export const windowSize = 256 * 1024;
 
 /** Initial window of each connection to the login node. */
-export const firstWindow = 16 * 1024;
+export const initialWindow = 16 * 1024;
 
 /** Window that all connections share beyond their initial windows. */
 export const sharedWindow = 2 * 1024 * 1024;
@@ -22,11 +22,11 @@ export const sharedWindow = 2 * 1024 * 1024;
 export const fullOutbox = 1024 * 1024;
 
 /** When this much waits, including answers, forwarding ends: the helper does not read. */
-export const mostOutbox = 2 * 1024 * 1024;
+export const maxOutbox = 2 * 1024 * 1024;
 
 /** Cost of a waiting frame in addition to its bytes. */
 export const frameCost = 256;
 
 /** Longest target of an `open` frame, and longest control message. */
-export const longestTarget = 128;
-export const longestWord = 64 * 1024;
+export const maxTargetLength = 128;
+export const maxMessageLength = 64 * 1024;

@@ -1,11 +1,15 @@
-import { bridgeError } from './bridge-error.ts';
-import { BridgeEnd, type Connection, type ConnectionSink } from './bridge-end.ts';
-import { bridgeFrame, BridgeReader, kinds, type Frame } from './frames.ts';
-import { mostConnections, sharedWindow } from './limits.ts';
+import { forwardingProtocolError } from './bridge-error.ts';
+import {
+  MultiplexedConnection,
+  type ForwardedConnection,
+  type ConnectionSink,
+} from './bridge-end.ts';
+import { encodeFrame, MultiplexFrameReader, frameKinds, type Frame } from './frames.ts';
+import { maxConnections, sharedWindow } from './limits.ts';
 
-export interface BridgeSink {
+export interface MultiplexerSink {
   /** The other side opens a connection. @returns undefined to refuse it */
-  opened(target: string, connection: Connection): ConnectionSink | undefined;
+  opened(target: string, connection: ForwardedConnection): ConnectionSink | undefined;
   word(value: Readonly<Record<string, unknown>>): void;
 }
 
@@ -13,11 +17,11 @@ export interface BridgeSink {
  * Carries connections over one stream. The other side is not trusted: a violation of the protocol is thrown as
  * `forwarding-protocol`, and everything that it can make this side store is limited (`limits.ts`).
  */
-export class Connections {
+export class Multiplexer {
   readonly #send: (bytes: Buffer) => boolean;
-  readonly #sink: BridgeSink;
-  readonly #ends = new Map<number, BridgeEnd>();
-  readonly #reader = new BridgeReader((frame) => this.#frame(frame));
+  readonly #sink: MultiplexerSink;
+  readonly #ends = new Map<number, MultiplexedConnection>();
+  readonly #reader = new MultiplexFrameReader((frame) => this.#frame(frame));
   /** Numbers of the last connections. Even numbers are ours, odd ones the helper's; both ascend. */
   #ours = 0;
   #theirs = -1;
@@ -28,7 +32,7 @@ export class Connections {
   #over = false;
 
   /** @param send takes ownership of the bytes, and returns whether data may follow; otherwise `drained` is called later */
-  constructor(send: (bytes: Buffer) => boolean, sink: BridgeSink) {
+  constructor(send: (bytes: Buffer) => boolean, sink: MultiplexerSink) {
     this.#send = send;
     this.#sink = sink;
   }
@@ -39,14 +43,14 @@ export class Connections {
   }
 
   say(word: object): void {
-    this.#say(kinds.word, 0, Buffer.from(JSON.stringify(word)));
+    this.#say(frameKinds.word, 0, Buffer.from(JSON.stringify(word)));
   }
 
   /** @returns false if the limit is reached or the stream has ended: then nothing is called */
-  open(target: string, sink: (connection: Connection) => ConnectionSink): boolean {
-    if (this.#over || this.#held >= mostConnections) return false;
+  open(target: string, sink: (connection: ForwardedConnection) => ConnectionSink): boolean {
+    if (this.#over || this.#held >= maxConnections) return false;
     this.#ours += 2;
-    this.#say(kinds.open, this.#ours, Buffer.from(target));
+    this.#say(frameKinds.open, this.#ours, Buffer.from(target));
     this.#add(this.#ours, sink);
     return true;
   }
@@ -65,13 +69,13 @@ export class Connections {
   }
 
   #say(kind: number, id: number, payload?: Uint8Array): void {
-    if (this.#over || this.#send(bridgeFrame(kind, id, payload)) || this.#full) return;
+    if (this.#over || this.#send(encodeFrame(kind, id, payload)) || this.#full) return;
     this.#full = true;
     for (const end of this.#ends.values()) end.look();
   }
 
-  #add(id: number, sink: (connection: Connection) => ConnectionSink | undefined): void {
-    const end = new BridgeEnd({
+  #add(id: number, sink: (connection: ForwardedConnection) => ConnectionSink | undefined): void {
+    const end = new MultiplexedConnection({
       send: (kind, payload) => this.#say(kind, id, payload),
       isFull: () => this.#full,
       share: (bytes) => this.#share(bytes),
@@ -95,24 +99,24 @@ export class Connections {
 
   #frame({ kind, connection: id, payload }: Frame): void {
     if (this.#over) return;
-    if (kind === kinds.word) {
-      if (id !== 0) throw bridgeError(`it sent a control message on connection ${id}`);
+    if (kind === frameKinds.word) {
+      if (id !== 0) throw forwardingProtocolError(`it sent a control message on connection ${id}`);
       this.#sink.word(wordOf(payload));
-    } else if (kind === kinds.open) this.#opened(id, payload.toString('latin1'));
+    } else if (kind === frameKinds.open) this.#opened(id, payload.toString('latin1'));
     else {
       const end = this.#ends.get(id);
       // For a connection that has ended, frames may have been in transit.
       if (end === undefined && !this.#was(id))
-        throw bridgeError(`it sent a frame for connection ${id}, which was not opened`);
+        throw forwardingProtocolError(`it sent a frame for connection ${id}, which was not opened`);
       end?.heard(kind, payload);
     }
   }
 
   #opened(id: number, target: string): void {
     if (id % 2 === 0 || id <= this.#theirs)
-      throw bridgeError(`it opened connection ${id} after ${this.#theirs}`);
+      throw forwardingProtocolError(`it opened connection ${id} after ${this.#theirs}`);
     this.#theirs = id;
-    if (this.#held >= mostConnections) this.#say(kinds.close, id);
+    if (this.#held >= maxConnections) this.#say(frameKinds.close, id);
     else this.#add(id, (end) => this.#sink.opened(target, end));
   }
 
@@ -132,5 +136,5 @@ function wordOf(payload: Buffer): Readonly<Record<string, unknown>> {
   } catch {
     // Reported below.
   }
-  throw bridgeError('it sent a control message that is not a JSON object');
+  throw forwardingProtocolError('it sent a control message that is not a JSON object');
 }

@@ -1,4 +1,4 @@
-import { frameCost, fullOutbox, mostOutbox } from './limits.ts';
+import { frameCost, fullOutbox, maxOutbox } from './limits.ts';
 
 /** Frames that wait to be sent to the pod, in order, and their cost. */
 export class Outbox {
@@ -18,7 +18,7 @@ export class Outbox {
 
   /** Whether there is more than Berth's own helper ever causes. */
   isOverfull(): boolean {
-    return this.#cost >= mostOutbox;
+    return this.#cost >= maxOutbox;
   }
 
   isEmpty(): boolean {

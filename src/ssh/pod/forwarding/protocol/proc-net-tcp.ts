@@ -1,14 +1,14 @@
 /** A socket as /proc/net/tcp and tcp6 list it (proc(5)). */
 export interface TcpSocket {
-  readonly local: TcpEnd;
-  readonly remote: TcpEnd;
+  readonly local: TcpEndpoint;
+  readonly remote: TcpEndpoint;
   /** 10: listening. 1: connected. */
   readonly state: number;
   readonly uid: number;
   readonly inode: string;
 }
 
-export interface TcpEnd {
+export interface TcpEndpoint {
   /** As in the file: hexadecimal, 8 digits for IPv4 or 32 for IPv6. */
   readonly address: string;
   readonly port: number;
@@ -61,10 +61,10 @@ export function listensOnLoopback({ state, local }: TcpSocket): boolean {
  * @param there the other end, as our end sees it: IPv4 in dotted form, or `::1`
  * @returns undefined if there is no such socket: it has been closed
  */
-export function uidAtOtherEnd(
+export function peerUid(
   sockets: readonly TcpSocket[],
-  here: IpEnd,
-  there: IpEnd,
+  here: IpEndpoint,
+  there: IpEndpoint,
 ): number | undefined {
   const [ours, theirs] = [inFile(here.address), inFile(there.address)];
   if (ours === undefined || theirs === undefined) return undefined;
@@ -78,7 +78,7 @@ export function uidAtOtherEnd(
   )?.uid;
 }
 
-export interface IpEnd {
+export interface IpEndpoint {
   readonly address: string;
   readonly port: number;
 }

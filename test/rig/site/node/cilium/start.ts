@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import type { CertificateAuthority } from '../../certificates.ts';
 import { writeKubeconfig } from '../../kubernetes/kubeconfig.ts';
-import type { Start } from '../../processes.ts';
+import type { ProcessStart } from '../../processes.ts';
 import type { Site } from '../../site.ts';
 import { waitFor } from '../../wait.ts';
 import { cniDirectories } from '../containerd-paths.ts';
@@ -42,7 +42,7 @@ export async function prepareCluster(site: Site, node: string, sources: string):
 }
 
 /** Writes the agent's files. @returns how to start it, without operator and Envoy */
-export async function prepareAgent(options: CiliumOptions): Promise<Start> {
+export async function prepareAgent(options: CiliumOptions): Promise<ProcessStart> {
   const own = join(options.directory, 'cilium');
   const [lib, bin] = [join(own, 'lib'), join(own, 'bin')];
   await mkdir(bin, { recursive: true });
@@ -70,7 +70,7 @@ export async function prepareAgent(options: CiliumOptions): Promise<Start> {
       K8S_NODE_NAME: options.node,
       CILIUM_K8S_NAMESPACE: 'kube-system',
     },
-    folder: options.directory,
+    directory: options.directory,
   };
 }
 

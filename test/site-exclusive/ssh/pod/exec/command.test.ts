@@ -41,7 +41,7 @@ describe('a command in a pod', () => {
 
   it('works with two gigabytes of address space, as some login nodes allow', async () => {
     const input = randomBytes(1_000_000);
-    const words = ['-c', 'ulimit -v 2000000; exec "$@"', 'limited', ...box.words(['cat'])];
+    const words = ['-c', 'ulimit -v 2000000; exec "$@"', 'limited', ...box.relayArgv(['cat'])];
     const { exitCode, stdout, stderr } = await run('/bin/bash', words, { input });
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout.equals(input)).toBe(true);
@@ -61,7 +61,7 @@ describe('a command in a pod', () => {
   });
 
   it('ends while its standard input is still open', async () => {
-    const relay = box.begin(sh('echo done; exit 7')).read();
+    const relay = box.spawn(sh('echo done; exit 7')).collectOutput();
     expect(await relay.ended).toBe(7);
     expect(relay.stdout).toBe('done\n');
   });
@@ -136,13 +136,13 @@ describe('who may not', () => {
   });
 
   it('meets a server that is not the one', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-relay-ca-'));
+    const directory = await mkdtemp(join(tmpdir(), 'berth-relay-ca-'));
     try {
-      const { cert } = await CertificateAuthority.create(folder);
+      const { cert } = await CertificateAuthority.create(directory);
       const ca = await readFile(cert, 'utf8');
       expect(await refused({ server: { ca } })).toMatch(/^relay: exec-certificate: /);
     } finally {
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     }
   });
 

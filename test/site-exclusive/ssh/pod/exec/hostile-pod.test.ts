@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  bridgeFrame,
-  kinds,
-  number32,
+  encodeFrame,
+  frameKinds,
+  uint32,
 } from '../../../../../src/ssh/pod/forwarding/protocol/frames.ts';
 import { helperProgram } from '../../../../../src/ssh/pod/forwarding/helper-program.ts';
 import { freePorts } from '../../../../rig/site/ports.ts';
@@ -27,7 +27,7 @@ const attackMs = 2000;
 describe("a helper in the user's pod that violates the protocol", { timeout: 60_000 }, () => {
   let program: CompiledRelay;
   let pod: HostilePod;
-  let folder: string;
+  let directory: string;
   let relay: RunningRelay;
   let stream: HostileStream;
   let agent: Server;
@@ -42,24 +42,24 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
     await program.remove();
   });
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-bridge-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-bridge-'));
     for (const name of ['bridge', 'local', 'remote'])
-      await mkdir(join(folder, name), { mode: 0o700 });
+      await mkdir(join(directory, name), { mode: 0o700 });
     reached = [];
     agent = createServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => undefined);
       reached.push(socket);
     });
-    agent.listen(join(folder, 'agent'));
+    agent.listen(join(directory, 'agent'));
     await once(agent, 'listening');
     const words = {
-      ...{ uid: process.getuid?.(), agent: join(folder, 'agent') },
-      folder: join(folder, 'bridge'),
-      sockets: { local: join(folder, 'local'), remote: join(folder, 'remote') },
+      ...{ uid: process.getuid?.(), agent: join(directory, 'agent') },
+      directory: join(directory, 'bridge'),
+      sockets: { local: join(directory, 'local'), remote: join(directory, 'remote') },
       server: { url: pod.url, ca: pod.ca, token: 'of a session' },
       pod: { namespace: 'u-ada', pod: 'box', container: 'main' },
     };
-    const [file, ...args] = [...program.words, JSON.stringify(words)];
+    const [file, ...args] = [...program.argv, JSON.stringify(words)];
     const taken = pod.stream();
     relay = new RunningRelay(spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
     stream = await taken;
@@ -67,14 +67,14 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
     await word({ ready: {} });
     await relaySaid('"mirror"');
     await word({ mirrored: 1 });
-    await relay.says('begun');
+    await relay.waitForOutput('begun');
   });
   afterEach(async () => {
     relay.child.kill('SIGKILL');
     await relay.ended;
     for (const socket of reached) socket.destroy();
     agent.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const relaySaid = (text: string): Promise<true> =>
@@ -82,9 +82,9 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
       Promise.resolve(said(stream).includes(text) ? true : undefined),
     );
   const comes = (kind: number, id: number, payload?: Buffer): Promise<void> =>
-    stream.say(bridgeFrame(kind, id, payload));
+    stream.say(encodeFrame(kind, id, payload));
   const word = (value: object): Promise<void> =>
-    comes(kinds.word, 0, Buffer.from(JSON.stringify(value)));
+    comes(frameKinds.word, 0, Buffer.from(JSON.stringify(value)));
   /** One thing after the other, until the other end has had enough or the time is over. */
   const flood = async (next: (turn: number) => Buffer, ms = attackMs): Promise<void> => {
     const end = performance.now() + ms;
@@ -124,7 +124,7 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
   it('a window of 4 GiB without reading ends forwarding, but not the session', async () => {
     const { socket } = await portOfThePod();
     stream.stopReading();
-    await comes(kinds.window, 2, number32(0xffff_ffff));
+    await comes(frameKinds.window, 2, uint32(0xffff_ffff));
     const piece = Buffer.alloc(1024 * 1024);
     const end = performance.now() + attackMs;
     let taken = 0;
@@ -161,13 +161,13 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
 
   it('any number of connections reach the agent only up to the limit', async () => {
     // One alone: the flood may end the bridge before any of its own gets there.
-    await stream.say(bridgeFrame(kinds.open, 1, Buffer.from('agent')));
+    await stream.say(encodeFrame(frameKinds.open, 1, Buffer.from('agent')));
     await waitFor({ what: 'the first to reach it', timeoutMs: 10_000 }, () =>
       Promise.resolve(reached.length > 0 ? true : undefined),
     );
     await flood((turn) => {
       const ids = Array.from({ length: 500 }, (_, index) => 2 * (500 * turn + index) + 3);
-      return Buffer.concat(ids.map((id) => bridgeFrame(kinds.open, id, Buffer.from('agent'))));
+      return Buffer.concat(ids.map((id) => encodeFrame(frameKinds.open, id, Buffer.from('agent'))));
     });
     await sleep(500);
     expect(reached.length).toBeLessThanOrEqual(128);
@@ -182,7 +182,9 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
     await sleep(attackMs);
     await flood((turn) => {
       const ids = Array.from({ length: 5000 }, (_, index) => 2 * (5000 * turn + index) + 1);
-      return Buffer.concat(ids.map((id) => bridgeFrame(kinds.open, id, Buffer.from('tcp:22'))));
+      return Buffer.concat(
+        ids.map((id) => encodeFrame(frameKinds.open, id, Buffer.from('tcp:22'))),
+      );
     }, 30_000);
     for (const socket of sockets) socket.destroy();
     expect(await peak()).toBeLessThan(most);
@@ -193,12 +195,12 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
 
   it('single bytes for an agent that does not read', async () => {
     const single = Buffer.concat(
-      Array.from({ length: 16_000 }, () => bridgeFrame(kinds.data, 1, Buffer.from('x'))),
+      Array.from({ length: 16_000 }, () => encodeFrame(frameKinds.data, 1, Buffer.from('x'))),
     );
     await flood((turn) => {
       const id = 2 * turn + 1;
       for (let at = 0; at < single.length; at += 10) single.writeUInt32BE(id, at + 1);
-      return Buffer.concat([bridgeFrame(kinds.open, id, Buffer.from('agent')), single]);
+      return Buffer.concat([encodeFrame(frameKinds.open, id, Buffer.from('agent')), single]);
     });
     await sleep(500);
     expect(await peak()).toBeLessThan(most);
@@ -206,9 +208,9 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
 
   it('full windows of the maximum number of connections', async () => {
     await flood((turn) => {
-      const frames = [bridgeFrame(kinds.open, 2 * turn + 1, Buffer.from('agent'))];
+      const frames = [encodeFrame(frameKinds.open, 2 * turn + 1, Buffer.from('agent'))];
       // More than the first window of a connection, and not more than the largest.
-      frames.push(bridgeFrame(kinds.data, 2 * turn + 1, Buffer.alloc(16 * 1024)));
+      frames.push(encodeFrame(frameKinds.data, 2 * turn + 1, Buffer.alloc(16 * 1024)));
       return Buffer.concat(frames);
     });
     await sleep(500);
@@ -220,7 +222,7 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
       Array.from({ length: 900 }, (_, index) => `tcp:${20_000 + 2 * index + half}`),
     );
     const words = lists.map((listening) =>
-      bridgeFrame(kinds.word, 0, Buffer.from(JSON.stringify({ listening }))),
+      encodeFrame(frameKinds.word, 0, Buffer.from(JSON.stringify({ listening }))),
     );
     await flood((turn) => words[turn % 2] ?? Buffer.alloc(0));
     await sleep(500);
@@ -236,7 +238,7 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
     const server = createServer().listen(taken, '127.0.0.1');
     await once(server, 'listening');
     const words = [[`tcp:${taken}`], []].map((listening) =>
-      bridgeFrame(kinds.word, 0, Buffer.from(JSON.stringify({ listening }))),
+      encodeFrame(frameKinds.word, 0, Buffer.from(JSON.stringify({ listening }))),
     );
     const end = performance.now() + attackMs;
     for (let turn = 0; performance.now() < end; turn += 1) {
@@ -251,18 +253,18 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
     ['a list a million deep', `${'['.repeat(500_000)}${']'.repeat(500_000)}`],
     ['a word of 10 MB', JSON.stringify({ listening: ['x'.repeat(10_000_000)] })],
   ])('%s ends forwarding', async (_what, text) => {
-    await comes(kinds.word, 0, Buffer.from(text));
+    await comes(frameKinds.word, 0, Buffer.from(text));
     await endedBy(/code=forwarding-protocol/);
     expect(await peak()).toBeLessThan(most);
   });
 
-  it('names that others give a meaning are not made outside of a folder of the user', async () => {
+  it('names that others give a meaning are not made outside of a directory of the user', async () => {
     const names = ['krb5cc_4242', '.X11-unix', 'ssh-agent', 'ok.sock', '..'];
     await word({ listening: names.map((name) => `unix:/tmp/${name}`) });
     await waitFor({ what: 'the socket', timeoutMs: 10_000 }, async () =>
-      (await readdir(join(folder, 'local'))).includes('ok.sock') ? true : undefined,
+      (await readdir(join(directory, 'local'))).includes('ok.sock') ? true : undefined,
     );
-    expect(await readdir(join(folder, 'local'))).toEqual(['ok.sock']);
+    expect(await readdir(join(directory, 'local'))).toEqual(['ok.sock']);
     expect(await readdir('/tmp')).not.toEqual(expect.arrayContaining(['krb5cc_4242']));
   });
 });

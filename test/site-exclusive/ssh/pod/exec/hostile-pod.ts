@@ -14,15 +14,15 @@ import { CertificateAuthority } from '../../../../rig/site/certificates.ts';
  */
 export class HostilePod {
   readonly ca: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly #server: Server;
   #streams: HostileStream[] = [];
   readonly #wanted: ((stream: HostileStream) => void)[] = [];
 
-  private constructor(server: Server, ca: string, folder: string) {
+  private constructor(server: Server, ca: string, directory: string) {
     this.#server = server;
     this.ca = ca;
-    this.folder = folder;
+    this.directory = directory;
     server.on('upgrade', (request, socket: Duplex) => {
       const key = request.headers['sec-websocket-key'] ?? '';
       const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`);
@@ -44,13 +44,13 @@ export class HostilePod {
   }
 
   static async open(): Promise<HostilePod> {
-    const folder = await mkdtemp(join(tmpdir(), 'berth-hostile-'));
-    const authority = await CertificateAuthority.create(join(folder, 'ca'));
+    const directory = await mkdtemp(join(tmpdir(), 'berth-hostile-'));
+    const authority = await CertificateAuthority.create(join(directory, 'ca'));
     const { cert, key } = await authority.server('hostile');
     const server = createServer({ cert: await readFile(cert), key: await readFile(key) });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new HostilePod(server, await readFile(authority.cert, 'utf8'), folder);
+    return new HostilePod(server, await readFile(authority.cert, 'utf8'), directory);
   }
 
   get url(): string {
@@ -68,7 +68,7 @@ export class HostilePod {
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -33,7 +33,7 @@ describe('what an API server says to the relay', { timeout: 60_000 }, () => {
       server: { url: server.url, ca: server.ca, token: 'of a session' },
       target: { namespace: 'u-ada', pod: 'box', argv: ['true'], tty: false },
     };
-    const [file, ...args] = [...program.words, JSON.stringify(words)];
+    const [file, ...args] = [...program.argv, JSON.stringify(words)];
     const taken = server.stream();
     relay = new RunningRelay(spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
     out = 0;

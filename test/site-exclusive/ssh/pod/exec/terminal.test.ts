@@ -17,7 +17,7 @@ afterEach(() => {
 
 /** A terminal with a relay in it, and behind it the shell that somebody sits at. */
 function opened(command: readonly string[], size?: { rows: number; columns: number }): Terminal {
-  const words = box.words(command, { tty: true });
+  const words = box.relayArgv(command, { tty: true });
   const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
   const env = { PATH: process.env.PATH ?? '' };
   const local = ['sh', '-c', `${quoted}; echo "relay ended: $?"; stty -a; echo over`];
@@ -31,30 +31,30 @@ describe('the terminal of a session', () => {
       rows: 31,
       columns: 97,
     });
-    await screen.shows(/31 97/);
+    await screen.waitForText(/31 97/);
     await screen.resize(44, 132);
-    await screen.shows(/44 132/);
+    await screen.waitForText(/44 132/);
     screen.type('\u0003');
-    await screen.shows(/relay ended: 130/);
+    await screen.waitForText(/relay ended: 130/);
   });
 
   it('forwards every key: Ctrl-C ends the command in the pod, not the session', async () => {
     const screen = opened(['sh']);
-    await screen.shows(/# /);
+    await screen.waitForText(/# /);
     screen.type("sh -c 'echo $((6 * 7)) waits; exec sleep 100'\r");
-    await screen.shows(/42 waits/);
+    await screen.waitForText(/42 waits/);
     screen.type('\u0003');
-    await screen.shows(/# /);
+    await screen.waitForText(/# /);
     screen.type('echo still $((40 + 2))\r');
-    await screen.shows(/still 42/);
+    await screen.waitForText(/still 42/);
     screen.type('\u0004');
-    await screen.shows(/relay ended: 0/);
+    await screen.waitForText(/relay ended: 0/);
   });
 
   it('shows what is said byte for byte: a line feed alone stays one', async () => {
     const screen = opened(['sh', '-c', "stty -opost; printf 'up\\ndown\\tend'"]);
-    await screen.shows(/up\ndown\tend/);
-    await screen.shows(/relay ended: 0/);
+    await screen.waitForText(/up\ndown\tend/);
+    await screen.waitForText(/relay ended: 0/);
   });
 
   it.each([
@@ -62,32 +62,32 @@ describe('the terminal of a session', () => {
     ['the command dies', 'kill -9 $$', /relay ended: 137/],
   ])('is restored when %s', async (_what, script, end) => {
     const screen = opened(['sh', '-c', `sleep 0.2; ${script}`]);
-    await screen.shows(end);
-    const [modes = ''] = await screen.shows(/[^]*over/);
+    await screen.waitForText(end);
+    const [modes = ''] = await screen.waitForText(/[^]*over/);
     for (const mode of ['opost', 'icanon', 'echo', 'isig', 'icrnl', 'ixon', 'iexten'])
       expect(modes.split(/[\s;]+/)).toContain(mode);
   });
 
   it('is restored when the session is ended from outside', async () => {
     const screen = opened(['sh', '-c', 'echo pid; sleep 100']);
-    await screen.shows(/pid/);
-    const pids = await box.running();
+    await screen.waitForText(/pid/);
+    const pids = await box.relayPids();
     expect(pids).toHaveLength(1);
     for (const pid of pids) process.kill(pid, 'SIGTERM');
-    await screen.shows(/session-signalled: the session was ended by SIGTERM/);
-    await screen.shows(/relay ended: 255/);
-    const [modes = ''] = await screen.shows(/[^]*over/);
+    await screen.waitForText(/session-signalled: the session was ended by SIGTERM/);
+    await screen.waitForText(/relay ended: 255/);
+    const [modes = ''] = await screen.waitForText(/[^]*over/);
     for (const mode of ['opost', 'icanon', 'echo']) expect(modes.split(/[\s;]+/)).toContain(mode);
   });
 
   it('is restored when nothing ran', async () => {
-    const words = box.words(['true'], { tty: true, pod: 'gone' });
+    const words = box.relayArgv(['true'], { tty: true, pod: 'gone' });
     const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
     terminal = Terminal.open({ env: { PATH: process.env.PATH ?? '' } }, [
       ...['sh', '-c', `${quoted}; echo "relay ended: $?"; stty -a; echo over`],
     ]);
-    await terminal.shows(/relay ended: 255/);
-    const [modes = ''] = await terminal.shows(/[^]*over/);
+    await terminal.waitForText(/relay ended: 255/);
+    const [modes = ''] = await terminal.waitForText(/[^]*over/);
     expect(modes.split(/[\s;]+/)).toContain('opost');
   });
 });

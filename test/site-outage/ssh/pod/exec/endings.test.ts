@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { withoutApiServer } from '../../../../rig/site/kubernetes/api-server-outage.ts';
 import type { Site } from '../../../../rig/site/site.ts';
 import { waitFor } from '../../../../rig/site/wait.ts';
-import { times } from '../../../../rig/soak.ts';
+import { repetitions } from '../../../../rig/soak.ts';
 import { GapProxy } from './gap-proxy.ts';
 import type { RelayPod, RunningRelay } from '../../../../rig/exec/relay-pod.ts';
 import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
@@ -23,7 +23,7 @@ const waits = sh('echo ready; sleep 300');
 
 /**
  * A command that writes so many zeros and waits for the end of its input, as a session waits until all is
- * read (`withEndMark`): the API server ends a stream whose command has ended at the first ping that it cannot
+ * read (`withExitMarker`): the API server ends a stream whose command has ended at the first ping that it cannot
  * hand on, and what is unread is lost.
  */
 const untilAllIsRead = (bytes: number, exitCode: number): string[] =>
@@ -48,9 +48,9 @@ describe('a session that is cut off', () => {
       },
     ],
   ])('never ends with 0: %s', async (_what, cut) => {
-    await box.start('cut');
-    const relay = box.begin(waits, { pod: 'cut' });
-    await relay.says('ready');
+    await box.startPod('cut');
+    const relay = box.spawn(waits, { pod: 'cut' });
+    await relay.waitForOutput('ready');
     await cut();
     // The kubelet says how the command died, where it still can.
     expect([137, 143, 255]).toContain(await relay.ended);
@@ -58,8 +58,8 @@ describe('a session that is cut off', () => {
   });
 
   it('says why when the API server dies', async () => {
-    const relay = box.begin(waits);
-    await relay.says('ready');
+    const relay = box.spawn(waits);
+    await relay.waitForOutput('ready');
     await withoutApiServer(site, async () => {
       expect(await relay.ended).toBe(255);
       expect(relay.stderr).toMatch(/^relay: exec-connection-lost: /);
@@ -75,8 +75,8 @@ describe('a session that is cut off', () => {
   it('says why when the network dies without a word, after so many pings', async () => {
     const proxy = await GapProxy.open(new URL(site.server));
     try {
-      const relay = box.begin(waits, { server: { url: proxy.url }, heartbeat });
-      await relay.says('ready');
+      const relay = box.spawn(waits, { server: { url: proxy.url }, heartbeat });
+      await relay.waitForOutput('ready');
       // Alive for longer than the pings may be missed.
       await sleep(2000);
       expect(relay.child.exitCode).toBe(null);
@@ -91,7 +91,7 @@ describe('a session that is cut off', () => {
   it('gives up on a server that never answers the first request', async () => {
     const proxy = await GapProxy.open(new URL(site.server));
     try {
-      const relay = box.begin(waits, { server: { url: proxy.url }, timeoutMs: 1000 });
+      const relay = box.spawn(waits, { server: { url: proxy.url }, timeoutMs: 1000 });
       proxy.silence();
       await waitFor({ what: 'the relay to connect', timeoutMs: 10_000, everyMs: 5 }, () => {
         proxy.silence();
@@ -105,15 +105,15 @@ describe('a session that is cut off', () => {
   });
 
   it.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)('says so when it gets %s', async (signal) => {
-    const relay = box.begin(waits);
-    await relay.says('ready');
+    const relay = box.spawn(waits);
+    await relay.waitForOutput('ready');
     relay.child.kill(signal);
     expect(await relay.ended).toBe(255);
     expect(relay.stderr).toBe(`relay: session-signalled: the session was ended by ${signal}\n`);
   });
 
   it('ends with SIGTERM while its output is not read', async () => {
-    const relay = box.begin(sh('cat /dev/zero'));
+    const relay = box.spawn(sh('cat /dev/zero'));
     await waitFor({ what: 'a full pipe', timeoutMs: 20_000 }, async () => {
       const before = relay.child.stdout.readableLength;
       await sleep(300);
@@ -124,8 +124,8 @@ describe('a session that is cut off', () => {
   });
 
   it('ends when its output is no longer read', async () => {
-    const relay = box.begin(sh('echo ready; while :; do echo more; sleep 0.1; done'));
-    await relay.says('ready');
+    const relay = box.spawn(sh('echo ready; while :; do echo more; sleep 0.1; done'));
+    await relay.waitForOutput('ready');
     relay.child.stdout.destroy();
     expect(await relay.ended).toBe(255);
     expect(relay.stderr).toContain('relay: exec-output-closed: ');
@@ -133,7 +133,7 @@ describe('a session that is cut off', () => {
 });
 
 // Many times the memory that it may have.
-const bytes = times(400_000_000, 4_000_000_000);
+const bytes = repetitions(400_000_000, 4_000_000_000);
 
 describe(`${bytes / 1e6} MB`, () => {
   /** The highest of the resident memory while it runs, in MB. */
@@ -146,7 +146,7 @@ describe(`${bytes / 1e6} MB`, () => {
   }
 
   it('arrive with 64 MB of memory', { timeout: 300_000 }, async () => {
-    const relay = box.begin(untilAllIsRead(bytes, 4));
+    const relay = box.spawn(untilAllIsRead(bytes, 4));
     let size = 0;
     relay.child.stdout.on('data', (part: Buffer) => {
       size += part.length;
@@ -157,7 +157,7 @@ describe(`${bytes / 1e6} MB`, () => {
   });
 
   it('are sent with 64 MB of memory', { timeout: 300_000 }, async () => {
-    const relay = box.begin(sh('wc -c; exit 6')).read();
+    const relay = box.spawn(sh('wc -c; exit 6')).collectOutput();
     createReadStream('/dev/zero', { end: bytes - 1 }).pipe(relay.child.stdin);
     expect(await peakToTheEnd(relay)).toBeLessThan(64);
     expect([await relay.ended, relay.stdout.trim()]).toEqual([6, String(bytes)]);
@@ -169,7 +169,7 @@ describe('a slow side', () => {
   const heartbeat = { every: 500, missed: 6 };
 
   it('makes the command wait, not the memory grow: 100 MB that nobody reads for a while', async () => {
-    const relay = box.begin(untilAllIsRead(100_000_000, 4), { heartbeat });
+    const relay = box.spawn(untilAllIsRead(100_000_000, 4), { heartbeat });
     // Longer than the pings may be missed: while nothing is read none can be answered.
     await sleep(4000);
     expect(relay.child.exitCode).toBe(null);
@@ -184,7 +184,7 @@ describe('a slow side', () => {
   });
 
   it('makes the writer wait: a command that does not read is not taken for a dead one', async () => {
-    const relay = box.begin(sh('sleep 4; wc -c; exit 6'), { heartbeat }).read();
+    const relay = box.spawn(sh('sleep 4; wc -c; exit 6'), { heartbeat }).collectOutput();
     const input = Buffer.alloc(40_000_000);
     relay.child.stdin.end(input);
     await sleep(2000);

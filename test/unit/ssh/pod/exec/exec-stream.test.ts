@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ExecStream } from '../../../../../src/ssh/pod/exec/exec-stream.ts';
 import type { OpenedExec } from '../../../../../src/ssh/pod/exec/open-exec.ts';
 import { channels } from '../../../../../src/ssh/pod/exec/protocol/channels.ts';
-import { EndMarks } from '../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import { ExitMarkers } from '../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
 import type { ExecOutcome } from '../../../../../src/ssh/pod/exec/protocol/exec-status.ts';
 import { messageSlot } from '../../../../../src/ssh/pod/exec/protocol/frame.ts';
 
@@ -64,7 +64,7 @@ function begun(): { server: Server; stream: ExecStream; ended: Promise<ExecOutco
   const stream = new ExecStream(
     server.opened,
     { output: () => undefined, end },
-    { marks: new EndMarks(nonce, { tty: false }) },
+    { marks: new ExitMarkers(nonce, { tty: false }) },
   );
   stream.start();
   return { server, stream, ended };

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { UnansweredInput } from '../../../../../src/ssh/pod/exec/idle-watchdog.ts';
+import { IdleWatchdog } from '../../../../../src/ssh/pod/exec/idle-watchdog.ts';
 
 const second = 1000;
 let asked: number;
-let input: UnansweredInput;
+let input: IdleWatchdog;
 beforeEach(() => {
   vi.useFakeTimers();
   asked = 0;
-  input = new UnansweredInput(20 * second, () => (asked += 1));
+  input = new IdleWatchdog(20 * second, () => (asked += 1));
 });
 afterEach(() => {
   vi.useRealTimers();

@@ -7,13 +7,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenAtPath } from '../../../../../src/ssh/pod/forwarding/local-server.ts';
 
 describe('a socket in a directory of the user', () => {
-  let folder: string;
+  let directory: string;
   let path: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-local-'));
-    path = join(folder, 'a.sock');
+    directory = await mkdtemp(join(tmpdir(), 'berth-local-'));
+    path = join(directory, 'a.sock');
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   it('is accessible only to the user, and exists once', async () => {
     const server = await listenAtPath(path, (socket) => socket.destroy());

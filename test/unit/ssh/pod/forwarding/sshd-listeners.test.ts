@@ -7,16 +7,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SshdListeners } from '../../../../../src/ssh/pod/forwarding/sshd-listeners.ts';
 import { listeningPaths } from '../../../../../src/ssh/pod/forwarding/listening-sockets.ts';
 
-describe('what sshd listens at in the folder for it', () => {
+describe('what sshd listens at in the directory for it', () => {
   const uid = process.getuid?.() ?? 0;
-  let folder: string;
+  let directory: string;
   let child: ChildProcess | undefined;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-remote-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-remote-'));
   });
   afterEach(async () => {
     child?.kill('SIGKILL');
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
   /** Another process that listens at some paths. */
   const listens = async (...paths: string[]): Promise<ChildProcess> => {
@@ -30,12 +30,12 @@ describe('what sshd listens at in the folder for it', () => {
     return started;
   };
   const sockets = (of = uid): string[] =>
-    [...new SshdListeners(of, folder).now().keys()].filter((place) => place.startsWith('unix:'));
+    [...new SshdListeners(of, directory).now().keys()].filter((place) => place.startsWith('unix:'));
 
   it("connects to the name below the pod's /tmp while a process listens", async () => {
-    const server = await listens(join(folder, 'a.sock'), join(folder, 'krb5cc_0'));
-    await writeFile(join(folder, 'file'), '');
-    await symlink(join(folder, 'a.sock'), join(folder, 'link'));
+    const server = await listens(join(directory, 'a.sock'), join(directory, 'krb5cc_0'));
+    await writeFile(join(directory, 'file'), '');
+    await symlink(join(directory, 'a.sock'), join(directory, 'link'));
     expect(sockets()).toEqual(['unix:/tmp/a.sock']);
     expect(sockets(uid + 1)).toEqual([]);
     server.kill('SIGKILL');
@@ -44,10 +44,10 @@ describe('what sshd listens at in the folder for it', () => {
   });
 
   it('is not forged by a path that contains a line', async () => {
-    await writeFile(join(folder, 'a.sock'), '');
-    // An abstract name, for which no folder is needed.
-    await listens(`\0\n0: 2 0 00010000 0001 01 4242 ${folder}/a.sock`);
-    expect([...listeningPaths(folder)]).toEqual([`${folder}/a.sock`]);
+    await writeFile(join(directory, 'a.sock'), '');
+    // An abstract name, for which no directory is needed.
+    await listens(`\0\n0: 2 0 00010000 0001 01 4242 ${directory}/a.sock`);
+    expect([...listeningPaths(directory)]).toEqual([`${directory}/a.sock`]);
     expect(sockets()).toEqual([]);
   });
 });

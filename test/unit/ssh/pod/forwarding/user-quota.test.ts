@@ -3,28 +3,28 @@ import { mkdtemp, readdir, readlink, rm, symlink, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UserSeats } from '../../../../../src/ssh/pod/forwarding/user-quota.ts';
+import { UserQuota } from '../../../../../src/ssh/pod/forwarding/user-quota.ts';
 import { logfmtLogger } from '../../../../../src/log.ts';
 
 describe('the limit over all sessions of a user on a host', () => {
-  let folder: string;
+  let directory: string;
   let lines: string[];
-  let made: UserSeats[];
+  let made: UserQuota[];
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-seats-'));
+    directory = await mkdtemp(join(tmpdir(), 'berth-seats-'));
     [lines, made] = [[], []];
   });
   afterEach(async () => {
     for (const seats of made) await seats.end();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
-  const session = (): UserSeats => {
+  const session = (): UserQuota => {
     const log = logfmtLogger((line) => lines.push(line));
-    const seats = new UserSeats({ folder, name: 'connections', blocks: 3, size: 4, log });
+    const seats = new UserQuota({ directory, name: 'connections', blocks: 3, size: 4, log });
     made.push(seats);
     return seats;
   };
-  const take = async (seats: UserSeats, count: number): Promise<number> => {
+  const take = async (seats: UserQuota, count: number): Promise<number> => {
     const taken = await Promise.all(Array.from({ length: count }, () => seats.take()));
     return taken.filter(Boolean).length;
   };
@@ -43,7 +43,7 @@ describe('the limit over all sessions of a user on a host', () => {
     const [first, second] = [session(), session()];
     expect(await take(first, 20)).toBe(12);
     await first.end();
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
     expect(await take(second, 20)).toBe(12);
     expect(await take(first, 1)).toBe(0);
   });
@@ -52,18 +52,18 @@ describe('the limit over all sessions of a user on a host', () => {
     const first = session();
     expect(await take(first, 12)).toBe(12);
     const { pid } = spawnSync('true');
-    for (const name of await readdir(folder)) {
-      const holder = await readlink(join(folder, name));
-      await rm(join(folder, name));
+    for (const name of await readdir(directory)) {
+      const holder = await readlink(join(directory, name));
+      await rm(join(directory, name));
       // The lock of a process that has ended.
-      await symlink(holder.replace(/-\d+:(?=\d)/, `-${pid}:`), join(folder, name));
+      await symlink(holder.replace(/-\d+:(?=\d)/, `-${pid}:`), join(directory, name));
     }
     expect(await take(session(), 12)).toBe(12);
   });
 
   it('is zero if it cannot be counted', async () => {
-    await rm(folder, { recursive: true });
-    await writeFile(folder, 'no folder');
+    await rm(directory, { recursive: true });
+    await writeFile(directory, 'no directory');
     expect(await take(session(), 3)).toBe(0);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('level=error');

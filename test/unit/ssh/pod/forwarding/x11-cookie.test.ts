@@ -16,13 +16,13 @@ const entry = Buffer.concat([Buffer.from([1, 0]), counted('login1'), counted('10
 const uid = process.getuid?.() ?? 0;
 
 describe('the Xauthority file in a home that the pod can write', () => {
-  let folder: string;
+  let directory: string;
   let file: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'berth-x11-'));
-    file = join(folder, 'Xauthority');
+    directory = await mkdtemp(join(tmpdir(), 'berth-x11-'));
+    file = join(directory, 'Xauthority');
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(directory, { recursive: true }));
 
   it('has the cookie', async () => {
     await writeFile(file, entry);
@@ -45,17 +45,17 @@ describe('the Xauthority file in a home that the pod can write', () => {
     [
       'a link to a file',
       async () => {
-        await writeFile(join(folder, 'other'), entry);
-        await symlink(join(folder, 'other'), file);
+        await writeFile(join(directory, 'other'), entry);
+        await symlink(join(directory, 'other'), file);
       },
     ],
-    ['a folder', () => spawnSync('mkdir', [file])],
+    ['a directory', () => spawnSync('mkdir', [file])],
     [
       'larger than memory',
       async () => {
-        await writeFile(join(folder, 'large'), entry);
-        await truncate(join(folder, 'large'), 1_900_000_000);
-        await link(join(folder, 'large'), file);
+        await writeFile(join(directory, 'large'), entry);
+        await truncate(join(directory, 'large'), 1_900_000_000);
+        await link(join(directory, 'large'), file);
       },
     ],
   ])('is refused at once if it is %s', async (_what, make) => {

@@ -88,7 +88,7 @@ describe('a pod', () => {
     expect(spec().activeDeadlineSeconds).toBe(7 * 24 * 3600);
   });
 
-  it('mounts folders of the node, claims and file servers', () => {
+  it('mounts directories of the node, claims and file servers', () => {
     const fields = {
       mounts: [{ source: '$HOME' }, { source: '/sw', read_only: true, missing: 'skip' }],
       pod: {

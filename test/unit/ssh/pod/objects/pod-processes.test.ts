@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
-  belongsTo,
+  belongsToOpenConnection,
   earlierSweeps,
-  hangsUpInPod,
+  endsWithTerminal,
   podProcesses,
   sessionProcesses,
 } from '../../../../../src/ssh/pod/objects/pod-processes.ts';
@@ -23,7 +23,7 @@ const rows = [
 const looking = 90;
 const strangers = (open: readonly string[]): number[] => {
   const all = sessionProcesses(podProcesses(rows), looking);
-  const belongs = belongsTo(new Set(open), all);
+  const belongs = belongsToOpenConnection(new Set(open), all);
   return all.filter((one) => !belongs(one)).map(({ pid }) => pid);
 };
 
@@ -54,9 +54,9 @@ describe('what of a pod is nobody’s', () => {
 
   it('does not include a process that was just started from outside, which has no mark before its first program runs', () => {
     const all = podProcesses(['7 0 7 S 100 9000 -', '50 0 50 S 9000 5 -', '51 1 51 S 9000 5 -']);
-    expect(all.filter((one) => !belongsTo(new Set(), all)(one)).map(({ pid }) => pid)).toEqual([
-      7, 51,
-    ]);
+    expect(
+      all.filter((one) => !belongsToOpenConnection(new Set(), all)(one)).map(({ pid }) => pid),
+    ).toEqual([7, 51]);
   });
 
   it('does not include another sweep and its children, which a user can imitate only for a limited time', () => {
@@ -78,9 +78,9 @@ describe('what of a pod is nobody’s', () => {
     const began = performance.now();
     for (const all of [chain, circle]) {
       expect(sessionProcesses(all, looking).length).toBeLessThan(pids.length + 2);
-      const belongs = belongsTo(new Set(), all);
+      const belongs = belongsToOpenConnection(new Set(), all);
       expect(all.filter(belongs)).toEqual([]);
-      expect(all.filter(hangsUpInPod(all)).length).toBeLessThan(2);
+      expect(all.filter(endsWithTerminal(all)).length).toBeLessThan(2);
     }
     // Seconds, where each asks all that are above it: it is root who waits.
     expect(performance.now() - began).toBeLessThan(2_000);

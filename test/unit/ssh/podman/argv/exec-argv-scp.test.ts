@@ -5,12 +5,12 @@ import { sessionRequest } from '../../../../../src/ssh/request/session-request.t
 
 const user = { name: 'ada', uid: 1000, gid: 1000, groups: [], home: '/home/ada', shell: '/bin/sh' };
 const profile = { environment: { pass: [], set: {} } } as unknown as Profile;
-const host = { user, storage: '/s', runFolder: '/r', podman: {} } as never;
+const host = { user, storage: '/s', runtimeDir: '/r', podman: {} } as never;
 
-const pathOf = (command: string, bundledFiles: boolean): string | undefined => {
+const pathOf = (command: string, hasBundledTools: boolean): string | undefined => {
   const container = {
-    ...{ id: 'C', pausePid: 1, env: ['PATH=/opt/bin:/bin'], terminalBy: 'runtime' as const },
-    ...{ shell: '/bin/sh', cwd: '/', bundledFiles },
+    ...{ id: 'C', pausePid: 1, env: ['PATH=/opt/bin:/bin'], terminalRelay: 'runtime' as const },
+    ...{ shell: '/bin/sh', cwd: '/', hasBundledTools },
   };
   const request = sessionRequest(['-c', command], undefined, false);
   return containerSession(host, container, { request, profile, env: {} }).env.PATH;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../../src/config/profile/profile-parse.ts';
 import {
   containerSession,
-  sessionCall,
+  sessionCommand,
   type SessionContainer,
 } from '../../../../../src/ssh/podman/argv/exec-argv.ts';
 import { sessionRequest } from '../../../../../src/ssh/request/session-request.ts';
@@ -15,8 +15,8 @@ const container: SessionContainer = {
   env: ['PATH=/opt/bin:/bin', 'MODULEPATH=/opt/modules', 'HOME=/root'],
   shell: '/bin/bash',
   cwd: '/home/ada',
-  bundledFiles: true,
-  terminalBy: 'runtime',
+  hasBundledTools: true,
+  terminalRelay: 'runtime',
 };
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');
 const session = (
@@ -41,17 +41,17 @@ const session = (
 
 describe('the words of a session', () => {
   it('are the shell as a login shell, where nothing was asked for', () => {
-    expect(session({}).words).toEqual(['/bin/bash', '-l']);
+    expect(session({}).argv).toEqual(['/bin/bash', '-l']);
   });
 
   it("hand the client's command over as one word, whatever is in it", () => {
     const command = `a 'b  "c" $(d); -c e\n`;
-    expect(session({ command }).words).toEqual(['/bin/bash', '-c', command]);
+    expect(session({ command }).argv).toEqual(['/bin/bash', '-c', command]);
   });
 
   it('set a umask that is not the one of the runtime', () => {
-    expect(session({ command: 'id' }, { umask: 0o022 }).words).toEqual(['/bin/bash', '-c', 'id']);
-    expect(session({ command: 'id' }, { umask: 0o007 }).words).toEqual([
+    expect(session({ command: 'id' }, { umask: 0o022 }).argv).toEqual(['/bin/bash', '-c', 'id']);
+    expect(session({ command: 'id' }, { umask: 0o007 }).argv).toEqual([
       ...['/bin/sh', '-c', 'umask 007; exec "$0" "$@"'],
       ...['/bin/bash', '-c', 'id'],
     ]);
@@ -59,13 +59,13 @@ describe('the words of a session', () => {
 
   it("run the bundled sftp server with its own loader, and the image's where nothing is bundled", () => {
     const command = '/usr/lib/openssh/sftp-server -l INFO';
-    expect(session({ command }).words).toEqual([
+    expect(session({ command }).argv).toEqual([
       ...['/run/berth/files/ld.so', '--library-path', '/run/berth/files/lib'],
       ...['--argv0', 'sftp-server', '/run/berth/files/sftp-server.bin', '-l', 'INFO'],
     ]);
-    const { words } = session({ command }, { inside: { bundledFiles: false }, umask: 0o027 });
+    const { argv } = session({ command }, { inside: { hasBundledTools: false }, umask: 0o027 });
     // sshd_config's own -u would come after it, and count.
-    expect(words).toEqual(['/usr/lib/openssh/sftp-server', '-u', '027', '-l', 'INFO']);
+    expect(argv).toEqual(['/usr/lib/openssh/sftp-server', '-u', '027', '-l', 'INFO']);
   });
 });
 
@@ -126,7 +126,7 @@ describe('what the login becomes', () => {
   const command = 'printf "<%s|%s|%s>" "$LC_ODD" "$LC_LINES" "$LC_RAW"; env | grep -c BERTH_ENV';
 
   it('is the runtime in the user namespace of the user, with nothing of the client around it', () => {
-    const call = sessionCall(host, container, session({ command, tty: true }, { env }), '/f');
+    const call = sessionCommand(host, container, session({ command, tty: true }, { env }), '/f');
     expect(call.file).toBe('/usr/bin/nsenter');
     expect(call.args).toEqual([
       ...['nsenter', '--user', '--mount', '--preserve-credentials', '--target', '4711', '--'],
@@ -149,9 +149,9 @@ describe('what the login becomes', () => {
   });
 
   it('is podman for a terminal whose size the runtime would not follow, and only then', () => {
-    const slow: SessionContainer = { ...container, terminalBy: 'podman' };
-    expect(sessionCall(host, slow, session({ tty: false }), '/f').file).toBe('/usr/bin/nsenter');
-    const { file, args, given } = sessionCall(
+    const slow: SessionContainer = { ...container, terminalRelay: 'podman' };
+    expect(sessionCommand(host, slow, session({ tty: false }), '/f').file).toBe('/usr/bin/nsenter');
+    const { file, args, given } = sessionCommand(
       ...([host, slow, session({ command, tty: true }, { env }), '/f'] as const),
     );
     expect(file).toBe('/usr/bin/podman');

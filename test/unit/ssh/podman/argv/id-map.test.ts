@@ -3,12 +3,12 @@ import {
   groupMap,
   parseIdMap,
   userMap,
-  type IdExtent,
+  type IdMapEntry,
 } from '../../../../../src/ssh/podman/argv/id-map.ts';
 
 /** What a number inside is on the host, through both steps. */
-function onHost(id: number, first: readonly IdExtent[], second: readonly IdExtent[]) {
-  const step = (from: number, extents: readonly IdExtent[]): number | undefined => {
+function onHost(id: number, first: readonly IdMapEntry[], second: readonly IdMapEntry[]) {
+  const step = (from: number, extents: readonly IdMapEntry[]): number | undefined => {
     const extent = extents.find(({ inside, count }) => inside <= from && from < inside + count);
     return extent && extent.outside + from - extent.inside;
   };
@@ -17,7 +17,7 @@ function onHost(id: number, first: readonly IdExtent[], second: readonly IdExten
 }
 
 /** As podman makes it of /etc/subgid: the GID is 0, then the subordinate ranges, lowest first. */
-function firstStep(gid: number, ranges: readonly (readonly [number, number])[]): IdExtent[] {
+function firstStep(gid: number, ranges: readonly (readonly [number, number])[]): IdMapEntry[] {
   let inside = 1;
   const extents = [{ inside: 0, outside: gid, count: 1 }];
   for (const [outside, count] of [...ranges].sort(([one], [other]) => one - other)) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { terminalBy } from '../../../../../src/ssh/podman/argv/podman-exec.ts';
+import { terminalRelay } from '../../../../../src/ssh/podman/argv/podman-exec.ts';
 
 describe('who relays the terminal', () => {
   it.each([
@@ -12,6 +12,6 @@ describe('who relays the terminal', () => {
     ['/usr/bin/crun', '', 'podman'],
     ['/usr/sbin/runc', 'runc version 1.1.5\n', 'runtime'],
   ])('%s %s: %s', (runtime, version, expected) => {
-    expect(terminalBy(runtime, version)).toBe(expected);
+    expect(terminalRelay(runtime, version)).toBe(expected);
   });
 });

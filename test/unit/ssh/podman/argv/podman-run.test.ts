@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { parseProfile } from '../../../../../src/config/profile/profile-parse.ts';
-import { containerName, containerRun } from '../../../../../src/ssh/podman/argv/podman-run.ts';
+import { containerName, podmanRunCommand } from '../../../../../src/ssh/podman/argv/podman-run.ts';
 import { host } from '../../host.ts';
 
 const profile = (fields: object = {}) => parseProfile({ image: 'a', ...fields }, 'p', 'p.yml');
-const words = (fields: object = {}, ready: Partial<Parameters<typeof containerRun>[2]> = {}) => {
-  const { args } = containerRun(host, profile(fields), { mounts: [], ...ready });
+const words = (
+  fields: object = {},
+  ready: Partial<Parameters<typeof podmanRunCommand>[2]> = {},
+) => {
+  const { args } = podmanRunCommand(host, profile(fields), { mounts: [], ...ready });
   return args.slice(args.indexOf('run'));
 };
 /** What follows each `option`. */
@@ -25,7 +28,7 @@ describe('the name of a container', () => {
 
 describe('podman run', () => {
   it('says where everything is kept: nothing of it is read in the home', () => {
-    const { file, args, env } = containerRun(host, profile(), { mounts: [] });
+    const { file, args, env } = podmanRunCommand(host, profile(), { mounts: [] });
     expect(file).toBe('/usr/bin/podman');
     const global = args.slice(0, args.indexOf('run'));
     expect(values(global, '--root')).toEqual(['/var/lib/berth-ssh/users/5501/storage']);
@@ -68,7 +71,7 @@ describe('podman run', () => {
     ]);
   });
 
-  it('has scratch folders of its own, but where something is mounted', () => {
+  it('has scratch directories of its own, but where something is mounted', () => {
     expect(values(words(), '--volume')).toEqual(['/tmp', '/var/tmp']);
     const mounts = [{ source: '/scratch/ada', target: '/tmp', readOnly: false }];
     expect(values(words({}, { mounts }), '--volume')).toEqual(['/var/tmp']);

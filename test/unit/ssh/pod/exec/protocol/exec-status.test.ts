@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { execOutcome } from '../../../../../../src/ssh/pod/exec/protocol/exec-status.ts';
+import { parseStatus } from '../../../../../../src/ssh/pod/exec/protocol/exec-status.ts';
 
 /** As the API server writes it (codeExitToStatusError of k8s.io/apiserver). */
 function ended(code: unknown): string {
@@ -14,15 +14,15 @@ function ended(code: unknown): string {
 
 describe('execOutcome', () => {
   it('is 0 for Success', () => {
-    expect(execOutcome('{"metadata":{},"status":"Success"}')).toEqual({ exitCode: 0 });
+    expect(parseStatus('{"metadata":{},"status":"Success"}')).toEqual({ exitCode: 0 });
   });
 
   it.each([1, 42, 126, 127, 137, 255])('is the exit code %i', (code) => {
-    expect(execOutcome(ended(String(code)))).toEqual({ exitCode: code });
+    expect(parseStatus(ended(String(code)))).toEqual({ exitCode: code });
   });
 
   it('is 255 with what the kubelet says, harmless for a terminal', () => {
-    const said = execOutcome(
+    const said = parseStatus(
       JSON.stringify({ status: 'Failure', reason: 'InternalError', message: 'exec: "x\u001b[2J"' }),
     );
     expect(said.exitCode).toBe(255);
@@ -50,7 +50,7 @@ describe('execOutcome', () => {
     '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":null}}',
     '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[null]}}',
   ])('is 255 with a reason for %j', (text) => {
-    const { exitCode, reason } = execOutcome(text);
+    const { exitCode, reason } = parseStatus(text);
     expect(exitCode).toBe(255);
     expect(reason?.code).toMatch(/^exec-/);
   });
@@ -62,7 +62,7 @@ describe('execOutcome', () => {
       details: { causes: [{ reason: 'ExitCode', message: 'z'.repeat(100_000) }] },
     },
   ])('says no more of it than a line for a terminal', (status) => {
-    const { exitCode, reason } = execOutcome(JSON.stringify(status));
+    const { exitCode, reason } = parseStatus(JSON.stringify(status));
     expect(exitCode).toBe(255);
     expect((reason?.message ?? '').length + JSON.stringify(reason?.fields).length).toBeLessThan(
       1500,
@@ -74,7 +74,7 @@ describe('execOutcome', () => {
     (start) => {
       const depth = 100_000;
       const text = `${start}${'['.repeat(depth)}${']'.repeat(depth)}${'}'.repeat(start.split('{').length - 1)}`;
-      expect(execOutcome(text).exitCode).toBe(255);
+      expect(parseStatus(text).exitCode).toBe(255);
     },
   );
 });

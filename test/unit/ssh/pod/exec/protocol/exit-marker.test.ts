@@ -1,14 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { EndMarks, withEndMark } from '../../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
-import { BeginMark, openingLines } from '../../../../../../src/ssh/pod/exec/protocol/opening.ts';
+import {
+  ExitMarkers,
+  withExitMarker,
+} from '../../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import { StartMarker, preambleLines } from '../../../../../../src/ssh/pod/exec/protocol/opening.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth ${nonce} 007\u001e`;
 
 /** What a command wrote on stdout, in these parts, through the marks. */
 function passed(parts: readonly Buffer[], tty = false) {
-  const marks = new EndMarks(nonce, { tty });
+  const marks = new ExitMarkers(nonce, { tty });
   let text = '';
   if (!tty) marks.pass('stderr', Buffer.from(mark), () => undefined);
   const known = parts.map((part) =>
@@ -20,11 +23,11 @@ function passed(parts: readonly Buffer[], tty = false) {
 
 /** Runs in the shell of this machine. */
 function run(words: readonly string[], before?: string) {
-  const [file = '', ...args] = withEndMark(nonce, { tty: false });
-  const lines = openingLines({ words, env: {}, ...(before === undefined ? {} : { before }) });
+  const [file = '', ...args] = withExitMarker(nonce, { tty: false });
+  const lines = preambleLines({ words, env: {}, ...(before === undefined ? {} : { before }) });
   const input = [...lines, 'typed'].join('\n');
   const { stdout, stderr, status } = spawnSync(file, args, { input });
-  const [begin, marks] = [new BeginMark(nonce), new EndMarks(nonce, { tty: false })];
+  const [begin, marks] = [new StartMarker(nonce), new ExitMarkers(nonce, { tty: false })];
   const said = { stdout: '', stderr: '' };
   marks.pass('stdout', begin.pass(stdout), (bytes) => (said.stdout += bytes.toString()));
   expect(begin.begun).toBe(true);
@@ -34,7 +37,7 @@ function run(words: readonly string[], before?: string) {
 }
 
 describe('what may be the beginning of a mark', () => {
-  const told = (marks: EndMarks, part: string): string => {
+  const told = (marks: ExitMarkers, part: string): string => {
     let text = '';
     marks.pass(
       'stdout',
@@ -43,14 +46,14 @@ describe('what may be the beginning of a mark', () => {
     );
     return text;
   };
-  const released = (marks: EndMarks): string => {
+  const released = (marks: ExitMarkers): string => {
     let text = '';
     marks.release((_, bytes) => (text += bytes.toString('latin1')));
     return text;
   };
 
   it('is passed on if nothing more arrives, because a protocol may wait for it', () => {
-    const marks = new EndMarks(nonce, { tty: false });
+    const marks = new ExitMarkers(nonce, { tty: false });
     expect([told(marks, 'ab\u001e'), marks.holds]).toEqual(['ab', true]);
     expect([released(marks), marks.holds, released(marks)]).toEqual(['\u001e', false, '']);
     expect([told(marks, 'c\u001e'), released(marks), told(marks, '\u001ed')]).toEqual([
@@ -61,7 +64,7 @@ describe('what may be the beginning of a mark', () => {
 
   it('is recognized although its beginning was passed on, and nothing is passed on twice', () => {
     for (let cut = 1; cut < mark.length; cut += 1) {
-      const marks = new EndMarks(nonce, { tty: true });
+      const marks = new ExitMarkers(nonce, { tty: true });
       expect(told(marks, `a${mark.slice(0, cut)}`)).toBe('a');
       expect(marks.holds).toBe(cut < mark.length - 4);
       expect(released(marks)).toBe(mark.slice(0, cut));
@@ -71,7 +74,7 @@ describe('what may be the beginning of a mark', () => {
   });
 
   it('that others wait for is not taken for what it is not', () => {
-    const marks = new EndMarks(nonce, { tty: true });
+    const marks = new ExitMarkers(nonce, { tty: true });
     expect(told(marks, '\u001ebe')).toBe('');
     expect(released(marks)).toBe('\u001ebe');
     expect([told(marks, 'r'), released(marks), told(marks, 'x')]).toEqual(['', 'r', 'x']);

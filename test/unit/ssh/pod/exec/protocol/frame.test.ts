@@ -4,9 +4,9 @@ import { buildSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import {
   closePayload,
-  frame,
+  frameOf,
   messageBody,
-  messageInSlot,
+  frameInSlot,
   messageSlot,
   opcodes,
 } from '../../../../../../src/ssh/pod/exec/protocol/frame.ts';
@@ -32,21 +32,21 @@ function unmasked(bytes: Buffer): { opcode: number; payload: Buffer; rest: numbe
 
 describe("a client's frame", () => {
   it('is the masked "Hello" of RFC 6455, 5.7', () => {
-    expect(frame(opcodes.text, Buffer.from('Hello'), key).toString('hex')).toBe(
+    expect(frameOf(opcodes.text, Buffer.from('Hello'), key).toString('hex')).toBe(
       '818537fa213d7f9f4d5158',
     );
   });
 
   it('is always final and masked', () => {
     for (const opcode of [opcodes.binary, opcodes.ping, opcodes.close])
-      expect([...frame(opcode, Buffer.alloc(2), key).subarray(0, 2)]).toEqual([
+      expect([...frameOf(opcode, Buffer.alloc(2), key).subarray(0, 2)]).toEqual([
         0x80 | opcode,
         0x82,
       ]);
   });
 
   it('says its close code as two bytes', () => {
-    expect(unmasked(frame(opcodes.close, closePayload(1000), key)).payload.toString('hex')).toBe(
+    expect(unmasked(frameOf(opcodes.close, closePayload(1000), key)).payload.toString('hex')).toBe(
       '03e8',
     );
   });
@@ -65,7 +65,7 @@ describe.each([
   it.each(sizes)('of %i bytes is what stood in the body, behind its channel', (size) => {
     const body = randomBytes(size);
     body.copy(messageBody(slot));
-    const sent = unmasked(messageInSlot(slot, 0, size, randomBytes(4)));
+    const sent = unmasked(frameInSlot(slot, 0, size, randomBytes(4)));
     expect(sent.opcode).toBe(opcodes.binary);
     expect(sent.rest).toBe(0);
     expect(sent.payload.equals(Buffer.concat([Buffer.from([0]), body]))).toBe(true);
@@ -74,7 +74,7 @@ describe.each([
   it('can be used again', () => {
     for (const text of ['first and long', 'second']) {
       messageBody(slot).write(text);
-      const { payload } = unmasked(messageInSlot(slot, 4, text.length, randomBytes(4)));
+      const { payload } = unmasked(frameInSlot(slot, 4, text.length, randomBytes(4)));
       expect(payload.toString()).toBe(`\u0004${text}`);
     }
   });
@@ -82,17 +82,17 @@ describe.each([
   it('leaves the others as they are', () => {
     const [one, other] = [messageSlot(10), messageSlot(10)];
     messageBody(other).write('0123456789');
-    for (let size = 0; size <= 10; size += 1) messageInSlot(one, 0, size, randomBytes(4));
+    for (let size = 0; size <= 10; size += 1) frameInSlot(one, 0, size, randomBytes(4));
     expect(messageBody(other).toString()).toBe('0123456789');
   });
 });
 
 it('is also masked if a limit of the address space prevents WebAssembly', () => {
   const contents = `
-    import { messageBody, messageInSlot, messageSlot } from './frame.ts';
+    import { messageBody, frameInSlot, messageSlot } from './frame.ts';
     const slot = messageSlot(100);
     messageBody(slot).write('Hello');
-    console.log(messageInSlot(slot, 0, 5, Buffer.from('37fa213d', 'hex')).toString('hex'));`;
+    console.log(frameInSlot(slot, 0, 5, Buffer.from('37fa213d', 'hex')).toString('hex'));`;
   const resolveDir = new URL('../../../../../../src/ssh/pod/exec/protocol', import.meta.url)
     .pathname;
   const { outputFiles } = buildSync({

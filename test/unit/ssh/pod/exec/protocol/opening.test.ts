@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { EndMarks } from '../../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
+import { ExitMarkers } from '../../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
 import {
-  BeginMark,
-  openingLines,
-  readOpening,
+  StartMarker,
+  preambleLines,
+  readPreamble,
 } from '../../../../../../src/ssh/pod/exec/protocol/opening.ts';
 
 const nonce = 'f00d';
@@ -13,11 +13,11 @@ const mark = `\u001eberth begins ${nonce}\u001f`;
 /** What a program gets of an opening, in these shells, and what it says. */
 function run(shell: readonly string[], lines: readonly string[], typed = '') {
   const [file = '', ...args] = shell;
-  const { stdout, stderr, status } = spawnSync(file, [...args, '-c', `(${readOpening})`, nonce], {
+  const { stdout, stderr, status } = spawnSync(file, [...args, '-c', `(${readPreamble})`, nonce], {
     input: `${lines.join('\n')}\n${typed}`,
     env: { PATH: process.env.PATH },
   });
-  const begin = new BeginMark(nonce);
+  const begin = new StartMarker(nonce);
   return { stdout: begin.pass(stdout), stderr: stderr.toString(), status, begun: begin.begun };
 }
 
@@ -32,7 +32,7 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
     it('passes arguments and values unchanged, and leaves the rest of the input', () => {
       const env = { TEXT: text, EMPTY: '', BYTES: bytes };
       const script = 'printf "%s|" "$@" "$TEXT" "$EMPTY" "$BYTES"; cat';
-      const lines = openingLines({ words: ['sh', '-c', script, 'sh', text, '', bytes], env });
+      const lines = preambleLines({ words: ['sh', '-c', script, 'sh', text, '', bytes], env });
       const { stdout, stderr, status } = run(shell, lines, 'typed\nand more');
       const parts = [text, '', rawBytes, text, '', rawBytes].flatMap((part) => [
         ...[Buffer.from(part), Buffer.from('|')],
@@ -43,12 +43,12 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
 
     it('gives 100 KB of lines', () => {
       const long = "it's a line\n".repeat(9_000);
-      const { stdout } = run(shell, openingLines({ words: ['printf', '%s', long], env: {} }));
+      const { stdout } = run(shell, preambleLines({ words: ['printf', '%s', long], env: {} }));
       expect(stdout.toString() === long).toBe(true);
     });
 
     it('of which a line is missing runs nothing', () => {
-      const lines = openingLines({ words: ['echo', 'ran'], env: { A: 'b' } });
+      const lines = preambleLines({ words: ['echo', 'ran'], env: { A: 'b' } });
       for (let count = 0; count < lines.length; count += 1) {
         const { stdout, status, begun } = run(shell, lines.slice(0, count));
         expect([stdout.toString(), status, begun]).toEqual(['', 255, false]);
@@ -58,7 +58,7 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
 
     it("leaves no variables to the command, and hides the shell's warnings about locales", () => {
       const env = { LC_ALL: 'xx_YY.UTF-8', BERTH_CONNECTION: '1.2' };
-      const { stdout, stderr } = run(shell, openingLines({ words: ['env'], env }));
+      const { stdout, stderr } = run(shell, preambleLines({ words: ['env'], env }));
       const names = stdout.toString().match(/^\w+(?==)/gm) ?? [];
       const ofShell = ['PATH', 'PWD', 'OLDPWD', 'SHLVL', '_'];
       expect(names.filter((name) => !ofShell.includes(name)).toSorted()).toEqual([
@@ -70,14 +70,14 @@ describe.each([[['/bin/sh']], [['bash', '--norc']], [['bash', '--norc', '--posix
 );
 
 describe('an opening that names groups', () => {
-  const lines = openingLines({ words: ['env'], env: {}, groups: '1000 5 20' });
+  const lines = preambleLines({ words: ['env'], env: {}, groups: '1000 5 20' });
   const madeWith = (groups: string | undefined) => {
     const { PATH } = process.env;
     const env = { PATH, ...(groups === undefined ? {} : { BERTH_GROUPS: groups }) };
-    const { stdout, status } = spawnSync('/bin/sh', ['-c', `(${readOpening})`, nonce], {
+    const { stdout, status } = spawnSync('/bin/sh', ['-c', `(${readPreamble})`, nonce], {
       ...{ input: `${lines.join('\n')}\n`, env },
     });
-    const begin = new BeginMark(nonce);
+    const begin = new StartMarker(nonce);
     const said = [...stdout].map((byte) => begin.pass(Buffer.of(byte)).toString()).join('');
     return { said, status, begun: begin.begun, declined: begin.declined };
   };
@@ -101,7 +101,7 @@ describe('the lines of an opening', () => {
   it("fit into a terminal's line and contain no control characters", () => {
     const worst = ['\n', "'", '\u0007', '\u0085', '\u{1f600}', '\udc80', '\ud800', '\\'];
     for (const one of worst) {
-      const lines = openingLines({ words: [one.repeat(2000)], env: { A: one.repeat(2000) } });
+      const lines = preambleLines({ words: [one.repeat(2000)], env: { A: one.repeat(2000) } });
       for (const line of lines) {
         expect(Buffer.byteLength(line)).toBeLessThan(4095);
         expect(line).toMatch(/^[^\u0000-\u001f\u007f-\u009f]*$/);
@@ -114,14 +114,14 @@ describe('the mark of a command’s beginning', () => {
   it('ends the part that is not shown, wherever it is split', () => {
     const all = Buffer.from(`A='secret'\r\n\u001eberth begins f00${mark}own \u001e ${mark}`);
     for (let cut = 0; cut <= all.length; cut += 1) {
-      const begin = new BeginMark(nonce);
+      const begin = new StartMarker(nonce);
       const own = [all.subarray(0, cut), all.subarray(cut)].map((part) => begin.pass(part));
       expect(Buffer.concat(own).toString()).toBe(`own \u001e ${mark}`);
     }
   });
 
   it('holds back no more bytes than its own length', () => {
-    const begin = new BeginMark(nonce);
+    const begin = new StartMarker(nonce);
     for (let turn = 0; turn < 100; turn += 1)
       expect(begin.pass(Buffer.alloc(100_000, '\u001e')).length).toBe(0);
     expect(begin.begun).toBe(false);
@@ -130,7 +130,7 @@ describe('the mark of a command’s beginning', () => {
 
   it('is not held back as a possible exit marker', () => {
     let passed = 0;
-    new EndMarks(nonce, { tty: true }).pass('stdout', Buffer.from(mark), (bytes) => {
+    new ExitMarkers(nonce, { tty: true }).pass('stdout', Buffer.from(mark), (bytes) => {
       passed += bytes.length;
     });
     expect(passed).toBe(mark.length);

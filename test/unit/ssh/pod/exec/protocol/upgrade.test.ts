@@ -4,7 +4,7 @@ import {
   execPath,
   upgradeRequest,
 } from '../../../../../../src/ssh/pod/exec/protocol/upgrade.ts';
-import { parseHead, wholeBody } from '../../../../../../src/ssh/pod/exec/http-head.ts';
+import { parseResponseHead, completeBody } from '../../../../../../src/ssh/pod/exec/http-head.ts';
 
 const target = { namespace: 'user-alice', pod: 'berth-login', argv: ['true'], tty: false };
 const url = new URL('https://api.example.org:6443');
@@ -13,7 +13,7 @@ const key = 'dGhlIHNhbXBsZSBub25jZQ==';
 
 function answer(...headers: string[]) {
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', ...headers, '', ''];
-  return parseHead(Buffer.from(lines.join('\r\n')))?.headers ?? new Map<string, string>();
+  return parseResponseHead(Buffer.from(lines.join('\r\n')))?.headers ?? new Map<string, string>();
 }
 
 describe('execPath', () => {
@@ -76,25 +76,29 @@ describe('agreedProtocol', () => {
 
 describe('the head of an answer', () => {
   it('is incomplete before its empty line', () => {
-    expect(parseHead(Buffer.from('HTTP/1.1 101 Switching\r\nA: b\r\n'))).toBe(undefined);
+    expect(parseResponseHead(Buffer.from('HTTP/1.1 101 Switching\r\nA: b\r\n'))).toBe(undefined);
   });
 
   it('is not a web page, nor endless', () => {
-    expect(() => parseHead(Buffer.from('<html>\r\n\r\n'))).toThrow();
-    expect(() => parseHead(Buffer.alloc(70_000, 'a'))).toThrow();
+    expect(() => parseResponseHead(Buffer.from('<html>\r\n\r\n'))).toThrow();
+    expect(() => parseResponseHead(Buffer.alloc(70_000, 'a'))).toThrow();
   });
 
   it('tells how much of a refusal is to come', () => {
-    const head = parseHead(Buffer.from('HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\n'));
+    const head = parseResponseHead(
+      Buffer.from('HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\n'),
+    );
     if (head === undefined) throw new Error('no head');
-    expect(wholeBody(head, Buffer.from('four'))).toBe(undefined);
-    expect(wholeBody(head, Buffer.from('fives'))).toBe('fives');
+    expect(completeBody(head, Buffer.from('four'))).toBe(undefined);
+    expect(completeBody(head, Buffer.from('fives'))).toBe('fives');
   });
 
   it('reads a refusal in chunks', () => {
-    const head = parseHead(Buffer.from('HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n'));
+    const head = parseResponseHead(
+      Buffer.from('HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n'),
+    );
     if (head === undefined) throw new Error('no head');
-    expect(wholeBody(head, Buffer.from('2\r\n{}\r\n'))).toBe(undefined);
-    expect(wholeBody(head, Buffer.from('2\r\n{}\r\n0\r\n\r\n'))).toBe('{}');
+    expect(completeBody(head, Buffer.from('2\r\n{}\r\n'))).toBe(undefined);
+    expect(completeBody(head, Buffer.from('2\r\n{}\r\n0\r\n\r\n'))).toBe('{}');
   });
 });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
-  isBridged,
-  ownListeners,
-  nameOf,
-  placeChanges,
-  portRanges,
-  saidPlaces,
+  isForwardedPort,
+  userListeners,
+  endpointName,
+  endpointChanges,
+  parsePortRanges,
+  parseEndpoints,
 } from '../../../../../../src/ssh/pod/forwarding/protocol/endpoints.ts';
 import {
   tcpSockets,
-  uidAtOtherEnd,
+  peerUid,
 } from '../../../../../../src/ssh/pod/forwarding/protocol/proc-net-tcp.ts';
 
 const tail = '00000000:00000000 00:00000000 00000000';
@@ -37,43 +37,41 @@ describe('sockets in /proc/net/tcp', () => {
   });
 
   it("of the user on loopback may be sshd's, except displays", () => {
-    expect(ownListeners(sockets, 1009).map(({ local }) => local.port)).toEqual([28080, 28081]);
+    expect(userListeners(sockets, 1009).map(({ local }) => local.port)).toEqual([28080, 28081]);
   });
 
   const end = (address: string, port: number) => ({ address, port });
   const loopback = end('127.0.0.1', 28080);
   it('tell whose the other end of a connection is', () => {
-    expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.1', 0xd554))).toBe(1010);
-    expect(uidAtOtherEnd(sockets, end('::1', 28081), end('::1', 0xd556))).toBe(1011);
-    expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.1', 0xd557))).toBe(1012);
+    expect(peerUid(sockets, loopback, end('127.0.0.1', 0xd554))).toBe(1010);
+    expect(peerUid(sockets, end('::1', 28081), end('::1', 0xd556))).toBe(1011);
+    expect(peerUid(sockets, loopback, end('127.0.0.1', 0xd557))).toBe(1012);
   });
 
   it('are unknown, and not let through, if the other end does not exist', () => {
-    expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.1', 0xd555))).toBe(0);
-    expect(uidAtOtherEnd(sockets, loopback, end('127.0.0.2', 0xd554))).toBeUndefined();
-    expect(uidAtOtherEnd(sockets, end('127.0.0.1', 28081), end('127.0.0.1', 0xd554))).toBe(
-      undefined,
-    );
-    expect(uidAtOtherEnd(sockets, loopback, end('fe80::1', 0xd554))).toBeUndefined();
+    expect(peerUid(sockets, loopback, end('127.0.0.1', 0xd555))).toBe(0);
+    expect(peerUid(sockets, loopback, end('127.0.0.2', 0xd554))).toBeUndefined();
+    expect(peerUid(sockets, end('127.0.0.1', 28081), end('127.0.0.1', 0xd554))).toBe(undefined);
+    expect(peerUid(sockets, loopback, end('fe80::1', 0xd554))).toBeUndefined();
   });
 });
 
 describe('ports that are bridged', () => {
   it("are neither root's nor displays", () => {
     const no = [22, 1023, 6010, 6099, 65_536, -1];
-    expect(no.filter(isBridged)).toEqual([]);
-    expect([1024, 6000, 6009, 6100, 65_535].every(isBridged)).toBe(true);
+    expect(no.filter(isForwardedPort)).toEqual([]);
+    expect([1024, 6000, 6009, 6100, 65_535].every(isForwardedPort)).toBe(true);
   });
 
   it('are the valid endpoints that the helper sends, up to the limit', () => {
     const said = ['tcp:8888', 'tcp:8888', 'tcp:80', 9, null, 'unix:/tmp/a.sock', 'unix:/etc/a'];
-    expect(saidPlaces([...said, 'unix:/tmp/../etc/a', 'unix:/tmp/a/b', 'tcp:1e4'])).toEqual([
+    expect(parseEndpoints([...said, 'unix:/tmp/../etc/a', 'unix:/tmp/a/b', 'tcp:1e4'])).toEqual([
       'tcp:8888',
       'unix:/tmp/a.sock',
     ]);
-    expect(saidPlaces({ 0: 'tcp:8888' })).toEqual([]);
+    expect(parseEndpoints({ 0: 'tcp:8888' })).toEqual([]);
     const many = Array.from({ length: 5000 }, (_, index) => `tcp:${10_000 + index}`);
-    expect(saidPlaces(many)).toHaveLength(64);
+    expect(parseEndpoints(many)).toHaveLength(64);
   });
 
   it.each([
@@ -95,22 +93,27 @@ describe('ports that are bridged', () => {
     ['unix:/tmp/.X11-unix', 'unix:/tmp/krb5cc_0', 'unix:/tmp/ssh-x', 'unix:/run/user/0/bus'],
     [8888, null, ['tcp:8888'], { toString: 'tcp:8888' }, true],
   ])('are none of these', (...said) => {
-    expect(saidPlaces(said)).toEqual([]);
+    expect(parseEndpoints(said)).toEqual([]);
   });
 
   it('do not include those that the site reserves for its services', () => {
-    const reserved = portRanges('8080,9000-9010\n');
+    const reserved = parsePortRanges('8080,9000-9010\n');
     const said = [8079, 8080, 8081, 8999, 9000, 9005, 9010, 9011].map((port) => `tcp:${port}`);
-    expect(saidPlaces(said, reserved)).toEqual(['tcp:8079', 'tcp:8081', 'tcp:8999', 'tcp:9011']);
-    expect(portRanges('')).toEqual([]);
+    expect(parseEndpoints(said, reserved)).toEqual([
+      'tcp:8079',
+      'tcp:8081',
+      'tcp:8999',
+      'tcp:9011',
+    ]);
+    expect(parsePortRanges('')).toEqual([]);
   });
 
   it('have names of sockets without a path', () => {
-    expect(nameOf('unix:/tmp/jupyter-1.sock')).toBe('jupyter-1.sock');
-    expect(nameOf('unix:/tmp/..')).toBeUndefined();
+    expect(endpointName('unix:/tmp/jupyter-1.sock')).toBe('jupyter-1.sock');
+    expect(endpointName('unix:/tmp/..')).toBeUndefined();
   });
 
   it('come and go', () => {
-    expect(placeChanges(['a', 'b'], ['b', 'c'])).toEqual({ added: ['c'], removed: ['a'] });
+    expect(endpointChanges(['a', 'b'], ['b', 'c'])).toEqual({ added: ['c'], removed: ['a'] });
   });
 });

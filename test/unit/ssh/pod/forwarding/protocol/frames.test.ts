@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
-  bridgeFrame,
-  BridgeReader,
-  kinds,
+  encodeFrame,
+  MultiplexFrameReader,
+  frameKinds,
 } from '../../../../../../src/ssh/pod/forwarding/protocol/frames.ts';
 import { windowSize } from '../../../../../../src/ssh/pod/forwarding/protocol/limits.ts';
 
@@ -10,9 +10,9 @@ import { windowSize } from '../../../../../../src/ssh/pod/forwarding/protocol/li
 function readIn(bytes: Buffer, pieceSize: number): string[] {
   const read: string[] = [];
   let last = '';
-  const reader = new BridgeReader(({ kind, connection, payload }) => {
+  const reader = new MultiplexFrameReader(({ kind, connection, payload }) => {
     const head = `${kind} ${connection} `;
-    const goesOn = kind === kinds.data && head === last;
+    const goesOn = kind === frameKinds.data && head === last;
     last = head;
     read.push((goesOn ? (read.pop() ?? '') : head) + payload.toString('latin1'));
   });
@@ -23,9 +23,9 @@ function readIn(bytes: Buffer, pieceSize: number): string[] {
 
 describe('frames of the multiplexer', () => {
   const stream = Buffer.concat([
-    bridgeFrame(kinds.open, 2, Buffer.from('tcp:80')),
-    bridgeFrame(kinds.end, 0xffff_fffe),
-    bridgeFrame(kinds.data, 3, Buffer.alloc(40, 'x')),
+    encodeFrame(frameKinds.open, 2, Buffer.from('tcp:80')),
+    encodeFrame(frameKinds.end, 0xffff_fffe),
+    encodeFrame(frameKinds.data, 3, Buffer.alloc(40, 'x')),
   ]);
   const frames = ['0 2 tcp:80', '2 4294967294 ', `1 3 ${'x'.repeat(40)}`];
 
@@ -46,7 +46,7 @@ describe('frames of the multiplexer', () => {
   });
 
   const head = (kind: number, size: number): Buffer => {
-    const bytes = bridgeFrame(kind, 1);
+    const bytes = encodeFrame(kind, 1);
     bytes.writeUInt32BE(size, 5);
     return bytes;
   };
@@ -54,17 +54,17 @@ describe('frames of the multiplexer', () => {
     ['text', Buffer.from('Traceback (most recent')],
     ['an unknown kind', head(6, 0)],
     ['the kind 255', head(255, 1)],
-    ['an open without a target', head(kinds.open, 0)],
-    ['a target of 10 MB', head(kinds.open, 10_000_000)],
-    ['empty data', head(kinds.data, 0)],
-    ['data of 4 GiB', head(kinds.data, 0xffff_ffff)],
-    ['data beyond the largest window', head(kinds.data, windowSize + 1)],
-    ['an end with bytes', head(kinds.end, 1)],
-    ['a close with bytes', head(kinds.close, 1)],
-    ['a window of three bytes', head(kinds.window, 3)],
-    ['a window of five bytes', head(kinds.window, 5)],
-    ['an empty word', head(kinds.word, 0)],
-    ['a word of 10 MB', head(kinds.word, 10_000_000)],
+    ['an open without a target', head(frameKinds.open, 0)],
+    ['a target of 10 MB', head(frameKinds.open, 10_000_000)],
+    ['empty data', head(frameKinds.data, 0)],
+    ['data of 4 GiB', head(frameKinds.data, 0xffff_ffff)],
+    ['data beyond the largest window', head(frameKinds.data, windowSize + 1)],
+    ['an end with bytes', head(frameKinds.end, 1)],
+    ['a close with bytes', head(frameKinds.close, 1)],
+    ['a window of three bytes', head(frameKinds.window, 3)],
+    ['a window of five bytes', head(frameKinds.window, 5)],
+    ['an empty word', head(frameKinds.word, 0)],
+    ['a word of 10 MB', head(frameKinds.word, 10_000_000)],
   ])('refuses %s by its head, before anything is held of it', (_what, bytes) => {
     expect(() => readIn(bytes, 1)).toThrow(
       expect.objectContaining({ code: 'forwarding-protocol' }),
