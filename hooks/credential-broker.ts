@@ -3,13 +3,13 @@ import { parseArgs } from 'node:util';
 import type { BrokerAnswer } from '../src/credentials/broker-protocol.ts';
 import { openIssuer } from '../src/credentials/oidc/issuer.ts';
 import { asBerthError } from '../src/errors.ts';
-import { issueUserToken } from '../src/clusters/user-token.ts';
+import { issueUserToken } from '../src/clusters/issue-user-token.ts';
 import { nameOfUid } from '../src/identity/name-of-uid.ts';
-import { loadSiteSettings } from '../src/settings/load-site.ts';
-import { errorAnswer, answerBrokerRequest } from '../src/portal/broker.ts';
+import { loadSiteSettings } from '../src/settings/load-site-settings.ts';
+import { errorAnswer, answerBrokerRequest } from '../src/portal/answer-broker-request.ts';
 import { logfmtLogger } from '../src/log.ts';
 import { httpsRequest } from '../src/system/https-request.ts';
-import { stderrSink } from '../src/system/leave.ts';
+import { stderrSink } from '../src/system/exit-now.ts';
 import { triggeringUnits } from '../src/system/systemd-units.ts';
 
 const now = (): number => Date.now() / 1000;

@@ -1,5 +1,5 @@
 import { oscArguments, runHook } from '../src/portal/run-hook.ts';
-import { exitNow } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/exit-now.ts';
 
 /**
  * Replaces OSC's `k8s-bootstrap-ondemand.sh`: `k8s-bootstrap USER HOOK_ENV` creates the user's namespace on every

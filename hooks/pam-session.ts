@@ -1,7 +1,7 @@
 import { logfmtLogger } from '../src/log.ts';
 import { pamSession } from '../src/ssh/pam/pam-session.ts';
-import { tuneStartup } from '../src/system/lean-start.ts';
-import { exitNow } from '../src/system/leave.ts';
+import { tuneStartup } from '../src/system/tune-startup.ts';
+import { exitNow } from '../src/system/exit-now.ts';
 import { exitThroughLogger, logToSyslog } from '../src/system/syslog.ts';
 
 /** sshd and the user wait for this hook. Milliseconds. */

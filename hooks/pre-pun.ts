@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { runHook, usageError, type HookRequest } from '../src/portal/run-hook.ts';
-import { exitNow } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/exit-now.ts';
 
 const usage = `usage: pre-pun --user NAME [--config FILE] [--dry-run]
 
@@ -22,7 +22,7 @@ async function main(args: string[]): Promise<number> {
   }
   if (!args.includes('--dry-run'))
     return runHook(args, process.env, (all) => ({ ...request(all), parts: everything }));
-  const { hookDryRun } = await import('../src/cli/dry-run.ts');
+  const { hookDryRun } = await import('../src/cli/hook-dry-run.ts');
   return hookDryRun(args, process.env, request);
 }
 

@@ -1,5 +1,5 @@
 import { oscArguments, runHook } from '../src/portal/run-hook.ts';
-import { exitNow } from '../src/system/leave.ts';
+import { exitNow } from '../src/system/exit-now.ts';
 
 /**
  * Replaces OSC's `set-k8s-creds.sh`: `set-k8s-creds USER HOOK_ENV` writes credentials into the user's

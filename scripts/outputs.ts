@@ -52,7 +52,7 @@ async function installShared(directory: string, out: string): Promise<void> {
 const nodeOptions = [
   // Fewer threads start faster, and each change of credentials interrupts all of them.
   '--v8-pool-size=0',
-  // Otherwise Node parses its hundred root certificates when TLS is loaded: src/system/trusted-roots.ts.
+  // Otherwise Node parses its hundred root certificates when TLS is loaded: src/system/trusted-cas.ts.
   '--use-openssl-ca',
 ];
 

@@ -17,7 +17,8 @@ async function main(): Promise<void> {
     },
     async (path, cache) => {
       // Loaded only when the token has expired; other calls use node:fs alone.
-      const { renewCachedCredential } = await import('../src/credentials/renew-cached.ts');
+      const { renewCachedCredential } =
+        await import('../src/credentials/renew-cached-credential.ts');
       const { httpsRequest } = await import('../src/system/https-request.ts');
       return await renewCachedCredential(path, cache, { https: httpsRequest, uid, now });
     },

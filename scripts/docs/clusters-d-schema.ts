@@ -3,7 +3,7 @@ import type { JsonSchema } from './json-schema.ts';
 const text: JsonSchema = { type: ['string', 'number'] };
 
 /**
- * What Berth reads in OnDemand's files of clusters.d. `src/config/clusters-d.ts` reads them by hand, as OnDemand does;
+ * What Berth reads in OnDemand's files of clusters.d. `src/config/ood-cluster-file.ts` reads them by hand, as OnDemand does;
  * test/unit/docs/schemas.test.ts compares the two. OnDemand's other keys are allowed.
  */
 export const clustersDSchema: JsonSchema = section({

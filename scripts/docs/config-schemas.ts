@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { admissionSchema } from '../../src/config/admission-parameters.ts';
 import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
-import { ldapSchema } from '../../src/config/ldap-options.ts';
+import { ldapSchema } from '../../src/config/ldap-schema.ts';
 import { profileSchema } from '../../src/config/profile/profile-schema.ts';
 import { quantity } from '../../src/config/quantity-schema.ts';
 import { sshSchema } from '../../src/config/ssh-settings.ts';

@@ -2,7 +2,7 @@ import {
   type AdmissionParameters,
   parseAdmissionParameters,
 } from '../config/admission-parameters.ts';
-import { namespaceLabel } from '../desired/names.ts';
+import { namespaceLabel } from '../desired/well-known-names.ts';
 
 /** Names and scope of the policies, and what the site allows. */
 export interface AdmissionSettings {

@@ -1,5 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { annotations } from '../desired/names.ts';
+import { annotations } from '../desired/well-known-names.ts';
 import { containers, identity } from './pod-variables.ts';
 import {
   whenAbsent,

@@ -1,4 +1,4 @@
-import { lifetimeAnnotation } from '../desired/names.ts';
+import { lifetimeAnnotation } from '../desired/well-known-names.ts';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { identity } from './pod-variables.ts';
 import { type MatchedRequests, celString, type Variable } from './policy.ts';

@@ -1,4 +1,4 @@
-import { annotations } from '../desired/names.ts';
+import { annotations } from '../desired/well-known-names.ts';
 import type { PodForm, Variable } from './policy.ts';
 
 /** A UID or GID other than root's, in digits. */

@@ -1,7 +1,7 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
 import { claimRules } from './claim-rules.ts';
-import { componentByName, allowedInKubeSystem } from './component.ts';
+import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
 import { deletionRules, deletions, deletionVariables, graceRules } from './grace-rules.ts';
 import { identityRules, identityVariables } from './identity.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
@@ -11,11 +11,11 @@ import { placementRules, placementVariables } from './placement-rules.ts';
 import { identity, specVariables } from './pod-variables.ts';
 import { type MatchedRequests, type Policy, celString, type Variable } from './policy.ts';
 import { privilegeRules } from './privilege.ts';
-import { probeNamespace } from './probe.ts';
+import { probeNamespace } from './probe-namespace.ts';
 import { resourceRules } from './resource-rules.ts';
 import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
-import { missingFieldsMessage } from './write-all.ts';
+import { missingFieldsMessage } from './missing-fields-message.ts';
 
 /** All requests that write a pod's spec. */
 const podSpecs: readonly MatchedRequests[] = [

@@ -2,7 +2,7 @@ import type { AdmissionSettings } from './admission-settings.ts';
 import { kubernetesPolicies } from './kubernetes-policies.ts';
 import { kyvernoPolicies } from './kyverno-policies.ts';
 import type { Manifest } from './manifest.ts';
-import { probeManifests } from './probe.ts';
+import { probeManifests } from './probe-namespace.ts';
 import { stampRights } from './stamp-rights.ts';
 
 export type Engine = 'kubernetes' | 'kyverno';

@@ -1,5 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { componentByName, allowedInKubeSystem } from './component.ts';
+import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
 import { celList, podRule, celString, type Rule, type Variable } from './policy.ts';
 
 /** Services receive traffic only at addresses that the cluster assigned (CVE-2020-8554). */

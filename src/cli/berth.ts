@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 import yargs from 'yargs';
 import packageJson from '../../package.json' with { type: 'json' };
 import { asBerthError, BerthError } from '../errors.ts';
-import { exitNow } from '../system/leave.ts';
+import { exitNow } from '../system/exit-now.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { lintCommand } from './lint.ts';
@@ -14,7 +14,7 @@ import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
 import { subidCommand } from './subid.ts';
 import { reportError, type Terminal } from './terminal.ts';
-import { textOutputs } from './text-output.ts';
+import { textOutputs } from './text-outputs.ts';
 import { tokenCommand } from './token.ts';
 
 /** The command line of the admin. The code of a command is loaded when it runs. */

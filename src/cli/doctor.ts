@@ -2,7 +2,7 @@ import type { CommandModule } from 'yargs';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { siteOptions, type SiteArguments } from './site.ts';
+import { siteOptions, type SiteArguments } from './site-options.ts';
 import { type Terminal, wantsColour, wantsUnicode } from './terminal.ts';
 
 interface DoctorArguments extends SiteArguments {

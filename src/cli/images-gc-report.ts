@@ -1,4 +1,4 @@
-import type { GcImage, GcResult } from '../images/gc.ts';
+import type { GcImage, GcResult } from '../images/collect-garbage.ts';
 import { durationText } from './duration.ts';
 import { escapedForTerminal } from './terminal.ts';
 

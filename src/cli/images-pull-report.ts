@@ -1,4 +1,4 @@
-import type { PullOutcome } from '../images/pull.ts';
+import type { PullOutcome } from '../images/pull-images.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 /** Writes the result of `berth images pull`; errors go to standard error. */

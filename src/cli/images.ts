@@ -179,7 +179,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
   assertRoot('pull');
   const { image: named = [], 'from-archive': archive, timeout } = args;
   const [{ loadArchive, pullImages }, { wantedImages }] = await Promise.all([
-    import('../images/pull.ts'),
+    import('../images/pull-images.ts'),
     import('../images/wanted-images.ts'),
   ]);
   const timeoutMs = parseSeconds(timeout, 'timeout') * 1000;
@@ -213,7 +213,7 @@ async function pull(args: PullArguments, terminal: Terminal): Promise<void> {
 async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
   const [{ checkImages }, { doctorJson, doctorText }, { wantsColour, wantsUnicode }] =
     await Promise.all([
-      import('../images/check.ts'),
+      import('../images/check-images.ts'),
       import('./doctor-report.ts'),
       import('./terminal.ts'),
     ]);
@@ -229,7 +229,7 @@ async function check(args: ImagesArguments, terminal: Terminal): Promise<void> {
 async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
   assertRoot('gc');
   const [{ collectImages }, { gcText, gcJson }] = await Promise.all([
-    import('../images/gc.ts'),
+    import('../images/collect-garbage.ts'),
     import('./images-gc-report.ts'),
   ]);
   const options = {
@@ -253,7 +253,7 @@ async function gc(args: GcArguments, terminal: Terminal): Promise<void> {
 }
 
 async function siteOf({ config }: ImagesArguments): Promise<SshSettings> {
-  const { loadSshSettings } = await import('../settings/load-ssh.ts');
+  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
   return await loadSshSettings(config === undefined ? {} : { configFile: resolve(config) });
 }
 

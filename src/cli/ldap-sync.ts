@@ -4,7 +4,7 @@ import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { LdapSyncReport } from '../ldap/ldap-sync.ts';
 import { withProgress } from './progress.ts';
 import { outputOption, textfileOption } from './report-options.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { reportError, escapedForTerminal, type Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -102,7 +102,7 @@ async function run(
   const [{ syncFromLdap }, { loadLdapSettings }, { deadlineIn }, { parseSeconds }] =
     await Promise.all([
       import('../ldap/ldap-sync.ts'),
-      import('../settings/load-ldap.ts'),
+      import('../settings/load-ldap-settings.ts'),
       import('../system/deadline.ts'),
       import('./duration.ts'),
     ]);

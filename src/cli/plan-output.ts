@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { PlanSection } from '../portal/plan-hook.ts';
+import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import { planText } from './plan-text.ts';
 import { escapeInvisible, wantsColour, type Terminal } from './terminal.ts';
 

@@ -1,6 +1,6 @@
 import { createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
-import type { PlanSection } from '../portal/plan-hook.ts';
+import type { PlanSection } from '../portal/plan-pre-pun-hook.ts';
 import { escapeControl } from '../log.ts';
 import type { PlannedChange } from '../reconcile/plan-user.ts';
 

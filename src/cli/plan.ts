@@ -3,7 +3,7 @@ import { asBerthError } from '../errors.ts';
 import { withProgress } from './progress.ts';
 import type { PlanFormat } from './plan-output.ts';
 import { checkPort } from './port.ts';
-import { siteOptions, type SiteArguments } from './site.ts';
+import { siteOptions, type SiteArguments } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
 interface PlanArguments extends SiteArguments {
@@ -75,7 +75,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
       }
       const { user, cluster, config, output } = args;
       const [{ planPrePunHook }, { writePlan }] = await Promise.all([
-        import('../portal/plan-hook.ts'),
+        import('../portal/plan-pre-pun-hook.ts'),
         import('./plan-output.ts'),
       ]);
       try {

@@ -2,7 +2,7 @@ import { BerthError, type ErrorDetails } from '../errors.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import type { ReapClusterOptions, ReapedCluster } from '../cluster-reap/reap-cluster.ts';
 import { withProgress } from './progress.ts';
-import { chosenClusters, loadSite } from './site.ts';
+import { chosenClusters, loadSite } from './site-options.ts';
 import { errorText, escapeInvisible, escapedForTerminal, type Terminal } from './terminal.ts';
 
 /** The options of `berth reap` for clusters. */

@@ -1,5 +1,5 @@
 import type { CommandModule } from 'yargs';
-import { runDir } from '../config/built-in.ts';
+import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
@@ -126,7 +126,7 @@ const clusterOptions = {
 async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
   const [{ reapSessions }, { loadSshSettings }, { assertRoot }] = await Promise.all([
     import('../ssh/cleanup/reap-sessions.ts'),
-    import('../settings/load-ssh.ts'),
+    import('../settings/load-ssh-settings.ts'),
     import('../system/as-user.ts'),
   ]);
   assertRoot();

@@ -6,7 +6,7 @@ import {
   mutatingPolicySince,
   validatingPolicySince,
   minorVersion,
-} from '../doctor/kube-version.ts';
+} from '../doctor/kubernetes-version.ts';
 import type { Terminal } from './terminal.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -4,7 +4,7 @@ import type { ClusterSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { renderPoliciesCommand } from './render-policies.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import type { Terminal } from './terminal.ts';
 
 interface RenderArguments extends SiteArguments {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Argv, CommandModule } from 'yargs';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { SubidInput } from '../subid/plan.ts';
+import type { SubidInput } from '../subid/plan-subids.ts';
 import { outputOption } from './report-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
 
@@ -56,8 +56,8 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
     handler: async (args) => {
       try {
         const [{ planSubids }, { writeSubidPlan }] = await Promise.all([
-          import('../subid/plan.ts'),
-          import('./subid-text.ts'),
+          import('../subid/plan-subids.ts'),
+          import('./subid-report.ts'),
         ]);
         terminal.finish(
           writeSubidPlan(await planSubids(await inputOf(args)), args.output, terminal),
@@ -97,9 +97,9 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
     handler: async (args) => {
       try {
         const [{ applySubids }, { parseSeconds }, { writeSubidResult }] = await Promise.all([
-          import('../subid/apply.ts'),
+          import('../subid/apply-subids.ts'),
           import('./duration.ts'),
-          import('./subid-text.ts'),
+          import('./subid-report.ts'),
         ]);
         const result = await applySubids({
           ...(await inputOf(args)),
@@ -188,7 +188,7 @@ async function inputOf(args: SubidArguments): Promise<SubidInput> {
 /** @throws what `loadSshSettings` throws */
 async function storageOfSite(): Promise<string> {
   if (!existsSync('/etc/berth/ssh.yml')) return '/var/lib/berth-ssh';
-  const { loadSshSettings } = await import('../settings/load-ssh.ts');
+  const { loadSshSettings } = await import('../settings/load-ssh-settings.ts');
   return (await loadSshSettings()).storage;
 }
 

@@ -4,9 +4,9 @@ import { asBerthError, BerthError } from '../errors.ts';
 import { parseSeconds } from './duration.ts';
 import { withProgress } from './progress.ts';
 import { outputOption } from './report-options.ts';
-import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site.ts';
+import { chosenClusters, loadSite, siteOptions, type SiteArguments } from './site-options.ts';
 import { reportError, type Terminal } from './terminal.ts';
-import { tokenText, tokensJson } from './token-outcome.ts';
+import { tokenText, tokensJson } from './token-report.ts';
 import type { ClusterSettings } from '../config/settings.ts';
 import type { TokenSource } from '../clusters/setup-token.ts';
 import type { RotateDeps, RotateTarget, ServiceAccountName } from '../clusters/rotate-token.ts';
@@ -154,7 +154,7 @@ async function rotate(args: RotateArguments, terminal: Terminal): Promise<void> 
 
 /** Part of a run for all clusters. An error here does not stop the renewal of tokens. */
 async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
-  const { removeStaleCredentials } = await import('../credentials/forget-ended.ts');
+  const { removeStaleCredentials } = await import('../credentials/remove-stale-credentials.ts');
   const { nameOfUid } = await import('../identity/name-of-uid.ts');
   try {
     const { stateDir } = (await loadSite(args)).settings;
@@ -181,7 +181,7 @@ async function rotateTargets(
       broken: [],
     };
   }
-  const { contextChoice } = await import('../clusters/admin-access.ts');
+  const { contextChoice } = await import('../clusters/hook-access.ts');
   const { setupToken } = await import('../clusters/setup-token.ts');
   const loaded = await loadSite(args);
   const { clusters, broken } = chosenClusters(loaded, args.cluster);

@@ -9,7 +9,7 @@ import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
 import { foldList } from '../reconcile/list-all.ts';
 import { recordEvent } from './record-event.ts';
-import { type PrometheusQuery, namespacesWithPods } from './prometheus-activity.ts';
+import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts';
 import type { ReapContext } from './reap-cluster.ts';
 
 export interface NamespacesOptions {

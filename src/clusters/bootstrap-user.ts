@@ -4,10 +4,10 @@ import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
 import { asInvoker } from '../system/as-user.ts';
 import type { Logger } from '../log.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { hookAccessAsInvoker, readTrusted, type HookAccessDeps } from './admin-access.ts';
-import { warnOfTokenExpiry } from './admin-token-warning.ts';
+import { hookAccessAsInvoker, readTrusted, type HookAccessDeps } from './hook-access.ts';
+import { warnOfTokenExpiry } from './token-expiry-warning.ts';
 import { bootstrapCluster, checkDockerConfig } from './bootstrap-cluster.ts';
-import { clusterOutcome, type ClusterOutcome } from './each-cluster.ts';
+import { clusterOutcome, type ClusterOutcome } from './for-each-cluster.ts';
 
 export interface BootstrapUserInput {
   readonly user: User;

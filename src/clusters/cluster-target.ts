@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { adminCommandAccess } from './kubectl-access.ts';
+import { adminCommandAccess } from './admin-command-access.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** A cluster that a timer or a CronJob works on, and how to reach it. */

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
-import { decodeUnverifiedClaims } from '../credentials/oidc/token.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
@@ -17,7 +17,7 @@ import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
 import { serviceAccountOf, whoAmI } from '../reconcile/self-review.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { readTrusted, asMissingTokenError } from './admin-access.ts';
+import { readTrusted, asMissingTokenError } from './hook-access.ts';
 import { tokenState } from './token-state.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -11,9 +11,9 @@ import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
-import { contextChoice, hookEntryName, readTrusted } from './admin-access.ts';
-import { kubectlAccess } from './kubectl-access.ts';
-import { clusterAdminAccess } from './management-cluster.ts';
+import { contextChoice, hookEntryName, readTrusted } from './hook-access.ts';
+import { kubectlAccess } from './admin-command-access.ts';
+import { clusterAdminAccess } from './cluster-api-access.ts';
 import {
   checkToken,
   type RotateDeps,

@@ -1,4 +1,4 @@
-import { decodeUnverifiedClaims } from '../credentials/oidc/token.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
 
 export interface TokenState {
   /** `exp`, in seconds since the epoch. */

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
-import { noPosition, type Locate } from './problem.ts';
+import { noPosition, type Locate } from './config-problem.ts';
 import { type Quantity, quantity } from './quantity-schema.ts';
-import { schemaMessages } from './schema-problems.ts';
+import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** What a site permits in its users' pods. */

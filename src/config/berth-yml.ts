@@ -4,9 +4,9 @@ import { configProblemsError } from './config-error.ts';
 import { durationBetween } from './duration.ts';
 import { isSecretName } from './hook-env/hook-env-settings.ts';
 import { parseIssuer } from './issuer-url.ts';
-import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
 import { quantity } from './quantity-schema.ts';
-import { schemaMessages } from './schema-problems.ts';
+import { schemaMessages } from './schema-messages.ts';
 import type { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
 

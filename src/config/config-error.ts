@@ -1,5 +1,5 @@
 import { BerthError, type ErrorCode } from '../errors.ts';
-import type { ProblemMessage, Locate, Position } from './problem.ts';
+import type { ProblemMessage, Locate, Position } from './config-problem.ts';
 
 /** An error in a configuration file, exit code 78, with the file in the message and in the fields. */
 export function configError(

@@ -1,9 +1,9 @@
 import type { ClusterOptions } from './berth-yml.ts';
 import { parseClientAuth } from './client-auth.ts';
-import type { ClusterDefinition } from './clusters-d.ts';
+import type { ClusterDefinition } from './ood-cluster-file.ts';
 import { configError } from './config-error.ts';
 import { parseIssuer } from './issuer-url.ts';
-import type { SiteFileContents } from './site-parts.ts';
+import type { SiteFileContents } from './site-files.ts';
 import type { CredentialSettings, OidcSettings } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;

@@ -1,8 +1,8 @@
 import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
-import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-options.ts';
-import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
-import { schemaMessages } from './schema-problems.ts';
+import { type ConfigMapKind, type LdapOptions, ldapSchema } from './ldap-schema.ts';
+import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
+import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** The directory's servers, and how its entries are read. */

@@ -1,13 +1,13 @@
 import { BerthError } from '../errors.ts';
 import type { ClusterOptions } from './berth-yml.ts';
-import { defaultSettings } from './built-in.ts';
-import type { ClusterDefinition } from './clusters-d.ts';
+import { defaultSettings } from './default-settings.ts';
+import type { ClusterDefinition } from './ood-cluster-file.ts';
 import { credentialSettings } from './credential-settings.ts';
 import { configProblemsError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
-import { noPosition } from './problem.ts';
-import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-parts.ts';
+import { noPosition } from './config-problem.ts';
+import type { BrokenCluster, LoadedSiteSettings, SiteFileContents } from './site-files.ts';
 import type {
   AdminCredentials,
   ClusterSettings,

@@ -4,11 +4,11 @@ import { configProblemsError, configError } from './config-error.ts';
 import { deepFreeze } from './deep-freeze.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { BrokenProfile, Profile, SshSettings } from './profile/profile.ts';
-import { type ProblemMessage, noPosition, type Locate } from './problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from './config-problem.ts';
 import { isProfileName } from './profile/profile-name.ts';
 import { accountName, directoryPath, nonEmptyArray } from './profile/profile-schema.ts';
-import { isWithin, mountProblem } from './profile/protected-folders.ts';
-import { schemaMessages } from './schema-problems.ts';
+import { isWithin, mountProblem } from './profile/protected-directories.ts';
+import { schemaMessages } from './schema-messages.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** `ssh.yml` without the profiles. */

@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { configError } from './config-error.ts';
-import type { Locate, Position, Problem } from './problem.ts';
-import { yamlErrorText } from './yaml-faults.ts';
+import type { Locate, Position, Problem } from './config-problem.ts';
+import { yamlErrorText } from './yaml-error-texts.ts';
 
 /**
  * `psych`: as Ruby reads OnDemand's files: YAML 1.1, the last of equal keys counts. `kubectl`: YAML 1.2,

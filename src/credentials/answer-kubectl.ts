@@ -8,7 +8,7 @@ import {
   readCredentialCache,
   renewBeforeSeconds,
 } from './credential-cache.ts';
-import { restartWebServer } from './oidc/portal-advice.ts';
+import { restartWebServer } from './oidc/portal-hints.ts';
 
 export interface PluginCall {
   /** KUBERNETES_EXEC_INFO, set by client-go. */

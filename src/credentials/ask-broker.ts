@@ -1,7 +1,7 @@
 import { BerthError, type ErrorCode, type ExitClass, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { BrokerAnswer, BrokerRequest } from './broker-protocol.ts';
-import { restartWebServer } from './oidc/portal-advice.ts';
+import { restartWebServer } from './oidc/portal-hints.ts';
 
 /**
  * Asks root's broker for a new token through the user's own socket. If the user has as many connections as

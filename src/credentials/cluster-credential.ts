@@ -33,13 +33,13 @@ import {
   type StoredCredential,
   storedCredentialLock,
   storedCredentialPath,
-} from './root-store.ts';
+} from './root-credential-store.ts';
 import { BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asRoot, asUser } from '../system/as-user.ts';
 import { writeAtomically, writeError } from '../system/atomic-file.ts';
-import { makeDirectoryInHome } from '../system/make-below.ts';
-import { takeLock } from '../system/owner-lock.ts';
+import { makeDirectoryInHome } from '../system/home-directory.ts';
+import { takeLock } from '../system/file-lock.ts';
 
 export interface ClusterCredentialDeps extends ProviderAccess {
   /** Absolute path of the installed `kube-credential`. */

@@ -1,7 +1,7 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { readPrivateFile, readPrivateFileAsync } from '../system/private-file.ts';
-import { restartWebServer } from './oidc/portal-advice.ts';
+import { restartWebServer } from './oidc/portal-hints.ts';
 
 /**
  * The file from which `kube-credential` answers kubectl: one for each API server, in the user's home, mode

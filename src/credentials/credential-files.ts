@@ -4,7 +4,7 @@ import type { CredentialCache } from './credential-cache.ts';
 import { execUser } from './kubeconfig/kubeconfig-entries.ts';
 import type { ObtainContext } from './oidc/obtain-token.ts';
 import type { RenewableToken } from './renewable-token.ts';
-import type { StoredCredential } from './root-store.ts';
+import type { StoredCredential } from './root-credential-store.ts';
 import type { ErrorCode } from '../errors.ts';
 
 /** Everything that is to be written for one user and one cluster. */

@@ -8,7 +8,7 @@ import {
   obtainToken,
 } from './oidc/obtain-token.ts';
 import { type DescendantToken, newestDescendant, originOf } from './refresh-token-lineage.ts';
-import type { StoredCredential } from './root-store.ts';
+import type { StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
 import type { HttpsClient } from '../system/https-request.ts';

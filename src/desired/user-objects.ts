@@ -12,7 +12,7 @@ import {
   networkPolicyName,
   roleBindingNames,
   sessionServiceAccount,
-} from './names.ts';
+} from './well-known-names.ts';
 
 type Subject = KubeJson<RbacV1Subject>;
 

@@ -1,11 +1,11 @@
 import { type AdmissionSettings, siteAdmission } from '../admission/admission-settings.ts';
-import { lifetimeAnnotation } from '../desired/names.ts';
-import { probeIdentity, probeNamespace } from '../admission/probe.ts';
+import { lifetimeAnnotation } from '../desired/well-known-names.ts';
+import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { canI } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok, warning } from '../finding.ts';
-import { mutatingPolicySince, minorVersion } from './kube-version.ts';
+import { mutatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -8,8 +8,8 @@ import { needsKubectl } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { whoAmI } from '../reconcile/self-review.ts';
 import { probeServer } from '../system/probe-server.ts';
-import { hookAccess } from '../clusters/admin-access.ts';
-import { adminCommandAccess } from '../clusters/kubectl-access.ts';
+import { hookAccess } from '../clusters/hook-access.ts';
+import { adminCommandAccess } from '../clusters/admin-command-access.ts';
 import { admissionFinding } from './admission-check.ts';
 import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
 import {
@@ -22,12 +22,12 @@ import {
   skipped,
   warning,
 } from '../finding.ts';
-import { guardFinding } from './guard.ts';
-import { validatingPolicySince, minorVersion } from './kube-version.ts';
+import { guardFinding } from './guard-check.ts';
+import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
-import { certificateFinding, clockFinding } from './server-facts.ts';
-import { sessionRightsFinding } from './session-rights.ts';
-import { hookTokenFinding } from './token-finding.ts';
+import { certificateFinding, clockFinding } from './server-checks.ts';
+import { sessionRightsFinding } from './session-rights-check.ts';
+import { hookTokenFinding } from './hook-token-check.ts';
 import { namespaceFinding } from './namespace-check.ts';
 
 export interface ClusterCheckInput {

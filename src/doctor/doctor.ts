@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import type { ClusterSettings, SettingsWarning } from '../config/settings.ts';
-import type { LoadedSiteSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
-import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
 import {
   type CheckResult,
   failed,
@@ -21,7 +21,7 @@ import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';
 import { checkPortal } from './portal-checks.ts';
 import { checkSsh, isOnlySshHost, isSshHost } from './ssh-checks.ts';
 import { accountFinding, checkHome } from './user-checks.ts';
-import { checkUserTokens } from './user-token.ts';
+import { checkUserTokens } from './user-token-checks.ts';
 
 export interface DoctorInput {
   readonly files: SiteSettingsFiles;

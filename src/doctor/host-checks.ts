@@ -10,7 +10,7 @@ import {
   skipped,
   warning,
 } from '../finding.ts';
-import { ifExists } from './if-exists.ts';
+import { ifExists } from './stat-if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 
 export interface HostInput {

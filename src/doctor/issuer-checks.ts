@@ -5,7 +5,7 @@ import { refreshTokens } from '../credentials/oidc/token-endpoint.ts';
 import { BerthError } from '../errors.ts';
 import { httpsRequest } from '../system/https-request.ts';
 import { probeServer } from '../system/probe-server.ts';
-import { readTrusted } from '../clusters/admin-access.ts';
+import { readTrusted } from '../clusters/hook-access.ts';
 import {
   type CheckResult,
   failed,
@@ -16,7 +16,7 @@ import {
   skipped,
   warning,
 } from '../finding.ts';
-import { clockFinding } from './server-facts.ts';
+import { clockFinding } from './server-checks.ts';
 
 /**
  * The identity provider of one cluster's credentials: what it publishes, whether it accepts the

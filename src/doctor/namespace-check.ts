@@ -4,7 +4,7 @@ import type { User } from '../identity/user.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { ownership } from '../reconcile/ownership.ts';
-import { driftedObjects, readUserObjects } from '../reconcile/read-members.ts';
+import { driftedObjects, readUserObjects } from '../reconcile/read-user-objects.ts';
 import { getRequest } from '../reconcile/requests.ts';
 import { failedWith, type Finding, ok, warning } from '../finding.ts';
 

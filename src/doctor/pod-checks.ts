@@ -1,4 +1,4 @@
-import type { LoadedSiteSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-files.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { podCluster, podProfiles } from '../ssh/pod/pod-cluster.ts';
 import { type CheckResult, failed, ok, runCheck } from '../finding.ts';

@@ -8,12 +8,17 @@ import {
 } from '../config/portal/portal-config.ts';
 import { parseYaml } from '../config/yaml-document.ts';
 import { BerthError, isErrno } from '../errors.ts';
-import { readTrusted } from '../clusters/admin-access.ts';
-import { replaceableFindings } from '../sshd-lint/lint-writable.ts';
-import { sandboxFinding } from './apache-sandbox.ts';
+import { readTrusted } from '../clusters/hook-access.ts';
+import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
+import { sandboxFinding } from './apache-sandbox-check.ts';
 import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
 import { oidcSettingsOf } from './issuer-checks.ts';
-import { cookieFinding, exportsFinding, refreshFinding, tokensFinding } from './portal-findings.ts';
+import {
+  cookieFinding,
+  exportsFinding,
+  refreshFinding,
+  tokensFinding,
+} from './portal-token-checks.ts';
 
 /** The file of mod_auth_openidc, and what OnDemand's generator writes: on Debian, and elsewhere. */
 const apacheFiles: readonly ApacheFiles[] = [

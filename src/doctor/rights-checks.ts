@@ -1,9 +1,9 @@
 import type { ClusterSettings } from '../config/settings.ts';
-import { clusterRoles, sessionServiceAccount } from '../desired/names.ts';
+import { clusterRoles, sessionServiceAccount } from '../desired/well-known-names.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/needed-rights.ts';
+import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/required-rights.ts';
 import { canI, serviceAccountOf } from '../reconcile/self-review.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';

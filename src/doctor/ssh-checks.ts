@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { SshSettings } from '../config/profile/profile.ts';
-import type { LoadedSiteSettings } from '../config/site-parts.ts';
+import type { LoadedSiteSettings } from '../config/site-files.ts';
 import { sessionBackends } from '../config/profile/session-backends.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import type { User } from '../identity/user.ts';
-import { checkImages } from '../images/check.ts';
+import { checkImages } from '../images/check-images.ts';
 import { pamFileFindings } from '../sshd-lint/lint-pam.ts';
-import { loadSshSettings } from '../settings/load-ssh.ts';
-import { planSubids, type SubidPlan } from '../subid/plan.ts';
+import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import { planSubids, type SubidPlan } from '../subid/plan-subids.ts';
 import {
   type CheckResult,
   failed,
@@ -33,7 +33,7 @@ import {
   userProfileFinding,
 } from './ssh-access-checks.ts';
 import { fileSystemFinding, storageFinding, userStorageFinding } from './ssh-storage-checks.ts';
-import { userAccessFinding } from './ssh-user-access.ts';
+import { userAccessFinding } from './ssh-user-access-check.ts';
 import { runtimeDirFinding, subidFilesFinding, userSubidFinding } from './ssh-user-checks.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
-import { replaceableFindings } from '../sshd-lint/lint-writable.ts';
+import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
-import { ifExists } from './if-exists.ts';
+import { ifExists } from './stat-if-exists.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */
 const oldestPodman = [4, 3] as const;

@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { failed, type Finding, ok, warning } from '../finding.ts';
-import { ifExists } from './if-exists.ts';
+import { ifExists } from './stat-if-exists.ts';
 
 /**
  * f_type of statfs(2) of file systems on which rootless containers do not work: a file server does not

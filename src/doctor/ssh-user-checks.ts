@@ -3,8 +3,8 @@ import type { SshSettings } from '../config/profile/profile.ts';
 import { parseSubordinateFile } from '../identity/subordinate-file.ts';
 import type { User } from '../identity/user.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../ssh/connections/runtime-dir.ts';
-import { maximumRuntimeDirMiB } from '../ssh/connections/runtime-dir-mount.ts';
-import type { SubidPlan } from '../subid/plan.ts';
+import { maximumRuntimeDirMiB } from '../ssh/connections/mount-runtime-dir.ts';
+import type { SubidPlan } from '../subid/plan-subids.ts';
 import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
 import { type BundledProgram, bundledScript, hostPrograms, parseLdd } from '../transfer-tools.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
-import { ensureRootDirectory } from '../system/root-folders.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
 
 export interface InstalledTools {

@@ -2,12 +2,12 @@ import {
   changeOperations,
   type NamespaceChange,
   planNamespaces,
-} from './rules/directory-annotations.ts';
+} from './rules/namespace-annotations.ts';
 import { collectionPath } from '../desired/kube-object.ts';
-import type { LdapUsers } from './rules/ldap-people.ts';
+import type { LdapUsers } from './rules/ldap-users.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { objectIfFound } from '../reconcile/read-members.ts';
+import { objectIfFound } from '../reconcile/read-user-objects.ts';
 
 /**
  * Writes a planned change. If the namespace was changed since it was planned, it is read and planned once

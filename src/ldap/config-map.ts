@@ -2,7 +2,7 @@ import type { V1ConfigMap } from '@kubernetes/client-node';
 import type { KubeJson } from '../desired/kube-json.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { objectIfFound } from '../reconcile/read-members.ts';
+import { objectIfFound } from '../reconcile/read-user-objects.ts';
 
 export interface ConfigMapName {
   readonly namespace: string;

@@ -10,7 +10,7 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { LdapServer } from '../config/ldap-settings.ts';
-import { trustedCas } from '../system/trusted-roots.ts';
+import { trustedCas } from '../system/trusted-cas.ts';
 import {
   ldapConnectionLost,
   ldapResultError,

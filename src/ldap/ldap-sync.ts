@@ -1,11 +1,11 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { readDirectory } from './ldap-directory.ts';
-import { type LdapUsers, ldapUsersOf } from './rules/ldap-people.ts';
+import { readDirectory } from './read-directory.ts';
+import { type LdapUsers, ldapUsersOf } from './rules/ldap-users.ts';
 import type { Deadline } from '../system/deadline.ts';
-import { beforeDeadline } from '../clusters/each-cluster.ts';
+import { beforeDeadline } from '../clusters/for-each-cluster.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
-import type { LdapSecrets } from '../settings/load-ldap.ts';
+import type { LdapSecrets } from '../settings/load-ldap-settings.ts';
 import { syncCluster, type SyncedCluster, type SyncOptions } from './sync-cluster.ts';
 
 export interface LdapSyncInput extends Pick<SyncOptions, 'dryRun' | 'acceptFewer' | 'now'> {

@@ -1,8 +1,8 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
-import { type NamespaceChange, planNamespaces } from './rules/directory-annotations.ts';
-import { directoryMap } from './rules/directory-maps.ts';
+import { type NamespaceChange, planNamespaces } from './rules/namespace-annotations.ts';
+import { directoryMap } from './rules/config-map-data.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import type { LdapUsers } from './rules/ldap-people.ts';
+import type { LdapUsers } from './rules/ldap-users.ts';
 import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
 import { annotateNamespace } from './annotate-namespace.ts';
 import { apiClient, type ApiClient } from '../reconcile/api-client.ts';

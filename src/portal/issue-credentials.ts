@@ -1,12 +1,19 @@
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
 import { clusterCredential, type MintToken } from '../credentials/cluster-credential.ts';
 import { type CredentialFiles, noCredentialFiles } from '../credentials/credential-files.ts';
-import { groupByKubeconfig, wantedKubeconfigEntries } from '../credentials/desired-kubeconfig.ts';
+import {
+  groupByKubeconfig,
+  wantedKubeconfigEntries,
+} from '../credentials/wanted-kubeconfig-entries.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
 import { updateKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
-import { removeFormerOwners } from '../credentials/root-store.ts';
-import { beforeDeadline, forEachCluster, type ClusterOutcome } from '../clusters/each-cluster.ts';
+import { removeFormerOwners } from '../credentials/root-credential-store.ts';
+import {
+  beforeDeadline,
+  forEachCluster,
+  type ClusterOutcome,
+} from '../clusters/for-each-cluster.ts';
 import type { LoginRecord } from '../clusters/login-record.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { User } from '../identity/user.ts';

@@ -1,17 +1,17 @@
 import type { ClusterSettings, SiteSettings } from '../config/settings.ts';
-import type { BrokenCluster } from '../config/site-parts.ts';
-import { cachingReader, type HookAccessDeps } from '../clusters/admin-access.ts';
+import type { BrokenCluster } from '../config/site-files.ts';
+import { cachingReader, type HookAccessDeps } from '../clusters/hook-access.ts';
 import { bootstrapUser, type RunningBootstrap } from '../clusters/bootstrap-user.ts';
-import { beforeDeadline, type ClusterOutcome } from '../clusters/each-cluster.ts';
+import { beforeDeadline, type ClusterOutcome } from '../clusters/for-each-cluster.ts';
 import { readLoginRecord, writeLoginRecord, type LoginRecord } from '../clusters/login-record.ts';
-import { issueUserToken } from '../clusters/user-token.ts';
+import { issueUserToken } from '../clusters/issue-user-token.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { asBerthError, type BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';
 import type { Logger } from '../log.ts';
 import type { ReconcileResult } from '../reconcile/reconcile-user.ts';
-import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
 import { asRoot } from '../system/as-user.ts';
 import { type Deadline, deadlineIn } from '../system/deadline.ts';
 import {

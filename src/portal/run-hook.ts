@@ -1,7 +1,7 @@
 import { asBerthError, BerthError } from '../errors.ts';
 import { logfmtLogger, type Logger } from '../log.ts';
-import { tuneStartup } from '../system/lean-start.ts';
-import { stderrSink } from '../system/leave.ts';
+import { tuneStartup } from '../system/tune-startup.ts';
+import { stderrSink } from '../system/exit-now.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { prePunHook, type HookInput } from './pre-pun-hook.ts';
 

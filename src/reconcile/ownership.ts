@@ -1,4 +1,9 @@
-import { annotations, clusterRoles, namespaceLabel, roleBindingNames } from '../desired/names.ts';
+import {
+  annotations,
+  clusterRoles,
+  namespaceLabel,
+  roleBindingNames,
+} from '../desired/well-known-names.ts';
 import type { LiveObject } from '../desired/kube-object.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
 

@@ -1,11 +1,11 @@
-import { annotations } from '../desired/names.ts';
+import { annotations } from '../desired/well-known-names.ts';
 import { describeObject, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
-import { maskSecretValues, withoutManagedFields } from '../desired/visible.ts';
-import { differs } from '../desired/drift.ts';
+import { maskSecretValues, withoutManagedFields } from '../desired/diff-view.ts';
+import { differs } from '../desired/object-drift.ts';
 import type { ApiClient } from './api-client.ts';
 import { applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
-import { objectIfFound, readUserObjects } from './read-members.ts';
+import { objectIfFound, readUserObjects } from './read-user-objects.ts';
 import type { ReconcileInput } from './reconcile-user.ts';
 import { applyRequest, createRequest, getRequest } from './requests.ts';
 

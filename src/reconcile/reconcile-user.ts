@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mergePullSecrets } from '../desired/drift.ts';
+import { mergePullSecrets } from '../desired/object-drift.ts';
 import { describeObject, type KubeObject, type LiveObject } from '../desired/kube-object.ts';
 import type { UserObjects } from '../desired/user-objects.ts';
 import { BerthError } from '../errors.ts';
 import type { ApiClient } from './api-client.ts';
 import { apiError, applyError } from './api-errors.ts';
 import { ownership } from './ownership.ts';
-import { driftedObjects, objectIfFound, readUserObjects } from './read-members.ts';
+import { driftedObjects, objectIfFound, readUserObjects } from './read-user-objects.ts';
 import {
   applyRequest,
   createRequest,

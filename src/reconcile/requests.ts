@@ -1,4 +1,4 @@
-import { annotations, namespaceLabel } from '../desired/names.ts';
+import { annotations, namespaceLabel } from '../desired/well-known-names.ts';
 import {
   collectionPath,
   objectPath,

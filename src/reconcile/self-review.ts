@@ -1,7 +1,7 @@
 import type { V1SelfSubjectAccessReview, V1SelfSubjectReview } from '@kubernetes/client-node';
 import type { ApiClient } from './api-client.ts';
 import { apiError } from './api-errors.ts';
-import type { Right } from './needed-rights.ts';
+import type { Right } from './required-rights.ts';
 
 /**
  * Our user name as the API server sees it. SelfSubjectReview, Kubernetes 1.28; allowed to every

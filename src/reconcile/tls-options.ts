@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { trustedCas } from '../system/trusted-roots.ts';
+import { trustedCas } from '../system/trusted-cas.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** Host and port for node:net; IPv6 without brackets. */

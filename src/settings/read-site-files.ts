@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseBerthYml, emptyBerthOptions, type BerthOptions } from '../config/berth-yml.ts';
-import { defaultSettings } from '../config/built-in.ts';
-import { type ClusterDefinition, parseOodCluster } from '../config/clusters-d.ts';
+import { defaultSettings } from '../config/default-settings.ts';
+import { type ClusterDefinition, parseOodCluster } from '../config/ood-cluster-file.ts';
 import { configError } from '../config/config-error.ts';
 import { parseHookEnv } from '../config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../config/hook-env/hook-env-settings.ts';
 import type { SettingsWarning } from '../config/settings.ts';
-import type { BrokenCluster, SiteFileContents } from '../config/site-parts.ts';
+import type { BrokenCluster, SiteFileContents } from '../config/site-files.ts';
 import { parseYaml, readYaml } from '../config/yaml-document.ts';
 import { BerthError } from '../errors.ts';
 import type { ConfigFile } from '../system/config-files.ts';

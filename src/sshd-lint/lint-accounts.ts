@@ -1,5 +1,5 @@
 import { isNamedAccount, type NamedAccounts } from './rules/directives.ts';
-import type { LintAccount } from './rules/probes.ts';
+import type { LintAccount } from './rules/match-coverage.ts';
 import { BerthError } from '../errors.ts';
 import { checkUserName } from '../identity/nss.ts';
 import { getent } from '../system/getent.ts';

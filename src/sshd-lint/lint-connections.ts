@@ -8,7 +8,7 @@ import {
   type LintAccount,
   type LintAccountGroup,
   groupAccounts,
-} from './rules/probes.ts';
+} from './rules/match-coverage.ts';
 import { lintAccounts } from './lint-accounts.ts';
 import type { SshdConfigFiles } from './sshd-effective.ts';
 

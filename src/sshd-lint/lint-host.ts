@@ -6,9 +6,9 @@ import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/f
 import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';
-import { loadSshSettings } from '../settings/load-ssh.ts';
-import { readProgramHead } from './linted-text.ts';
-import { replaceableFindings } from './lint-writable.ts';
+import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import { readProgramHead } from './read-config-text.ts';
+import { replaceableFindings } from './lint-file-permissions.ts';
 
 /**
  * Berth's login program with all paths that lead to it.

@@ -5,8 +5,8 @@ import { pamEnvFile, pamExecOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
 import type { SshdFinding } from './rules/finding.ts';
 import { BerthError } from '../errors.ts';
-import { readConfigText } from './linted-text.ts';
-import { replaceableFindings } from './lint-writable.ts';
+import { readConfigText } from './read-config-text.ts';
+import { replaceableFindings } from './lint-file-permissions.ts';
 
 /** Where libpam looks for services and included files, in this order. */
 const directories = ['/etc/pam.d', '/usr/lib/pam.d'];

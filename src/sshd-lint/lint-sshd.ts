@@ -1,12 +1,12 @@
-import { refusingKeyword } from './rules/access.ts';
+import { refusingKeyword } from './rules/access-findings.ts';
 import { directivePlace, type SshdDirective } from './rules/directives.ts';
 import { bySeverity, type PathCheck, type SshdFinding, type SshdSample } from './rules/finding.ts';
-import { sshdFindings } from './rules/findings.ts';
+import { sshdFindings } from './rules/all-findings.ts';
 import { sharedKeyFiles } from './rules/key-files.ts';
 import type { SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
-import { relevantPaths } from './rules/paths.ts';
-import { type MatchFinding, matchFindings } from './rules/probes.ts';
+import { relevantPaths } from './rules/relevant-paths.ts';
+import { type MatchFinding, matchFindings } from './rules/match-coverage.ts';
 import { assertRoot } from '../system/as-user.ts';
 import {
   anybody,
@@ -16,8 +16,8 @@ import {
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { pamFileFindings } from './lint-pam.ts';
-import { listeningTcpPorts } from './lint-ports.ts';
-import { checkPath, replaceableFindings } from './lint-writable.ts';
+import { listeningTcpPorts } from './listening-ports.ts';
+import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 
 export interface LintSshdInput extends SshdProgram, ConnectionOverrides {

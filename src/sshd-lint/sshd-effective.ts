@@ -1,12 +1,12 @@
 import { globSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
-import { parseSshdConfigLines } from './rules/config-file.ts';
+import { parseSshdConfigLines } from './rules/config-lines.ts';
 import type { SshdDirective } from './rules/directives.ts';
 import { type MatchBlock, parseMatchCriteria, type SshdConnection } from './rules/match.ts';
 import { parseSshdOptions, type SshdOptions } from './rules/options.ts';
 import { BerthError, isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
-import { readConfigText } from './linted-text.ts';
+import { readConfigText } from './read-config-text.ts';
 
 export interface SshdProgram {
   /** Absolute path of sshd(8). */

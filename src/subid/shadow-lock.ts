@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { writeError } from '../system/atomic-file.ts';
-import { lockIdentity, removeLockIfSame } from '../system/owner-lock.ts';
+import { lockIdentity, removeLockIfSame } from '../system/file-lock.ts';
 import { isNoProcess } from '../system/process-mark.ts';
 import { temporaryName } from '../system/temporary-name.ts';
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { BerthError, type ErrorCode, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { assertParentDirectories } from './config-folders.ts';
+import { assertParentDirectories } from './config-directories.ts';
 
 /** A configuration file that only root or the caller can write. */
 export interface ConfigFile {

@@ -1,6 +1,6 @@
 import { BerthError } from '../errors.ts';
 import { escapeControl } from '../log.ts';
-import { trustedCas } from './trusted-roots.ts';
+import { trustedCas } from './trusted-cas.ts';
 
 export interface HttpsRequest {
   readonly method: 'GET' | 'POST';

@@ -1,5 +1,5 @@
 import { AdmissionSite } from '../rig/admission/admission-site.ts';
-import { testUser } from '../rig/admission/person.ts';
+import { testUser } from '../rig/admission/test-user.ts';
 import { median } from './measure.ts';
 import type { BenchPart } from './parts.ts';
 import { checkBound, printLine } from './report.ts';

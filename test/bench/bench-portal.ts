@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ensureAccounts } from '../rig/site/accounts.ts';
 import { installBerth, installDirectory, Portal, type PortalTokens } from '../rig/site/portal.ts';
-import { SiteOidcProvider } from '../rig/site/provider.ts';
+import { SiteOidcProvider } from '../rig/site/site-oidc-provider.ts';
 import { openSite, type Site } from '../rig/site/site.ts';
 import type { Command } from './measure.ts';
 

@@ -1,4 +1,4 @@
-import { hookRequests } from '../rig/site/requests-of.ts';
+import { hookRequests } from '../rig/site/hook-requests.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   measureConcurrently,

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { imagesDirectory } from '../rig/site/folders.ts';
+import { imagesDirectory } from '../rig/site/directories.ts';
 import { step } from '../rig/site/progress.ts';
 import { siteArchive } from '../rig/node/image-archives.ts';
 import { buildImageStore } from '../rig/node/image-store.ts';

@@ -2,7 +2,7 @@ import { existsSync, globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { clusterSchema, siteSchema } from '../../src/config/berth-yml.ts';
-import { ldapSchema } from '../../src/config/ldap-options.ts';
+import { ldapSchema } from '../../src/config/ldap-schema.ts';
 import { profileSchema } from '../../src/config/profile/profile-schema.ts';
 import { sshSchema } from '../../src/config/ssh-settings.ts';
 import { hintTexts, type Text } from './hint-texts.ts';

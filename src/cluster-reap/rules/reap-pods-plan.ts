@@ -1,8 +1,8 @@
 import { goDurationMs } from '../../desired/go-duration.ts';
-import { roundRobin } from '../../desired/in-turns.ts';
+import { roundRobin } from '../../desired/round-robin.ts';
 import { jobKey, jobOf, type JobObjects, type ServerTime } from '../../desired/job-objects.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
-import { lifetimeAnnotation } from '../../desired/names.ts';
+import { lifetimeAnnotation } from '../../desired/well-known-names.ts';
 
 /** An expired pod that can be deleted. */
 export interface ExpiredPod {

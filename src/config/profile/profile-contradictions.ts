@@ -1,6 +1,6 @@
-import type { ProblemMessage } from '../problem.ts';
+import type { ProblemMessage } from '../config-problem.ts';
 import type { ProfileDocument } from './profile-schema.ts';
-import { isWithin } from './protected-folders.ts';
+import { isWithin } from './protected-directories.ts';
 
 /** Paths inside that podman or Berth uses. */
 const takenTargets = ['/run/berth', '/proc', '/sys'];

@@ -3,7 +3,7 @@ import { configProblemsError, configError } from '../config-error.ts';
 import { deepFreeze } from '../deep-freeze.ts';
 import { podFields } from './pod-fields.ts';
 import type { BrokenProfile, Lifetime, Profile, ProfileMount } from './profile.ts';
-import { type ProblemMessage, noPosition, type Locate } from '../problem.ts';
+import { type ProblemMessage, noPosition, type Locate } from '../config-problem.ts';
 import { profileContradictions } from './profile-contradictions.ts';
 import { isProfileName } from './profile-name.ts';
 import {
@@ -12,7 +12,7 @@ import {
   profileSchema,
   nonEmptyArray,
 } from './profile-schema.ts';
-import { schemaMessages } from '../schema-problems.ts';
+import { schemaMessages } from '../schema-messages.ts';
 import { installedPath } from '../../installed-path.ts';
 
 const minute = 60_000;

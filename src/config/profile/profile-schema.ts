@@ -3,10 +3,10 @@ import { capabilityNames } from './capability-names.ts';
 import { durationBetween } from '../duration.ts';
 import { imageProblem } from './image-reference.ts';
 import { nearestKey } from '../nearest-key.ts';
-import { pathProblem, withoutTrailingSlash } from './plain-path.ts';
+import { pathProblem, withoutTrailingSlash } from './mount-path.ts';
 import { podSchema } from './pod-fields.ts';
-import { mountProblem } from './protected-folders.ts';
-import { templateProblem } from './template-text.ts';
+import { mountProblem } from './protected-directories.ts';
+import { templateProblem } from './template.ts';
 
 /** A string that the function finds no problem in. */
 function textWithout(problem: (text: string) => string | undefined): z.ZodMiniType<string, string> {

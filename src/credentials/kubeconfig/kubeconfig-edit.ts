@@ -26,7 +26,7 @@ import {
   replaceValue,
   setFields,
 } from './kubeconfig-splice.ts';
-import { applySplices, eolOf, type Splice } from './yaml-text.ts';
+import { applySplices, eolOf, type Splice } from './text-splices.ts';
 
 /**
  * Sets our entries in a kubeconfig, YAML or JSON, and keeps every other byte: comments, order,

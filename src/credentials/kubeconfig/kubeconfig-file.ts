@@ -5,7 +5,7 @@ import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { asUser } from '../../system/as-user.ts';
 import type { Deadline } from '../../system/deadline.ts';
-import { makeDirectoryInHome } from '../../system/make-below.ts';
+import { makeDirectoryInHome } from '../../system/home-directory.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
 import { newKubeconfig } from './new-kubeconfig.ts';
 import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';

@@ -1,7 +1,7 @@
 import { BerthError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Deadline } from '../../system/deadline.ts';
-import { removeDeadLock, takeLock } from '../../system/owner-lock.ts';
+import { removeDeadLock, takeLock } from '../../system/file-lock.ts';
 
 /**
  * kubectl holds its lock while it reads and writes one small file: milliseconds, or seconds if the home is slow.

@@ -12,7 +12,7 @@ import {
   lineEnd,
   lineStart,
   type Splice,
-} from './yaml-text.ts';
+} from './text-splices.ts';
 
 /** The source of a splice, and its top mapping or the mapping that is appended to. */
 interface Place {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq } from 'yaml';
 import { BerthError } from '../../errors.ts';
 import { isMapping, itemsOf, pairOf, parseKubeconfig } from './kubeconfig-document.ts';
-import { applySplices } from './yaml-text.ts';
+import { applySplices } from './text-splices.ts';
 
 /**
  * Replaces the static token of one user entry and keeps every other byte of the kubeconfig, in block

@@ -5,7 +5,7 @@ import {
   type KubeconfigEntries,
   type ListKey,
 } from './kubeconfig-entries.ts';
-import { blockItem, blockPair } from './yaml-text.ts';
+import { blockItem, blockPair } from './text-splices.ts';
 
 /**
  * The kubeconfig for a user who has none: equal to the result of `setKubeconfigEntries` for an empty

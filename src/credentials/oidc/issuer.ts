@@ -8,7 +8,7 @@ import { writeAtomically } from '../../system/atomic-file.ts';
 import { readPrivateFile } from '../../system/private-file.ts';
 import type { IssuerMetadata } from './issuer-discovery.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
-import { type TokenExpectation, verifyToken } from './token.ts';
+import { type TokenExpectation, verifyToken } from './verify-token.ts';
 import type { TokenClaims } from './token-claims.ts';
 
 export interface IssuerSource {

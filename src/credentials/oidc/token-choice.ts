@@ -1,5 +1,5 @@
 import { BerthError } from '../../errors.ts';
-import { decodeUnverifiedClaims } from './token.ts';
+import { decodeUnverifiedClaims } from './verify-token.ts';
 
 /**
  * Chooses the token that is the cluster's credential.

@@ -1,6 +1,6 @@
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
-import { logInAgain } from './portal-advice.ts';
+import { logInAgain } from './portal-hints.ts';
 
 /** What a token must be before it is written for kubectl. */
 export interface ClaimsExpectation {

@@ -4,7 +4,7 @@ import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';
 import { clientAuthentication } from './client-authentication.ts';
-import { logInAgain } from './portal-advice.ts';
+import { logInAgain } from './portal-hints.ts';
 import {
   berthErrorIn,
   providerFetch,

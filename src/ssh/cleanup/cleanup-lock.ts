@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
-import { takeLock } from '../../system/owner-lock.ts';
+import { takeLock } from '../../system/file-lock.ts';
 import { writePrivateFile } from '../../system/private-file.ts';
-import { ensureRootDirectory } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import type { RemovalResult } from './remove-containers.ts';
 import {
   lastCleanupFile,

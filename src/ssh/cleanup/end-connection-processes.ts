@@ -7,7 +7,7 @@ import {
   signalProcess,
   type EndResult,
 } from '../../system/end-processes.ts';
-import { ProcessFreezer } from '../../system/freezer.ts';
+import { ProcessFreezer } from '../../system/process-freezer.ts';
 import { isRunning, isStoppedOrGone, type ProcessId } from '../../system/processes.ts';
 import { withUserLock } from '../connections/user-lock.ts';
 import {

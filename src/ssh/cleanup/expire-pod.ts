@@ -5,7 +5,7 @@ import { asBerthError, BerthError } from '../../errors.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
 import { foldList } from '../../reconcile/list-all.ts';
-import { waitForPodDeletion, deletePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { waitForPodDeletion, deletePod, type PodId } from '../../reconcile/delete-pod.ts';
 import { podLabels, podSelector } from '../pod/objects/pod-object.ts';
 import type { PodStatus } from '../pod/objects/pod-state.ts';
 import type { PodGrant } from '../pod/pod-grant-file.ts';

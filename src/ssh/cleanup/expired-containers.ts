@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import type { Lifetime } from '../../config/profile/profile.ts';
 import { isErrno } from '../../errors.ts';
-import { ensureRootDirectory } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { isBerthSupport, userProcesses, type BerthProcess } from './connection-processes.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import { withCleanupLock } from './cleanup-lock.ts';
 import { removeLeakedStorage } from './leaked-storage.ts';
 import { idleSinceFile, type SessionContext } from '../connections/state-paths.ts';
-import { unmountRuntimeDir } from '../connections/runtime-dir-mount.ts';
+import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { readUserState, type UserState } from './user-state.ts';
 import { writePrivateFile } from '../../system/private-file.ts';

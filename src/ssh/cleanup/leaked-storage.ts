@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { asBerthError, type BerthError } from '../../errors.ts';
-import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { maxStoreListBytes, storedContainers } from '../../system/stored-containers.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
 import { podmanAsUser } from './podman-as-user.ts';

@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { asBerthError, BerthError } from '../../errors.ts';
-import { directoryNames } from '../../system/names-in.ts';
-import { takeLock } from '../../system/owner-lock.ts';
+import { directoryNames } from '../../system/directory-names.ts';
+import { takeLock } from '../../system/file-lock.ts';
 import { runningProcesses } from '../../system/processes.ts';
-import { ensureRootDirectory } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
 import { reapInTurn, type StartReapProcess } from './reap-in-turn.ts';
 import { type LastReapRound, nextReapRound, reapOrder } from './reap-order.ts';

@@ -2,7 +2,7 @@ import { lstatSync, rmSync } from 'node:fs';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { userOfUid } from '../../identity/user-of-uid.ts';
-import { directoryNames } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/directory-names.ts';
 import { isRunning } from '../../system/processes.ts';
 import { closeConnection, cleanUpPodsIfUsed, runCleanupSteps } from './close-connection.ts';
 import {
@@ -20,7 +20,7 @@ import {
   userConnectionsDir,
   type SessionContext,
 } from '../connections/state-paths.ts';
-import { unmountRuntimeDir } from '../connections/runtime-dir-mount.ts';
+import { unmountRuntimeDir } from '../connections/mount-runtime-dir.ts';
 import { openConnections } from '../connections/user-connections.ts';
 import { readUserState, type UserState } from './user-state.ts';
 

@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import type { Lifetime } from '../../config/profile/profile.ts';
 import { asBerthError, BerthError, isErrno } from '../../errors.ts';
-import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { firstDirectoryNames } from '../../system/user-file.ts';
 import { isBerthSupport, userProcesses, type ProcessOwner } from './connection-processes.ts';

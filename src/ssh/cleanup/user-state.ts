@@ -3,7 +3,7 @@ import type { User } from '../../identity/user.ts';
 import { parseSubordinateFile } from '../../identity/subordinate-file.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { userStorageDir } from '../request/session-host.ts';
-import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { ProcessOwner } from './connection-processes.ts';
 import { validatedPausePid } from '../connections/pause-file.ts';
 import { findRuntimeDir } from '../connections/runtime-dir.ts';

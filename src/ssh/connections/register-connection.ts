@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import type { User } from '../../identity/user.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
-import { ensureRootDirectory, ensureUserDirectory } from '../../system/root-folders.ts';
+import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
 import {
@@ -54,7 +54,7 @@ export async function registerConnection(registration: Registration): Promise<st
   rmSync(idleSinceFile({ run }, user.uid), { force: true });
   ensureUserDirectory(`${storage}/users/${user.uid}`, user);
   if (findRuntimeDir(user) !== runtimeDirCandidates(user)[0]) {
-    const { mountRuntimeDir } = await import('./runtime-dir-mount.ts');
+    const { mountRuntimeDir } = await import('./mount-runtime-dir.ts');
     await mountRuntimeDir({ run, nsenter }, user);
   }
   // A cleanup that started before the record was written may still remove the user's containers.
@@ -84,7 +84,7 @@ function ownSession(monitor: number): number | undefined {
 }
 
 async function waitForEnding(lock: string, waitMs: number): Promise<void> {
-  const { takeLock } = await import('../../system/owner-lock.ts');
+  const { takeLock } = await import('../../system/file-lock.ts');
   await takeLock(lock, {
     waitMs,
     foreignStaleMs: 60_000,

@@ -1,4 +1,4 @@
-import { directoryNames } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/directory-names.ts';
 import { isRunning } from '../../system/processes.ts';
 import { closingRecordPath, parseConnectionId } from './connection-record.ts';
 import { userConnectionsDir, type SessionContext } from './state-paths.ts';

@@ -1,5 +1,5 @@
-import { takeLock } from '../../system/owner-lock.ts';
-import { ensureRootDirectory } from '../../system/root-folders.ts';
+import { takeLock } from '../../system/file-lock.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import type { SessionContext } from './state-paths.ts';
 
 /** The lock is on a local file system, so its owner can always be checked. Milliseconds. */

@@ -7,15 +7,15 @@ import {
   containerSession,
   sessionCommand,
   type SessionContainer,
-} from '../podman/argv/exec-argv.ts';
+} from '../podman/argv/session-command.ts';
 import { isLoginShell } from '../request/login-shell.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
-import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { CheckResult } from '../../finding.ts';
-import { loadSshSettings } from '../../settings/load-ssh.ts';
+import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
 import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../connections/runtime-dir.ts';

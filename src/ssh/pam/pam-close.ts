@@ -3,7 +3,7 @@ import type { Logger } from '../../log.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { closeConnection } from '../cleanup/close-connection.ts';
 import { connectionId, readConnectionRecord } from '../connections/connection-record.ts';
-import { loadSshSettings } from '../../settings/load-ssh.ts';
+import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { connectionRecordPath } from '../connections/state-paths.ts';
 
 export interface PamCloseInput {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
-import { runDir } from '../../config/built-in.ts';
+import { runDir } from '../../config/default-settings.ts';
 import type { SshSettings } from '../../config/profile/profile.ts';
 import { asBerthError, BerthError } from '../../errors.ts';
 import { groupId } from '../../identity/group-id.ts';
 import { lookupUser } from '../../identity/nss.ts';
 import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
-import { updateSshSettingsCache } from '../../settings/load-ssh.ts';
+import { updateSshSettingsCache } from '../../settings/load-ssh-settings.ts';
 import { usesPods } from '../pod/pod-cluster.ts';
 import { registerConnection, type PamItems } from '../connections/register-connection.ts';
 import { installedPath } from '../../installed-path.ts';

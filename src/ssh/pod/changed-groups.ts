@@ -6,7 +6,7 @@ import type { User } from '../../identity/user.ts';
 import type { Logger } from '../../log.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { deletePod } from '../../reconcile/remove-pod.ts';
+import { deletePod } from '../../reconcile/delete-pod.ts';
 import { podProcesses, sessionProcesses } from './objects/pod-processes.ts';
 import type { PodStatus } from './objects/pod-state.ts';
 import { leftoversArgv } from './objects/leftovers-script.ts';

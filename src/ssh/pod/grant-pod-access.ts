@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { SshSettings } from '../../config/profile/profile.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
-import { sessionServiceAccount } from '../../desired/names.ts';
+import { sessionServiceAccount } from '../../desired/well-known-names.ts';
 import { asBerthError, type BerthError } from '../../errors.ts';
 import { namespaceOf } from '../../desired/user-names.ts';
 import type { User } from '../../identity/user.ts';
@@ -9,9 +9,9 @@ import type { Logger } from '../../log.ts';
 import { apiClient } from '../../reconcile/api-client.ts';
 import { requestToken } from '../../reconcile/request-token.ts';
 import { deadlineIn } from '../../system/deadline.ts';
-import { hookAccess, type HookAccessDeps } from '../../clusters/admin-access.ts';
+import { hookAccess, type HookAccessDeps } from '../../clusters/hook-access.ts';
 import { bootstrapUser } from '../../clusters/bootstrap-user.ts';
-import { loadSiteSettings } from '../../settings/load-site.ts';
+import { loadSiteSettings } from '../../settings/load-site-settings.ts';
 import { readLoginRecord } from '../../clusters/login-record.ts';
 import {
   podGrantClusters,

@@ -6,7 +6,7 @@ import { podObject, type PodObject } from './objects/pod-object.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesById } from '../../system/group-names.ts';
-import { loadSiteSettings } from '../../settings/load-site.ts';
+import { loadSiteSettings } from '../../settings/load-site-settings.ts';
 import { podCluster } from './pod-cluster.ts';
 
 /** What a login would create and run on a cluster. */

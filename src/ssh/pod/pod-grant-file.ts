@@ -1,9 +1,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { BerthError, isErrno } from '../../errors.ts';
 import type { ApiServer } from '../../reconcile/api-server.ts';
-import { directoryNames } from '../../system/names-in.ts';
+import { directoryNames } from '../../system/directory-names.ts';
 import { readPrivateFile, writePrivateFile } from '../../system/private-file.ts';
-import { ensureRootDirectory } from '../../system/root-folders.ts';
+import { ensureRootDirectory } from '../../system/safe-directories.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 
 /**

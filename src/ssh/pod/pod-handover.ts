@@ -3,7 +3,7 @@ import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { readUserFile, firstDirectoryNames } from '../../system/user-file.ts';
-import { asUserThenRoot } from '../../system/briefly-as-user.ts';
+import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { maxGrantBytes, parsePodGrant, type PodGrant } from './pod-grant-file.ts';
 import { findRuntimeDir } from '../connections/runtime-dir.ts';
 import { socketDirectories, type SocketDirectories } from './forwarding/socket-directories.ts';

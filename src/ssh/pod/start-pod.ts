@@ -5,7 +5,7 @@ import { podState, type PodState, type PodStatus } from './objects/pod-state.ts'
 import type { PodObject } from './objects/pod-object.ts';
 import { apiClient, type ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { deletePod, type PodId } from '../../reconcile/remove-pod.ts';
+import { deletePod, type PodId } from '../../reconcile/delete-pod.ts';
 import { watchObject } from '../../reconcile/watch-object.ts';
 import { deadlineIn } from '../../system/deadline.ts';
 import type { PodGrant } from './pod-grant-file.ts';

@@ -1,12 +1,12 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { Profile } from '../../config/profile/profile.ts';
-import { isWithin, mountProblem } from '../../config/profile/protected-folders.ts';
+import { isWithin, mountProblem } from '../../config/profile/protected-directories.ts';
 import { BerthError } from '../../errors.ts';
 import type { ResolvedMount } from './argv/podman-run.ts';
 import { profileMounts } from '../request/profile-mounts.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { transferToolsDir } from '../../transfer-tools.ts';
-import { fillTemplate } from '../request/template.ts';
+import { fillTemplate } from '../request/fill-template.ts';
 
 export interface ResolvedMounts {
   readonly mounts: readonly ResolvedMount[];

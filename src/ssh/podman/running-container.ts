@@ -1,5 +1,5 @@
 import { BerthError } from '../../errors.ts';
-import type { SessionContainer } from './argv/exec-argv.ts';
+import type { SessionContainer } from './argv/session-command.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { readUserFileSync } from '../../system/user-file.ts';

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { Profile } from '../../config/profile/profile.ts';
-import { isWithin } from '../../config/profile/protected-folders.ts';
+import { isWithin } from '../../config/profile/protected-directories.ts';
 import { BerthError } from '../../errors.ts';
 import { podmanRunCommand, containerPidFile } from './argv/podman-run.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
@@ -11,7 +11,7 @@ import { transferToolsDir } from '../../transfer-tools.ts';
 import { terminalRelay } from './argv/podman-exec.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { groupEntries } from '../../system/group-names.ts';
-import { takeLock } from '../../system/owner-lock.ts';
+import { takeLock } from '../../system/file-lock.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { runProgram } from '../../system/run-program.ts';
 import { readUserFile } from '../../system/user-file.ts';

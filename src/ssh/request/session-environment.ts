@@ -1,7 +1,7 @@
 import type { Profile } from '../../config/profile/profile.ts';
 import { agentInside, slurmDirInside } from './profile-mounts.ts';
 import type { SessionHost } from './session-host.ts';
-import { fillTemplate } from './template.ts';
+import { fillTemplate } from './fill-template.ts';
 
 /** Variables that every client may send; AcceptEnv of sshd_config decides which ones arrive. */
 const always = ['TERM', 'LANG', 'LC_*', 'SSH_CLIENT', 'SSH_CONNECTION', 'SSH_TTY', 'COLORTERM'];

@@ -1,5 +1,5 @@
 import { matchesAddressList, exampleAddress } from './addresses.ts';
-import type { SshdConfigLine } from './config-file.ts';
+import type { SshdConfigLine } from './config-lines.ts';
 import { matchesList, matchesPattern, matchesPatternList } from './patterns.ts';
 
 /** One `Match` of sshd_config(5), with the criteria around it if its file is included inside another Match. */

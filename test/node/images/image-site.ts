@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicDirectory } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 /** ssh.yml, profiles and storage of a site, separate from the machine's. */

@@ -1,3 +1,3 @@
-import { berthConformance } from '../../conformance/sessions.ts';
+import { berthConformance } from '../../conformance/berth-suite.ts';
 
 berthConformance('forced', 0);

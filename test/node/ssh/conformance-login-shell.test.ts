@@ -1,3 +1,3 @@
-import { berthConformance } from '../../conformance/sessions.ts';
+import { berthConformance } from '../../conformance/berth-suite.ts';
 
 berthConformance('login-shell', 1);

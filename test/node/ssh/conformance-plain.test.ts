@@ -1,5 +1,5 @@
 import { ensurePackages } from '../../rig/site/packages.ts';
-import { conformance, startHost } from '../../conformance/on-host.ts';
+import { conformance, startHost } from '../../conformance/define-tests.ts';
 
 /** Packages that the session image has, and that plain sshd needs on the machine. */
 const packages = [

@@ -5,7 +5,7 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { buildForkChain } from '../../rig/node/fork-chain.ts';
 import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers } from '../../rig/node/left-over.ts';
+import { findLeftovers, noLeftovers } from '../../rig/node/leftovers.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { nslcdTimeouts } from '../../rig/node/directory.ts';
+import { nslcdTimeouts } from '../../rig/node/ldap-directory.ts';
 import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
 import { LiveSession } from '../../rig/node/live-session.ts';
 

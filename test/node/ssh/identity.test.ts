@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { homesDirectory } from '../../rig/site/folders.ts';
+import { homesDirectory } from '../../rig/site/directories.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { run } from '../../rig/node/client.ts';
+import { run } from '../../rig/node/run-program.ts';
 import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
 
 const projects = `${homesDirectory}/projects`;

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSshdConfigLines } from '../../../src/sshd-lint/rules/config-file.ts';
+import { parseSshdConfigLines } from '../../../src/sshd-lint/rules/config-lines.ts';
 import {
   endpointMatching,
   parseMatchCriteria,

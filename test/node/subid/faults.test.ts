@@ -7,7 +7,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { repetitions } from '../../rig/soak.ts';
-import { berth, EtcDirectory } from './etc-folder.ts';
+import { berth, EtcDirectory } from './etc-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
 let etc: EtcDirectory;

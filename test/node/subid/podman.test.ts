@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensurePackages } from '../../rig/site/packages.ts';
-import { berth, EtcDirectory } from './etc-folder.ts';
+import { berth, EtcDirectory } from './etc-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
 const alice = { name: 'alice', uid: 1000 };

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { ensureCommand } from '../../rig/site/packages.ts';
-import { berth, EtcDirectory, type Person } from './etc-folder.ts';
+import { berth, EtcDirectory, type Person } from './etc-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
 const alice: Person = { name: 'alice', uid: 1000, groups: [5001, 5002] };

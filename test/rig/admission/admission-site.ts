@@ -11,8 +11,8 @@ import { LiveCluster } from '../site/live-cluster.ts';
 import type { KubectlResult, Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
 import { hasMutatingPolicies } from '../site/kubernetes/versions.ts';
-import { noSuchNode, testUser, siteParameters } from './person.ts';
-import { withDefaultsFilledIn } from './said-in-full.ts';
+import { noSuchNode, testUser, siteParameters } from './test-user.ts';
+import { withDefaultsFilledIn } from './explicit-defaults.ts';
 import { fullAccess, namespace } from './user-namespace.ts';
 
 /** An answer of the API server. `message` is empty unless the body is a Status with a message. */

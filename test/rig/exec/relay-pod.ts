@@ -10,7 +10,7 @@ import { LiveCluster } from '../site/live-cluster.ts';
 import { ensureNode } from '../site/node/node.ts';
 import type { Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
-import { run, type ClientOptions, type ClientResult } from '../node/client.ts';
+import { run, type ClientOptions, type ClientResult } from '../node/run-program.ts';
 
 export interface RelayOptions extends ClientOptions {
   readonly tty?: boolean;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { homesDirectory } from '../site/folders.ts';
+import { homesDirectory } from '../site/directories.ts';
 import { childOf } from '../site/processes.ts';
 import { waitFor } from '../site/wait.ts';
 

@@ -5,7 +5,7 @@ import { chmod, copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/pr
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { ensureCommand, ensurePackages } from '../site/packages.ts';
-import { cacheDirectory } from '../site/folders.ts';
+import { cacheDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
 import { say, step } from '../site/progress.ts';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { imagesDirectory } from '../site/folders.ts';
+import { imagesDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { say, step } from '../site/progress.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { freePorts } from '../site/ports.ts';
 import { waitFor } from '../site/wait.ts';
-import type { ClientResult } from './client.ts';
+import type { ClientResult } from './run-program.ts';
 import type { SshHost } from './ssh-host.ts';
 
 /** Install them before the host starts, which copies the accounts that they create. */

@@ -4,20 +4,20 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureAccount, type Account } from '../site/accounts.ts';
-import { publicDirectory } from '../site/folders.ts';
+import { publicDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
 import { ensurePackages } from '../site/packages.ts';
 import { installDirectory } from '../site/portal.ts';
 import { freePorts } from '../site/ports.ts';
 import { say } from '../site/progress.ts';
-import { run, type ClientOptions, type ClientResult } from './client.ts';
+import { run, type ClientOptions, type ClientResult } from './run-program.ts';
 import {
   LdapDirectory,
   ldapAccounts,
   ldapPackages,
   writeLdapFiles,
   type LdapDirectoryOptions,
-} from './directory.ts';
+} from './ldap-directory.ts';
 import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
 import { firstProcess, startHostProcess } from './host-namespaces.ts';
 import { testImageStore } from './image-store.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { appendFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { homesDirectory, siteDirectory } from './folders.ts';
+import { homesDirectory, siteDirectory } from './directories.ts';
 import { withLock } from './lock.ts';
 import { step } from './progress.ts';
 

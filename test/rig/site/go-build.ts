@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheDirectory } from './folders.ts';
+import { cacheDirectory } from './directories.ts';
 import { withLock } from './lock.ts';
 import { say, step } from './progress.ts';
 

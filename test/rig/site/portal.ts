@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicDirectory } from './folders.ts';
+import { publicDirectory } from './directories.ts';
 import type { Site } from './site.ts';
 
 /** Where the outputs are installed. Users can read this directory, but perhaps not the checkout. */

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { commandAs, homeOf } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { siteDirectory } from './folders.ts';
+import { siteDirectory } from './directories.ts';
 import { send } from './https.ts';
 import { AuditLog } from './kubernetes/audit.ts';
 import { Realm } from './keycloak/realm.ts';
-import type { SiteRecord } from './record.ts';
+import type { SiteRecord } from './site-record.ts';
 import { startSite } from './start.ts';
 
 /** Features that a site may lack. */

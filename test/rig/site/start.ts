@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeAccounts } from './accounts.ts';
 import { CertificateAuthority } from './certificates.ts';
-import { homesDirectory, publicDirectory, siteDirectory } from './folders.ts';
+import { homesDirectory, publicDirectory, siteDirectory } from './directories.ts';
 import { send } from './https.ts';
 import { kubernetesBinaries } from './kubernetes/build.ts';
 import {
@@ -26,7 +26,7 @@ import {
   readRecord,
   writeRecord,
   type SiteRecord,
-} from './record.ts';
+} from './site-record.ts';
 import { waitFor } from './wait.ts';
 
 /** Increase it when a site that an older harness started must not be reused. */

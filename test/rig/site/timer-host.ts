@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { publicDirectory } from './folders.ts';
+import { publicDirectory } from './directories.ts';
 import { LiveCluster } from './live-cluster.ts';
 import { type HookResult, hookKubeconfig, installDirectory } from './portal.ts';
 import type { Site } from './site.ts';

@@ -1,7 +1,7 @@
 import '../../../scripts/check-node.ts';
 import { parseArgs } from 'node:util';
 import { printError, say } from './progress.ts';
-import { recordFile } from './record.ts';
+import { recordFile } from './site-record.ts';
 import { openSite } from './site.ts';
 
 /**

@@ -6,7 +6,7 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { claim, claimOf } from './hostile-claims.ts';
 import { service } from './hostile-services.ts';
 import { mounting } from './hostile.ts';
-import { noSuchNode } from '../../rig/admission/person.ts';
+import { noSuchNode } from '../../rig/admission/test-user.ts';
 
 let admission: AdmissionSite;
 let component: string;

@@ -10,7 +10,7 @@ import { annotated, podWith } from './hostile.ts';
 import { bind, scheduledPod } from './hostile-endings.ts';
 import { victim } from './hostile-requests.ts';
 import { service } from './hostile-services.ts';
-import { testUser } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/test-user.ts';
 
 const ondemand = new URL('ondemand/', import.meta.url).pathname;
 let admission: AdmissionSite;

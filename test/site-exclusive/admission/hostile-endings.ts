@@ -1,6 +1,6 @@
 import type { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { type HostileObject, type HostileRequest, rowsOf, podWith, type Row } from './hostile.ts';
-import { noSuchNode, testUser, type PlainPod } from '../../rig/admission/person.ts';
+import { noSuchNode, testUser, type PlainPod } from '../../rig/admission/test-user.ts';
 
 const probe = (name: string): Row => [
   `an end by its ${name} that takes for ever`,

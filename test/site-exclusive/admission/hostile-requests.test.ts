@@ -7,7 +7,7 @@ import { bind, hostileDeletions, scheduledPod } from './hostile-endings.ts';
 import { hostileChanges, victim } from './hostile-requests.ts';
 import { hostileServices } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
-import { testUser } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/test-user.ts';
 
 let admission: AdmissionSite;
 

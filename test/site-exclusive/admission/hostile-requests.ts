@@ -1,7 +1,7 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { hostileBeside } from './hostile-beside.ts';
 import { absent, annotations, type HostileRequest, patched } from './hostile.ts';
-import { noSuchNode, testUser } from '../../rig/admission/person.ts';
+import { noSuchNode, testUser } from '../../rig/admission/test-user.ts';
 
 const strategic = 'application/strategic-merge-patch+json';
 const json = 'application/json-patch+json';

@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { testUser } from '../../rig/admission/person.ts';
+import { testUser } from '../../rig/admission/test-user.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -10,7 +10,7 @@ import { hostilePods } from './hostile-pods.ts';
 import { hostileServices, service } from './hostile-services.ts';
 import { hostileTemplates } from './hostile-templates.ts';
 import { kyvernoApply, type Refusals } from './kyverno/kyverno-cli.ts';
-import { testUser, siteParameters } from '../../rig/admission/person.ts';
+import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 
 // Kyverno's command line knows objects that are created. Updates, with what was there before, and
 // subresources are beyond it: those cases are hostile-requests.test.ts's alone.

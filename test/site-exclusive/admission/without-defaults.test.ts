@@ -7,8 +7,8 @@ import { podObject } from '../../../src/ssh/pod/objects/pod-object.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { victim } from './hostile-requests.ts';
-import { testUser, siteParameters } from '../../rig/admission/person.ts';
-import { withDefaultsFilledIn } from '../../rig/admission/said-in-full.ts';
+import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
+import { withDefaultsFilledIn } from '../../rig/admission/explicit-defaults.ts';
 
 /** As `berth render policies --kubernetes 1.34` has them, on whatever version the site is. */
 let strict: AdmissionSite;

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../rig/site/node/node.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { sleepingPod } from '../../rig/site/sleeper.ts';
+import { sleepingPod } from '../../rig/site/sleeping-pod.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { jobPod, ReapSite } from './reap-site.ts';
 

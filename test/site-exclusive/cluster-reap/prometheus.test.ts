@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-activity.ts';
+import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-query.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { waitFor } from '../../rig/site/wait.ts';

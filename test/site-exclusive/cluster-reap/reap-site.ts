@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { ClusterTarget } from '../../../src/clusters/cluster-target.ts';
-import type { PrometheusQuery } from '../../../src/cluster-reap/prometheus-activity.ts';
+import type { PrometheusQuery } from '../../../src/cluster-reap/prometheus-query.ts';
 import { reapCluster, type ReapedCluster } from '../../../src/cluster-reap/reap-cluster.ts';
 import { type ApiClient, apiClient } from '../../../src/reconcile/api-client.ts';
 import { deleteObject } from '../../../src/reconcile/delete-object.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Lease, acquireLease } from '../../../src/cluster-reap/lease.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { testUser, siteParameters } from '../../rig/admission/person.ts';
+import { testUser, siteParameters } from '../../rig/admission/test-user.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { jobObjects, jobPod, ReapSite } from './reap-site.ts';

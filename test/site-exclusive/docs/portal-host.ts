@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { publicDirectory } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
 import { Portal, type HookResult } from '../../rig/site/portal.ts';
 import type { Site } from '../../rig/site/site.ts';
 

@@ -3,7 +3,7 @@ import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { openSite } from '../../rig/site/site.ts';
-import { codeBlocks } from '../../rig/markdown.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { PortalHost } from './portal-host.ts';
 
 /** With BERTH_RECORD=1 the page is written, otherwise it is compared. */

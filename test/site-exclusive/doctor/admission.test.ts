@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/admission/manifest.ts';
-import { probeManifests, probeNamespace } from '../../../src/admission/probe.ts';
+import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
 import { stampRights } from '../../../src/admission/stamp-rights.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
 import type { Finding } from '../../../src/finding.ts';
@@ -11,8 +11,8 @@ import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { service } from '../admission/hostile-services.ts';
-import { testUser } from '../../rig/admission/person.ts';
-import { withDefaultsFilledIn } from '../../rig/admission/said-in-full.ts';
+import { testUser } from '../../rig/admission/test-user.ts';
+import { withDefaultsFilledIn } from '../../rig/admission/explicit-defaults.ts';
 
 let site: Site;
 let admission: AdmissionSite;

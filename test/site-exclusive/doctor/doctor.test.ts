@@ -8,7 +8,7 @@ import { ensureAccount } from '../../rig/site/accounts.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
 
 let site: Site;
 let portal: Portal;

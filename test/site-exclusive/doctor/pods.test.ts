@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import type { CheckResult } from '../../../src/finding.ts';
 import { runDoctor } from '../../../src/doctor/doctor.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { publicDirectory } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 

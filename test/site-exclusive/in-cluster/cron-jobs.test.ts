@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { AdmissionSite } from '../../rig/admission/admission-site.ts';
-import { testUser as ada } from '../../rig/admission/person.ts';
+import { testUser as ada } from '../../rig/admission/test-user.ts';
 import { baseDn, groupEntry, personEntry, readerAccount, Slapd } from '../../rig/slapd.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { execInPod, createAndWait, sleepingPod, type SleepingPod } from '../../rig/site/sleeper.ts';
+import {
+  execInPod,
+  createAndWait,
+  sleepingPod,
+  type SleepingPod,
+} from '../../rig/site/sleeping-pod.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 
 let site: Site;

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { expiredClaims, notYetValidClaims, SiteOidcProvider } from '../../rig/site/provider.ts';
+import {
+  expiredClaims,
+  notYetValidClaims,
+  SiteOidcProvider,
+} from '../../rig/site/site-oidc-provider.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { ensureAccount } from '../../rig/site/accounts.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { findCheck, runDoctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, runDoctor } from '../../rig/site/doctor-report.ts';
 
 /** An HTTP proxy for CONNECT (RFC 9110, 9.3.6) that keeps a list of the targets. */
 class ConnectProxy {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { seededRandom } from '../../rig/random.ts';
+import { seededRandom } from '../../rig/seeded-random.ts';
 import { hookKubeconfig, installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { repetitions } from '../../rig/soak.ts';

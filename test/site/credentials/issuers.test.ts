@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal } from '../../rig/site/portal.ts';
-import { expiredClaims, type SiteOidcProvider } from '../../rig/site/provider.ts';
+import { expiredClaims, type SiteOidcProvider } from '../../rig/site/site-oidc-provider.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { UserKubectl } from '../../rig/site/own-kubectl.ts';
-import { startTrustedProvider } from '../../rig/site/site-provider.ts';
+import { UserKubectl } from '../../rig/site/user-kubectl.ts';
+import { startTrustedProvider } from '../../rig/site/trusted-provider.ts';
 
 let site: Site;
 let cluster: LiveCluster;

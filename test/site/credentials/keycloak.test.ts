@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterSettings, OidcSettings } from '../../../src/config/settings.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
-import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
-import { loadSiteSettings } from '../../../src/settings/load-site.ts';
+import { loadSiteSettings } from '../../../src/settings/load-site-settings.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
 import {
@@ -19,8 +19,8 @@ import { type HttpsClient, httpsRequest } from '../../../src/system/https-reques
 import { type Account, ensureAccount } from '../../rig/site/accounts.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compileEntryPoint } from '../../rig/compiled-credential.ts';
-import { UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { compileEntryPoint } from '../../rig/compile-entry-point.ts';
+import { UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 let site: Site;
 let account: Account;

@@ -5,7 +5,7 @@ import type { OidcSettings } from '../../../src/config/settings.ts';
 import {
   type StoredCredential,
   storedCredentialPath,
-} from '../../../src/credentials/root-store.ts';
+} from '../../../src/credentials/root-credential-store.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
 import {
   obtainContext,
@@ -15,11 +15,11 @@ import {
 } from '../../../src/credentials/renewable-token.ts';
 import { type HttpsClient, httpsRequest } from '../../../src/system/https-request.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { installDirectory, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { expireCredential, UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 let site: Site;
 let newcomers: TestUsers;

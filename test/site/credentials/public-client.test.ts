@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { modeAndOwner, UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { modeAndOwner, UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 let site: Site;
 let newcomers: TestUsers;

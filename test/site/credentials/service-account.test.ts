@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { installDirectory, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { expireCredential, modeAndOwner, UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { expireCredential, modeAndOwner, UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 /** What this mode needs beside `kubectl apply -k etc/kubernetes`. */
 const optIn = new URL('../../../etc/kubernetes/service-account-tokens.yaml', import.meta.url)

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
-import { publicDirectory } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
 
 let site: Site;
 let portal: Portal;

@@ -6,7 +6,7 @@ import { credentialCachePath } from '../../../src/credentials/credential-cache.t
 import { ensureAccount, homeOf } from '../../rig/site/accounts.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
-import { findCheck, problems, runDoctor } from '../../rig/site/doctor-says.ts';
+import { findCheck, problems, runDoctor } from '../../rig/site/doctor-report.ts';
 
 let site: Site;
 let portal: Portal;

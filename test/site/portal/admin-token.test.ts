@@ -4,7 +4,7 @@ import { decodeJwt, decodeProtectedHeader, importPKCS8, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LogLine, logLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 

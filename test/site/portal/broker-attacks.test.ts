@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { brokerSocket } from '../../../src/credentials/broker-protocol.ts';
-import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compileEntryPoint } from '../../rig/compiled-credential.ts';
+import { compileEntryPoint } from '../../rig/compile-entry-point.ts';
 
 const [victim, attacker] = [61_011, 61_012];
 const users = { [victim]: 'ann', [attacker]: 'bob' };

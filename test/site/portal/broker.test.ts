@@ -8,15 +8,19 @@ import type { ClusterSettings, OidcSettings } from '../../../src/config/settings
 import { type BrokerAnswer, brokerSocket } from '../../../src/credentials/broker-protocol.ts';
 import { credentialCachePath } from '../../../src/credentials/credential-cache.ts';
 import { openIssuer } from '../../../src/credentials/oidc/issuer.ts';
-import { loadSiteSettings } from '../../../src/settings/load-site.ts';
+import { loadSiteSettings } from '../../../src/settings/load-site-settings.ts';
 import type { CredentialFiles } from '../../../src/credentials/credential-files.ts';
-import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { clusterCredential } from '../../../src/credentials/cluster-credential.ts';
 import type { User } from '../../../src/identity/user.ts';
 import { httpsRequest } from '../../../src/system/https-request.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';
-import { compileEntryPoint } from '../../rig/compiled-credential.ts';
-import { clientSecret, confidentialClient, LocalOidcProvider } from '../../rig/token-provider.ts';
+import { compileEntryPoint } from '../../rig/compile-entry-point.ts';
+import {
+  clientSecret,
+  confidentialClient,
+  LocalOidcProvider,
+} from '../../rig/local-oidc-provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -2,10 +2,10 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { codeBlocks } from '../../rig/markdown.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import {
   hookKubeconfig,
   type HookResult,

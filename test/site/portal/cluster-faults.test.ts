@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import { errorLines } from '../../rig/log-lines.ts';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import { hookKubeconfig, Portal, type ClusterFile } from '../../rig/site/portal.ts';
-import { credentialId, credentialOf, hookRequests } from '../../rig/site/requests-of.ts';
+import { credentialId, credentialOf, hookRequests } from '../../rig/site/hook-requests.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;

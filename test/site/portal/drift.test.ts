@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { errorLines } from '../../rig/log-lines.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import {
   installDirectory,
   Portal,

@@ -7,9 +7,9 @@ import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { fingerprint } from '../../rig/site/fingerprint.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal, type HookResult } from '../../rig/site/portal.ts';
-import { hookRequests } from '../../rig/site/requests-of.ts';
+import { hookRequests } from '../../rig/site/hook-requests.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;

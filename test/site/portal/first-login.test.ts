@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal, pullSecretName, type HookResult } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LatencyProxy } from '../../rig/site/latency-proxy.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import {
   hookKubeconfig,
   Portal,
   pullSecretName,
   type PortalOptions,
 } from '../../rig/site/portal.ts';
-import { describeRequest, hookRequests } from '../../rig/site/requests-of.ts';
+import { describeRequest, hookRequests } from '../../rig/site/hook-requests.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 
 let site: Site;

@@ -1,13 +1,13 @@
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codeBlocks } from '../../rig/markdown.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { Browser } from '../../rig/site/browser.ts';
 import { OndemandApache, type PortalYml } from './ondemand-apache.ts';
-import { UserKubectl } from '../../rig/site/own-kubectl.ts';
+import { UserKubectl } from '../../rig/site/user-kubectl.ts';
 
 /** What the README said before, which OnDemand's own documentation says too. */
 const former: PortalYml = {

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { publicDirectory } from '../../rig/site/folders.ts';
+import { publicDirectory } from '../../rig/site/directories.ts';
 import { ensurePackages } from '../../rig/site/packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import {

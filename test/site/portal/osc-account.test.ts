@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers } from '../../rig/site/newcomers.ts';
+import { TestUsers } from '../../rig/site/test-users.ts';
 import { hookKubeconfig, Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fingerprint } from '../../rig/site/fingerprint.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { TestUsers, type TestUser } from '../../rig/site/newcomers.ts';
+import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { storedCredentialPath } from '../../../src/credentials/root-store.ts';
+import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 /** UIDs that no account of this machine has, and one that has the name `nobody`. */

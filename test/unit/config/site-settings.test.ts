@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseBerthYml } from '../../../src/config/berth-yml.ts';
-import { parseOodCluster } from '../../../src/config/clusters-d.ts';
+import { parseOodCluster } from '../../../src/config/ood-cluster-file.ts';
 import { parseHookEnv } from '../../../src/config/hook-env/hook-env.ts';
 import { hookEnvSettings } from '../../../src/config/hook-env/hook-env-settings.ts';
 import type { ClusterSettings } from '../../../src/config/settings.ts';
-import type { LoadedSiteSettings } from '../../../src/config/site-parts.ts';
+import type { LoadedSiteSettings } from '../../../src/config/site-files.ts';
 import { siteSettings } from '../../../src/config/site-settings.ts';
 import { parseYaml } from '../../../src/config/yaml-document.ts';
 

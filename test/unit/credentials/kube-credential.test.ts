@@ -19,8 +19,8 @@ import {
   credentialCachePath,
 } from '../../../src/credentials/credential-cache.ts';
 import { repetitions } from '../../rig/soak.ts';
-import { compileEntryPoint } from '../../rig/compiled-credential.ts';
-import { publicClient, LocalOidcProvider } from '../../rig/token-provider.ts';
+import { compileEntryPoint } from '../../rig/compile-entry-point.ts';
+import { publicClient, LocalOidcProvider } from '../../rig/local-oidc-provider.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differs, mergePullSecrets } from '../../../src/desired/drift.ts';
+import { differs, mergePullSecrets } from '../../../src/desired/object-drift.ts';
 import type { KubeObject, LiveObject } from '../../../src/desired/kube-object.ts';
 
 const policy: KubeObject = {

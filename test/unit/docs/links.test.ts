@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pages, pageText } from '../../rig/markdown.ts';
+import { pages, pageText } from '../../rig/markdown-pages.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 const links = pages.flatMap((page) =>

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { pages, pageText } from '../../rig/markdown.ts';
+import { pages, pageText } from '../../rig/markdown-pages.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 

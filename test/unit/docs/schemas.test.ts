@@ -8,12 +8,12 @@ import { schemaPages } from '../../../scripts/docs/config-schemas.ts';
 import type { JsonSchema } from '../../../scripts/docs/json-schema.ts';
 import { keyTexts, type Section } from '../../../scripts/docs/key-texts.ts';
 import { parseAdmissionParameters } from '../../../src/config/admission-parameters.ts';
-import { defaultSettings } from '../../../src/config/built-in.ts';
-import { parseOodCluster } from '../../../src/config/clusters-d.ts';
+import { defaultSettings } from '../../../src/config/default-settings.ts';
+import { parseOodCluster } from '../../../src/config/ood-cluster-file.ts';
 import { parseLdap } from '../../../src/config/ldap-settings.ts';
 import { parseProfile } from '../../../src/config/profile/profile-parse.ts';
 import { parseSshSettings } from '../../../src/config/ssh-settings.ts';
-import { codeBlocks, pages } from '../../rig/markdown.ts';
+import { codeBlocks, pages } from '../../rig/markdown-pages.ts';
 
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 const validators = new Map<string, ValidateFunction>();

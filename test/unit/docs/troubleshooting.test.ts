@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { pageText } from '../../rig/markdown.ts';
+import { pageText } from '../../rig/markdown-pages.ts';
 
 it('docs/troubleshooting.md names codes and checks that the sources have', () => {
   const sources = globSync('src/**/*.ts').map((file) => readFileSync(file, 'utf8'));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SiteSettings } from '../../../src/config/settings.ts';
 import { ok, runCheck } from '../../../src/finding.ts';
 import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
-import { certificateFinding, clockFinding } from '../../../src/doctor/server-facts.ts';
+import { certificateFinding, clockFinding } from '../../../src/doctor/server-checks.ts';
 
 describe('a check', () => {
   it('that hangs fails when its time is over, and says so', async () => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { OidcSettings, SiteSettings } from '../../../src/config/settings.ts';
 import { checkPortal } from '../../../src/doctor/portal-checks.ts';
-import { codeBlocks } from '../../rig/markdown.ts';
+import { codeBlocks } from '../../rig/markdown-pages.ts';
 
 let directory: string;
 beforeEach(async () => {

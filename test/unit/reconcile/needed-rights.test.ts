@@ -6,7 +6,7 @@ import {
   requiredRights,
   rightsForRequest,
   rightText,
-} from '../../../src/reconcile/needed-rights.ts';
+} from '../../../src/reconcile/required-rights.ts';
 import { reconcileUser } from '../../../src/reconcile/reconcile-user.ts';
 
 const cluster: ClusterSettings = {

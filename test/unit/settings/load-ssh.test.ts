@@ -21,7 +21,7 @@ import {
   updateSshSettingsCache,
   loadSshSettings,
   sshCacheFile,
-} from '../../../src/settings/load-ssh.ts';
+} from '../../../src/settings/load-ssh-settings.ts';
 
 const nobody = 65_534;
 let directory: string;
@@ -238,7 +238,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the cache of the SSH settings', () =
   it('is read by a user’s own process, which loads neither YAML nor schemas for it', async () => {
     await compile();
     markCache();
-    const module = new URL('../../../src/settings/load-ssh.ts', import.meta.url).pathname;
+    const module = new URL('../../../src/settings/load-ssh-settings.ts', import.meta.url).pathname;
     const script = at('as-user.mjs');
     put(
       'as-user.mjs',

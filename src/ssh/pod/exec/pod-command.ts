@@ -1,7 +1,7 @@
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 import type { PodTarget } from './open-exec.ts';
-import { MemoryStdin } from './pushed-input.ts';
+import { MemoryStdin } from './memory-stdin.ts';
 import { relayCommand } from './relay.ts';
 
 export interface PodCommandInput extends PodTarget {

@@ -3,7 +3,7 @@ import { escapeControl } from '../../../log.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 import type { PodTarget } from './open-exec.ts';
-import { MemoryStdin } from './pushed-input.ts';
+import { MemoryStdin } from './memory-stdin.ts';
 import { relayCommand } from './relay.ts';
 
 /** The longest answer to one line, in bytes: enough for some thousand processes. */

@@ -2,7 +2,7 @@ import { BerthError } from '../../../errors.ts';
 import type { ExecOutcome } from './protocol/exec-status.ts';
 import { ExitMarkers } from './protocol/exit-marker.ts';
 import { messageBody, messageSlot } from './protocol/frame.ts';
-import { StartMarker, preambleLines, type CommandPreamble } from './protocol/opening.ts';
+import { StartMarker, preambleLines, type CommandPreamble } from './protocol/command-preamble.ts';
 import type { StdinSource } from './stdin-source.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 import type { TerminalSize } from './raw-terminal.ts';

@@ -1,7 +1,7 @@
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { isErrno } from '../../../errors.ts';
 import { parseResponseHead, completeBody, type ResponseHead } from './http-head.ts';
-import { unackedRetransmits } from './unacked-bytes.ts';
+import { unackedRetransmits } from './unacked-retransmits.ts';
 
 export interface UpgradeInput {
   readonly host: string;

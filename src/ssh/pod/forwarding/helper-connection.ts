@@ -1,4 +1,4 @@
-import { forwardingProtocolError } from './protocol/bridge-error.ts';
+import { forwardingProtocolError } from './protocol/forwarding-error.ts';
 import { Multiplexer, type MultiplexerSink } from './protocol/multiplexer.ts';
 import { Outbox } from './protocol/outbox.ts';
 import { helperProgram, helperArgv } from './helper-program.ts';

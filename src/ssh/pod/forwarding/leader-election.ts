@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { tryLock, type FileLock } from '../../../system/owner-lock.ts';
+import { tryLock, type FileLock } from '../../../system/file-lock.ts';
 
 /** The work of the leader. `sync` is called for the other sessions while it lasts. */
 export interface Leadership {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { asBerthError } from '../../../errors.ts';
 import type { LogFields, Logger } from '../../../log.ts';
-import type { ForwardedConnection, ConnectionSink } from './protocol/bridge-end.ts';
+import type { ForwardedConnection, ConnectionSink } from './protocol/multiplexed-connection.ts';
 import type { Multiplexer } from './protocol/multiplexer.ts';
 import {
   endpointName,

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import type { ForwardedConnection, ConnectionSink } from './protocol/bridge-end.ts';
+import type { ForwardedConnection, ConnectionSink } from './protocol/multiplexed-connection.ts';
 import type { Address } from './sshd-listeners.ts';
 import type { UserQuota } from './user-quota.ts';
 

@@ -12,7 +12,7 @@ import {
   listeningPaths,
   readableSocketInodes,
 } from './listening-sockets.ts';
-import { directoryNames } from '../../../system/names-in.ts';
+import { directoryNames } from '../../../system/directory-names.ts';
 
 /** The address on which sshd listens for a display of this user; undefined if there is none. */
 export function displayAddress(display: number, uid: number): string | undefined {

@@ -1,6 +1,6 @@
 import { asBerthError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
-import { tryLock, type FileLock } from '../../../system/owner-lock.ts';
+import { tryLock, type FileLock } from '../../../system/file-lock.ts';
 
 export interface UserQuotaInput {
   /** A directory of the user that all of the user's sessions on this host share. */

@@ -2,7 +2,7 @@ import type { Profile } from '../../../config/profile/profile.ts';
 import { transferProgram } from '../../request/transfer-program.ts';
 import { appendInstalledTools, sftpServerArgv } from './transfer-scripts.ts';
 import { withExitMarker } from '../exec/protocol/exit-marker.ts';
-import type { CommandPreamble } from '../exec/protocol/opening.ts';
+import type { CommandPreamble } from '../exec/protocol/command-preamble.ts';
 import { sessionEnvironment } from '../../request/session-environment.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 import type { SessionRequest } from '../../request/session-request.ts';

@@ -1,4 +1,4 @@
-import { freezeScript } from '../../../freeze-functions.ts';
+import { freezeScript } from '../../../freeze-script.ts';
 import { sourceText } from '../../../source-text.ts';
 import { procScript } from './proc-script.ts';
 

@@ -2,12 +2,12 @@ import type { V1PodSpec } from '@kubernetes/client-node';
 import type { KubeJson } from '../../../desired/kube-json.ts';
 import type { Lifetime, Profile } from '../../../config/profile/profile.ts';
 import type { PodVolume } from '../../../config/profile/pod-fields.ts';
-import { lifetimeAnnotation } from '../../../desired/names.ts';
+import { lifetimeAnnotation } from '../../../desired/well-known-names.ts';
 import type { User } from '../../../identity/user.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
 import { transferToolsDir } from '../../../transfer-tools.ts';
 import { groupFile, passwdFile } from './passwd-file.ts';
-import { fillTemplate } from '../../request/template.ts';
+import { fillTemplate } from '../../request/fill-template.ts';
 
 /** Input for a session's pod. */
 export interface PodInput {

@@ -1,6 +1,6 @@
 import { programName } from './program-name.ts';
 import { podmanCommand } from './podman-argv.ts';
-import { holdsRawBytes, throughShell } from '../../../raw-words.ts';
+import { holdsRawBytes, throughShell } from '../../../raw-bytes.ts';
 import { movedIntoShell, type ExecSession } from './runtime-exec.ts';
 import type { ProgramCallWithFile } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';

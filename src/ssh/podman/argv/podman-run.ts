@@ -3,7 +3,7 @@ import type { IdMapEntry } from './id-map.ts';
 import { podmanCommand } from './podman-argv.ts';
 import type { ProgramCall } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
-import { fillTemplate } from '../../request/template.ts';
+import { fillTemplate } from '../../request/fill-template.ts';
 
 /** A mount whose templates are filled and whose source exists. */
 export interface ResolvedMount {

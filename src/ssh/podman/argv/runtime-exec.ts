@@ -1,4 +1,4 @@
-import { holdsRawBytes, throughShell } from '../../../raw-words.ts';
+import { holdsRawBytes, throughShell } from '../../../raw-bytes.ts';
 import { environmentLines } from '../../request/environment-lines.ts';
 import { programName } from './program-name.ts';
 import type { ProgramCall } from '../../../program-call.ts';

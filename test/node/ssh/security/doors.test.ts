@@ -1,7 +1,7 @@
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../../rig/node/client.ts';
+import { run } from '../../../rig/node/run-program.ts';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
 import { Canary } from './canary.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientResult } from '../../../rig/node/client.ts';
+import type { ClientResult } from '../../../rig/node/run-program.ts';
 import { SshHost } from '../../../rig/node/ssh-host.ts';
 import { Canary } from './canary.ts';
 

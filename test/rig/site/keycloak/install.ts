@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheDirectory } from '../folders.ts';
+import { cacheDirectory } from '../directories.ts';
 import { step } from '../progress.ts';
 
 const version = '26.4.0';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
-import { readProcesses, replaceProcess } from '../record.ts';
+import { readProcesses, replaceProcess } from '../site-record.ts';
 import {
   assertRunning,
   isRunning,

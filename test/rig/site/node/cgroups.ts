@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
-import { nodeDirectory } from './record.ts';
+import { nodeDirectory } from './node-record.ts';
 
 /**
  * The cgroup of all containers of the node, in each hierarchy. Sites in other PID namespaces can use the same

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { siteDirectory } from '../folders.ts';
+import { siteDirectory } from '../directories.ts';
 import { withLock } from '../lock.ts';
 import { waitForRegistry } from '../docker-registry.ts';
 import { say } from '../progress.ts';
@@ -9,7 +9,7 @@ import { ContainerdImages, type ImageName } from './containerd-images.ts';
 import { startCilium, stopCilium } from './cilium/enable.ts';
 import { nsenterArgs } from './namespaces.ts';
 import { startPart, stopPart, type PartName } from './parts.ts';
-import { nodeDirectory, type NodeRecord } from './record.ts';
+import { nodeDirectory, type NodeRecord } from './node-record.ts';
 import { registryAt, type NodeRegistry } from './registry.ts';
 import { nodeName, waitForReadyNode, startNode } from './start.ts';
 

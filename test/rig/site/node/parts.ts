@@ -5,7 +5,7 @@ import {
   type ProcessStart,
   type StartedProcess,
 } from '../processes.ts';
-import { readNode, writeNode, type NodePart, type NodeRecord } from './record.ts';
+import { readNode, writeNode, type NodePart, type NodeRecord } from './node-record.ts';
 
 /** Processes of the node that a test can stop and start. */
 export type PartName = 'kubelet' | 'containerd' | 'docker-registry';

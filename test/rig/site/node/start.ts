@@ -13,7 +13,7 @@ import { ContainerdImages } from './containerd-images.ts';
 import { prepareKubelet } from './kubelet.ts';
 import { startNamespaces } from './namespaces.ts';
 import { connectPods } from './pod-network.ts';
-import { nodeDirectory, readNode, writeNode, type NodeRecord } from './record.ts';
+import { nodeDirectory, readNode, writeNode, type NodeRecord } from './node-record.ts';
 import { prepareNodeRegistry, registryAt } from './registry.ts';
 import { stopNode } from './stop.ts';
 

@@ -1,6 +1,6 @@
 import { stopAll } from '../processes.ts';
 import { removeCgroups } from './cgroups.ts';
-import { readNode } from './record.ts';
+import { readNode } from './node-record.ts';
 
 /** Stops the node. Its mounts and its network end with its first process. */
 export async function stopNode(): Promise<void> {

@@ -1,6 +1,10 @@
 import { openSite } from '../../../rig/site/site.ts';
-import { conformance } from '../../../conformance/on-host.ts';
-import { profilesByLifetime, userTitles, usersByLifetime } from '../../../conformance/sessions.ts';
+import { conformance } from '../../../conformance/define-tests.ts';
+import {
+  profilesByLifetime,
+  userTitles,
+  usersByLifetime,
+} from '../../../conformance/berth-suite.ts';
 import { startPodHost, type PodHostOptions } from '../../../rig/node/pod-host.ts';
 
 const shellSays =

@@ -3,7 +3,7 @@ import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusedLogin } from '../../../rig/node/refusal.ts';
+import { refusedLogin } from '../../../rig/node/refused-login.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });

@@ -12,7 +12,7 @@ import { waitFor } from '../../../rig/site/wait.ts';
 import { Client } from '../../../conformance/client.ts';
 import { x11Case } from '../../../conformance/desktop.ts';
 import { runCase } from '../../../conformance/suite.ts';
-import { run } from '../../../rig/node/client.ts';
+import { run } from '../../../rig/node/run-program.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { run } from '../../../rig/node/client.ts';
+import { run } from '../../../rig/node/run-program.ts';
 import { Terminal } from '../../../conformance/terminal.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';

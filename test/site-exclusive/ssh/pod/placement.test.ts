@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { ensureNode } from '../../../rig/site/node/node.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { refusedLogin } from '../../../rig/node/refusal.ts';
+import { refusedLogin } from '../../../rig/node/refused-login.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureNode } from '../../../rig/site/node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { run } from '../../../rig/node/client.ts';
+import { run } from '../../../rig/node/run-program.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 
 const files = join(installDirectory, 'files');

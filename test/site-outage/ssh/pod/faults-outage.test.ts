@@ -5,8 +5,8 @@ import { ensureNode, type TestNode } from '../../../rig/site/node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusedLogin } from '../../../rig/node/refusal.ts';
-import { findLeftovers } from '../../../rig/node/left-over.ts';
+import { refusedLogin } from '../../../rig/node/refused-login.ts';
+import { findLeftovers } from '../../../rig/node/leftovers.ts';
 import { LiveSession } from '../../../rig/node/live-session.ts';
 import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
 

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { seededRandom } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/seeded-random.ts';
 import { repetitions } from '../../../rig/soak.ts';
 import { updateKubeconfig, options, testHome, wanted, type TestHome } from './kubeconfig-home.ts';
 

@@ -11,9 +11,9 @@ import { ensureAccount } from '../../../rig/site/accounts.ts';
 import { CertificateAuthority, type KeyPair } from '../../../rig/site/certificates.ts';
 import { send } from '../../../rig/site/https.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { freshPortal, isAsWanted, removePortals, timed } from './hooks.ts';
-import { pass } from './spoils.ts';
-import { refuse, StandIn } from './stand-in.ts';
+import { freshPortal, isAsWanted, removePortals, timed } from './fresh-portal.ts';
+import { pass } from './response-faults.ts';
+import { refuse, StandIn } from './api-server-proxy.ts';
 
 const user = 'faults-tls';
 let site: Site;

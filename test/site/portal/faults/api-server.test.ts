@@ -8,9 +8,9 @@ import {
   patience,
   removePortals,
   timed,
-} from './hooks.ts';
-import { endless, goAway, half, lostAnswer, once, page, pass } from './spoils.ts';
-import { type Behaviour, refuse, sessionOf, StandIn } from './stand-in.ts';
+} from './fresh-portal.ts';
+import { endless, goAway, half, lostAnswer, once, page, pass } from './response-faults.ts';
+import { type Behaviour, refuse, sessionOf, StandIn } from './api-server-proxy.ts';
 
 const user = 'faults-api';
 const deadlineMs = 2_500;

@@ -17,11 +17,11 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
-import { publicDirectory } from '../../../rig/site/folders.ts';
+import { publicDirectory } from '../../../rig/site/directories.ts';
 import type { PortalTokens } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome } from './homes.ts';
-import { type FreshPortal, freshPortal, patience, removePortals, timed } from './hooks.ts';
+import { type FreshPortal, freshPortal, patience, removePortals, timed } from './fresh-portal.ts';
 import { warningCodes } from '../../../rig/log-lines.ts';
 import { Mounts } from './mounts.ts';
 

@@ -3,7 +3,7 @@ import { ensureAccount, type Account } from '../../../rig/site/accounts.ts';
 import type { PortalTokens } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { emptyHome } from './homes.ts';
-import { type FreshPortal, freshPortal, removePortals } from './hooks.ts';
+import { type FreshPortal, freshPortal, removePortals } from './fresh-portal.ts';
 
 /** A user of the identity provider, with a new portal and an empty home for each test. */
 export interface PortalUser {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { type FreshPortal, freshPortal, removePortals, timed } from './hooks.ts';
-import { pass } from './spoils.ts';
-import { StandIn } from './stand-in.ts';
+import { type FreshPortal, freshPortal, removePortals, timed } from './fresh-portal.ts';
+import { pass } from './response-faults.ts';
+import { StandIn } from './api-server-proxy.ts';
 
 let site: Site;
 let standIn: StandIn;

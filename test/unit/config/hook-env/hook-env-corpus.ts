@@ -1,4 +1,4 @@
-import { seededRandom } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/seeded-random.ts';
 import { ansiPieces, faults, plainPieces, quotedPieces, soupPieces } from './hook-env-pieces.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** Kubeconfigs as people have them: every style and oddity, from a seed, with their foreign parts. */
-import { seededRandom } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/seeded-random.ts';
 
 export interface RandomKubeconfig {
   readonly text: string;

@@ -20,7 +20,7 @@ import {
   publicClient,
   LocalOidcProvider,
   tlsClient,
-} from '../../../rig/token-provider.ts';
+} from '../../../rig/local-oidc-provider.ts';
 
 const pem = { type: 'pkcs8', format: 'pem' } as const;
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -8,7 +8,7 @@ import {
   httpsRequest,
   type HttpsRequest,
 } from '../../../../src/system/https-request.ts';
-import { LocalOidcProvider } from '../../../rig/token-provider.ts';
+import { LocalOidcProvider } from '../../../rig/local-oidc-provider.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));

@@ -8,7 +8,10 @@ import {
   SignJWT,
 } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type TokenExpectation, verifyToken } from '../../../../src/credentials/oidc/token.ts';
+import {
+  type TokenExpectation,
+  verifyToken,
+} from '../../../../src/credentials/oidc/verify-token.ts';
 import type { SigningKey } from '../../../../src/credentials/oidc/token-signature.ts';
 import { BerthError } from '../../../../src/errors.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../../rig/random.ts';
+import { seededRandom } from '../../../rig/seeded-random.ts';
 import type { KnownId } from '../../../../src/subid/rules/subordinate-faults.ts';
 import { entryLine, parseSubordinateFile } from '../../../../src/identity/subordinate-file.ts';
 import {

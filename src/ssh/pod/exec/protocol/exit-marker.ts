@@ -1,4 +1,4 @@
-import { readPreamble } from './opening.ts';
+import { readPreamble } from './command-preamble.ts';
 
 /**
  * A marker in the output that contains the exit code of a command. Kubernetes reports `Success` also for a stream that

@@ -1,4 +1,4 @@
-import { forwardingProtocolError } from './bridge-error.ts';
+import { forwardingProtocolError } from './forwarding-error.ts';
 import { maxTargetLength, maxMessageLength, windowSize } from './limits.ts';
 
 /**

@@ -1,9 +1,9 @@
-import { forwardingProtocolError } from './bridge-error.ts';
+import { forwardingProtocolError } from './forwarding-error.ts';
 import {
   MultiplexedConnection,
   type ForwardedConnection,
   type ConnectionSink,
-} from './bridge-end.ts';
+} from './multiplexed-connection.ts';
 import { encodeFrame, MultiplexFrameReader, frameKinds, type Frame } from './frames.ts';
 import { maxConnections, sharedWindow } from './limits.ts';
 

@@ -3,7 +3,7 @@ import { step } from '../../progress.ts';
 import type { Site } from '../../site.ts';
 import { apiServerProxy } from '../api-server-proxy.ts';
 import { addPart, removePart, startPart, stopPart } from '../parts.ts';
-import { nodeDirectory, readNode } from '../record.ts';
+import { nodeDirectory, readNode } from '../node-record.ts';
 import { ciliumBinaries } from './build.ts';
 import { waitForAgent, prepareAgent, useBridgeCni, useCiliumCni, prepareCluster } from './start.ts';
 

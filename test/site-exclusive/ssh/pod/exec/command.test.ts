@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CertificateAuthority } from '../../../../rig/site/certificates.ts';
-import { run } from '../../../../rig/node/client.ts';
+import { run } from '../../../../rig/node/run-program.ts';
 import type { RelayPod } from '../../../../rig/exec/relay-pod.ts';
 import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
 

@@ -4,7 +4,10 @@ import {
   ExitMarkers,
   withExitMarker,
 } from '../../../../../../src/ssh/pod/exec/protocol/exit-marker.ts';
-import { StartMarker, preambleLines } from '../../../../../../src/ssh/pod/exec/protocol/opening.ts';
+import {
+  StartMarker,
+  preambleLines,
+} from '../../../../../../src/ssh/pod/exec/protocol/command-preamble.ts';
 
 const nonce = 'f00d';
 const mark = `\u001eberth ${nonce} 007\u001e`;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type {
   ForwardedConnection,
   ConnectionSink,
-} from '../../../../../../src/ssh/pod/forwarding/protocol/bridge-end.ts';
+} from '../../../../../../src/ssh/pod/forwarding/protocol/multiplexed-connection.ts';
 import { Multiplexer } from '../../../../../../src/ssh/pod/forwarding/protocol/multiplexer.ts';
 import {
   encodeFrame,

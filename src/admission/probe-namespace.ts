@@ -1,0 +1,60 @@
+import { annotations } from '../desired/well-known-names.ts';
+import type { AdmissionSettings } from './admission-settings.ts';
+import type { Manifest } from './manifest.ts';
+
+/** The owner of the probe namespace: nobody. */
+export const probeIdentity = { owner: 'nobody', uid: 65534, gid: 65534 } as const;
+
+const rbac = 'rbac.authorization.k8s.io';
+
+export function probeNamespace({ prefix }: Pick<AdmissionSettings, 'prefix'>): string {
+  return `${prefix}admission-probe`;
+}
+
+/**
+ * A namespace like a user's, for `berth doctor`: the hook may create pods and Services in it, to see which are
+ * refused. A quota keeps it empty, even if the hook's token is stolen.
+ */
+export function probeManifests(settings: AdmissionSettings): Manifest[] {
+  const { label, parameters } = settings;
+  const name = probeNamespace(settings);
+  const place = { name: 'berth-doctor', namespace: name };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: {
+        name,
+        labels: { [label.key]: label.value },
+        annotations: {
+          [annotations.owner]: probeIdentity.owner,
+          [annotations.uid]: String(probeIdentity.uid),
+          [annotations.gid]: String(probeIdentity.gid),
+          [annotations.groups]: String(probeIdentity.gid),
+        },
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'nothing-runs-here', namespace: name },
+      spec: { hard: { pods: '0', services: '0' } },
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata: place,
+      rules: [{ apiGroups: [''], resources: ['pods', 'services'], verbs: ['create'] }],
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata: place,
+      roleRef: { apiGroup: rbac, kind: 'Role', name: place.name },
+      subjects: parameters.stampers.slice(0, 1).map((account) => {
+        const [namespace, accountName] = account.split(':');
+        return { kind: 'ServiceAccount', name: accountName, namespace };
+      }),
+    },
+  ];
+}

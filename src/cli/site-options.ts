@@ -1,0 +1,45 @@
+import type { Argv } from 'yargs';
+import type { ClusterSettings } from '../config/settings.ts';
+import type { BrokenCluster, LoadedSiteSettings } from '../config/site-files.ts';
+import { BerthError } from '../errors.ts';
+
+/** Options of each command that reads the configuration of the site. */
+export interface SiteArguments {
+  readonly config?: string | undefined;
+}
+
+export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
+  return yargs.option('config', {
+    type: 'string',
+    requiresArg: true,
+    describe: 'Configuration of Berth [default: /etc/berth/berth.yml, if it exists]',
+  });
+}
+
+/** The settings of the site. Parser and schemas are loaded here, not at the start. */
+export async function loadSite({ config }: SiteArguments): Promise<LoadedSiteSettings> {
+  const { loadSiteSettings } = await import('../settings/load-site-settings.ts');
+  return loadSiteSettings(config === undefined ? {} : { configFile: config }, { cache: 'read' });
+}
+
+/**
+ * The clusters of a command: all, or the named one.
+ *
+ * @throws {BerthError} `cluster-unknown`, or the error in the configuration of the named one
+ */
+export function chosenClusters(
+  { settings, broken }: LoadedSiteSettings,
+  name: string | undefined,
+): { readonly clusters: readonly ClusterSettings[]; readonly broken: readonly BrokenCluster[] } {
+  if (name === undefined) return { clusters: settings.clusters, broken };
+  const fault = broken.find(({ cluster }) => cluster === name);
+  if (fault !== undefined) throw fault.error;
+  const cluster = settings.clusters.find((one) => one.name === name);
+  if (cluster !== undefined) return { clusters: [cluster], broken: [] };
+  const known = settings.clusters.map((one) => one.name).join(', ') || 'none';
+  throw new BerthError(`there is no cluster ${name}; there are: ${known}`, {
+    code: 'cluster-unknown',
+    exit: 'usage',
+    hint: 'The name of a cluster is the name of its file in clusters.d without .yml; its v2.job.adapter must be kubernetes.',
+  });
+}

@@ -1,0 +1,112 @@
+import { dirname, resolve } from 'node:path';
+import type { ClusterSettings } from '../config/settings.ts';
+import { BerthError } from '../errors.ts';
+import { apiServerFrom, type ContextChoice } from '../reconcile/admin-kubeconfig.ts';
+import type { ApiServer } from '../reconcile/api-server.ts';
+import { asInvoker } from '../system/as-user.ts';
+import { readConfigFile } from '../system/config-files.ts';
+import { readAdminKubeconfig } from './admin-kubeconfig-cache.ts';
+
+export interface HookAccessDeps {
+  /** Root's directory for cached state. */
+  readonly stateDir: string;
+  /** False for a dry run, which writes nothing there. */
+  readonly remember: boolean;
+  readonly deadline: AbortSignal;
+  /** Parsed kubeconfigs of root, if clusters share them. */
+  readonly documents?: Map<string, Promise<unknown>>;
+  /** Reads the files that a kubeconfig names; `readTrusted` by default. */
+  readonly read?: (file: string) => string;
+  /** Number of configured clusters: only with one, `current-context` is a fallback. */
+  readonly clusterCount: number;
+}
+
+/** Reads a file as root; one that others can write is refused. */
+export function readTrusted(file: string): string {
+  return readConfigFile(file, process.geteuid?.() ?? 0).bytes.toString();
+}
+
+/** The same, reading each file once: clusters may share files. */
+export function cachingReader(): (file: string) => string {
+  const texts = new Map<string, string>();
+  return (file) => {
+    const text = texts.get(file) ?? readTrusted(file);
+    texts.set(file, text);
+    return text;
+  };
+}
+
+/**
+ * The hook's access to a cluster: its token, in a kubeconfig on this host. It calls `asInvoker`, so call
+ * it outside of such a section.
+ *
+ * @throws {BerthError} `hook-token-missing`, and what `apiServerFrom` and reading the file throw
+ */
+export function hookAccess(cluster: ClusterSettings, deps: HookAccessDeps): Promise<ApiServer> {
+  return asInvoker(() => hookAccessAsInvoker(cluster, deps));
+}
+
+/** The same, within a section of `asInvoker`. */
+export async function hookAccessAsInvoker(
+  cluster: ClusterSettings,
+  deps: HookAccessDeps,
+): Promise<ApiServer> {
+  try {
+    return await fromKubeconfigFile(cluster, deps);
+  } catch (thrown) {
+    throw cluster.admin.kind === 'cluster-api'
+      ? asMissingTokenError(thrown, cluster.name, cluster.admin.file)
+      : thrown;
+  }
+}
+
+/** Name of the entries that `berth token setup` makes in root's kubeconfig. */
+export function hookEntryName({ name }: Pick<ClusterSettings, 'name'>): string {
+  return `berth-hook@${name}`;
+}
+
+/**
+ * Which context of root's kubeconfig to use; `berth token rotate` writes into its user entry. For a
+ * cluster of Cluster API it is only the one that `berth token setup` made: the same file may have an entry
+ * of a cluster admin for the same address.
+ */
+export function contextChoice(
+  cluster: Pick<ClusterSettings, 'name' | 'admin' | 'server'>,
+  clusterCount: number,
+): ContextChoice {
+  const { admin, server } = cluster;
+  const context =
+    admin.context ?? (admin.kind === 'cluster-api' ? hookEntryName(cluster) : undefined);
+  return {
+    file: admin.file,
+    endpoint: server.endpoint,
+    onlyCluster: clusterCount === 1,
+    ...(context === undefined ? {} : { context }),
+  };
+}
+
+async function fromKubeconfigFile(
+  cluster: ClusterSettings,
+  deps: HookAccessDeps,
+): Promise<ApiServer> {
+  const { file } = cluster.admin;
+  const reading = deps.documents?.get(file) ?? readAdminKubeconfig(file, deps);
+  deps.documents?.set(file, reading);
+  const document = await reading;
+  const { read = readTrusted } = deps;
+  const choice = contextChoice(cluster, deps.clusterCount);
+  return apiServerFrom(document, choice, (path) => read(resolve(dirname(file), path)));
+}
+
+/** For a cluster of Cluster API: reports that the hook's own entry is missing. */
+export function asMissingTokenError(thrown: unknown, name: string, file: string): unknown {
+  const codes = ['config-missing', 'config-empty', 'admin-kubeconfig-context'];
+  if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
+  return new BerthError(`${file} has no token of the hook for cluster ${name}`, {
+    code: 'hook-token-missing',
+    exit: 'config',
+    hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,
+    fields: { file, cluster: name },
+    cause: thrown,
+  });
+}

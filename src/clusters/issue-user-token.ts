@@ -1,0 +1,66 @@
+import type { ClusterSettings } from '../config/settings.ts';
+import { describeObject } from '../desired/kube-object.ts';
+import { BerthError } from '../errors.ts';
+import { namespaceOf } from '../desired/user-names.ts';
+import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
+import { ownership } from '../reconcile/ownership.ts';
+import { objectIfFound } from '../reconcile/read-user-objects.ts';
+import { getRequest } from '../reconcile/requests.ts';
+import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
+import { hookAccess, type HookAccessDeps } from './hook-access.ts';
+
+export interface IssueDeps extends HookAccessDeps {
+  /** True if this login has checked that the namespace is the user's; else it is checked here. */
+  readonly owned: boolean;
+}
+
+/**
+ * A short-lived token of the user's own ServiceAccount, for sites without an identity provider.
+ *
+ * Two user names can map to one namespace, and the account has the same name in all namespaces: so the
+ * namespace's owner is checked.
+ *
+ * @throws {BerthError} `namespace-missing`, `namespace-owned-by-another-user`, `namespace-owner-unknown`,
+ *   and what `hookAccess` and `requestToken` throw
+ */
+export async function issueUserToken(
+  cluster: ClusterSettings,
+  user: { readonly name: string },
+  deps: IssueDeps,
+): Promise<IssuedToken> {
+  const { credentials } = cluster;
+  if (credentials.mode !== 'service-account')
+    throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
+      code: 'internal-error',
+      exit: 'software',
+      hint: 'This is a defect of Berth: report it with this line.',
+    });
+  const namespace = namespaceOf(cluster.namespacePrefix, user.name);
+  const client = apiClient(await hookAccess(cluster, deps), deps.deadline);
+  try {
+    if (!deps.owned) await assertOwned(client, namespace, user.name);
+    return await requestToken(client, {
+      namespace,
+      account: credentials.name,
+      lifetimeSeconds: credentials.lifetimeSeconds,
+    });
+  } finally {
+    client.close();
+  }
+}
+
+async function assertOwned(client: ApiClient, namespace: string, user: string): Promise<void> {
+  const object = { kind: 'Namespace', metadata: { name: namespace } } as const;
+  const live = objectIfFound(
+    await client.send(getRequest(object)),
+    `reading ${describeObject(object)}`,
+  );
+  if (live === undefined)
+    throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
+      code: 'namespace-missing',
+      exit: 'unavailable',
+      hint: 'The hook makes it: run pre-pun, or k8s-bootstrap before set-k8s-creds.',
+    });
+  const owner = ownership(user, live, []);
+  if (owner.verdict === 'refused') throw owner.error;
+}

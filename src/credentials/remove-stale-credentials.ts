@@ -1,0 +1,44 @@
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { credentialsDirectory, removeFormerOwners } from './root-credential-store.ts';
+import type { Logger } from '../log.ts';
+import { directoryNames } from '../system/directory-names.ts';
+
+export interface RemoveStaleDeps {
+  /** The current account name of a UID (`nameOfUid`). */
+  readonly nameOf: (uid: number) => Promise<string | undefined>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/**
+ * If the directory service is down, no account exists. So credentials written within this time are kept,
+ * and nobody who is working loses them. Milliseconds.
+ */
+const keepMs = 24 * 3_600_000;
+
+/**
+ * Removes root's stored credentials of deleted accounts, and of accounts whose UID now belongs to another.
+ *
+ * @throws what `nameOf` and `removeFormerOwners` throw, and errors of the file system
+ */
+export async function removeStaleCredentials(
+  stateDir: string,
+  deps: RemoveStaleDeps,
+): Promise<void> {
+  for (const entry of directoryNames(join(stateDir, 'credentials'))) {
+    if (!/^\d{1,10}$/.test(entry)) continue;
+    const uid = Number(entry);
+    const name = await deps.nameOf(uid);
+    if (name !== undefined) {
+      await removeFormerOwners(stateDir, uid, name);
+      continue;
+    }
+    const directory = credentialsDirectory(stateDir, uid);
+    // Each write of a credential replaces a file, which changes the directory's time.
+    if (deps.now() - (await stat(directory)).mtimeMs < keepMs) continue;
+    await rm(directory, { recursive: true });
+    deps.log.info('stored credentials removed: no account has this UID', { uid });
+  }
+}

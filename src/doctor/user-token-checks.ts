@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import type { ClusterSettings, OidcSettings, SiteSettings } from '../config/settings.ts';
+import { credentialCachePath, readCredentialCacheAsync } from '../credentials/credential-cache.ts';
+import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
+import { BerthError } from '../errors.ts';
+import { subjectOf } from '../desired/user-names.ts';
+import type { User } from '../identity/user.ts';
+import { escapeControl } from '../log.ts';
+import type { ApiClient } from '../reconcile/api-client.ts';
+import { withToken } from '../reconcile/api-server.ts';
+import { whoAmI } from '../reconcile/self-review.ts';
+import { asUser } from '../system/as-user.ts';
+import { hookAccess } from '../clusters/hook-access.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
+import { withClient } from './cluster-checks.ts';
+
+interface Limits {
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** For each check, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Whether each API server accepts the present token of the user, and under which name: this shows whether
+ * it has the same issuer, audience and user name prefix as the configuration. Needs a login through the
+ * portal; renews nothing.
+ */
+export async function checkUserTokens(
+  user: User,
+  { stateDir, clusters }: Pick<SiteSettings, 'stateDir' | 'clusters'>,
+  chosen: readonly ClusterSettings[],
+  { now, timeoutMs }: Limits,
+): Promise<CheckResult[]> {
+  const results: CheckResult[] = [];
+  // One after the other: each changes the credentials of the process.
+  for (const cluster of chosen) {
+    const oidc = cluster.credentials;
+    if (oidc.mode !== 'oidc') continue;
+    const run = async (deadline: AbortSignal): Promise<Finding> => {
+      const token = await keptToken(user, cluster, oidc, now);
+      if (typeof token !== 'string') return token;
+      const deps = { stateDir, clusterCount: clusters.length, remember: false, deadline };
+      const server = withToken(await hookAccess(cluster, deps), token);
+      return await withClient(server, deadline, (client) =>
+        tokenFinding(client, user, subjectOf(cluster, user.name), oidc),
+      );
+    };
+    results.push(await runCheck({ id: 'user-token', cluster: cluster.name, run }, timeoutMs));
+  }
+  return results;
+}
+
+/** The file belongs to the user: its token is used only if it is one that the hook would have written. */
+async function keptToken(
+  user: User,
+  { server }: ClusterSettings,
+  { issuer, audience }: OidcSettings,
+  now: number,
+): Promise<string | Finding> {
+  const path = join(user.home, credentialCachePath(server.endpoint));
+  const cache = await asUser(user, () => readCredentialCacheAsync(path, user.uid));
+  if (cache === undefined)
+    return skipped(
+      `${user.name} has no token yet. Log in to the portal as ${user.name}; if logged in, choose Help > Restart Web Server`,
+    );
+  if (cache.expiry <= now)
+    return skipped(
+      `the token of ${user.name} has expired. Run doctor again after ${user.name} has used kubectl`,
+    );
+  const claims = decodeUnverifiedClaims(cache.token);
+  if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
+  return skipped(
+    `the token of ${user.name} is not from ${issuer} for ${audience}. Restart the web server of ${user.name} (Help > Restart Web Server) for a new one`,
+  );
+}
+
+async function tokenFinding(
+  client: ApiClient,
+  user: User,
+  wanted: string,
+  oidc: OidcSettings,
+): Promise<Finding> {
+  try {
+    return nameFinding(await whoAmI(client), wanted, user);
+  } catch (error) {
+    if (error instanceof BerthError && error.code === 'api-unauthorized')
+      return unauthorized(user, oidc);
+    throw error;
+  }
+}
+
+function nameFinding(found: string, wanted: string, { name }: User): Finding {
+  if (found === wanted) return ok(`the API server reads the token of ${name} as ${wanted}`);
+  const shown = escapeControl(found).slice(0, 200);
+  // Names with `system:` belong to Kubernetes, not to users of an identity provider.
+  const theirs = shown.endsWith(name) && !shown.startsWith('system:');
+  const prefix = theirs ? shown.slice(0, -name.length) : undefined;
+  return failed(
+    `the API server reads the token of ${name} as ${shown}, but the RoleBindings name ${wanted}`,
+    prefix === undefined
+      ? `Set --oidc-username-claim of the API server and credentials.username_claim in berth.yml to the claim that contains the login name.`
+      : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, as the API server’s --oidc-username-prefix has it; the RoleBindings are corrected at the next login.`,
+  );
+}
+
+function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
+  return failed(
+    `the API server does not accept the token of ${name}, of ${issuer} for ${audience}`,
+    'Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server’s log gives the reason.',
+  );
+}

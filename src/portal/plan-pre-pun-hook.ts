@@ -1,0 +1,188 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClusterSettings, JsonObject, SiteSettings } from '../config/settings.ts';
+import { credentialCachePath } from '../credentials/credential-cache.ts';
+import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
+import { planKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
+import { asBerthError, BerthError } from '../errors.ts';
+import { lookupUser } from '../identity/nss.ts';
+import type { User } from '../identity/user.ts';
+import { apiClient } from '../reconcile/api-client.ts';
+import { planUser, type PlannedChange } from '../reconcile/plan-user.ts';
+import { asInvoker, asUser } from '../system/as-user.ts';
+
+import { deadlineIn, type Deadline } from '../system/deadline.ts';
+import { hookAccess } from '../clusters/hook-access.ts';
+import { userObjectsOn } from '../clusters/bootstrap-cluster.ts';
+import { readDockerConfig } from '../clusters/bootstrap-user.ts';
+import {
+  groupByKubeconfig,
+  wantedKubeconfigEntries,
+} from '../credentials/wanted-kubeconfig-entries.ts';
+import { beforeDeadline, forEachCluster } from '../clusters/for-each-cluster.ts';
+import { loadSiteSettings, type SiteSettingsFiles } from '../settings/load-site-settings.ts';
+import { redactSecrets } from './redact-secrets.ts';
+
+export interface PlanInput {
+  readonly username: string;
+  readonly files: SiteSettingsFiles;
+  /** Plan only this cluster. */
+  readonly cluster?: string;
+  /** Seconds since the epoch. */
+  readonly now: number;
+}
+
+/** The part of a plan for one cluster, or for the user's files. */
+export interface PlanSection {
+  /** `cluster prod`, `files of alice`. */
+  readonly title: string;
+  readonly changes: readonly PlannedChange[];
+  /** Why this part could not be planned. The hook would fail with the same error. */
+  readonly error?: BerthError;
+}
+
+/**
+ * What the hook would change for this user now, on every cluster and in the user's home. Planning changes
+ * nothing and uses no token, and the plan contains no secret.
+ *
+ * @throws {BerthError} if the site's configuration is invalid or the account is unknown; `cluster-unknown`
+ */
+export async function planPrePunHook(input: PlanInput): Promise<readonly PlanSection[]> {
+  const { settings, broken } = await loadSiteSettings(input.files, { cache: 'read' });
+  const user = lookupUser(input.username, settings);
+  const deadline = deadlineIn(settings.deadlineMs);
+  const chosen = settings.clusters.filter(
+    ({ name }) => input.cluster === undefined || name === input.cluster,
+  );
+  const faulty = broken.filter(
+    ({ cluster }) => input.cluster === undefined || cluster === input.cluster,
+  );
+  if (chosen.length + faulty.length === 0) throw unknownCluster(input.cluster, settings);
+  const outcomes = await Promise.all(
+    forEachCluster(chosen, deadline, (cluster) =>
+      planCluster(cluster, user, settings, input.now, deadline),
+    ),
+  );
+  return [
+    ...faulty.map(({ cluster, error }) => ({ title: `cluster ${cluster}`, changes: [], error })),
+    ...outcomes.map(({ cluster, result, error }) => ({
+      title: `cluster ${cluster.name}`,
+      changes: result ?? [],
+      ...(error === undefined ? {} : { error }),
+    })),
+    ...(await planFiles(chosen, user, settings, deadline)),
+  ];
+}
+
+async function planCluster(
+  cluster: ClusterSettings,
+  user: User,
+  { stateDir, clusters }: SiteSettings,
+  now: number,
+  deadline: Deadline,
+): Promise<readonly PlannedChange[]> {
+  const docker = await asInvoker(() => readDockerConfig(cluster));
+  const server = await hookAccess(cluster, {
+    stateDir,
+    remember: false,
+    deadline: deadline.signal,
+    clusterCount: clusters.length,
+  });
+  const client = apiClient(server, deadline.signal);
+  try {
+    return await planUser({
+      client,
+      user: user.name,
+      objects: userObjectsOn({ user, cluster, now: Math.floor(now), ...docker }),
+    });
+  } finally {
+    client.close();
+  }
+}
+
+async function planFiles(
+  clusters: readonly ClusterSettings[],
+  user: User,
+  settings: SiteSettings,
+  deadline: Deadline,
+): Promise<PlanSection[]> {
+  const ours = clusters.filter(({ credentials }) => credentials.mode !== 'none');
+  if (ours.length === 0) return [];
+  const title = `files of ${user.name}`;
+  const sections: PlanSection[] = [];
+  for (const [file, its] of groupByKubeconfig(ours.map((cluster) => ({ cluster })))) {
+    const clusters = its.map(({ cluster }) => cluster);
+    try {
+      const changes = await planFilesOf(clusters, file, user, settings, deadline);
+      sections.push({ title, changes });
+    } catch (thrown) {
+      sections.push({ title, changes: [], error: asBerthError(thrown, title) });
+    }
+  }
+  return sections;
+}
+
+/** One kubeconfig, and the credentials of the clusters in it. */
+async function planFilesOf(
+  clusters: readonly ClusterSettings[],
+  file: string,
+  user: User,
+  settings: SiteSettings,
+  deadline: Deadline,
+): Promise<PlannedChange[]> {
+  const entries = clusters.map((cluster) =>
+    wantedKubeconfigEntries(cluster, user.name, userEntry(cluster, settings)),
+  );
+  const plan = await beforeDeadline(planKubeconfig(user, entries, file), deadline);
+  const [before, after] = await redactSecrets(plan.text, plan.newText);
+  const action = !plan.changed ? 'none' : plan.text === '' ? 'create' : 'update';
+  const kubeconfig: PlannedChange = {
+    what: plan.path,
+    action,
+    ...(action === 'update' ? { before } : {}),
+    after,
+  };
+  const caches = clusters.filter(({ credentials }) => credentials.mode !== 'legacy');
+  return [kubeconfig, ...(await Promise.all(caches.map((c) => planCache(c, user))))];
+}
+
+/** Each run of the hook replaces the credential, so only its creation counts as a change. */
+async function planCache(cluster: ClusterSettings, user: User): Promise<PlannedChange> {
+  const what = join(user.home, credentialCachePath(cluster.server.endpoint));
+  const there = await asUser(user, () => Promise.resolve(existsSync(what)));
+  const after = `*** (credential for ${cluster.name}, mode 0600)\n`;
+  return there ? { what, action: 'none', before: after, after } : { what, action: 'create', after };
+}
+
+/** The user entry, with placeholders for the tokens, which a plan does not have. */
+function userEntry({ credentials }: ClusterSettings, settings: SiteSettings): JsonObject {
+  if (credentials.mode !== 'legacy') return execUser(settings.kubeCredentialCommand);
+  const { issuer, clientId } = credentials.oidc;
+  return {
+    'auth-provider': {
+      name: 'oidc',
+      config: {
+        'idp-issuer-url': issuer,
+        'client-id': clientId,
+        'client-secret': '***',
+        'refresh-token': '***',
+        'id-token': '***',
+      },
+    },
+  };
+}
+
+function unknownCluster(name: string | undefined, { clusters }: SiteSettings): BerthError {
+  const there = clusters.map((cluster) => cluster.name).join(', ');
+  return new BerthError(
+    name === undefined ? 'no kubernetes cluster is configured' : `there is no cluster ${name}`,
+    {
+      code: 'cluster-unknown',
+      exit: name === undefined ? 'config' : 'usage',
+      hint:
+        there === ''
+          ? 'Put a file with `adapter: kubernetes` into clusters.d.'
+          : `There are: ${there}.`,
+    },
+  );
+}

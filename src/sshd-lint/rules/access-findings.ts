@@ -1,0 +1,134 @@
+import type { SshdFinding, SshdSample } from './finding.ts';
+import { groupsMatch, type SshdConnection } from './match.ts';
+import type { SshdOptions } from './options.ts';
+import { keysCommands } from './relevant-paths.ts';
+import { matchesPattern } from './patterns.ts';
+import { sessionStart } from './session-start-findings.ts';
+
+/**
+ * The keyword by which sshd refuses this account everywhere, as auth.c decides: DenyUsers, AllowUsers, DenyGroups,
+ * AllowGroups, PermitRootLogin. If an entry depends on the client's address (`USER@HOST`), the account counts as
+ * admitted.
+ */
+export function refusingKeyword(
+  options: SshdOptions,
+  { user, groups }: Pick<SshdConnection, 'user' | 'groups'>,
+  isRoot: boolean,
+): string | undefined {
+  const { denyUsers, allowUsers, denyGroups, allowGroups, permitRootLogin } = options;
+  const name = (entry: string) => entry.split('@')[0] ?? '';
+  if (denyUsers.some((one) => !one.includes('@') && matchesPattern(user, one))) return 'DenyUsers';
+  if (allowUsers.length > 0 && !allowUsers.some((one) => matchesPattern(user, name(one))))
+    return 'AllowUsers';
+  if (denyGroups.some((one) => groupsMatch(groups, one))) return 'DenyGroups';
+  if (allowGroups.length > 0 && !allowGroups.some((one) => groupsMatch(groups, one)))
+    return 'AllowGroups';
+  if (isRoot && permitRootLogin === 'no') return 'PermitRootLogin';
+  return undefined;
+}
+
+/** Findings about who can log in, and about connections that ended. */
+export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFinding[] {
+  const findings: SshdFinding[] = [];
+  const { forced, loginShell } = sessionStart(options, sample);
+  if (sample.isRoot) {
+    const contained = forced || loginShell || options.permitRootLogin === 'forced-commands-only';
+    findings.push({
+      code: 'root-login',
+      severity: contained ? 'weakness' : 'door',
+      message: `root can log in with SSH (PermitRootLogin ${options.permitRootLogin})`,
+      closedBy: 'PermitRootLogin no',
+    });
+  }
+  if (!options.strictModes)
+    findings.push({
+      code: 'strict-modes-off',
+      severity: 'weakness',
+      message:
+        "anyone who can write to a user's home, such as its group, can add a key and log in as that user",
+      closedBy: 'StrictModes yes',
+    });
+  if (options.permitEmptyPasswords)
+    findings.push({
+      code: 'empty-passwords',
+      severity: 'weakness',
+      message: 'anyone can log in to accounts without a password',
+      closedBy: 'PermitEmptyPasswords no',
+    });
+  findings.push(...keyFindings(options, sample));
+  if (!options.usePam)
+    findings.push({
+      code: 'pam-off',
+      severity: 'weakness',
+      message:
+        'without a PAM session, processes of ended connections keep running, and expired accounts can log in',
+      closedBy: 'UsePAM yes',
+    });
+  if (options.clientAliveInterval === 0 || options.clientAliveCountMax === 0)
+    findings.push({
+      code: 'client-alive-off',
+      severity: 'advice',
+      message: 'the session of a client that disappeared stays until TCP gives up, or forever',
+      closedBy: 'ClientAliveInterval 30',
+    });
+  if (options.maxSessions < 10)
+    findings.push({
+      code: 'max-sessions-low',
+      severity: 'advice',
+      message: `MaxSessions ${options.maxSessions} is too low for ControlMaster and VS Code`,
+      closedBy: 'MaxSessions 10',
+    });
+  return findings;
+}
+
+/** Findings about programs and files that decide which keys and certificates are valid. */
+function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample): SshdFinding[] {
+  const findings: SshdFinding[] = [];
+  for (const { keyword, program, user } of keysCommands(options)) {
+    const check = paths.get(program);
+    // A symbolic link in its place could lead to a program of root, which sshd would run.
+    const refused = check?.unsafe !== undefined && check.linkable !== true;
+    if (refused)
+      findings.push({
+        code: 'keys-command-refused',
+        severity: 'advice',
+        message: `sshd refuses to run ${keyword} ${program}, so no key from it is accepted: ${check.unsafe ?? ''}`,
+        closedBy: `making ${program} and the directories above it writable by root only, mode 0755`,
+        directive: keyword,
+      });
+    else if (check?.open !== undefined)
+      findings.push({
+        code: 'program-writable',
+        severity: 'door',
+        message: `${keyword} decides whose keys are valid, and ${check.open.message}`,
+        closedBy: check.open.closedBy,
+        directive: keyword,
+      });
+    if (user === 'root' && !refused)
+      findings.push({
+        code: 'keys-command-as-root',
+        severity: 'weakness',
+        message: `${keyword} ${program} runs as root with input from clients that are not authenticated`,
+        closedBy: `${keyword}User with a separate account`,
+        directive: `${keyword}User`,
+      });
+  }
+  const authority = options.pubkeyAuthentication ? options.trustedUserCaKeys : undefined;
+  const open = paths.get(authority ?? '')?.open;
+  if (authority !== undefined && open !== undefined)
+    findings.push({
+      code: 'ca-keys-writable',
+      severity: 'door',
+      message: `TrustedUserCAKeys decides who signs certificates for all accounts, and ${open.message}`,
+      closedBy: open.closedBy,
+    });
+  const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));
+  if (options.pubkeyAuthentication && shared.length > 0)
+    findings.push({
+      code: 'authorized-keys-shared',
+      severity: 'weakness',
+      message: `each key in ${shared.join(', ')} opens every account: AuthorizedKeysFile is the same file for all`,
+      closedBy: 'AuthorizedKeysFile /etc/ssh/authorized_keys/%u',
+    });
+  return findings;
+}

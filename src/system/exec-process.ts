@@ -1,0 +1,31 @@
+import { accessSync, constants } from 'node:fs';
+import { BerthError } from '../errors.ts';
+import type { ProgramCall } from '../program-call.ts';
+import { holdsRawBytes, throughShell } from '../raw-bytes.ts';
+
+/**
+ * Replaces this process with a program (execve(2)): the PID, terminal, pipes and parent stay the same, and nothing
+ * of Node remains.
+ *
+ * @param call its arguments may be raw strings (src/raw-bytes.ts); then argv[0] is the path
+ * @throws {BerthError} `program-not-started`. Otherwise it does not return.
+ */
+export function execProcess(call: ProgramCall): never {
+  let cause: unknown;
+  try {
+    // If execve(2) fails, Node aborts and prints its stack, so check first.
+    accessSync(call.file, constants.X_OK);
+    const { file, args } = call.args.some(holdsRawBytes)
+      ? { file: '/bin/sh', args: throughShell([call.file, ...call.args.slice(1)]) }
+      : call;
+    process.execve?.(file, [...args], { ...call.env });
+  } catch (thrown) {
+    cause = thrown;
+  }
+  throw new BerthError(`cannot run ${call.file}`, {
+    code: 'program-not-started',
+    exit: 'unavailable',
+    hint: `Check that ${call.file} is installed and executable: ls -l ${call.file}.`,
+    cause,
+  });
+}

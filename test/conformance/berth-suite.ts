@@ -1,0 +1,59 @@
+import { standardProfile } from '../rig/node/ssh-host.ts';
+import type { LoginMode } from '../rig/node/sshd-config.ts';
+import { conformance, startHost } from './define-tests.ts';
+
+const runtimeExitCode =
+  'an OCI runtime exits with 128 + N both when signal N killed the command and when the command exited with 128 + N';
+const ownTmp = "sshd creates the socket in the host's /tmp, and the session has its own /tmp";
+
+/** Cases that fail for a session in a container, because sshd itself runs on the host. */
+const expectedFailures = {
+  'a shell killed by a signal: the client exits with 255': runtimeExitCode,
+  'the client receives the name of the signal (AsyncSSH)': runtimeExitCode,
+  '-L: to a Unix socket in /tmp of the session': ownTmp,
+  '-R: from a Unix socket in /tmp of the session': ownTmp,
+};
+
+const expectedFailuresWhenForced = {
+  'signals sent by the client reach the command (AsyncSSH)':
+    'sshd does not deliver signals to a session with a forced command',
+};
+
+const lifetimes = { ada: 'connection', bob: 'user', cleo: '8h' };
+
+/** Options for a login node with three users, each with a profile of another `lifetime`. */
+export const usersByLifetime = {
+  users: { ada: [], bob: [], cleo: [] },
+  sshYml: { rules: Object.keys(lifetimes).map((user) => ({ users: [user], profile: user })) },
+};
+
+/** The users' lifetimes, for the names of the tests. */
+export const userTitles = each((lifetime) => `lifetime ${lifetime}`);
+
+/** A profile for each user: `base` with the user's lifetime. */
+export function profilesByLifetime(base: object): Readonly<Record<string, object>> {
+  return each((lifetime) => ({ ...base, lifetime }));
+}
+
+function each<T>(make: (lifetime: string) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(
+    Object.entries(lifetimes).map(([user, lifetime]) => [user, make(lifetime)]),
+  );
+}
+
+/**
+ * Defines the tests of the conformance cases against Berth with Podman.
+ *
+ * @param first index of the user who runs the first case
+ */
+export function berthConformance(mode: Exclude<LoginMode, 'plain'>, first: number): void {
+  const profiles = profilesByLifetime(standardProfile);
+  conformance(`Berth as ${mode}`, {
+    start: () => startHost({ mode, profiles, ...usersByLifetime }),
+    ...{ users: userTitles, first },
+    expectedFailures: {
+      ...expectedFailures,
+      ...(mode === 'forced' ? expectedFailuresWhenForced : {}),
+    },
+  });
+}

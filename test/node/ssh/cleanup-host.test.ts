@@ -1,0 +1,59 @@
+import { chown, writeFile } from 'node:fs/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { findLeftovers } from '../../rig/node/leftovers.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+describe('at the close of a connection', () => {
+  let host: SshHost | undefined;
+  afterEach(() => host?.stop());
+
+  const start = async (words: string): Promise<SshHost> => {
+    const hook = `pam_exec.so quiet ${installDirectory}/hooks/pam-session${words}`;
+    host = await SshHost.start({
+      ...{ mode: 'forced', users: { ada: [] }, pam: `session optional ${hook}` },
+      profiles: {
+        base: {
+          ...{ image: 'localhost/berth-site:1', pull: 'never', network: 'host' },
+          ...{ lifetime: 'user', grace: '0s', mounts: [{ source: '$HOME' }] },
+        },
+      },
+    });
+    return host;
+  };
+  const closes = async (): Promise<number> =>
+    ((await host?.log()) ?? '').split('msg="session closed" user=ada').length - 1;
+
+  it.each([
+    ['is left alone', '', 1],
+    ["is ended where root's line says so", ' --host-processes', 0],
+  ])('what ~/.bashrc started on the host %s', async (_, words, left) => {
+    const on = await start(words);
+    const { home, uid, gid } = on.account('ada');
+    const file = on.path(`${home}/.bashrc`);
+    await writeFile(file, 'setsid sleep 8000 >&- 2>&- <&- &\n');
+    await chown(file, uid, gid);
+    const session = await LiveSession.startReady(on, 'ada', 'cat');
+    await session.kill();
+    await expect.poll(closes, { timeout: 20_000 }).toBe(1);
+    const { processes } = await findLeftovers(on, 'ada');
+    expect(processes.filter((line) => line.endsWith(' sleep 8000'))).toHaveLength(left);
+  });
+
+  it('a new login at the same moment gets its session', async () => {
+    const on = await start('');
+    const codes: unknown[] = [];
+    for (let round = 0; round < 8; round += 1) {
+      const { exitCode, stderr } = await on.ssh('ada', ['true']);
+      codes.push(exitCode === 0 ? 0 : stderr);
+    }
+    expect(codes).toEqual(codes.map(() => 0));
+    // At least one login found a running container; otherwise this would not test that moment.
+    expect((await on.log()).match(/msg="session closed".* containers=1/g)?.length).toBeGreaterThan(
+      1,
+    );
+  });
+});

@@ -1,0 +1,142 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CheckResult } from '../../../src/finding.ts';
+import { installDirectory } from '../../rig/site/portal.ts';
+import { waitFor } from '../../rig/site/wait.ts';
+import { refusedLogin, runAsRoot } from '../../rig/node/refused-login.ts';
+import { SshHost } from '../../rig/node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../rig/node/leftovers.ts';
+import { LiveSession } from '../../rig/node/live-session.ts';
+
+/** Without pam_systemd nothing creates /run/user/UID. */
+describe('the runtime directory on a host without pam_systemd', () => {
+  let host: SshHost;
+  let directory: string;
+  beforeAll(async () => {
+    host = await SshHost.start({
+      mode: 'forced',
+      users: { ada: [], bob: [] },
+    });
+    await runAsRoot(host, `rmdir /run/user/${host.account('ada').uid}`);
+    directory = `/run/berth/users/${host.account('ada').uid}`;
+  });
+  afterAll(() => host.stop());
+
+  const mounts = async (): Promise<string[]> =>
+    (await readFile(`/proc/${host.init}/mountinfo`, 'utf8'))
+      .split('\n')
+      .filter((line) => line.includes('/run/berth/users/'));
+  const runtimeDirectoryOfDoctor = async (user: string): Promise<string | undefined> => {
+    const { stdout } = await host.asRoot([
+      `${installDirectory}/berth`,
+      'doctor',
+      '--user',
+      user,
+      '-o',
+      'json',
+    ]);
+    const { checks } = JSON.parse(stdout.toString()) as { checks: CheckResult[] };
+    return checks.find(({ id }) => id === 'user-runtime-directory')?.message;
+  };
+  const reap = () => host.asRoot([`${installDirectory}/berth`, 'reap']);
+  const gone = (): Promise<true> =>
+    waitFor({ what: 'the runtime directory to be gone', timeoutMs: 20_000 }, async () =>
+      (await mounts()).length === 0 ? true : undefined,
+    );
+
+  it("is a limited file system of the user's own, where containers run", async () => {
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
+    const { uid, gid } = host.account('ada');
+    const [line = '', ...more] = await mounts();
+    expect(more).toEqual([]);
+    expect(line).toMatch(new RegExp(` ${directory} rw,nosuid,nodev,`));
+    expect(line).toMatch(new RegExp(`size=65536k,nr_inodes=16384,mode=700,uid=${uid},gid=${gid}`));
+    const { stderr } = await host.asUser('ada', [
+      'dd',
+      'if=/dev/zero',
+      `of=${directory}/fill`,
+      'bs=1M',
+      'count=200',
+    ]);
+    expect(stderr).toContain('No space left on device');
+    await host.asUser('ada', ['rm', `${directory}/fill`]);
+    const many = `cd ${directory}; mkdir many; seq 17000 | sed s,^,many/, | xargs touch`;
+    expect((await host.asUser('ada', ['sh', '-c', many])).stderr).toContain('No space left');
+    await host.asUser('ada', ['rm', '-r', `${directory}/many`]);
+    expect((await host.ssh('ada', ['echo another'])).stdout.toString()).toBe('another\n');
+    expect(await mounts()).toHaveLength(1);
+    expect(await runtimeDirectoryOfDoctor('ada')).toBe(
+      `ada uses ${directory} (a tmpfs of 64 MiB that ${installDirectory}/hooks/pam-session mounts): /run/user/${uid} is missing or accessible to others`,
+    );
+    await session.kill();
+    await gone();
+    await expect.poll(() => findLeftovers(host, 'ada'), { timeout: 20_000 }).toEqual(noLeftovers);
+    await expect(readFile(host.path(directory))).rejects.toThrow('ENOENT');
+    expect(await runtimeDirectoryOfDoctor('ada')).toBe(
+      `the next login of ada creates /run/user/${uid} (pam_systemd), or else ${directory} (a tmpfs of 64 MiB that ${installDirectory}/hooks/pam-session mounts)`,
+    );
+  });
+
+  it('is that of systemd if there is one', async () => {
+    const session = await LiveSession.startReady(host, 'bob', 'cat');
+    expect(await mounts()).toEqual([]);
+    expect(await runtimeDirectoryOfDoctor('bob')).toBe(
+      `bob uses /run/user/${host.account('bob').uid} (pam_systemd)`,
+    );
+    await session.kill();
+  });
+
+  it('is mounted once, given ten first connections at once', async () => {
+    const all = Array.from({ length: 10 }, () => host.ssh('ada', ['echo in; sleep 1']));
+    const results = await Promise.all(all);
+    expect(results.map(({ stdout }) => stdout.toString())).toEqual(Array(10).fill('in\n'));
+    await gone();
+    // One cleanup may find a container that another one is removing, and leave the rest to the reaper.
+    expect((await reap()).exitCode).toBe(0);
+  });
+
+  it('stays while a file is open there, and is removed by the next run of the reaper', async () => {
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
+    const own = await host.asUser('ada', [
+      'sh',
+      '-c',
+      `(cd ${directory}; exec setsid sleep 1000 >&- 2>&- <&-) & echo $!`,
+    ]);
+    const pid = own.stdout.toString().trim();
+    await session.kill();
+    await waitFor({ what: 'the close', timeoutMs: 20_000 }, async () =>
+      (await findLeftovers(host, 'ada')).files.length === 0 ? true : undefined,
+    );
+    expect(await mounts()).toHaveLength(1);
+    expect((await host.ssh('ada', ['echo again'])).stdout.toString()).toBe('again\n');
+    await runAsRoot(host, `kill ${pid}`);
+    await waitFor({ what: 'the reaper', timeoutMs: 20_000 }, async () => {
+      expect((await reap()).exitCode).toBe(0);
+      return (await mounts()).length === 0 ? true : undefined;
+    });
+  });
+
+  it('is unmounted on the host by a reaper in its own mount namespace', async () => {
+    const session = await LiveSession.startReady(host, 'ada', 'cat');
+    const records = `/run/berth/connections/${host.account('ada').uid}`;
+    await runAsRoot(
+      host,
+      `cd ${records}; kill -9 $(ls | sed -n 's/^\\([0-9]*\\)\\.[0-9]*$/\\1/p')`,
+    );
+    await session.kill();
+    expect(await mounts()).toHaveLength(1);
+    await runAsRoot(host, `unshare --mount --propagation slave ${installDirectory}/berth reap`);
+    await gone();
+  });
+
+  it('given a failing mount: the session is refused, and the user reads what is missing', async () => {
+    await runAsRoot(host, `printf '#!/bin/sh\\nexit 1\\n' >/run/nsenter; chmod 755 /run/nsenter`);
+    await runAsRoot(
+      host,
+      `sed -i 's,^podman:,podman:\\n  nsenter: /run/nsenter,' /etc/berth/ssh.yml`,
+    );
+    expect((await refusedLogin(host, 'ada')).code).toBe('runtime-directory-missing');
+    expect(await host.log()).toContain('code=runtime-directory-not-mounted');
+    expect(await runAsRoot(host, `stat -c '%U %a' ${directory}`)).toBe('root 755\n');
+  });
+});
