@@ -13,7 +13,7 @@ import { waitFor } from '../site/wait.ts';
 import { hasMutatingPolicies } from '../site/kubernetes/versions.ts';
 import { noSuchNode, testUser, siteParameters } from './test-user.ts';
 import { withDefaultsFilledIn } from './explicit-defaults.ts';
-import { fullAccess, namespace } from './user-namespace.ts';
+import { fullAccess, namespace, serviceAccount } from './user-namespace.ts';
 
 /** An answer of the API server. `message` is empty unless the body is a Status with a message. */
 export interface AdmissionResponse {
@@ -94,11 +94,7 @@ export class AdmissionSite {
     );
     await this.cluster.create(
       ...this.#policies,
-      {
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name: 'pipeline', namespace: this.namespace },
-      },
+      serviceAccount(this.namespace, 'pipeline'),
       ...fullAccess(this.namespace, this.#userName),
     );
     await this.cluster.waitForControllers(this.namespace);
@@ -113,10 +109,8 @@ export class AdmissionSite {
     const home = `/api/v1/namespaces/${this.namespace}?dryRun=All`;
     const stolen = { metadata: { annotations: { 'openondemand.org/uid': '1' } } };
     await waitFor({ what: 'the admission policies', timeoutMs: 30_000 }, async () => {
-      return (await this.#podPoliciesActive()) &&
-        (await this.request('PATCH', home, stolen)).status === 403
-        ? true
-        : undefined;
+      if (!(await this.#podPoliciesActive())) return undefined;
+      return (await this.request('PATCH', home, stolen)).status === 403 ? true : undefined;
     });
   }
 
@@ -124,8 +118,10 @@ export class AdmissionSite {
   async #podPoliciesActive(): Promise<boolean> {
     const { status, body } = await this.createVerbatim(testUser.pod());
     if (this.settings.nothingFilledIn === true) return status === 403;
-    const { metadata } = body as Partial<Manifest>;
-    return metadata?.annotations?.['pod.kubernetes.io/lifetime'] !== undefined;
+    return (
+      (body as Partial<Manifest>).metadata?.annotations?.['pod.kubernetes.io/lifetime'] !==
+      undefined
+    );
   }
 
   /**

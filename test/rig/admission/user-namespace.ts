@@ -28,3 +28,7 @@ export function namespace(
 ): Manifest {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } };
 }
+
+export function serviceAccount(namespace: string, name: string): Manifest {
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
+}

@@ -39,6 +39,7 @@ const account = (uid: number): User => ({
   home: join(directory, String(uid)),
   shell: '/bin/sh',
 });
+const limits = { now: () => Date.now() / 1000, timeoutMs: 2_000 };
 const ann = () => account(61_001);
 const bob = () => account(61_002);
 
@@ -51,8 +52,8 @@ beforeAll(async () => {
   plugin = await compileEntryPoint('shell/kube-credential.ts', directory);
   const broker = await compileEntryPoint('hooks/credential-broker.ts', directory);
   const config = await configure();
-  cluster = (await loadSiteSettings({ configFile: config }, { cache: 'off' })).settings
-    .clusters[0] as never;
+  const { settings } = await loadSiteSettings({ configFile: config }, { cache: 'off' });
+  cluster = settings.clusters[0] as never;
 
   for (const { uid, home } of [ann(), bob()]) {
     await mkdir(home, { mode: 0o700 });
@@ -100,13 +101,9 @@ async function login(user: User, change: Partial<OidcSettings> = {}): Promise<Cr
       kubeCredentialCommand: plugin,
       https: httpsRequest,
       issuer: ({ issuer }) =>
-        openIssuer(
-          { issuer, stateDir, ca: provider.ca },
-          { https: httpsRequest, now: () => Date.now() / 1000, timeoutMs: 2_000 },
-        ),
+        openIssuer({ issuer, stateDir, ca: provider.ca }, { https: httpsRequest, ...limits }),
       readCa: () => provider.ca,
-      now: () => Date.now() / 1000,
-      timeoutMs: 2_000,
+      ...limits,
       lockWaitMs: 2_000,
       mintToken: () => Promise.reject(new Error('not a ServiceAccount')),
     },

@@ -1,9 +1,9 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import {
-  type CryptoKey,
   exportJWK,
   exportSPKI,
   generateKeyPair,
+  type GenerateKeyPairResult,
   type JWTPayload,
   SignJWT,
 } from 'jose';
@@ -29,12 +29,9 @@ const claims: JWTPayload = {
   exp: now + 300,
 };
 
-const pairs = new Map<string, { privateKey: CryptoKey; publicKey: CryptoKey; jwk: SigningKey }>();
-function pair(alg: string): { privateKey: CryptoKey; publicKey: CryptoKey; jwk: SigningKey } {
-  const made = pairs.get(alg);
-  if (made === undefined) throw new Error(`no key for ${alg}`);
-  return made;
-}
+type Pair = GenerateKeyPairResult & { readonly jwk: SigningKey };
+const pairs = new Map<string, Pair>();
+const pair = (alg: string): Pair => pairs.get(alg) ?? expect.unreachable(`no key for ${alg}`);
 let keys: SigningKey[];
 const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
 
