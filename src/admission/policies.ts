@@ -13,7 +13,7 @@ import { type MatchedRequests, type Policy, celString, type Variable } from './p
 import { privilegeRules } from './privilege.ts';
 import { probeNamespace } from './probe-namespace.ts';
 import { resourceRules } from './resource-rules.ts';
-import { routesRules, routesVariables, serviceRules } from './service-rules.ts';
+import { endpointsRules, routesVariables, serviceRules } from './service-rules.ts';
 import { volumeRules, volumeVariables } from './volume-rules.ts';
 import { missingFieldsMessage } from './missing-fields-message.ts';
 
@@ -242,7 +242,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       ofUsers: true,
       conditions: [],
       variables: routesVariables,
-      rules: routesRules,
+      rules: endpointsRules,
     },
     {
       name: 'claims',

@@ -42,7 +42,7 @@ export const routesVariables: readonly Variable[] = [
 ];
 
 /** With endpoints a Service could forward to any address, as another user's pod or a file server, despite NetworkPolicies. */
-export const routesRules: readonly Rule[] = [
+export const endpointsRules: readonly Rule[] = [
   {
     holds: 'variables.component',
     message: celString("only parts of the cluster say where a Service's traffic goes"),

@@ -6,7 +6,7 @@ import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { listUserNamespaces } from '../reconcile/list-namespaces.ts';
 import { acquireLease } from './lease.ts';
 import { PodTally } from './rules/reap-pods-plan.ts';
-import { foldList } from '../reconcile/list-all.ts';
+import { reduceListPages } from '../reconcile/list-all.ts';
 import { serverClock } from './server-time.ts';
 import type { ClusterTarget } from '../clusters/cluster-target.ts';
 import {
@@ -109,7 +109,7 @@ async function reap(
   );
   const names = new Set(namespaces.map(({ metadata }) => metadata.name));
   const podsOf = (labelSelector?: string): Promise<PodTally> =>
-    foldList(client, '/api/v1/pods', {
+    reduceListPages(client, '/api/v1/pods', {
       ...{ attempted: 'listing the pods', metadataOnly: true },
       ...(labelSelector === undefined ? {} : { labelSelector }),
       begin: () => new PodTally(names, { now: now(), secondsOf }),

@@ -7,7 +7,7 @@ import {
 import { asBerthError, type BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteObject } from '../reconcile/delete-object.ts';
-import { foldList } from '../reconcile/list-all.ts';
+import { reduceListPages } from '../reconcile/list-all.ts';
 import { recordEvent } from './record-event.ts';
 import { type PrometheusQuery, namespacesWithPods } from './prometheus-query.ts';
 import type { ReapContext } from './reap-cluster.ts';
@@ -119,7 +119,7 @@ function namespacesOf(
   attempted: string,
   fieldSelector?: string,
 ): Promise<Set<string>> {
-  return foldList(client, path, {
+  return reduceListPages(client, path, {
     ...{ attempted, metadataOnly: true },
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     begin: () => new Set<string>(),

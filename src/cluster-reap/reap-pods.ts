@@ -9,7 +9,7 @@ import {
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { deleteByLabel, deleteObject } from '../reconcile/delete-object.ts';
-import { foldList } from '../reconcile/list-all.ts';
+import { reduceListPages } from '../reconcile/list-all.ts';
 import { recordEvent } from './record-event.ts';
 import type { ReapContext } from './reap-cluster.ts';
 
@@ -95,7 +95,7 @@ async function jobObjects(
   };
   return Promise.all(
     collections.map((plural) =>
-      foldList(client, `/api/v1/${plural}`, {
+      reduceListPages(client, `/api/v1/${plural}`, {
         ...{ attempted: `listing the ${plural}`, labelSelector: jobLabel, metadataOnly: true },
         begin: () => new JobObjects(plural, input),
         add: (objects, object) => objects.add(object),

@@ -20,7 +20,7 @@ const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
  *
  * @returns undefined if it is not a Kubernetes quantity
  */
-export function billionths(value: unknown): bigint | undefined {
+export function parseQuantityNano(value: unknown): bigint | undefined {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return undefined;
   const parts =

@@ -17,7 +17,7 @@ import {
 import { assertHome } from './kubeconfig/kubeconfig-source.ts';
 import {
   type DescendantToken,
-  originOf,
+  refreshTokenDigest,
   renewalLock,
   otherCredentialFiles,
 } from './refresh-token-lineage.ts';
@@ -166,7 +166,7 @@ function refreshTokenInUse(
 ): Pick<StoredCredential, 'own' | 'origin'> {
   if (credentials.mode === 'oidc' && credentials.ownRefreshToken === true) return { own: true };
   const none = credentials.mode === 'service-account' || refreshToken === undefined;
-  return none ? {} : { origin: originOf(refreshToken) };
+  return none ? {} : { origin: refreshTokenDigest(refreshToken) };
 }
 
 /** By lock: the last piece of work in this process that needs it. */

@@ -15,7 +15,7 @@ export interface DescendantToken {
 }
 
 /** How a refresh token is recognized without being stored: its SHA-256 in hex. */
-export function originOf(refreshToken: string): string {
+export function refreshTokenDigest(refreshToken: string): string {
   return createHash('sha256').update(refreshToken).digest('hex');
 }
 

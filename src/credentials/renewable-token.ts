@@ -7,7 +7,7 @@ import {
   type ObtainedToken,
   obtainToken,
 } from './oidc/obtain-token.ts';
-import { type DescendantToken, newestDescendant, originOf } from './refresh-token-lineage.ts';
+import { type DescendantToken, newestDescendant, refreshTokenDigest } from './refresh-token-lineage.ts';
 import type { StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';
@@ -147,7 +147,7 @@ async function tokenWithOwnRefresh(
 function withOwnRefreshToken({ token, claims, ownRefreshToken }: ObtainedToken): RenewableToken {
   const { expiry } = claims;
   if (ownRefreshToken === undefined) return { token, expiry };
-  const origin = originOf(ownRefreshToken);
+  const origin = refreshTokenDigest(ownRefreshToken);
   return { token, expiry, refreshToken: ownRefreshToken, origin, own: true };
 }
 
@@ -171,7 +171,7 @@ function newestRefreshToken(
   { stored, cached, descendants = [] }: EarlierTokens,
 ): DescendantToken | undefined {
   if (refreshToken === undefined) return undefined;
-  const given: DescendantToken = { refreshToken, origin: originOf(refreshToken) };
+  const given: DescendantToken = { refreshToken, origin: refreshTokenDigest(refreshToken) };
   const { origin, turn, ...newest } =
     newestDescendant(given.origin, [
       stored ?? {},

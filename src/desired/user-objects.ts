@@ -7,7 +7,7 @@ import {
   annotations,
   clusterRoles,
   defaultServiceAccount,
-  limitsName,
+  quotaAndLimitRangeName,
   namespaceLabel,
   networkPolicyName,
   roleBindingNames,
@@ -173,7 +173,7 @@ function limits(
   namespace: string,
   spec: JsonObject,
 ): KubeObject {
-  const metadata = { name: limitsName, namespace };
+  const metadata = { name: quotaAndLimitRangeName, namespace };
   // `spec` is the site's: the API server checks it.
   return { apiVersion: 'v1', kind, metadata, spec } as unknown as KubeObject;
 }

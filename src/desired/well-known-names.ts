@@ -40,4 +40,4 @@ export const roleBindingNames = {
 } as const;
 
 /** The site's ResourceQuota and LimitRange. */
-export const limitsName = 'ondemand';
+export const quotaAndLimitRangeName = 'ondemand';

@@ -8,7 +8,7 @@ import { podmanOnStore } from './podman-on-store.ts';
 import { userReferences } from './store-references.ts';
 import {
   type ImageSettings,
-  type OpenStore,
+  type StoreTransaction,
   readIndex,
   imageStoreDir,
   withOpenStore,
@@ -65,7 +65,7 @@ export async function collectImages(site: ImageSettings, options: GcOptions): Pr
 
 async function collect(
   site: ImageSettings,
-  store: OpenStore,
+  store: StoreTransaction,
   options: GcOptions,
 ): Promise<GcResult> {
   const seen = await firstSeen(store.directory);

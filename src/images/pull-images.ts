@@ -5,7 +5,7 @@ import { imageDamage } from './image-damage.ts';
 import { storeFullHint, podmanOnStore, type PodmanOptions } from './podman-on-store.ts';
 import {
   type ImageSettings,
-  type OpenStore,
+  type StoreTransaction,
   readIndex,
   imageStoreDir,
   withOpenStore,
@@ -126,7 +126,7 @@ async function pullImage(
 }
 
 /** The image, and others that share its damaged layers: podman does not pull a layer that the store has. */
-function damagedWith({ directory, index }: OpenStore, image: StoredImage): string[] {
+function damagedWith({ directory, index }: StoreTransaction, image: StoredImage): string[] {
   const all = index();
   if (imageDamage(directory, all, image).length === 0) return [];
   const layers = new Set(layersOf(all, image));

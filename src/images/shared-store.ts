@@ -13,7 +13,7 @@ import { ensureRootDirectory } from '../system/safe-directories.ts';
 export type ImageSettings = Pick<SshSettings, 'storage' | 'podman' | 'profiles' | 'broken'>;
 
 /** The shared store, opened for a change by one process. */
-export interface OpenStore {
+export interface StoreTransaction {
   readonly directory: string;
   readonly work: WorkingStore;
   /** The index, as podman has changed it so far. */
@@ -66,7 +66,7 @@ export function readIndex(directory: string): ImageIndex {
 export async function withOpenStore<T>(
   site: ImageSettings,
   options: OpenOptions,
-  change: (store: OpenStore) => Promise<T>,
+  change: (store: StoreTransaction) => Promise<T>,
 ): Promise<T> {
   const directory = imageStoreDir(site);
   ensureRootDirectory(directory);

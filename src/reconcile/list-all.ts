@@ -37,7 +37,7 @@ export function listAll(
   path: string,
   options: ListOptions,
 ): Promise<LiveObject[]> {
-  return foldList(client, path, {
+  return reduceListPages(client, path, {
     ...options,
     begin: (): LiveObject[] => [],
     add: (all, object) => {
@@ -55,7 +55,7 @@ export function listAll(
  * @returns The value that `begin` made for the last attempt.
  * @throws The `api-…` errors, and what `add` throws
  */
-export async function foldList<T>(
+export async function reduceListPages<T>(
   client: ApiClient,
   path: string,
   options: ListOptions & {

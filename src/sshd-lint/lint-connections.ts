@@ -1,4 +1,4 @@
-import { accessKind, namedAccounts } from './rules/directives.ts';
+import { accessGroupKey, namedAccounts } from './rules/directives.ts';
 import type { MatchBlock, SshdConnection, SshdEndpoint } from './rules/match.ts';
 import type { SshdOptions } from './rules/options.ts';
 import {
@@ -65,7 +65,7 @@ export async function chooseConnections(
   ].filter((name) => /^[\w@.-]+$/.test(name));
   const known = await lintAccounts({ users, groups, mentioned: [...new Set(mentioned)], named });
   const all = users.length + groups.length > 0 ? known : withStranger(known, blocks);
-  const kinds = groupAccounts(all, blocks, (account) => accessKind(account, directives));
+  const kinds = groupAccounts(all, blocks, (account) => accessGroupKey(account, directives));
   const first: SshdEndpoint = { ...anywhere, localPort: base.ports[0] ?? 22 };
   const wanted = matchEndpoints(blocks, first, listening).flatMap((one) =>
     (addresses.length > 0 ? addresses : [one.address]).flatMap((address) =>

@@ -8,7 +8,7 @@ import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { takeShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './read-accounts.ts';
 import { createStorageDirs } from './storage-dirs.ts';
-import { resolveLink, planFor, type SubidInput, type SubidPlan } from './plan-subids.ts';
+import { resolveLink, planSubidsForAccounts, type SubidInput, type SubidPlan } from './plan-subids.ts';
 
 export interface ApplyInput extends SubidInput {
   /** Assigns ranges even if some users cannot get one. */
@@ -34,7 +34,7 @@ export async function applySubids(input: ApplyInput): Promise<SubidResult> {
   // Accounts are read before the files are locked, because a directory service may be slow.
   const accounts = await readAccounts(input);
   const { plan, done } = await locked(input, async () => {
-    const fresh = await planFor(accounts, input);
+    const fresh = await planSubidsForAccounts(accounts, input);
     if (fresh.problems.length > 0 && !input.keepGoing) return { plan: fresh, done: false };
     await writeFiles(fresh);
     return { plan: fresh, done: true };

@@ -20,14 +20,14 @@ export interface SubidInput extends SubidAccountQuery {
 export interface SubidPlan extends SubordinatePlan {
   readonly layout: SubordinateLayout;
   readonly users: number;
-  readonly files: Readonly<Record<SubordinateFileName, CurrentFile>>;
+  readonly files: Readonly<Record<SubordinateFileName, SubidFileText>>;
   readonly skipped: Accounts['skipped'];
   /** Other facts about this machine that the admin should know. */
   readonly notes: readonly string[];
   readonly directories?: StorageDirPlan;
 }
 
-export interface CurrentFile {
+export interface SubidFileText {
   /** The path before symbolic links are resolved. */
   readonly path: string;
   /** One character per byte; empty if there is no file. */
@@ -37,11 +37,11 @@ export interface CurrentFile {
 
 /** What `berth subid apply` would do. Changes nothing. @throws {BerthError} the errors of `readAccounts` */
 export async function planSubids(input: SubidInput): Promise<SubidPlan> {
-  return planFor(await readAccounts(input), input);
+  return planSubidsForAccounts(await readAccounts(input), input);
 }
 
 /** The plan for known accounts. `applySubids` calls it while the files are locked. */
-export async function planFor(accounts: Accounts, input: SubidInput): Promise<SubidPlan> {
+export async function planSubidsForAccounts(accounts: Accounts, input: SubidInput): Promise<SubidPlan> {
   const { layout, prefix = '/', storage } = input;
   const [subuid, subgid, notes] = await Promise.all([
     fileBefore(join(prefix, 'etc/subuid')),
@@ -77,7 +77,7 @@ export async function resolveLink(path: string): Promise<string> {
   }
 }
 
-async function fileBefore(path: string): Promise<Omit<CurrentFile, 'lines'>> {
+async function fileBefore(path: string): Promise<Omit<SubidFileText, 'lines'>> {
   try {
     return { path, text: await readFile(path, 'latin1') };
   } catch (error) {

@@ -11,7 +11,7 @@ const values: Readonly<Record<ConfigMapKind, (user: LdapUser) => string>> = {
   'user-home': ({ home }) => home,
 };
 
-export interface DirectoryMap {
+export interface ConfigMapContents {
   /** `user-uid-map`, as k8-ldap-configmap calls it. */
   readonly name: string;
   readonly data: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface MapOptions {
 export function directoryMap(
   { users, refused }: LdapUsers,
   { kind, userPrefix, live }: MapOptions,
-): DirectoryMap {
+): ConfigMapContents {
   const data: Record<string, string> = {};
   const unnameable: string[] = [];
   for (const { what, name } of refused) {

@@ -4,7 +4,7 @@ import { collectionPath, objectPath } from '../../desired/kube-object.ts';
 import { asBerthError, BerthError } from '../../errors.ts';
 import type { ApiClient } from '../../reconcile/api-client.ts';
 import { apiError } from '../../reconcile/api-errors.ts';
-import { foldList } from '../../reconcile/list-all.ts';
+import { reduceListPages } from '../../reconcile/list-all.ts';
 import { waitForPodDeletion, deletePod, type PodId } from '../../reconcile/delete-pod.ts';
 import { podLabels, podSelector } from '../pod/objects/pod-object.ts';
 import type { PodStatus } from '../pod/objects/pod-state.ts';
@@ -50,7 +50,7 @@ export async function listSessionPods(
   profiles: ReadonlyMap<string, Profile>,
   random: () => number = Math.random,
 ): Promise<SessionPods> {
-  return await foldList(client, collectionPath('Pod', namespace), {
+  return await reduceListPages(client, collectionPath('Pod', namespace), {
     ...{ attempted: `listing the pods of ${namespace}`, metadataOnly: true },
     labelSelector: podSelector(hostname()),
     begin: (): SessionPods => ({ pods: [], count: 0 }),

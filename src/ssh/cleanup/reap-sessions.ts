@@ -36,7 +36,7 @@ const turnMs = 60_000;
  * Limit for all users. Less than TimeoutStartSec in etc/systemd/berth-reap.service, so that the users who were not
  * handled can still be reported. Milliseconds.
  */
-export const roundMs = 240_000;
+export const reapTimeoutMs = 240_000;
 
 /**
  * Cleans up what PAM's close missed because sshd was killed or the machine was rebooted, and what has expired.
@@ -72,7 +72,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
   const reached = new Set<number>();
   const late = new Set<number>();
   const uids = reapOrder(candidates(site, dryRun), last);
-  for await (const { uid, reaped } of reapInTurn(uids, { turnMs, roundMs }, start)) {
+  for await (const { uid, reaped } of reapInTurn(uids, { turnMs, roundMs: reapTimeoutMs }, start)) {
     reached.add(uid);
     if (reaped.failed.some(({ code }) => code === 'reap-user-timeout')) {
       late.add(uid);
@@ -90,7 +90,7 @@ async function reapAll(site: SessionContext, { dryRun, start }: ReapOptions): Pr
 
 function roundLate(unreached: number): BerthError {
   return new BerthError(
-    `cleanup stopped after ${roundMs / 1000} s: users that were not handled: ${unreached}`,
+    `cleanup stopped after ${reapTimeoutMs / 1000} s: users that were not handled: ${unreached}`,
     {
       code: 'reap-timeout',
       exit: 'temporary',

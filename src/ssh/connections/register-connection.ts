@@ -19,7 +19,7 @@ export interface PamItems {
   readonly tty: string;
 }
 
-export interface Registration {
+export interface RegisterConnectionInput {
   readonly pam: PamItems;
   readonly user: User;
   /** PID of the sshd that serves the connection and will close it. */
@@ -44,7 +44,7 @@ export interface Registration {
  * @returns The connection's ID; undefined if sshd has ended by now.
  * @throws {BerthError} `directory-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
-export async function registerConnection(registration: Registration): Promise<string | undefined> {
+export async function registerConnection(registration: RegisterConnectionInput): Promise<string | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
   const start = processStartTime(monitor);
   if (start === undefined) return undefined;
@@ -63,7 +63,7 @@ export async function registerConnection(registration: Registration): Promise<st
   return id;
 }
 
-function recordOf({ pam, user, monitor, hostProcesses, now }: Registration): ConnectionRecord {
+function recordOf({ pam, user, monitor, hostProcesses, now }: RegisterConnectionInput): ConnectionRecord {
   const session = ownSession(monitor);
   return {
     ...{ user: user.name, ...pam, opened: now },

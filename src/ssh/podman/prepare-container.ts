@@ -34,7 +34,7 @@ export async function homeInside(
 }
 
 /** Read in the user's namespace: the file belongs to the container's root, which is a subordinate ID. */
-export async function limitsOf(
+export async function readProcessLimits(
   host: SessionHost,
   { id, pausePid }: ContainerHandle,
   run: Run,

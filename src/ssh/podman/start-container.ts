@@ -24,7 +24,7 @@ import { podmanStartError } from './podman-errors.ts';
 import {
   homeInside,
   imageEnvironment,
-  limitsOf,
+  readProcessLimits,
   prepareInside,
   type Run,
 } from './prepare-container.ts';
@@ -128,7 +128,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
     cwd: homeMounted ? host.user.home : await homeInside(input, { ...container, shell }, run),
     hasBundledTools: mounts.some(({ target }) => target === transferToolsDir),
     terminalRelay: terminalRelay(runtime, version),
-    limits: await limitsOf(host, container, run),
+    limits: await readProcessLimits(host, container, run),
   };
   await writeAtomically(containerFilePath(host.runtimeDir, name), JSON.stringify(note), {
     mode: 0o600,

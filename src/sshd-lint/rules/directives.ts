@@ -103,7 +103,7 @@ export function isNamedAccount(
 const accessKeywords = new Set(['allowusers', 'denyusers', 'allowgroups', 'denygroups']);
 
 /** A key that differs for accounts that AllowUsers, DenyUsers, AllowGroups or DenyGroups treat differently. */
-export function accessKind(
+export function accessGroupKey(
   { name, groups }: { readonly name: string; readonly groups: readonly string[] },
   directives: readonly SshdDirective[],
 ): string {

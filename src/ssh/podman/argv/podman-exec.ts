@@ -1,7 +1,7 @@
 import { programName } from './program-name.ts';
 import { podmanCommand } from './podman-argv.ts';
 import { holdsRawBytes, throughShell } from '../../../raw-bytes.ts';
-import { movedIntoShell, type ExecSession } from './runtime-exec.ts';
+import { setVariablesByShell, type ExecSession } from './runtime-exec.ts';
 import type { ProgramCallWithFile } from '../../../program-call.ts';
 import type { SessionHost } from '../../request/session-host.ts';
 
@@ -41,7 +41,7 @@ export function podmanExec(
   const { user } = host;
   // Podman reads text, and one line per variable.
   const isOdd = (value: string): boolean => /[\r\n]/.test(value) || holdsRawBytes(value);
-  const { argv, env, cwd } = movedIntoShell(session, isOdd);
+  const { argv, env, cwd } = setVariablesByShell(session, isOdd);
   const call = podmanCommand(host, [
     ...['exec', '--interactive', '--tty'],
     // Else ctrl-p ctrl-q would detach from the session and leave it running.

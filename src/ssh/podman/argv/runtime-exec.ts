@@ -132,11 +132,11 @@ export function ociProcessFile(
 /** A process file is JSON text, so a shell inside creates values that have bytes which are not UTF-8. */
 function withoutRawBytes(session: ExecSession): ExecSession {
   const argv = session.argv.some(holdsRawBytes) ? throughShell(session.argv) : session.argv;
-  return movedIntoShell({ ...session, argv }, holdsRawBytes);
+  return setVariablesByShell({ ...session, argv }, holdsRawBytes);
 }
 
 /** Moves values that a file format cannot hold into one variable, from which a shell inside sets them. */
-export function movedIntoShell(
+export function setVariablesByShell(
   session: ExecSession,
   isOdd: (value: string) => boolean,
 ): ExecSession {

@@ -4,7 +4,7 @@
 # that sets ROOM and MOST_PLACES (limits.ts). The program ends when its standard input ends.
 #
 # It reads and writes the frames of protocol/frames.ts. Control messages that it receives:
-#   begin    create the session's sockets: `folder`, `agent`, and `x11` with `display` and `cookie` (base64)
+#   begin    create the session's sockets: `directory`, `agent`, and `x11` with `display` and `cookie` (base64)
 #   mirror   listen on these endpoints of the login node; `turn` is repeated in the answer. After the first
 #            one it also reports what listens in the pod.
 #   flush    answer when everything written in the pod so far has been sent
@@ -18,7 +18,7 @@ OPEN, DATA, END, CLOSE, WINDOW, WORD = range(6)
 PIECE = 65536
 poller = select.poll()
 watched, streams, mirrors = {}, {}, {}
-folder, looking, flushing, said, last, keen, number = None, False, False, None, 0.0, 0.0, 1
+directory, looking, flushing, said, last, keen, number = None, False, False, None, 0.0, 0.0, 1
 os.umask(0o077)
 
 def put(data):
@@ -181,13 +181,13 @@ def mirror(places, turn):
     say(mirrored=turn, taken=[place for place in places if place not in mirrors])
 
 def begin(word):
-    global folder
+    global directory
     ready = {}
-    os.mkdir(word['folder'], 0o700)
-    folder = word['folder']
+    os.mkdir(word['directory'], 0o700)
+    directory = word['directory']
     if word['agent']:
         sock = socket.socket(socket.AF_UNIX)
-        sock.bind(folder + '/agent')
+        sock.bind(directory + '/agent')
         serve(sock, 'agent')
     if word.get('x11'):
         for display in range(word['x11']['display'], 100):
@@ -199,7 +199,7 @@ def begin(word):
                 name = str(display).encode()
                 cookie = base64.b64decode(word['x11']['cookie'])
                 entry = struct.pack('!HHH', 65535, 0, len(name)) + name + cookie
-                with open(folder + '/Xauthority', 'wb') as file:
+                with open(directory + '/Xauthority', 'wb') as file:
                     file.write(entry)
                 break
     say(ready=ready)
@@ -270,5 +270,5 @@ except (BrokenPipeError, KeyboardInterrupt):
 finally:
     for place in list(mirrors):
         end_mirror(place)
-    if folder:
-        shutil.rmtree(folder, True)
+    if directory:
+        shutil.rmtree(directory, True)
