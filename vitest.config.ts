@@ -6,7 +6,7 @@ import { soak } from './test/rig/soak.ts';
 /** The global setup of each directory of tests that needs one. The directories are Vitest projects. */
 const environments = {
   /** Tests that start their own login node with sshd; no cluster. */
-  node: 'test/rig/node/vitest-setup.ts',
+  node: 'test/rig/login-node/vitest-setup.ts',
   /** Tests that use the test site through their own users only, so that other tests can run at the same time. */
   site: 'test/rig/site/vitest-setup.ts',
   /** Tests that change shared parts of the test site: policies, the node, the identity provider. */

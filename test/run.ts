@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { prebuild } from './rig/site/prebuild.ts';
+import { prebuild } from './rig/site/build-in-background.ts';
 import { setup, teardown } from './rig/site/vitest-setup.ts';
 import { soak } from './rig/soak.ts';
 import { readDurations, durationsTable, type FileDuration } from './duration-reporter.ts';

@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/well-known-names.ts';
-import { type PodForm, celList, celString, type Rule, type Variable } from './policy.ts';
+import { type PodForm, celList, celString, type Rule, type Variable } from './policy-types.ts';
 
 /*
  * Annotations configure runtimes, networks and devices without any field of the API. Their domains cannot all be

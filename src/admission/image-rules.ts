@@ -1,5 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { allowedValues, celString, type Rule, type Variable } from './policy.ts';
+import { allowedValues, celString, type Rule, type Variable } from './policy-types.ts';
 
 /** The first part of a reference names a registry by the rule of distribution/reference. */
 const first = "i.split('/')[0]";

@@ -1,4 +1,4 @@
-import type { EachRule, Rule } from './policy.ts';
+import type { EachRule, Rule } from './policy-types.ts';
 
 /*
  * The API server evaluates every rule and every message, even of rules that hold: with this many rules the

@@ -1,9 +1,9 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import type { Manifest } from './manifest.ts';
 import { type Defaults, debugDefaults, podDefaults } from './pod-defaults.ts';
-import { admissionPolicies } from './policies.ts';
+import { admissionPolicies } from './validating-policies.ts';
 import { joinedExpression, joinedMessage } from './join-rules.ts';
-import { type MatchedRequests, type Policy, celString, type Variable } from './policy.ts';
+import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
 
 const api = 'admissionregistration.k8s.io/v1';
 

@@ -2,8 +2,8 @@ import type { AdmissionSettings } from './admission-settings.ts';
 import { contactText, constraints } from './kubernetes-policies.ts';
 import type { Manifest } from './manifest.ts';
 import { debugDefaults, type Defaults, podDefaults } from './pod-defaults.ts';
-import { admissionPolicies } from './policies.ts';
-import type { Policy, Variable } from './policy.ts';
+import { admissionPolicies } from './validating-policies.ts';
+import type { Policy, Variable } from './policy-types.ts';
 
 const api = 'policies.kyverno.io/v1';
 

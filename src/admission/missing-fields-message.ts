@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { lifetimeAnnotation } from '../desired/well-known-names.ts';
-import { celString } from './policy.ts';
+import { celString } from './policy-types.ts';
 
 /**
  * CEL, a string: all fields that a pod must set if none are filled in, so that its author gets them in one

@@ -1,4 +1,4 @@
-import { celString, type Rule, type Variable } from './policy.ts';
+import { celString, type Rule, type Variable } from './policy-types.ts';
 
 /** Prefix of the hook's annotations about a user. */
 const stamps = 'openondemand.org/';

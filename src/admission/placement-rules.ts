@@ -6,7 +6,7 @@ import {
   podRule,
   type Rule,
   type Variable,
-} from './policy.ts';
+} from './policy-types.ts';
 
 export function placementVariables({ tolerations }: AdmissionParameters): Variable[] {
   return [

@@ -1,7 +1,7 @@
 import { lifetimeAnnotation } from '../desired/well-known-names.ts';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { identity } from './pod-variables.ts';
-import { type MatchedRequests, celString, type Variable } from './policy.ts';
+import { type MatchedRequests, celString, type Variable } from './policy-types.ts';
 
 /** A mutating policy as data, as `Policy` is a validating one. */
 export interface Defaults {

@@ -1,5 +1,5 @@
 import { annotations } from '../desired/well-known-names.ts';
-import type { PodForm, Variable } from './policy.ts';
+import type { PodForm, Variable } from './policy-types.ts';
 
 /** A UID or GID other than root's, in digits. */
 const id = "'^[1-9][0-9]{0,9}$'";

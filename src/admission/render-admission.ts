@@ -3,7 +3,7 @@ import { kubernetesPolicies } from './kubernetes-policies.ts';
 import { kyvernoPolicies } from './kyverno-policies.ts';
 import type { Manifest } from './manifest.ts';
 import { probeManifests } from './probe-namespace.ts';
-import { stampRights } from './stamp-rights.ts';
+import { stampRights } from './identity-stamp-rbac.ts';
 
 export type Engine = 'kubernetes' | 'kyverno';
 

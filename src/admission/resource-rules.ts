@@ -1,4 +1,4 @@
-import { containerRule, type Rule } from './policy.ts';
+import { containerRule, type Rule } from './policy-types.ts';
 
 /** Every container, or the pod, has requests and limits. */
 export function resourceRules(): Rule[] {

@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
-import { celList, podRule, celString, type Rule, type Variable } from './policy.ts';
+import { celList, podRule, celString, type Rule, type Variable } from './policy-types.ts';
 
 /** Services receive traffic only at addresses that the cluster assigned (CVE-2020-8554). */
 export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule[] {

@@ -1,5 +1,5 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { ephemeralRules } from './claim-rules.ts';
+import { ephemeralRules } from './pvc-rules.ts';
 import { owner, volumes } from './pod-variables.ts';
 import {
   allowedValues,
@@ -9,7 +9,7 @@ import {
   celString,
   type Rule,
   type Variable,
-} from './policy.ts';
+} from './policy-types.ts';
 
 /** Kinds with contents of the namespace only, or with a rule below. */
 const kinds = [

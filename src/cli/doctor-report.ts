@@ -1,4 +1,4 @@
-import type { CheckResult, CheckStatus } from '../finding.ts';
+import type { CheckResult, CheckStatus } from '../check-result.ts';
 import { escapeInvisible, escapedForTerminal } from './terminal.ts';
 
 interface Style {

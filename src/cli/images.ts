@@ -158,7 +158,7 @@ function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments>
     handler: (args) =>
       guarded(terminal, 'files', async () => {
         assertRoot('files');
-        const { installTransferTools } = await import('../images/transfer-tools.ts');
+        const { installTransferTools } = await import('../images/copy-transfer-tools.ts');
         const { directory, changed, removed } = await installTransferTools(resolve(args.to));
         const what = [...changed, ...removed.map((name) => `${name} (removed)`)].join(', ');
         if (what !== '' || terminal.stdout.isTTY === true)

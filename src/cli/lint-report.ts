@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdSeverity } from '../sshd-lint/rules/finding.ts';
+import type { SshdFinding, SshdSeverity } from '../sshd-lint/rules/sshd-finding.ts';
 import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { escapedForTerminal } from './terminal.ts';
 

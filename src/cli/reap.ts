@@ -3,7 +3,7 @@ import { runDir } from '../config/default-settings.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { ReapReport } from '../ssh/cleanup/reap-sessions.ts';
 import { logfmtLogger } from '../log.ts';
-import type { ReapClusterArguments } from './reap-cluster.ts';
+import type { ReapClusterArguments } from './reap-cluster-options.ts';
 import { outputOption, textfileOption } from './report-options.ts';
 import { errorText, reportError, escapedForTerminal, type Terminal } from './terminal.ts';
 
@@ -48,7 +48,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
         args.cluster !== undefined || args['all-clusters'] === true || args['in-cluster'] === true;
       try {
         if (onClusters) {
-          const { reapClusters } = await import('./reap-cluster.ts');
+          const { reapClusters } = await import('./reap-cluster-options.ts');
           await reapClusters(args, terminal);
         } else await reap(args, terminal);
       } catch (thrown) {

@@ -52,7 +52,7 @@ export async function kubectlAccess(
   } catch (thrown) {
     if (!needsKubectl(thrown)) throw thrown;
     const access = readContext(document, choice, read);
-    const { apiServerByKubeConfig } = await import('./client-node-kubeconfig.ts');
+    const { apiServerByKubeConfig } = await import('./exec-plugin-access.ts');
     return apiServerByKubeConfig(access, choice.file, deadline);
   }
 }

@@ -14,7 +14,7 @@ import {
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { requestToken, type IssuedToken } from '../reconcile/request-token.ts';
-import { serviceAccountOf, whoAmI } from '../reconcile/self-review.ts';
+import { serviceAccountOf, whoAmI } from '../reconcile/self-subject-review.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import type { Deadline } from '../system/deadline.ts';
 import { readTrusted, asMissingTokenError } from './hook-access.ts';

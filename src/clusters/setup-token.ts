@@ -13,7 +13,7 @@ import { requestToken } from '../reconcile/request-token.ts';
 import { writeAtomically } from '../system/atomic-file.ts';
 import { contextChoice, hookEntryName, readTrusted } from './hook-access.ts';
 import { kubectlAccess } from './admin-command-access.ts';
-import { clusterAdminAccess } from './cluster-api-access.ts';
+import { clusterAdminAccess } from './capi-admin-access.ts';
 import {
   checkToken,
   type RotateDeps,

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { parseQuantityNano } from './quantity.ts';
+import { parseQuantityNano } from './parse-quantity.ts';
 
 export type Quantity = string | number;
 

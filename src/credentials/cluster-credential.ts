@@ -14,7 +14,7 @@ import {
   oidcFiles,
   serviceAccountFiles,
 } from './credential-files.ts';
-import { assertHome } from './kubeconfig/kubeconfig-source.ts';
+import { assertHome } from './kubeconfig/read-kubeconfig.ts';
 import {
   type DescendantToken,
   refreshTokenDigest,

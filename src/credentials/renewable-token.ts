@@ -7,7 +7,11 @@ import {
   type ObtainedToken,
   obtainToken,
 } from './oidc/obtain-token.ts';
-import { type DescendantToken, newestDescendant, refreshTokenDigest } from './refresh-token-lineage.ts';
+import {
+  type DescendantToken,
+  newestDescendant,
+  refreshTokenDigest,
+} from './refresh-token-lineage.ts';
 import type { StoredCredential } from './root-credential-store.ts';
 import type { Issuer } from './oidc/issuer.ts';
 import { BerthError, type ErrorCode } from '../errors.ts';

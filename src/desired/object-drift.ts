@@ -1,7 +1,7 @@
 import type { V1LocalObjectReference } from '@kubernetes/client-node';
 import type { KubeJson } from './kube-json.ts';
 import type { KubeObject, LiveObject } from './kube-object.ts';
-import { sameQuantity } from './quantity.ts';
+import { sameQuantity } from './same-quantity.ts';
 
 /**
  * The object to apply over `live`. A ServiceAccount's `imagePullSecrets` is one list that an apply

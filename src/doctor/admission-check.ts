@@ -3,8 +3,8 @@ import { lifetimeAnnotation } from '../desired/well-known-names.ts';
 import { probeIdentity, probeNamespace } from '../admission/probe-namespace.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
-import { canI } from '../reconcile/self-review.ts';
-import { failed, type Finding, ok, warning } from '../finding.ts';
+import { canI } from '../reconcile/self-subject-review.ts';
+import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { mutatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -2,7 +2,7 @@ import { isWithin } from '../config/profile/protected-directories.ts';
 import type { SiteSettings } from '../config/settings.ts';
 import { BerthError } from '../errors.ts';
 import { unitProperty } from '../system/systemd-units.ts';
-import { failed, type Finding, ok, skipped } from '../finding.ts';
+import { failed, type Finding, ok, skipped } from '../check-result.ts';
 
 /** The unit of Apache on Debian, and elsewhere. */
 const services = ['apache2.service', 'httpd.service'];

@@ -6,7 +6,7 @@ import { apiClient, type ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { needsKubectl } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
-import { whoAmI } from '../reconcile/self-review.ts';
+import { whoAmI } from '../reconcile/self-subject-review.ts';
 import { probeServer } from '../system/probe-server.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
 import { adminCommandAccess } from '../clusters/admin-command-access.ts';
@@ -21,8 +21,8 @@ import {
   runCheck,
   skipped,
   warning,
-} from '../finding.ts';
-import { hookTokenScopeFinding } from './guard-check.ts';
+} from '../check-result.ts';
+import { hookTokenScopeFinding } from './hook-token-scope-check.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './server-checks.ts';

@@ -14,7 +14,7 @@ import {
   runCheck,
   skipped,
   warning,
-} from '../finding.ts';
+} from '../check-result.ts';
 import { checkCluster } from './cluster-checks.ts';
 import { checkHost, nodeFinding } from './host-checks.ts';
 import { checkIssuer, oidcSettingsOf } from './issuer-checks.ts';

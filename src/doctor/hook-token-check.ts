@@ -2,7 +2,7 @@ import type { ClusterSettings } from '../config/settings.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { tokenSetupCommand } from '../clusters/token-setup-command.ts';
 import { tokenState } from '../clusters/token-state.ts';
-import { failed, type Finding, ok, warning } from '../finding.ts';
+import { failed, type Finding, ok, warning } from '../check-result.ts';
 
 /** How long the hook's credential for a cluster is valid. @param now seconds since the epoch */
 export function hookTokenFinding(

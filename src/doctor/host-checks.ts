@@ -9,7 +9,7 @@ import {
   runCheck,
   skipped,
   warning,
-} from '../finding.ts';
+} from '../check-result.ts';
 import { ifExists } from './stat-if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 

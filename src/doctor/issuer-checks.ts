@@ -15,7 +15,7 @@ import {
   runCheck,
   skipped,
   warning,
-} from '../finding.ts';
+} from '../check-result.ts';
 import { clockFinding } from './server-checks.ts';
 
 /**

@@ -6,7 +6,7 @@ import { apiError } from '../reconcile/api-errors.ts';
 import { ownership } from '../reconcile/ownership.ts';
 import { driftedObjects, readUserObjects } from '../reconcile/read-user-objects.ts';
 import { getRequest } from '../reconcile/requests.ts';
-import { failedWith, type Finding, ok, warning } from '../finding.ts';
+import { failedWith, type Finding, ok, warning } from '../check-result.ts';
 
 /** Whether the namespace belongs to the user, and is as a login leaves it. */
 export async function namespaceFinding(

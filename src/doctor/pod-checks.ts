@@ -1,7 +1,7 @@
 import type { LoadedSiteSettings } from '../config/site-files.ts';
 import type { SshSettings } from '../config/profile/profile.ts';
 import { podCluster, podProfiles } from '../ssh/pod/pod-cluster.ts';
-import { type CheckResult, failed, ok, runCheck } from '../finding.ts';
+import { type CheckResult, failed, ok, runCheck } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';
 
 /**

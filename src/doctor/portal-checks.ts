@@ -11,7 +11,7 @@ import { BerthError, isErrno } from '../errors.ts';
 import { readTrusted } from '../clusters/hook-access.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
 import { sandboxFinding } from './apache-sandbox-check.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
 import { oidcSettingsOf } from './issuer-checks.ts';
 import {
   cookieFinding,

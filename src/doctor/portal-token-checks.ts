@@ -6,7 +6,7 @@ import {
   exposedTokens,
   sessionCookies,
 } from '../config/portal/exposed-secrets.ts';
-import { failed, type Finding, ok, warning } from '../finding.ts';
+import { failed, type Finding, ok, warning } from '../check-result.ts';
 
 /** `portal-tokens`: whether Apache passes tokens of users to servers of other users. */
 export function tokensFinding(portal: PortalConfig): Finding {

@@ -4,8 +4,8 @@ import type { UserObjects } from '../desired/user-objects.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { requiredRights, type Right, rightText, tokenRight } from '../reconcile/required-rights.ts';
-import { canI, serviceAccountOf } from '../reconcile/self-review.ts';
-import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
+import { canI, serviceAccountOf } from '../reconcile/self-subject-review.ts';
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** Whether the account has all rights that the hook needs. */

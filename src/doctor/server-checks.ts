@@ -1,5 +1,5 @@
 import type { ServerFacts } from '../system/probe-server.ts';
-import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 
 const day = 86_400_000;
 

@@ -6,7 +6,7 @@ import type { User } from '../identity/user.ts';
 import { profileMounts } from '../ssh/request/profile-mounts.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { getent } from '../system/getent.ts';
-import { failed, type Finding, ok, warning } from '../finding.ts';
+import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { ifExists } from './stat-if-exists.ts';
 import { installedPath } from '../installed-path.ts';
 

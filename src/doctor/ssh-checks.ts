@@ -16,7 +16,7 @@ import {
   ok,
   runCheck,
   warning,
-} from '../finding.ts';
+} from '../check-result.ts';
 import {
   cgroupFinding,
   delegationFinding,

@@ -4,7 +4,7 @@ import type { PodmanPaths, SshSettings } from '../config/profile/profile.ts';
 import { isErrno } from '../errors.ts';
 import { runProgram } from '../system/run-program.ts';
 import { replaceableFindings } from '../sshd-lint/lint-file-permissions.ts';
-import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { ifExists } from './stat-if-exists.ts';
 
 /** Additional image stores with keep-id, and `--group-add keep-groups` for crun and runc. */

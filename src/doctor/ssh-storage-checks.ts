@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { failed, type Finding, ok, warning } from '../finding.ts';
+import { failed, type Finding, ok, warning } from '../check-result.ts';
 import { ifExists } from './stat-if-exists.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { User } from '../identity/user.ts';
 import { groupNamesOf } from '../system/group-names.ts';
 import { anybody } from '../sshd-lint/lint-connections.ts';
 import { effectiveOptions, parseSshdConfigFiles } from '../sshd-lint/sshd-effective.ts';
-import { failed, type Finding, ok, skipped } from '../finding.ts';
+import { failed, type Finding, ok, skipped } from '../check-result.ts';
 
 const sshd = '/usr/sbin/sshd';
 /** The configuration of each sshd of `berth-sshd@.service`. */

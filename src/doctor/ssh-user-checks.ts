@@ -5,7 +5,7 @@ import type { User } from '../identity/user.ts';
 import { findRuntimeDir, runtimeDirCandidates } from '../ssh/connections/runtime-dir.ts';
 import { maximumRuntimeDirMiB } from '../ssh/connections/mount-runtime-dir.ts';
 import type { SubidPlan } from '../subid/plan-subids.ts';
-import { failed, type Finding, ok, skipped, warning } from '../finding.ts';
+import { failed, type Finding, ok, skipped, warning } from '../check-result.ts';
 import { installedPath } from '../installed-path.ts';
 
 /** Entries of /etc/subuid and /etc/subgid that overlap or that podman refuses. */

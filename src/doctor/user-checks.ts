@@ -3,12 +3,12 @@ import { open, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { SiteSettings } from '../config/settings.ts';
 import { defaultKubeconfig } from '../config/kubeconfig-path.ts';
-import { planKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
+import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { isErrno } from '../errors.ts';
 import type { User } from '../identity/user.ts';
 import { asUser } from '../system/as-user.ts';
 import { groupByKubeconfig } from '../credentials/wanted-kubeconfig-entries.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../finding.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, warning } from '../check-result.ts';
 
 /** The account as the name service (NSS) has it. */
 export function accountFinding({ name, uid, gid, groups, home }: User): Finding {

@@ -8,10 +8,10 @@ import type { User } from '../identity/user.ts';
 import { escapeControl } from '../log.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { withToken } from '../reconcile/api-server.ts';
-import { whoAmI } from '../reconcile/self-review.ts';
+import { whoAmI } from '../reconcile/self-subject-review.ts';
 import { asUser } from '../system/as-user.ts';
 import { hookAccess } from '../clusters/hook-access.ts';
-import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../finding.ts';
+import { type CheckResult, failed, type Finding, ok, runCheck, skipped } from '../check-result.ts';
 import { withClient } from './cluster-checks.ts';
 
 interface Limits {

@@ -3,9 +3,16 @@ import { nearestKey } from '../config/nearest-key.ts';
 import { asBerthError } from '../errors.ts';
 import { findImage, layersOf, splitReference } from './image-index.ts';
 import { type WantedImage, wantedImages } from './wanted-images.ts';
-import { type CheckResult, failed, failedWith, type Finding, ok, warning } from '../finding.ts';
+import {
+  type CheckResult,
+  failed,
+  failedWith,
+  type Finding,
+  ok,
+  warning,
+} from '../check-result.ts';
 import { imageDamage, accessProblems } from './image-damage.ts';
-import { type ImageSettings, readIndex, imageStoreDir } from './shared-store.ts';
+import { type ImageSettings, readIndex, imageStoreDir } from './store-transaction.ts';
 
 export interface ImageCheck extends CheckResult {
   readonly image?: string;

@@ -12,7 +12,7 @@ import {
   readIndex,
   imageStoreDir,
   withOpenStore,
-} from './shared-store.ts';
+} from './store-transaction.ts';
 
 export interface GcOptions {
   /** How long an image stays after the first run that found it in no profile. Seconds. */

@@ -9,7 +9,7 @@ import {
   readIndex,
   imageStoreDir,
   withOpenStore,
-} from './shared-store.ts';
+} from './store-transaction.ts';
 
 export interface PullOptions extends Pick<PodmanOptions, 'env'> {
   /** Path of a docker config.json or podman auth.json. */

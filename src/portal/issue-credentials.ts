@@ -6,7 +6,7 @@ import {
   wantedKubeconfigEntries,
 } from '../credentials/wanted-kubeconfig-entries.ts';
 import type { KubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-entries.ts';
-import { updateKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
+import { updateKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import type { OnDemandTokens } from '../credentials/renewable-token.ts';
 import { removeFormerOwners } from '../credentials/root-credential-store.ts';
 import {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ClusterSettings, JsonObject, SiteSettings } from '../config/settings.ts';
 import { credentialCachePath } from '../credentials/credential-cache.ts';
 import { execUser } from '../credentials/kubeconfig/kubeconfig-entries.ts';
-import { planKubeconfig } from '../credentials/kubeconfig/kubeconfig-file.ts';
+import { planKubeconfig } from '../credentials/kubeconfig/update-kubeconfig.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import { lookupUser } from '../identity/nss.ts';
 import type { User } from '../identity/user.ts';

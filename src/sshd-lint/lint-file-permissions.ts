@@ -1,7 +1,7 @@
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import type { Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { PathCheck, SshdFinding } from './rules/finding.ts';
+import type { PathCheck, SshdFinding } from './rules/sshd-finding.ts';
 import { isErrno } from '../errors.ts';
 
 /** The kernel's limit. */

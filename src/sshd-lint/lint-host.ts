@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Profile, ProfileRule } from '../config/profile/profile.ts';
-import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/finding.ts';
+import type { LoginProgram, PathCheck, SshdFinding, SshdSample } from './rules/sshd-finding.ts';
 import { ignoredKeys, ignoredKeysText } from '../config/profile/ignored-keys.ts';
 import { BerthError } from '../errors.ts';
 import { installedPath } from '../installed-path.ts';

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { pamEnvFile, pamExecOf, pamFindings } from './rules/pam-findings.ts';
 import { type PamFault, type PamInclude, type PamLine, parsePam } from './rules/pam-lines.ts';
-import type { SshdFinding } from './rules/finding.ts';
+import type { SshdFinding } from './rules/sshd-finding.ts';
 import { BerthError } from '../errors.ts';
 import { readConfigText } from './read-config-text.ts';
 import { replaceableFindings } from './lint-file-permissions.ts';

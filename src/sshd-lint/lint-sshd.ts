@@ -1,6 +1,11 @@
 import { refusingKeyword } from './rules/access-findings.ts';
 import { directivePlace, type SshdDirective } from './rules/directives.ts';
-import { bySeverity, type PathCheck, type SshdFinding, type SshdSample } from './rules/finding.ts';
+import {
+  bySeverity,
+  type PathCheck,
+  type SshdFinding,
+  type SshdSample,
+} from './rules/sshd-finding.ts';
 import { sshdFindings } from './rules/all-findings.ts';
 import { sharedKeyFiles } from './rules/key-files.ts';
 import type { SshdEndpoint } from './rules/match.ts';

@@ -8,7 +8,12 @@ import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { takeShadowLock } from './shadow-lock.ts';
 import { readAccounts } from './read-accounts.ts';
 import { createStorageDirs } from './storage-dirs.ts';
-import { resolveLink, planSubidsForAccounts, type SubidInput, type SubidPlan } from './plan-subids.ts';
+import {
+  resolveLink,
+  planSubidsForAccounts,
+  type SubidInput,
+  type SubidPlan,
+} from './plan-subids.ts';
 
 export interface ApplyInput extends SubidInput {
   /** Assigns ranges even if some users cannot get one. */

@@ -41,7 +41,10 @@ export async function planSubids(input: SubidInput): Promise<SubidPlan> {
 }
 
 /** The plan for known accounts. `applySubids` calls it while the files are locked. */
-export async function planSubidsForAccounts(accounts: Accounts, input: SubidInput): Promise<SubidPlan> {
+export async function planSubidsForAccounts(
+  accounts: Accounts,
+  input: SubidInput,
+): Promise<SubidPlan> {
   const { layout, prefix = '/', storage } = input;
   const [subuid, subgid, notes] = await Promise.all([
     fileBefore(join(prefix, 'etc/subuid')),

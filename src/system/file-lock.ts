@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { removeAbandoned, writeError } from './atomic-file.ts';
-import { isDeadMark, markPattern, pidOfMark, processMark } from './process-mark.ts';
+import { isDeadMark, markPattern, pidOfMark, processMark } from './process-identity.ts';
 import { randomDigits } from './random-digits.ts';
 import { processStartTime, procStatFields } from './process-start.ts';
 import { temporaryName } from './temporary-name.ts';

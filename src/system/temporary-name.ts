@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { isDeadMark, markPattern, processMark } from './process-mark.ts';
+import { isDeadMark, markPattern, processMark } from './process-identity.ts';
 import { randomDigits } from './random-digits.ts';
 
 /**

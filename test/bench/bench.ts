@@ -6,7 +6,7 @@ import '../../scripts/check-node.ts';
 import { execa } from 'execa';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureCommand } from '../rig/site/packages.ts';
+import { ensureCommand } from '../rig/site/debian-packages.ts';
 import { machine } from './measure.ts';
 import { whyOscIsMissing, OscHooks } from './osc.ts';
 import { openBench } from './bench-portal.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
-import { ensureCommand } from '../rig/site/packages.ts';
+import { ensureCommand } from '../rig/site/debian-packages.ts';
 import type { Portal, PortalTokens } from '../rig/site/portal.ts';
 import type { Command } from './measure.ts';
 

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { imagesDirectory } from '../rig/site/directories.ts';
 import { step } from '../rig/site/progress.ts';
-import { siteArchive } from '../rig/node/image-archives.ts';
-import { buildImageStore } from '../rig/node/image-store.ts';
-import { SshHost } from '../rig/node/ssh-host.ts';
+import { siteArchive } from '../rig/login-node/image-archives.ts';
+import { buildImageStore } from '../rig/login-node/image-store.ts';
+import { SshHost } from '../rig/login-node/ssh-host.ts';
 import { machine, median } from './measure.ts';
 import { heading, checkBound, printLine } from './report.ts';
 

@@ -1,5 +1,5 @@
-import { standardProfile } from '../rig/node/ssh-host.ts';
-import type { LoginMode } from '../rig/node/sshd-config.ts';
+import { standardProfile } from '../rig/login-node/ssh-host.ts';
+import type { LoginMode } from '../rig/login-node/sshd-config.ts';
 import { conformance, startHost } from './define-tests.ts';
 
 const runtimeExitCode =

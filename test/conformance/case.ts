@@ -1,4 +1,4 @@
-import type { ClientResult } from '../rig/node/run-program.ts';
+import type { ClientResult } from '../rig/login-node/run-program.ts';
 import type { Client } from './client.ts';
 
 /** One thing that users do with SSH, run with a real client against any SSH server. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run, type ClientOptions, type ClientResult } from '../rig/node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../rig/login-node/run-program.ts';
 import { Skip, assertSuccess } from './case.ts';
 
 /** The SSH server that the cases log in to. */

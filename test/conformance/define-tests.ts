@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensurePackages } from '../rig/site/packages.ts';
+import { ensurePackages } from '../rig/site/debian-packages.ts';
 import { soak } from '../rig/soak.ts';
-import { motd } from '../rig/node/host-files.ts';
-import { SshHost, type SshHostOptions } from '../rig/node/ssh-host.ts';
+import { motd } from '../rig/login-node/host-files.ts';
+import { SshHost, type SshHostOptions } from '../rig/login-node/ssh-host.ts';
 import type { Case } from './case.ts';
 import { Client } from './client.ts';
 import { runCase, conformanceCases } from './suite.ts';

@@ -1,4 +1,4 @@
-import type { ClientOptions, ClientResult } from '../rig/node/run-program.ts';
+import type { ClientOptions, ClientResult } from '../rig/login-node/run-program.ts';
 import { assertEqual, assertSuccess, type Case } from './case.ts';
 import type { Client } from './client.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ensurePackages } from '../rig/site/packages.ts';
+import { ensurePackages } from '../rig/site/debian-packages.ts';
 import { Skip, type Case } from './case.ts';
 import type { Client } from './client.ts';
 import { commands } from './commands.ts';

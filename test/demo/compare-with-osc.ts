@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runInterleaved, measure, medians } from '../bench/measure.ts';
 import { OscHooks, whyOscIsMissing } from '../bench/osc.ts';
 import { openBench } from '../bench/bench-portal.ts';
-import { ensureCommand } from '../rig/site/packages.ts';
+import { ensureCommand } from '../rig/site/debian-packages.ts';
 
 /**
  * A separate program, which must run in its own mount namespace, since kubectl is mounted at /usr/local/bin for

@@ -1,7 +1,7 @@
-import { ensureNode } from '../rig/site/node/node.ts';
+import { ensureNode } from '../rig/site/kubernetes-node/node.ts';
 import type { Site } from '../rig/site/site.ts';
 import { waitFor } from '../rig/site/wait.ts';
-import { startPodHost } from '../rig/node/pod-host.ts';
+import { startPodHost } from '../rig/login-node/pod-host.ts';
 import { expectExitCode } from './expect-exit-code.ts';
 import { runUserKubectl, namespaceOf } from './users.ts';
 import type { Story } from './story.ts';

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ensurePackages } from './site/packages.ts';
+import { ensurePackages } from './site/debian-packages.ts';
 import { freePorts } from './site/ports.ts';
 import type { KeyPair } from './site/certificates.ts';
 import { waitFor } from './site/wait.ts';

@@ -1,6 +1,6 @@
 import type { BerthError, ErrorCode } from '../../errors.ts';
 import type { Profile, ProfileRule, SshSettings } from './profile.ts';
-import { describeRules } from './rule-audience.ts';
+import { describeRules } from './describe-rules.ts';
 
 /** The user, the port and the profile that a connection asks for. */
 export interface ProfileRequest {

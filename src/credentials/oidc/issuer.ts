@@ -9,7 +9,7 @@ import { readPrivateFile } from '../../system/private-file.ts';
 import type { IssuerMetadata } from './issuer-discovery.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
 import { type TokenExpectation, verifyToken } from './verify-token.ts';
-import type { TokenClaims } from './token-claims.ts';
+import type { TokenClaims } from './verify-claims.ts';
 
 export interface IssuerSource {
   readonly issuer: string;

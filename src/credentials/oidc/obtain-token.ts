@@ -2,7 +2,7 @@ import type { OidcSettings } from '../../config/settings.ts';
 import type { Issuer } from './issuer.ts';
 import type { ProviderEdges } from './provider-fetch.ts';
 import { chooseToken } from './token-choice.ts';
-import type { TokenClaims } from './token-claims.ts';
+import type { TokenClaims } from './verify-claims.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 
 /** What is needed to get a verified credential for one user and one cluster. */

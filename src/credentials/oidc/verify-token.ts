@@ -4,7 +4,7 @@ import {
   type ClaimsExpectation,
   verifyClaims,
   type TokenClaims,
-} from './token-claims.ts';
+} from './verify-claims.ts';
 import { checkSignature, type SigningKey } from './token-signature.ts';
 
 export interface TokenExpectation extends ClaimsExpectation {

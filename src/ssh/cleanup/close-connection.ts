@@ -87,7 +87,7 @@ export async function runCleanupSteps(
   return { removed, failed };
 }
 
-/** Imports the cluster code only on hosts that use pods. @param held See `endPods`. */
+/** Imports the cluster code only on hosts that use pods. @param held See `cleanUpPods`. */
 export async function cleanUpPodsIfUsed(
   site: SessionContext,
   user: User,

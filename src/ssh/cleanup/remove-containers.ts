@@ -5,7 +5,7 @@ import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import { endProcesses } from '../../system/end-processes.ts';
 import { firstDirectoryNames } from '../../system/user-file.ts';
 import { isBerthSupport, userProcesses, type ProcessOwner } from './connection-processes.ts';
-import { removePauseFile } from '../connections/pause-file.ts';
+import { removePauseFile } from '../connections/podman-pause-pid.ts';
 import { podmanAsUser } from './podman-as-user.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 import { storedContainers, type StoredContainer } from '../../system/stored-containers.ts';

@@ -5,7 +5,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import { userStorageDir } from '../request/session-host.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
 import type { ProcessOwner } from './connection-processes.ts';
-import { validatedPausePid } from '../connections/pause-file.ts';
+import { validatedPausePid } from '../connections/podman-pause-pid.ts';
 import { findRuntimeDir } from '../connections/runtime-dir.ts';
 import type { SessionContext } from '../connections/state-paths.ts';
 

@@ -56,7 +56,7 @@ export async function mountRuntimeDir(site: Site, user: User): Promise<void> {
 }
 
 /**
- * Unmounts and removes the directory that `mountRuntimeDirectory` mounted, unless the user has connected again. If a
+ * Unmounts and removes the directory that `mountRuntimeDir` mounted, unless the user has connected again. If a
  * process of the user has a file open there, it stays: the next login uses it, and the reaper tries again.
  * A lazy unmount is no alternative: it would let a user keep any number of them.
  *

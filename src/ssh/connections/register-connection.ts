@@ -44,7 +44,9 @@ export interface RegisterConnectionInput {
  * @returns The connection's ID; undefined if sshd has ended by now.
  * @throws {BerthError} `directory-unsafe`, `lock-timeout`, `runtime-directory-not-mounted`; system errors
  */
-export async function registerConnection(registration: RegisterConnectionInput): Promise<string | undefined> {
+export async function registerConnection(
+  registration: RegisterConnectionInput,
+): Promise<string | undefined> {
   const { user, monitor, run, storage, nsenter, patienceMs } = registration;
   const start = processStartTime(monitor);
   if (start === undefined) return undefined;
@@ -63,7 +65,13 @@ export async function registerConnection(registration: RegisterConnectionInput):
   return id;
 }
 
-function recordOf({ pam, user, monitor, hostProcesses, now }: RegisterConnectionInput): ConnectionRecord {
+function recordOf({
+  pam,
+  user,
+  monitor,
+  hostProcesses,
+  now,
+}: RegisterConnectionInput): ConnectionRecord {
   const session = ownSession(monitor);
   return {
     ...{ user: user.name, ...pam, opened: now },

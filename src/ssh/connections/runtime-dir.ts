@@ -9,7 +9,7 @@ export function runtimeDirCandidates(user: Pick<User, 'uid'>): readonly [string,
   return [`/run/user/${user.uid}`, mountedRuntimeDir(user)];
 }
 
-/** Where the PAM hook mounts one (`mountRuntimeDirectory`). */
+/** Where the PAM hook mounts one (`mountRuntimeDir`). */
 export function mountedRuntimeDir({ uid }: Pick<User, 'uid'>): string {
   return `${runDir}/users/${uid}`;
 }

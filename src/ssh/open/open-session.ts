@@ -16,7 +16,7 @@ import { showMessageOfTheDay } from '../../system/message-of-the-day.ts';
 import { currentConnection } from '../../system/ssh-connection.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import type { startWithFallback as StartByPolicy } from './start-with-fallback.ts';
-import { startFilePath, writeStartFile } from './start-file.ts';
+import { startFilePath, writeStartFile } from './exec-handoff-file.ts';
 import { runtimeDirOf } from '../connections/runtime-dir.ts';
 import { userConnectionsDir } from '../connections/state-paths.ts';
 import type { StartContainerInput } from '../podman/start-container.ts';

@@ -14,7 +14,7 @@ import type { SessionHost } from '../request/session-host.ts';
 import { sessionRequest } from '../request/session-request.ts';
 import { groupNamesOf } from '../../system/group-names.ts';
 import { asUserThenRoot } from '../../system/as-user-then-root.ts';
-import type { CheckResult } from '../../finding.ts';
+import type { CheckResult } from '../../check-result.ts';
 import { loadSshSettings } from '../../settings/load-ssh-settings.ts';
 import { type PlannedPod, planPodSession } from '../pod/plan-pod-session.ts';
 import { type ResolvedMounts, resolveMounts } from '../podman/resolve-mounts.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BerthError, isErrno } from '../../errors.ts';
-import type { BundledProgram } from '../../transfer-tools.ts';
+import type { BundledProgram } from '../../bundled-transfer-argv.ts';
 import { notInstalled, probeArgv, unpackArgv } from './objects/transfer-scripts.ts';
 import type { PodTarget } from './exec/open-exec.ts';
 import { runPodCommand } from './exec/pod-command.ts';

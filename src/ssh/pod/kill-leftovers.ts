@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asBerthError, BerthError } from '../../errors.ts';
-import { parentsFirst } from '../request/parents-first.ts';
+import { parentsFirst } from '../../system/process-tree-layers.ts';
 import { podContainer } from './objects/pod-object.ts';
 import {
   belongsToOpenConnection,

@@ -21,7 +21,7 @@ import {
   invalidateGrant,
 } from './pod-handover.ts';
 import { runtimeDirOf } from '../connections/runtime-dir.ts';
-import { Forwarding } from './forwarding/forwarding.ts';
+import { Forwarding } from './forwarding/start-forwarding.ts';
 import { podNotReadyCodes, type PodTarget } from './exec/open-exec.ts';
 import { relaySession } from './exec/relay-session.ts';
 import { IdleWatchdog } from './exec/idle-watchdog.ts';

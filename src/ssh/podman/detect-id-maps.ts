@@ -5,7 +5,7 @@ import { groupMap, parseIdMap, userMap } from './argv/id-map.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import type { ProgramCall } from '../../program-call.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { pausePid } from '../connections/pause-file.ts';
+import { pausePid } from '../connections/podman-pause-pid.ts';
 
 /**
  * ID maps that keep the numbers of the user's supplementary groups, if /etc/subgid assigns these groups to the

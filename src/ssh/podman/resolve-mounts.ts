@@ -5,7 +5,7 @@ import { BerthError } from '../../errors.ts';
 import type { ResolvedMount } from './argv/podman-run.ts';
 import { profileMounts } from '../request/profile-mounts.ts';
 import type { SessionHost } from '../request/session-host.ts';
-import { transferToolsDir } from '../../transfer-tools.ts';
+import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import { fillTemplate } from '../request/fill-template.ts';
 
 export interface ResolvedMounts {

@@ -3,7 +3,7 @@ import type { SessionContainer } from './argv/session-command.ts';
 import type { SessionHost } from '../request/session-host.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { readUserFileSync } from '../../system/user-file.ts';
-import { pausePid } from '../connections/pause-file.ts';
+import { pausePid } from '../connections/podman-pause-pid.ts';
 
 /** Data of a running container, in a file of the user's runtime directory. */
 export interface ContainerFile extends Omit<SessionContainer, 'pausePid'> {

@@ -7,7 +7,7 @@ import { podmanRunCommand, containerPidFile } from './argv/podman-run.ts';
 import { podmanCommand } from './argv/podman-argv.ts';
 import { userStorageDir, type SessionHost } from '../request/session-host.ts';
 import type { ProgramCall } from '../../program-call.ts';
-import { transferToolsDir } from '../../transfer-tools.ts';
+import { transferToolsDir } from '../../bundled-transfer-argv.ts';
 import { terminalRelay } from './argv/podman-exec.ts';
 import { writeAtomically } from '../../system/atomic-file.ts';
 import { groupEntries } from '../../system/group-names.ts';
@@ -18,7 +18,7 @@ import { readUserFile } from '../../system/user-file.ts';
 import { assertMounted, mountOrigins } from './verify-mounts.ts';
 import { detectIdMaps } from './detect-id-maps.ts';
 import { assertCgroupLimits } from './verify-cgroup-limits.ts';
-import { validatedPausePid, pausePid } from '../connections/pause-file.ts';
+import { validatedPausePid, pausePid } from '../connections/podman-pause-pid.ts';
 import { resolveMounts } from './resolve-mounts.ts';
 import { podmanStartError } from './podman-errors.ts';
 import {

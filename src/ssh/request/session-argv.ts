@@ -1,4 +1,4 @@
-import { bundledArgv } from '../../transfer-tools.ts';
+import { bundledArgv } from '../../bundled-transfer-argv.ts';
 import type { SessionRequest } from './session-request.ts';
 
 /** The umask that the OCI runtime sets for each process that it starts in a container. */

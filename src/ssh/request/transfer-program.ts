@@ -1,4 +1,4 @@
-import type { BundledProgram } from '../../transfer-tools.ts';
+import type { BundledProgram } from '../../bundled-transfer-argv.ts';
 import type { SessionRequest } from './session-request.ts';
 
 /** The program that a file transfer needs inside; undefined if the request is no file transfer. */

@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdSample } from './finding.ts';
+import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 import { groupsMatch, type SshdConnection } from './match.ts';
 import type { SshdOptions } from './options.ts';
 import { keysCommands } from './relevant-paths.ts';

@@ -1,6 +1,6 @@
 import { accessFindings } from './access-findings.ts';
 import { environmentFindings } from './environment-findings.ts';
-import { bySeverity, type SshdFinding, type SshdSample } from './finding.ts';
+import { bySeverity, type SshdFinding, type SshdSample } from './sshd-finding.ts';
 import { forwardFindings } from './forwarding-findings.ts';
 import type { SshdOptions } from './options.ts';
 import { sessionStartFindings } from './session-start-findings.ts';

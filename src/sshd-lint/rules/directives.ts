@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdFindingCode } from './finding.ts';
+import type { SshdFinding, SshdFindingCode } from './sshd-finding.ts';
 import { groupsMatch, type MatchBlock, type SshdConnection, matchesConnection } from './match.ts';
 import { matchesPattern } from './patterns.ts';
 

@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdSample, SshdSeverity } from './finding.ts';
+import type { SshdFinding, SshdSample, SshdSeverity } from './sshd-finding.ts';
 import type { SshdOptions } from './options.ts';
 import { pathsInAssignment } from './relevant-paths.ts';
 import { matchesPattern, matchesPatternList, patternsOverlap } from './patterns.ts';

@@ -6,7 +6,7 @@ import {
   type SshdEndpoint,
   matchesConnection,
 } from './match.ts';
-import type { SshdFinding } from './finding.ts';
+import type { SshdFinding } from './sshd-finding.ts';
 
 /** An account, with what sshd can distinguish it by. */
 export interface LintAccount {

@@ -1,6 +1,6 @@
 import type { PamFault, PamLine, PamPlace } from './pam-lines.ts';
 import { pamReach } from './pam-reach.ts';
-import type { SshdFinding } from './finding.ts';
+import type { SshdFinding } from './sshd-finding.ts';
 import { installedPath } from '../../installed-path.ts';
 
 /** What the lines name and the host does not have. */

@@ -1,5 +1,5 @@
 import { forcedProgram, parseShellCommand } from './shell-command.ts';
-import type { LoginProgram, SshdFinding, SshdSample } from './finding.ts';
+import type { LoginProgram, SshdFinding, SshdSample } from './sshd-finding.ts';
 import type { SshdOptions } from './options.ts';
 
 /** How sshd starts a session; both can be true. */

@@ -1,4 +1,4 @@
-import type { SshdFinding, SshdSample } from './finding.ts';
+import type { SshdFinding, SshdSample } from './sshd-finding.ts';
 import type { SshdOptions } from './options.ts';
 import { sessionStart } from './session-start-findings.ts';
 

@@ -4,7 +4,7 @@
  * pod-idle.
  */
 import '../../../scripts/check-node.ts';
-import { ensureCommand } from '../../rig/site/packages.ts';
+import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { machine } from '../measure.ts';
 import { heading, printLine } from '../report.ts';
 import { bulk } from './bulk.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { publicDirectory } from '../../rig/site/directories.ts';
-import type { SshHost } from '../../rig/node/ssh-host.ts';
+import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { runInterleaved, measure, medians, type Command } from '../measure.ts';
 import { checkBound, printLine, table } from '../report.ts';
 import { sshCommand, user, type Nodes } from './nodes.ts';

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { SshHost } from '../../rig/node/ssh-host.ts';
+import type { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { printLine } from '../report.ts';
 import { sshCommand, type Nodes } from './nodes.ts';
 

@@ -5,7 +5,7 @@ import { podmanRunCommand } from '../../../src/ssh/podman/argv/podman-run.ts';
 import type { SessionHost } from '../../../src/ssh/request/session-host.ts';
 import type { Account } from '../../rig/site/accounts.ts';
 import { installBerth } from '../../rig/site/portal.ts';
-import { SshHost, standardSshYml } from '../../rig/node/ssh-host.ts';
+import { SshHost, standardSshYml } from '../../rig/login-node/ssh-host.ts';
 import type { Command } from '../measure.ts';
 
 export const user = 'bench-ssh';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../../rig/markdown-pages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { freePorts } from '../../rig/site/ports.ts';
-import { run } from '../../rig/node/run-program.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { run } from '../../rig/login-node/run-program.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
 const commandsOf = (page: string): string[] =>

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileSystemTypeFinding } from '../../../src/doctor/ssh-storage-checks.ts';
-import type { CheckResult } from '../../../src/finding.ts';
+import type { CheckResult } from '../../../src/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 const repository = new URL('../../..', import.meta.url).pathname;
 const berth = join(installDirectory, 'berth');

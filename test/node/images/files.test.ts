@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bundledArgv, parseLdd } from '../../../src/transfer-tools.ts';
+import { bundledArgv, parseLdd } from '../../../src/bundled-transfer-argv.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
-import { busyboxArchive } from '../../rig/node/image-archives.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
+import { busyboxArchive } from '../../rig/login-node/image-archives.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ImageSite } from './image-site.ts';
 
 const busybox = 'localhost/berth-busybox:1';

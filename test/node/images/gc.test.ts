@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ImageSite } from './image-site.ts';
 import { Registry } from './registry.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { CertificateAuthority } from '../../rig/site/certificates.ts';
 import { dockerConfig, waitForRegistry, prepareRegistry } from '../../rig/site/docker-registry.ts';
-import { ensureCommand } from '../../rig/site/packages.ts';
+import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import {
   type ProcessStart,
@@ -13,7 +13,7 @@ import {
   type StartedProcess,
   stopAll,
 } from '../../rig/site/processes.ts';
-import { busyboxArchive } from '../../rig/node/image-archives.ts';
+import { busyboxArchive } from '../../rig/login-node/image-archives.ts';
 
 /** Debian's docker-registry on loopback, with TLS from its own CA and one account. */
 export class Registry {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 import { ImageSite } from './image-site.ts';
 import { Registry } from './registry.ts';
 

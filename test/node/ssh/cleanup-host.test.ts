@@ -1,9 +1,9 @@
 import { chown, writeFile } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers } from '../../rig/node/leftovers.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 

@@ -5,9 +5,9 @@ import { installDirectory } from '../../rig/site/portal.ts';
 import { seededRandom } from '../../rig/seeded-random.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { repetitions } from '../../rig/soak.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers } from '../../rig/node/leftovers.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 

@@ -1,4 +1,4 @@
-import { ensurePackages } from '../../rig/site/packages.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { conformance, startHost } from '../../conformance/define-tests.ts';
 
 /** Packages that the session image has, and that plain sshd needs on the machine. */

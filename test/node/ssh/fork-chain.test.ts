@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { buildForkChain } from '../../rig/node/fork-chain.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers } from '../../rig/node/leftovers.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { buildForkChain } from '../../rig/login-node/fork-chain.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

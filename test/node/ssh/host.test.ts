@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { motd } from '../../rig/node/host-files.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { motd } from '../../rig/login-node/host-files.ts';
 
 describe('the login node of the tests', () => {
   let host: SshHost;

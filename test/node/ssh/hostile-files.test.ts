@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { soak } from '../../rig/soak.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers, processesOf } from '../../rig/node/leftovers.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers, processesOf } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { nslcdTimeouts } from '../../rig/node/ldap-directory.ts';
-import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { nslcdTimeouts } from '../../rig/login-node/ldap-directory.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 const directory = {
   groups: { 'site-staff': 61000, project: 61001 },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { homesDirectory } from '../../rig/site/directories.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { run } from '../../rig/node/run-program.ts';
-import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
+import { run } from '../../rig/login-node/run-program.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 
 const projects = `${homesDirectory}/projects`;
 const teams = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`team${n}`, 62000 + n]));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { transferToolsDir } from '../../../src/transfer-tools.ts';
+import { transferToolsDir } from '../../../src/bundled-transfer-argv.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 const own = '/etc/berth-own';
 const link = '/etc/berth-login';

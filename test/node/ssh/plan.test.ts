@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SessionPlan } from '../../../src/ssh/open/plan-session.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 let host: SshHost;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CheckResult } from '../../../src/finding.ts';
+import type { CheckResult } from '../../../src/check-result.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { refusedLogin, runAsRoot } from '../../rig/node/refused-login.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers } from '../../rig/node/leftovers.ts';
-import { LiveSession } from '../../rig/node/live-session.ts';
+import { refusedLogin, runAsRoot } from '../../rig/login-node/refused-login.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
 
 /** Without pam_systemd nothing creates /run/user/UID. */
 describe('the runtime directory on a host without pam_systemd', () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensurePackages } from '../../rig/site/packages.ts';
-import { SshHost, standardProfile } from '../../rig/node/ssh-host.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
+import { SshHost, standardProfile } from '../../rig/login-node/ssh-host.ts';
 import {
   otherSlurmPaths,
   slurmClientMounts,
   slurmPackages,
   startSlurm,
-} from '../../rig/node/slurm.ts';
+} from '../../rig/login-node/slurm.ts';
 
 const user = 'slurm-ann';
 const other = 'slurm-ben';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { SshdFinding } from '../../../src/sshd-lint/rules/finding.ts';
+import type { SshdFinding } from '../../../src/sshd-lint/rules/sshd-finding.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { waitFor } from '../../rig/site/wait.ts';
-import { SshHost } from '../../rig/node/ssh-host.ts';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
 
 /* A real directory service that does not enumerate, like most. */
 const directory = {

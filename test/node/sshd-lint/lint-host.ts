@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/finding.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import type { SshdFindingCode, SshdSeverity } from '../../../src/sshd-lint/rules/sshd-finding.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 /** An account of the test host; the machine does not have it. */

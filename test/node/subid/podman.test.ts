@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { berth, EtcDirectory } from './etc-directory.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ensureAccount } from '../../rig/site/accounts.ts';
-import { ensureCommand } from '../../rig/site/packages.ts';
+import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { berth, EtcDirectory, type Person } from './etc-directory.ts';
 
 const isRoot = process.getuid?.() === 0;

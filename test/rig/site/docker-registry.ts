@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import type { KeyPair } from './certificates.ts';
 import { send } from './https.ts';
-import { ensureCommand } from './packages.ts';
+import { ensureCommand } from './debian-packages.ts';
 import type { ProcessStart } from './processes.ts';
 import { waitFor } from './wait.ts';
 

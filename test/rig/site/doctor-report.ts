@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../../src/finding.ts';
+import type { CheckResult } from '../../../src/check-result.ts';
 import { expect } from 'vitest';
 import type { Portal } from './portal.ts';
 

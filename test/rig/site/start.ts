@@ -11,12 +11,12 @@ import {
   startControlPlane,
 } from './kubernetes/control-plane.ts';
 import { newestMinor, requestedMinor } from './kubernetes/versions.ts';
-import { stopNode } from './node/stop.ts';
+import { stopNode } from './kubernetes-node/stop.ts';
 import { keycloakInstallation } from './keycloak/install.ts';
 import { Realm } from './keycloak/realm.ts';
 import { issuerAt, startKeycloak } from './keycloak/server.ts';
 import { withLock } from './lock.ts';
-import { ensureCommand, ensurePackages } from './packages.ts';
+import { ensureCommand, ensurePackages } from './debian-packages.ts';
 import { freePorts } from './ports.ts';
 import { isRunning, stopAll, type StartedProcess } from './processes.ts';
 import { say, step } from './progress.ts';

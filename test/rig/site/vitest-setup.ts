@@ -1,5 +1,5 @@
 import { installBerth } from './portal.ts';
-import { ensureNode } from './node/node.ts';
+import { ensureNode } from './kubernetes-node/node.ts';
 import { openSite } from './site.ts';
 import { say } from './progress.ts';
 import { stopSite } from './start.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { admissionPolicies } from '../../../src/admission/policies.ts';
+import { admissionPolicies } from '../../../src/admission/validating-policies.ts';
 import { openSite } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { AdmissionSite, type AdmissionResponse } from '../../rig/admission/admission-site.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ensureNode } from '../../rig/site/node/node.ts';
+import { ensureNode } from '../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { sleepingPod } from '../../rig/site/sleeping-pod.ts';

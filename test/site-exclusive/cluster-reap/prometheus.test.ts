@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { namespacesWithPods } from '../../../src/cluster-reap/prometheus-query.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 

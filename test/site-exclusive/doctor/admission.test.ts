@@ -1,9 +1,9 @@
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../src/admission/manifest.ts';
 import { probeManifests, probeNamespace } from '../../../src/admission/probe-namespace.ts';
-import { stampRights } from '../../../src/admission/stamp-rights.ts';
+import { stampRights } from '../../../src/admission/identity-stamp-rbac.ts';
 import { admissionFinding } from '../../../src/doctor/admission-check.ts';
-import type { Finding } from '../../../src/finding.ts';
+import type { Finding } from '../../../src/check-result.ts';
 import { apiClient } from '../../../src/reconcile/api-client.ts';
 import { send } from '../../rig/site/https.ts';
 import { hasMutatingPolicies } from '../../rig/site/kubernetes/versions.ts';

@@ -7,7 +7,7 @@ import { AdmissionSite } from '../../rig/admission/admission-site.ts';
 import { testUser as ada } from '../../rig/admission/test-user.ts';
 import { baseDn, groupEntry, personEntry, readerAccount, Slapd } from '../../rig/slapd.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
-import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';
+import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';
 import { CronJobs, type Run } from './cron-jobs.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { buildOutputs } from '../../../scripts/outputs.ts';
-import type { TestNode } from '../../rig/site/node/node.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import type { TestNode } from '../../rig/site/kubernetes-node/node.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 
 const recipe = new URL('../../../etc/container/Containerfile', import.meta.url).pathname;
 

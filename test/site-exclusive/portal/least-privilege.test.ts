@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
-import { createOscAccount, removeOscAccount } from '../../rig/site/osc.ts';
+import { createOscAccount, removeOscAccount } from '../../rig/site/osc-hooks.ts';
 import { Portal, pullSecretName } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { roleBinding, rbacPath, StolenToken, userSubject } from '../../rig/site/stolen-token.ts';

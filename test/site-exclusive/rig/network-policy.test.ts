@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { ensureNode, type TestNode } from '../../rig/site/node/node.ts';
+import { ensureNode, type TestNode } from '../../rig/site/kubernetes-node/node.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import {

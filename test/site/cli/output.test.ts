@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startPodHost, type PodHost } from '../../rig/node/pod-host.ts';
+import { startPodHost, type PodHost } from '../../rig/login-node/pod-host.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 import { openSite } from '../../rig/site/site.ts';

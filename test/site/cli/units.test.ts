@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureCommand } from '../../rig/site/packages.ts';
+import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { installDirectory } from '../../rig/site/portal.ts';
 
 const etc = new URL('../../../etc/systemd/', import.meta.url).pathname;

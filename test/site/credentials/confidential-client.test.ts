@@ -8,7 +8,7 @@ import { warningCodes } from '../../rig/log-lines.ts';
 import { commandAs } from '../../rig/site/accounts.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { ensureCommand } from '../../rig/site/packages.ts';
+import { ensureCommand } from '../../rig/site/debian-packages.ts';
 import { installDirectory, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { BrokerHost } from '../../rig/broker/broker-host.ts';

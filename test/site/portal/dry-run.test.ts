@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, assert, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { fingerprint } from '../../rig/site/fingerprint.ts';
+import { fingerprint } from '../../rig/site/directory-snapshot.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { Portal, type HookResult } from '../../rig/site/portal.ts';

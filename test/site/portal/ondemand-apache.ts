@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { publicDirectory } from '../../rig/site/directories.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { freePorts } from '../../rig/site/ports.ts';
 import {
   assertRunning,

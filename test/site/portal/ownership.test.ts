@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { LiveCluster, type LiveObject } from '../../rig/site/live-cluster.ts';
 import { TestUsers } from '../../rig/site/test-users.ts';
-import { runOscHook } from '../../rig/site/osc.ts';
+import { runOscHook } from '../../rig/site/osc-hooks.ts';
 import { Portal } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 import { waitFor } from '../../rig/site/wait.ts';

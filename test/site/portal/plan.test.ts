@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fingerprint } from '../../rig/site/fingerprint.ts';
+import { fingerprint } from '../../rig/site/directory-snapshot.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
 import { freePorts } from '../../rig/site/ports.ts';

@@ -5,7 +5,7 @@ import { warningCodes } from '../../rig/log-lines.ts';
 import { publicDirectory } from '../../rig/site/directories.ts';
 import { LiveCluster } from '../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../rig/site/test-users.ts';
-import { ensurePackages } from '../../rig/site/packages.ts';
+import { ensurePackages } from '../../rig/site/debian-packages.ts';
 import { type HookResult, Portal, type PortalTokens } from '../../rig/site/portal.ts';
 import { openSite, type Site } from '../../rig/site/site.ts';
 

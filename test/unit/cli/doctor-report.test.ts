@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { doctorJson, doctorText } from '../../../src/cli/doctor-report.ts';
-import type { CheckResult } from '../../../src/finding.ts';
+import type { CheckResult } from '../../../src/check-result.ts';
 
 const results: CheckResult[] = [
   { id: 'node', status: 'ok', message: 'Node 22.19.0' },

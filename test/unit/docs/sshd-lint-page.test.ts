@@ -4,7 +4,7 @@ import { tableRows } from '../../rig/markdown-pages.ts';
 
 it('docs/ssh-sshd.md names exactly the codes of the linter', () => {
   const source = readFileSync(
-    new URL('../../../src/sshd-lint/rules/finding.ts', import.meta.url),
+    new URL('../../../src/sshd-lint/rules/sshd-finding.ts', import.meta.url),
     'utf8',
   );
   const codes = [...source.matchAll(/^ {2}\| '([a-z0-9-]+)'/gm)].map(([, code]) => code);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SiteSettings } from '../../../src/config/settings.ts';
-import { ok, runCheck } from '../../../src/finding.ts';
+import { ok, runCheck } from '../../../src/check-result.ts';
 import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
 import { certificateFinding, clockFinding } from '../../../src/doctor/server-checks.ts';
 

@@ -2,7 +2,7 @@ import type { ExecOutcome } from './protocol/exec-status.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 import type { PodTarget } from './open-exec.ts';
 import { MemoryStdin } from './memory-stdin.ts';
-import { relayCommand } from './relay.ts';
+import { relayCommand } from './relay-command.ts';
 
 export interface PodCommandInput extends PodTarget {
   readonly argv: readonly string[];

@@ -4,7 +4,7 @@ import type { ExecOutcome } from './protocol/exec-status.ts';
 import type { StdoutSink } from './stdout-sink.ts';
 import type { PodTarget } from './open-exec.ts';
 import { MemoryStdin } from './memory-stdin.ts';
-import { relayCommand } from './relay.ts';
+import { relayCommand } from './relay-command.ts';
 
 /** The longest answer to one line, in bytes: enough for some thousand processes. */
 const longestAnswer = 1024 * 1024;

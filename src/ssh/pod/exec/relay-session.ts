@@ -4,7 +4,7 @@ import { processStdin } from './stdin-source.ts';
 import { processOutput } from './stdout-sink.ts';
 import { disableJit } from './disable-jit.ts';
 import { openRawTerminal, type RawTerminal } from './raw-terminal.ts';
-import { relayCommand, type RelayInput } from './relay.ts';
+import { relayCommand, type RelayInput } from './relay-command.ts';
 
 export type RelaySessionInput = Omit<
   RelayInput,

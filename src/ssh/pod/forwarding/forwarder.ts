@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { asBerthError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import type { MultiplexerSink } from './protocol/multiplexer.ts';
-import { parsePortRanges } from './protocol/endpoints.ts';
+import { parsePortRanges } from './protocol/forwardable-endpoints.ts';
 import { reservedPorts } from './listening-sockets.ts';
 import { leadOrFollow, type Leadership } from './leader-election.ts';
 import { startHelper, type HelperConnection } from './helper-connection.ts';

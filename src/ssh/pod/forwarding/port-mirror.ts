@@ -10,7 +10,7 @@ import {
   parseEndpoints,
   type Endpoint,
   type PortRange,
-} from './protocol/endpoints.ts';
+} from './protocol/forwardable-endpoints.ts';
 import { listenAtPath, listenOnLoopback, type LocalServer } from './local-server.ts';
 import type { RelaySockets } from './relay-sockets.ts';
 import { SshdListeners, type Address } from './sshd-listeners.ts';

@@ -4,7 +4,7 @@ import {
   userListeners,
   unixEndpoint,
   type Endpoint,
-} from './protocol/endpoints.ts';
+} from './protocol/forwardable-endpoints.ts';
 import { listensOnLoopback, tcpSockets, type TcpSocket } from './protocol/proc-net-tcp.ts';
 import {
   isOwnSocket,

@@ -5,7 +5,7 @@ import type { PodVolume } from '../../../config/profile/pod-fields.ts';
 import { lifetimeAnnotation } from '../../../desired/well-known-names.ts';
 import type { User } from '../../../identity/user.ts';
 import type { ResolvedMount } from '../../podman/argv/podman-run.ts';
-import { transferToolsDir } from '../../../transfer-tools.ts';
+import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
 import { groupFile, passwdFile } from './passwd-file.ts';
 import { fillTemplate } from '../../request/fill-template.ts';
 

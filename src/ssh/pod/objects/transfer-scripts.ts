@@ -4,7 +4,7 @@ import {
   transferToolsDir,
   hostPrograms,
   type BundledProgram,
-} from '../../../transfer-tools.ts';
+} from '../../../bundled-transfer-argv.ts';
 
 const complete = `${transferToolsDir}/.complete`;
 

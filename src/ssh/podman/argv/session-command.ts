@@ -1,5 +1,5 @@
 import type { Profile } from '../../../config/profile/profile.ts';
-import { transferToolsDir } from '../../../transfer-tools.ts';
+import { transferToolsDir } from '../../../bundled-transfer-argv.ts';
 import { transferProgram } from '../../request/transfer-program.ts';
 import {
   ociProcessFile,

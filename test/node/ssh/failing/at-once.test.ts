@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { runAsRoot } from '../../../rig/node/refused-login.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
 
 describe('logins at the same moment', () => {
   let host: SshHost;

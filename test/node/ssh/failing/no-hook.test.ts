@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { refusedLogin, runAsRoot } from '../../../rig/node/refused-login.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { refusedLogin, runAsRoot } from '../../../rig/login-node/refused-login.ts';
 
 /** The PAM hook creates both directories at each login. */
 describe('given a host whose PAM stack does not run the hook, a session', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { LoginMode } from '../../../rig/node/sshd-config.ts';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { writeOnHost, refusedLogin } from '../../../rig/node/refused-login.ts';
+import type { LoginMode } from '../../../rig/login-node/sshd-config.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { writeOnHost, refusedLogin } from '../../../rig/login-node/refused-login.ts';
 
 const broken = { image: 'localhost/nowhere:1', lifetime: 'connection', agent: false };
 

@@ -1,7 +1,7 @@
 import { readlink, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { writeOnHost, refusedLogin, runAsRoot } from '../../../rig/node/refused-login.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { writeOnHost, refusedLogin, runAsRoot } from '../../../rig/login-node/refused-login.ts';
 
 const podman = {
   runtime: '/usr/bin/crun',

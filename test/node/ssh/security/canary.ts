@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { SshHost } from '../../../rig/node/ssh-host.ts';
+import type { SshHost } from '../../../rig/login-node/ssh-host.ts';
 
 /**
  * Detects programs of a user that ran on the host: they leave their names in a directory that only the host has, because

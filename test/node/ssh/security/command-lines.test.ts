@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost, standardProfile } from '../../../rig/node/ssh-host.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
+import { SshHost, standardProfile } from '../../../rig/login-node/ssh-host.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
 
 describe('the value of a variable', () => {
   let host: SshHost;

@@ -1,8 +1,8 @@
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../../rig/node/run-program.ts';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { run } from '../../../rig/login-node/run-program.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 
 const base = { image: 'localhost/berth-site:1', lifetime: 'user' };

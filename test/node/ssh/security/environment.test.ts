@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientResult } from '../../../rig/node/run-program.ts';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
+import type { ClientResult } from '../../../rig/login-node/run-program.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 
 const modes = ['forced', 'login-shell'] as const;

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 
 const base = { image: 'localhost/berth-site:1', lifetime: 'user' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost, standardSshYml } from '../../../rig/node/ssh-host.ts';
-import { findLeftovers, noLeftovers } from '../../../rig/node/leftovers.ts';
+import { SshHost, standardSshYml } from '../../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts';
 
 /**
  * A podman that first does what another session of the same user could do at any time. Otherwise the test could not hit

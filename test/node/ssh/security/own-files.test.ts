@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
 import { Canary } from './canary.ts';
 
 const profiles = {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { podmanCommand } from '../../../../src/ssh/podman/argv/podman-argv.ts';
-import { ensurePackages } from '../../../rig/site/packages.ts';
-import { runAsRoot } from '../../../rig/node/refused-login.ts';
-import { SshHost, standardProfile, standardSshYml } from '../../../rig/node/ssh-host.ts';
+import { ensurePackages } from '../../../rig/site/debian-packages.ts';
+import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
+import { SshHost, standardProfile, standardSshYml } from '../../../rig/login-node/ssh-host.ts';
 
 /** Settings that an admin can make for all containers in containers.conf or a wrapper; others are podman's. */
 const options =

@@ -5,7 +5,7 @@ import {
   userTitles,
   usersByLifetime,
 } from '../../../conformance/berth-suite.ts';
-import { startPodHost, type PodHostOptions } from '../../../rig/node/pod-host.ts';
+import { startPodHost, type PodHostOptions } from '../../../rig/login-node/pod-host.ts';
 
 const shellSays =
   'the shell around the command ends with 128 + N, whether the command died of signal N or said so';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditMark } from '../../../rig/site/kubernetes/audit.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 /** Longer than a terminal's line, and with all that a line, a shell and a URI have a use for. */
 const awkward = `two\nlines\t'"\`$HOME\\ %41+&=é ${'long '.repeat(1000)}end\n`;

@@ -4,14 +4,14 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthError } from '../../../../src/errors.ts';
 import type { PodGrant } from '../../../../src/ssh/pod/pod-grant-file.ts';
 import { apiClient } from '../../../../src/reconcile/api-client.ts';
-import { whoAmI } from '../../../../src/reconcile/self-review.ts';
+import { whoAmI } from '../../../../src/reconcile/self-subject-review.ts';
 import { CertificateAuthority } from '../../../rig/site/certificates.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusedLogin } from '../../../rig/node/refused-login.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 import { TlsProxy } from './tls-proxy.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { buildForkChain } from '../../../rig/node/fork-chain.ts';
+import { buildForkChain } from '../../../rig/login-node/fork-chain.ts';
 import { repetitions } from '../../../rig/soak.ts';
-import { findLeftovers, noLeftovers } from '../../../rig/node/leftovers.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { findLeftovers, noLeftovers } from '../../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
-import { ensureNode } from '../../../rig/site/node/node.ts';
+import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusedLogin } from '../../../rig/node/refused-login.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 600_000 });
 

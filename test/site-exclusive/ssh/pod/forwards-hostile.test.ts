@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../../rig/site/ports.ts';
 import { openSite } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 /** What a session's process on the login node may hold at its highest, whatever a pod says; docs/ssh-pods.md. MiB. */
 const most = 96;

@@ -12,9 +12,9 @@ import { waitFor } from '../../../rig/site/wait.ts';
 import { Client } from '../../../conformance/client.ts';
 import { x11Case } from '../../../conformance/desktop.ts';
 import { runCase } from '../../../conformance/suite.ts';
-import { run } from '../../../rig/node/run-program.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { run } from '../../../rig/login-node/run-program.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 describe("sshd's forwards of a session in a pod", () => {
   let pods: PodHost;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { run } from '../../../rig/node/run-program.ts';
+import { run } from '../../../rig/login-node/run-program.ts';
 import { Terminal } from '../../../conformance/terminal.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 const user = 'pod-groups';
 const [first, second] = ['pod-project-a', 'pod-project-b'] as const;

@@ -2,11 +2,11 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
-import { ensureNode } from '../../../rig/site/node/node.ts';
+import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { refusedLogin } from '../../../rig/node/refused-login.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 600_000 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retainSecret, releaseSecret } from '../../../../src/ssh/pod/session-secret.ts';
 import { type ApiClient, apiClient } from '../../../../src/reconcile/api-client.ts';
 import { requestToken } from '../../../../src/reconcile/request-token.ts';
-import { whoAmI } from '../../../../src/reconcile/self-review.ts';
+import { whoAmI } from '../../../../src/reconcile/self-subject-review.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 describe('a session in a pod', () => {
   let site: Site;

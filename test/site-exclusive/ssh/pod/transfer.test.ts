@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureNode } from '../../../rig/site/node/node.ts';
+import { ensureNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite } from '../../../rig/site/site.ts';
-import { run } from '../../../rig/node/run-program.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { run } from '../../../rig/login-node/run-program.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 const files = join(installDirectory, 'files');
 

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installDirectory, type Portal } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
-import { SshHost } from '../../../rig/node/ssh-host.ts';
-import { runAsRoot } from '../../../rig/node/refused-login.ts';
-import { podPortal } from '../../../rig/node/pod-host.ts';
+import { SshHost } from '../../../rig/login-node/ssh-host.ts';
+import { runAsRoot } from '../../../rig/login-node/refused-login.ts';
+import { podPortal } from '../../../rig/login-node/pod-host.ts';
 
 const profile = { backend: 'pod', image: 'localhost/none:1', lifetime: 'connection' };
 

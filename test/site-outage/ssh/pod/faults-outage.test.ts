@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { withoutApiServer } from '../../../rig/site/kubernetes/api-server-outage.ts';
-import { ensureNode, type TestNode } from '../../../rig/site/node/node.ts';
+import { ensureNode, type TestNode } from '../../../rig/site/kubernetes-node/node.ts';
 import { installDirectory } from '../../../rig/site/portal.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
-import { refusedLogin } from '../../../rig/node/refused-login.ts';
-import { findLeftovers } from '../../../rig/node/leftovers.ts';
-import { LiveSession } from '../../../rig/node/live-session.ts';
-import { startPodHost, type PodHost } from '../../../rig/node/pod-host.ts';
+import { refusedLogin } from '../../../rig/login-node/refused-login.ts';
+import { findLeftovers } from '../../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../../rig/login-node/live-session.ts';
+import { startPodHost, type PodHost } from '../../../rig/login-node/pod-host.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 600_000 });
 

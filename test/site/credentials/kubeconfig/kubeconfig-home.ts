@@ -6,7 +6,7 @@ import {
   execUser,
   type KubeconfigEntries,
 } from '../../../../src/credentials/kubeconfig/kubeconfig-entries.ts';
-import * as kubeconfigFile from '../../../../src/credentials/kubeconfig/kubeconfig-file.ts';
+import * as kubeconfigFile from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
 import type { User } from '../../../../src/identity/user.ts';
 import { logfmtLogger, type Logger } from '../../../../src/log.ts';
 import { asRoot } from '../../../../src/system/as-user.ts';

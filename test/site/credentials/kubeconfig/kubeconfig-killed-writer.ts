@@ -4,7 +4,7 @@
  */
 import promises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { updateKubeconfig } from '../../../../src/credentials/kubeconfig/kubeconfig-file.ts';
+import { updateKubeconfig } from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
 import { options } from './kubeconfig-home.ts';
 
 const [home = '', uid = '', last = ''] = process.argv.slice(2);

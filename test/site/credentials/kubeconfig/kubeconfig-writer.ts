@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { parse } from 'yaml';
-import { updateKubeconfig } from '../../../../src/credentials/kubeconfig/kubeconfig-file.ts';
+import { updateKubeconfig } from '../../../../src/credentials/kubeconfig/update-kubeconfig.ts';
 import { options } from './kubeconfig-home.ts';
 
 const [home = '', uid = '', count = '', name = ''] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { logLines } from '../../../rig/log-lines.ts';
 import { LiveCluster } from '../../../rig/site/live-cluster.ts';
 import { TestUsers, type TestUser } from '../../../rig/site/test-users.ts';
-import { ensureCommand } from '../../../rig/site/packages.ts';
+import { ensureCommand } from '../../../rig/site/debian-packages.ts';
 import { installDirectory, Portal } from '../../../rig/site/portal.ts';
 import type { Tokens } from '../../../rig/site/keycloak/realm.ts';
 import { openSite, type Site } from '../../../rig/site/site.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chown, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { execa } from 'execa';
 import type { Account } from '../../../rig/site/accounts.ts';
-import { ensurePackages } from '../../../rig/site/packages.ts';
+import { ensurePackages } from '../../../rig/site/debian-packages.ts';
 import { waitFor } from '../../../rig/site/wait.ts';
 
 /** File systems that a test mounts. `remove` unmounts all, also after a failure. */

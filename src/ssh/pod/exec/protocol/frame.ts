@@ -23,7 +23,7 @@ const longestHeader = 14;
 /** Offset of the payload in a slot: after the longest header, aligned for `xorInPlace`. */
 const payloadAt = 16;
 
-/** A buffer for a message of this size and its frame header. It is never freed (`xorable`). */
+/** A buffer for a message of this size and its frame header. It is never freed (`allocateXorBuffer`). */
 export function messageSlot(size: number): Buffer {
   return allocateXorBuffer(payloadAt + 1 + size);
 }

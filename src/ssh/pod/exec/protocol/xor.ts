@@ -74,7 +74,7 @@ export function allocateXorBuffer(size: number): Buffer {
 /**
  * XORs bytes with a repeated word.
  *
- * @param bytes from `xorable`, starting at a multiple of 16; up to 15 bytes after them may change as well
+ * @param bytes from `allocateXorBuffer`, starting at a multiple of 16; up to 15 bytes after them may change as well
  * @param word four bytes
  */
 export function xorInPlace(bytes: Buffer, word: Buffer): void {

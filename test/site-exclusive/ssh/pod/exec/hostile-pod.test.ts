@@ -14,9 +14,9 @@ import {
 import { helperProgram } from '../../../../../src/ssh/pod/forwarding/helper-program.ts';
 import { freePorts } from '../../../../rig/site/ports.ts';
 import { waitFor } from '../../../../rig/site/wait.ts';
-import { CompiledRelay } from '../../../../rig/exec/compiled-relay.ts';
+import { CompiledRelay } from '../../../../rig/pod-exec/compiled-relay.ts';
 import { HostilePod, type HostileStream } from './hostile-pod.ts';
-import { RunningRelay } from '../../../../rig/exec/relay-pod.ts';
+import { RunningRelay } from '../../../../rig/pod-exec/relay-pod.ts';
 
 /** What a session's process on the login node may hold at its highest, whatever a pod says. MiB. */
 const most = 96;
@@ -34,7 +34,7 @@ describe("a helper in the user's pod that violates the protocol", { timeout: 60_
   /** Connections that somebody made to the agent here. */
   let reached: Socket[];
   beforeAll(async () => {
-    program = await CompiledRelay.make('test/rig/exec/forwarder-program.ts');
+    program = await CompiledRelay.make('test/rig/pod-exec/forwarder-program.ts');
     pod = await HostilePod.open();
   });
   afterAll(async () => {

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { CompiledRelay } from '../../../../rig/exec/compiled-relay.ts';
+import { CompiledRelay } from '../../../../rig/pod-exec/compiled-relay.ts';
 import { header, HostilePod, type HostileStream } from './hostile-pod.ts';
-import { RunningRelay } from '../../../../rig/exec/relay-pod.ts';
+import { RunningRelay } from '../../../../rig/pod-exec/relay-pod.ts';
 
 /** MiB; see docs/ssh-pods.md. */
 const most = 96;

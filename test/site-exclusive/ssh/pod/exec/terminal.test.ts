@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { Terminal } from '../../../../conformance/terminal.ts';
-import type { RelayPod } from '../../../../rig/exec/relay-pod.ts';
-import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
+import type { RelayPod } from '../../../../rig/pod-exec/relay-pod.ts';
+import { withRelayPod } from '../../../../rig/pod-exec/with-relay-pod.ts';
 
 let box: RelayPod;
 let terminal: Terminal | undefined;

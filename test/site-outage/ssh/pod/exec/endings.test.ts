@@ -7,8 +7,8 @@ import type { Site } from '../../../../rig/site/site.ts';
 import { waitFor } from '../../../../rig/site/wait.ts';
 import { repetitions } from '../../../../rig/soak.ts';
 import { GapProxy } from './gap-proxy.ts';
-import type { RelayPod, RunningRelay } from '../../../../rig/exec/relay-pod.ts';
-import { withRelayPod } from '../../../../rig/exec/with-relay-pod.ts';
+import type { RelayPod, RunningRelay } from '../../../../rig/pod-exec/relay-pod.ts';
+import { withRelayPod } from '../../../../rig/pod-exec/with-relay-pod.ts';
 
 let site: Site;
 let box: RelayPod;

@@ -6,7 +6,7 @@ import {
   endpointChanges,
   parsePortRanges,
   parseEndpoints,
-} from '../../../../../../src/ssh/pod/forwarding/protocol/endpoints.ts';
+} from '../../../../../../src/ssh/pod/forwarding/protocol/forwardable-endpoints.ts';
 import {
   tcpSockets,
   peerUid,

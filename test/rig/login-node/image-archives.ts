@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { ensureCommand, ensurePackages } from '../site/packages.ts';
+import { ensureCommand, ensurePackages } from '../site/debian-packages.ts';
 import { cacheDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
 import { say, step } from '../site/progress.ts';

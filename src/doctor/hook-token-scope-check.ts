@@ -3,7 +3,7 @@ import type { KubeObject } from '../desired/kube-object.ts';
 import type { ApiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
 import { createRequest } from '../reconcile/requests.ts';
-import { failed, type Finding, ok } from '../finding.ts';
+import { failed, type Finding, ok } from '../check-result.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { installedPath } from '../installed-path.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { imagesDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
-import { ensurePackages } from '../site/packages.ts';
+import { ensurePackages } from '../site/debian-packages.ts';
 import { say, step } from '../site/progress.ts';
 import { archivesFingerprint, busyboxArchive, siteArchive } from './image-archives.ts';
 

@@ -7,10 +7,10 @@ import type { Heartbeat } from '../../../src/ssh/pod/exec/exec-stream.ts';
 import type { ApiServer } from '../../../src/reconcile/api-server.ts';
 import { CompiledRelay } from './compiled-relay.ts';
 import { LiveCluster } from '../site/live-cluster.ts';
-import { ensureNode } from '../site/node/node.ts';
+import { ensureNode } from '../site/kubernetes-node/node.ts';
 import type { Site } from '../site/site.ts';
 import { waitFor } from '../site/wait.ts';
-import { run, type ClientOptions, type ClientResult } from '../node/run-program.ts';
+import { run, type ClientOptions, type ClientResult } from '../login-node/run-program.ts';
 
 export interface RelayOptions extends ClientOptions {
   readonly tty?: boolean;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { hookKubeconfig, Portal, type PortalOptions } from '../site/portal.ts';
-import { ensureNode } from '../site/node/node.ts';
+import { ensureNode } from '../site/kubernetes-node/node.ts';
 import type { Site } from '../site/site.ts';
 import { SshHost, type SshHostOptions } from './ssh-host.ts';
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { ensurePackages } from '../site/packages.ts';
+import { ensurePackages } from '../site/debian-packages.ts';
 
 /**
  * A program that forks and exits in a loop, so that the PIDs found in /proc are already gone. Three such

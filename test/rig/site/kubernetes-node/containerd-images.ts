@@ -4,7 +4,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
-import { busyboxArchive, siteArchive } from '../../node/image-archives.ts';
+import { busyboxArchive, siteArchive } from '../../login-node/image-archives.ts';
 import { step } from '../progress.ts';
 import { waitFor } from '../wait.ts';
 import type { NodeBinaries } from './binaries.ts';

@@ -8,7 +8,7 @@ import { nodeBinaries } from './binaries.ts';
 import { ContainerdImages, type ImageName } from './containerd-images.ts';
 import { startCilium, stopCilium } from './cilium/enable.ts';
 import { nsenterArgs } from './namespaces.ts';
-import { startPart, stopPart, type PartName } from './parts.ts';
+import { startPart, stopPart, type PartName } from './node-processes.ts';
 import { nodeDirectory, type NodeRecord } from './node-record.ts';
 import { registryAt, type NodeRegistry } from './registry.ts';
 import { nodeName, waitForReadyNode, startNode } from './start.ts';

@@ -1,5 +1,5 @@
 import { goPrograms, requiredVersion } from '../go-build.ts';
-import { ensurePackages } from '../packages.ts';
+import { ensurePackages } from '../debian-packages.ts';
 
 /** Paths of the programs of a node, besides kubelet. */
 export interface NodeBinaries {

@@ -1,5 +1,5 @@
 import { goPrograms, moduleSources, requiredVersion } from '../../go-build.ts';
-import { ensurePackages } from '../../packages.ts';
+import { ensurePackages } from '../../debian-packages.ts';
 
 const module = new URL('.', import.meta.url).pathname;
 const cilium = 'github.com/cilium/cilium';

@@ -7,7 +7,7 @@ import {
   celString,
   type Rule,
   type Variable,
-} from './policy.ts';
+} from './policy-types.ts';
 
 /** In seconds: a user's number may be larger than CEL's durations. */
 function seconds({ maxGracePeriod }: AdmissionParameters): number {

@@ -1,16 +1,21 @@
 import type { AdmissionSettings } from './admission-settings.ts';
 import { annotationRules, annotationVariables } from './annotation-rules.ts';
-import { claimRules } from './claim-rules.ts';
+import { claimRules } from './pvc-rules.ts';
 import { componentByName, allowedInKubeSystem } from './cluster-components.ts';
-import { deletionRules, deletions, deletionVariables, graceRules } from './grace-rules.ts';
-import { identityRules, identityVariables } from './identity.ts';
+import {
+  deletionRules,
+  deletions,
+  deletionVariables,
+  graceRules,
+} from './termination-grace-rules.ts';
+import { identityRules, identityVariables } from './identity-rules.ts';
 import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
 import { identity, specVariables } from './pod-variables.ts';
-import { type MatchedRequests, type Policy, celString, type Variable } from './policy.ts';
-import { privilegeRules } from './privilege.ts';
+import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
+import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';
 import { resourceRules } from './resource-rules.ts';
 import { endpointsRules, routesVariables, serviceRules } from './service-rules.ts';

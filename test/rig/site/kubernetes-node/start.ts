@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { kubernetesBinaries } from '../kubernetes/build.ts';
 import { waitForRegistry } from '../docker-registry.ts';
-import { ensurePackages } from '../packages.ts';
+import { ensurePackages } from '../debian-packages.ts';
 import { assertRunning, isRunning, startDetached, type ProcessStart } from '../processes.ts';
 import { step } from '../progress.ts';
 import type { Site } from '../site.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ensureAccount, type Account } from '../site/accounts.ts';
 import { publicDirectory } from '../site/directories.ts';
 import { withLock } from '../site/lock.ts';
-import { ensurePackages } from '../site/packages.ts';
+import { ensurePackages } from '../site/debian-packages.ts';
 import { installDirectory } from '../site/portal.ts';
 import { freePorts } from '../site/ports.ts';
 import { say } from '../site/progress.ts';

@@ -2,7 +2,7 @@ import { assertRunning } from '../../processes.ts';
 import { step } from '../../progress.ts';
 import type { Site } from '../../site.ts';
 import { apiServerProxy } from '../api-server-proxy.ts';
-import { addPart, removePart, startPart, stopPart } from '../parts.ts';
+import { addPart, removePart, startPart, stopPart } from '../node-processes.ts';
 import { nodeDirectory, readNode } from '../node-record.ts';
 import { ciliumBinaries } from './build.ts';
 import { waitForAgent, prepareAgent, useBridgeCni, useCiliumCni, prepareCluster } from './start.ts';

@@ -1,4 +1,4 @@
-import { parseQuantityNano } from '../config/quantity.ts';
+import { parseQuantityNano } from '../config/parse-quantity.ts';
 
 /**
  * True if both are Kubernetes quantities of the same amount: the API server stores `1000m` as `1`

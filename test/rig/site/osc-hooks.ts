@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { parseAllDocuments } from 'yaml';
 import type { LiveCluster } from './live-cluster.ts';
-import { ensureCommand } from './packages.ts';
+import { ensureCommand } from './debian-packages.ts';
 import { namespacePrefix, type Portal } from './portal.ts';
 
 /** OSC's scripts. They are not part of this repository; tests use them if they exist beside it. */

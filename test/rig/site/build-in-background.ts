@@ -1,5 +1,5 @@
 import { kyverno } from '../../site-exclusive/admission/kyverno/kyverno-cli.ts';
-import { ciliumBinaries } from './node/cilium/build.ts';
+import { ciliumBinaries } from './kubernetes-node/cilium/build.ts';
 
 /**
  * Builds programs that only some tests need and that take minutes to build once, while other tests run. A

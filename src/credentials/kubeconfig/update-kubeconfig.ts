@@ -8,7 +8,7 @@ import type { Deadline } from '../../system/deadline.ts';
 import { makeDirectoryInHome } from '../../system/home-directory.ts';
 import { kubeconfigDigest, type KubeconfigEntries } from './kubeconfig-entries.ts';
 import { newKubeconfig } from './new-kubeconfig.ts';
-import { readKubeconfig, type KubeconfigSource } from './kubeconfig-source.ts';
+import { readKubeconfig, type KubeconfigSource } from './read-kubeconfig.ts';
 
 export interface KubeconfigUpdate {
   readonly changed: boolean;

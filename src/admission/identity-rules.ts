@@ -8,7 +8,7 @@ import {
   podRule,
   type Rule,
   type Variable,
-} from './policy.ts';
+} from './policy-types.ts';
 
 const uid = `' must be ' + string(variables.uid) + ', the UID of this namespace (${annotations.uid})'`;
 const gid = `' must be ' + string(variables.gid) + ', the GID of this namespace (${annotations.gid})'`;

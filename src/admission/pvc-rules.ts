@@ -1,5 +1,12 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { allowedValues, celList, podRule, volumeRule, celString, type Rule } from './policy.ts';
+import {
+  allowedValues,
+  celList,
+  podRule,
+  volumeRule,
+  celString,
+  type Rule,
+} from './policy-types.ts';
 
 /** Fields of a claim that select an existing volume or existing data. */
 const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];

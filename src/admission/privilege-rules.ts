@@ -6,7 +6,7 @@ import {
   podRule,
   celString,
   type Rule,
-} from './policy.ts';
+} from './policy-types.ts';
 
 const no = `' must be false or absent'`;
 const none = `' must be absent'`;

@@ -14,7 +14,7 @@ export class CompiledRelay {
     this.file = join(directory, 'relay.cjs');
   }
 
-  static async make(program = 'test/rig/exec/relay-program.ts'): Promise<CompiledRelay> {
+  static async make(program = 'test/rig/pod-exec/relay-program.ts'): Promise<CompiledRelay> {
     const compiled = new CompiledRelay(await mkdtemp(join(tmpdir(), 'berth-relay-')));
     const { text } = await singleFile(program, {
       banner: '#!/usr/bin/env node',

@@ -2,7 +2,12 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { BerthError } from '../errors.ts';
-import { type BundledProgram, bundledScript, hostPrograms, parseLdd } from '../transfer-tools.ts';
+import {
+  type BundledProgram,
+  bundledScript,
+  hostPrograms,
+  parseLdd,
+} from '../bundled-transfer-argv.ts';
 import { stageFile, type StagedFile } from '../system/atomic-file.ts';
 import { ensureRootDirectory } from '../system/safe-directories.ts';
 import { runProgram } from '../system/run-program.ts';
