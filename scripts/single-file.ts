@@ -73,6 +73,11 @@ const sourceTexts: Plugin = {
       const parts = (await readFile(path, 'utf8')).split(
         /sourceText\('([^']+)', import\.meta\.url\)/,
       );
+      const left = parts.find(
+        (part, index) => index % 2 === 0 && /(?<!function )\bsourceText\(/.test(part),
+      );
+      if (left !== undefined)
+        throw new Error(`${path}: sourceText must be called with a literal on one line`);
       const replaced = parts.map(async (part, index) =>
         index % 2 === 0 ? part : JSON.stringify(await readFile(join(dirname(path), part), 'utf8')),
       );

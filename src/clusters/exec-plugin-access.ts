@@ -1,15 +1,16 @@
 import { spawn, type SpawnOptions } from 'node:child_process';
-import { Agent } from 'node:http';
-import type { RequestOptions } from 'node:https';
-import { dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
-import { BerthError } from '../errors.ts';
+import { BerthError, isErrno } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import type { ContextAccess } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { assertOwnProgram } from '../system/config-files.ts';
+import { trustedCas } from '../system/trusted-cas.ts';
 
 /** `exec` of a user entry, as far as it is run (client-go, `clientcmd/api/v1`, `ExecConfig`). */
 const execConfig = z.object({
@@ -47,14 +48,14 @@ export async function apiServerByKubeConfig(
 async function proxyAgent(
   { url, ca, tlsServerName, clientCertificate, ...server }: ApiServer,
   proxyUrl: string,
-): Promise<Agent | undefined> {
+): Promise<HttpsAgent | undefined> {
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const config = new KubeConfig();
   config.loadFromClusterAndUser(
     {
       ...{ name: 'cluster', server: url, proxyUrl },
       skipTLSVerify: server.insecureSkipTlsVerify === true,
-      ...(ca === undefined ? {} : { caData: base64(ca) }),
+      caData: base64([trustedCas(ca)].flat().join('\n')),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
     },
     {
@@ -66,7 +67,12 @@ async function proxyAgent(
   );
   const options: RequestOptions = {};
   await config.applyToHTTPSOptions(options);
-  return options.agent instanceof Agent ? options.agent : undefined;
+  if (!(options.agent instanceof HttpsAgent)) return undefined;
+  // Otherwise NODE_TLS_REJECT_UNAUTHORIZED would decide.
+  Object.assign(options.agent.options, {
+    rejectUnauthorized: server.insecureSkipTlsVerify !== true,
+  });
+  return options.agent;
 }
 
 /** Runs the plugin as client-go does: with `KUBERNETES_EXEC_INFO`, and its path relative to the kubeconfig. */
@@ -79,8 +85,9 @@ async function pluginCredential(
   const { success, data } = execConfig.safeParse(exec);
   if (!success) throw pluginFailed(name, file, 'its entry needs apiVersion, command, args and env');
   const { apiVersion, args, env } = data;
-  const command = data.command.includes('/') ? resolve(dirname(file), data.command) : data.command;
-  if (command.includes('/')) assertOwnProgram(command, process.geteuid?.() ?? 0);
+  const command = programPath(data.command, file);
+  if (command === undefined) throw pluginFailed(name, file, `${data.command} is not in PATH`);
+  assertOwnProgram(command, process.geteuid?.() ?? 0);
   const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   const plugin = {
     command,
@@ -93,13 +100,16 @@ async function pluginCredential(
   const headers: Record<string, string> = {};
   const options: RequestOptions = { headers };
   try {
-    await auth.applyAuthentication({ name, exec: plugin }, options);
+    await Promise.race([
+      auth.applyAuthentication({ name, exec: plugin }, options),
+      rejectAt(deadline),
+    ]);
   } catch (cause) {
-    // A parser's message would quote what was printed, which may be a token.
-    const unreadable = cause instanceof SyntaxError || cause instanceof TypeError;
-    const said =
-      cause instanceof Error && !unreadable ? cause.message : 'it printed no ExecCredential';
-    throw pluginFailed(name, file, deadline.aborted ? 'it did not end before the deadline' : said);
+    throw pluginFailed(
+      name,
+      file,
+      deadline.aborted ? 'it did not end before the deadline' : reasonOf(cause),
+    );
   }
   const token = /^Bearer (\S+)$/.exec(headers.Authorization ?? '')?.[1];
   const { cert, key } = options;
@@ -110,12 +120,42 @@ async function pluginCredential(
   return { token };
 }
 
+/** As execvp(3), without directories relative to the working directory. */
+function programPath(command: string, file: string): string | undefined {
+  if (command.includes('/')) return resolve(dirname(file), command);
+  return (process.env.PATH ?? '')
+    .split(':')
+    .filter((directory) => isAbsolute(directory))
+    .map((directory) => join(directory, command))
+    .find((path) => existsSync(path));
+}
+
+/** Nothing that the plugin printed: it may be a token, and timers write errors to the journal. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof SyntaxError || cause instanceof TypeError)
+    return 'it printed no ExecCredential';
+  return cause instanceof Error && 'code' in cause ? cause.message : 'it exited with an error';
+}
+
+function rejectAt(deadline: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const end = (): void => reject(new Error('the deadline has passed'));
+    if (deadline.aborted) end();
+    else deadline.addEventListener('abort', end, { once: true });
+  });
+}
+
 /** Starts a program as a process group, which is killed at the deadline. */
 function spawnUntil(deadline: AbortSignal): typeof spawn {
   return ((command: string, args: readonly string[], options: SpawnOptions) => {
     const child = spawn(command, args, { ...options, detached: true });
     const kill = (): void => {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch (error) {
+        // All processes of the group have ended; one that left it may still hold its output open.
+        if (!isErrno(error, 'ESRCH')) throw error;
+      }
     };
     if (deadline.aborted) kill();
     else deadline.addEventListener('abort', kill, { once: true });

@@ -212,7 +212,7 @@ export const configurationErrors = {
     why: 'It needs a token exchange and a client with a secret.',
     next: 'Set `credentials.exchange` and the secret of the client, or remove `credentials.own_refresh_token`.',
   },
-  'client-key-readable-by-all': {
+  'client-key-not-private': {
     exit: 'config',
     what: 'Every user of this host can read the private key of the portal’s client.',
     why: 'The mode of `credentials.client_key_file` gives others read permission.',

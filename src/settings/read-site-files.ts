@@ -148,7 +148,7 @@ class SiteFilesReader extends ConfigReader {
 
 function assertPrivate({ path, worldReadable }: ConfigFile): void {
   if (!worldReadable) return;
-  const message = 'everybody on this host can read this private key';
+  const message = 'every user of this host can read this private key';
   const hint = `Replace the key if somebody may have read it, and run \`chmod 0600 ${path}\`.`;
-  throw configError('client-key-readable-by-all', path, message, hint);
+  throw configError('client-key-not-private', path, message, hint);
 }

@@ -20,6 +20,11 @@ export interface LockOptions {
    */
   readonly foreignStaleMs: number;
   /**
+   * The same for any holder, in a directory where others can create the lock and name a process that never ends.
+   * Default: a living holder keeps its lock.
+   */
+  readonly staleMs?: number;
+  /**
    * Called before each attempt, and again when the lock was taken, because the last holder may have done the
    * work. True ends the wait without the lock.
    */
@@ -29,6 +34,8 @@ export interface LockOptions {
   /** The error to throw in place of `lock-timeout`. */
   readonly timedOut?: (holder: string, ageSeconds: number) => BerthError;
 }
+
+type StaleLimits = Pick<LockOptions, 'foreignStaleMs' | 'staleMs'>;
 
 export interface FileLock {
   /** Removes the lock if this process still holds it: another may have taken over one that was too old. */
@@ -88,17 +95,17 @@ export async function tryLock(path: string): Promise<FileLock | undefined> {
  */
 export async function removeDeadLock(
   path: string,
-  { foreignStaleMs, onTakenOver }: Pick<LockOptions, 'foreignStaleMs' | 'onTakenOver'>,
+  { onTakenOver, ...limits }: StaleLimits & Pick<LockOptions, 'onTakenOver'>,
 ): Promise<boolean> {
   const seen = await look(path);
   if (seen === undefined) return true;
-  if (!isStale(seen, Date.now(), foreignStaleMs)) return false;
+  if (!isStale(seen, Date.now(), limits)) return false;
   const claim = `${path}.takeover`;
   const beside = path.replace(/(?<=[^/])\.lock$/, '');
   const self = newHolder();
   if (!(await tryToTake(claim, self))) {
     const other = await look(claim);
-    if (other !== undefined && isStale(other, Date.now(), foreignStaleMs))
+    if (other !== undefined && isStale(other, Date.now(), limits))
       await removeLockIfSame(claim, other.identity, beside);
     return false;
   }
@@ -106,7 +113,7 @@ export async function removeDeadLock(
     // Both times are the file server's, so this host's clock does not matter.
     const now = (await look(claim))?.modifiedMs ?? 0;
     const still = await look(path);
-    if (still?.identity !== seen.identity || !isStale(still, now, foreignStaleMs)) return false;
+    if (still?.identity !== seen.identity || !isStale(still, now, limits)) return false;
     if (!(await removeLockIfSame(path, seen.identity, beside))) return false;
     onTakenOver?.(Math.round((now - seen.modifiedMs) / 1000));
     return true;
@@ -208,10 +215,16 @@ async function targetOf(lock: string): Promise<string | undefined> {
   }
 }
 
-function isStale({ target = '', modifiedMs }: SeenLock, now: number, staleMs: number): boolean {
+function isStale(
+  { target = '', modifiedMs }: SeenLock,
+  now: number,
+  { foreignStaleMs, staleMs = Infinity }: StaleLimits,
+): boolean {
   const [, mark = '', start] = holderPattern.exec(target) ?? [];
   const pid = pidOfMark(mark);
-  if (pid === undefined) return now - modifiedMs > staleMs;
+  const age = now - modifiedMs;
+  if (pid === undefined) return age > foreignStaleMs;
+  if (age > staleMs) return true;
   // With hidepid (proc(5)), /proc does not show another user's process, and only its PID can be asked for.
   return procStatFields(pid) === undefined ? isDeadMark(mark) : processStartTime(pid) !== start;
 }

@@ -50,6 +50,7 @@ export async function clearDeadLock(file: string, log: Logger): Promise<void> {
 function staleLock(file: string, log: Logger): Parameters<typeof removeDeadLock>[1] {
   return {
     foreignStaleMs: deadAfterMs,
+    staleMs: deadAfterMs,
     onTakenOver: (ageSeconds) =>
       log.warning('removed the lock that a killed process left on a kubeconfig', {
         code: 'kubeconfig-lock-taken-over',

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import type { User } from '../../identity/user.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
@@ -61,7 +61,7 @@ export async function registerConnection(
   }
   // A cleanup that started before the record was written may still remove the user's containers.
   const lock = cleanupLockPath({ run }, user.uid);
-  if (existsSync(lock)) await waitForEnding(lock, patienceMs);
+  if (isLocked(lock)) await waitForEnding(lock, patienceMs);
   return id;
 }
 
@@ -96,6 +96,11 @@ async function waitForEnding(lock: string, waitMs: number): Promise<void> {
   await takeLock(lock, {
     waitMs,
     foreignStaleMs: 60_000,
-    enough: () => !existsSync(lock),
+    enough: () => !isLocked(lock),
   }).then((held) => held?.release());
+}
+
+/** A lock is a symlink without a target, for which `existsSync` is false. */
+function isLocked(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

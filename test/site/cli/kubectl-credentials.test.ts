@@ -148,10 +148,11 @@ describe('a kubeconfig with an exec plugin', () => {
   });
 
   it.each([
-    ['fails', 'echo "the session has expired: run login" >&2; exit 1', 'the session has expired'],
+    ['fails', 'echo secret-token >&2; exit 1', 'it exited with an error'],
     ['is missing', undefined, 'not-there'],
     ['prints no credential', 'echo secret-token', 'it printed no ExecCredential'],
-    ['hangs', 'sleep 600', ''],
+    ['hangs', 'sleep 600', 'it did not end before the deadline'],
+    ['leaves a process behind', 'setsid sleep 600 & exit 1', 'it did not end before the deadline'],
   ])('says so where the plugin %s', async (_what, body, text) => {
     const exec =
       body === undefined

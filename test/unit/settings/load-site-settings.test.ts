@@ -150,7 +150,7 @@ describe('the configuration of a site', () => {
     put('key', `${key}\n`);
     chmodSync(at('key'), 0o644);
     expect((await load()).broken).toMatchObject([
-      { cluster: 'prod', error: { code: 'client-key-readable-by-all' } },
+      { cluster: 'prod', error: { code: 'client-key-not-private' } },
     ]);
     chmodSync(at('key'), 0o620);
     expect((await load()).broken).toMatchObject([
