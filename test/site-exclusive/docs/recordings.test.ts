@@ -74,6 +74,11 @@ async function printed(name: string, args: string): Promise<string> {
     [user.name, 'alice'],
     [new RegExp(`\\b(?:${user.uid}|${user.gid})\\b`, 'g'), '20001'],
     [/\b\d{10}\b/g, '1790000000'],
+    [/\b\d{4}-\d\d-\d\d(T\d\d:\d\dZ)?/g, '2027-01-15$1'],
+    [/T\d\d:\d\dZ/g, 'T08:00Z'],
+    [/\b127\.0\.0\.1_\d+/g, 'kube.example.com_6443'],
+    ['127.0.0.1/32', '10.0.0.0/8'],
+    [site.ca.file, '/etc/pki/kube-ca.pem'],
   ];
   return example.reduce((text, [from, to]) => text.replaceAll(from, to), stdout).trim();
 }

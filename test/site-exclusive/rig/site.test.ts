@@ -81,6 +81,6 @@ describe('test accounts', () => {
 
   it('are never taken over from somebody else', async ({ skip }) => {
     unless(skip, 'accounts');
-    await expect(ensureAccount('daemon')).rejects.toThrow('not a test account of ours');
+    await expect(ensureAccount('daemon')).rejects.toThrow('not a test account of this site');
   });
 });

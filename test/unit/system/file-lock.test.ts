@@ -98,6 +98,17 @@ describe('a lock', () => {
     await lock?.release();
   });
 
+  it('of a living process in a home is held until it is older than any holder may be', async () => {
+    const held = await takeLock(path, options);
+    const inHome = { ...options, waitMs: 0, staleMs: 30_000 };
+    await expect(takeLock(path, inHome)).rejects.toMatchObject({ code: 'lock-timeout' });
+    await lutimes(path, 0, 0);
+    const next = await takeLock(path, inHome);
+    await held?.release();
+    await expect(takeLock(path, { ...inHome, staleMs: 60_000 })).rejects.toThrow();
+    await next?.release();
+  });
+
   it('of another host is held until it is older than any holder may be', async () => {
     await symlink(`berth:00000000-1-1:1:0123456789ab:not-${hostname()}`, path);
     await expect(takeLock(path, options)).rejects.toMatchObject({ code: 'lock-timeout' });
