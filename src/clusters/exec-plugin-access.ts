@@ -1,7 +1,7 @@
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
@@ -86,7 +86,8 @@ async function pluginCredential(
   if (!success) throw pluginFailed(name, file, 'its entry needs apiVersion, command, args and env');
   const { apiVersion, args, env } = data;
   const command = programPath(data.command, file);
-  if (command === undefined) throw pluginFailed(name, file, `${data.command} is not in PATH`);
+  if (command === undefined)
+    throw pluginFailed(name, file, `${data.command} is not in ${searchPath.join(', ')}`);
   assertOwnProgram(command, process.geteuid?.() ?? 0);
   const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   const plugin = {
@@ -120,14 +121,12 @@ async function pluginCredential(
   return { token };
 }
 
-/** As execvp(3), without directories relative to the working directory. */
+/** The same on a terminal and in a timer, whatever PATH is. */
+const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
 function programPath(command: string, file: string): string | undefined {
   if (command.includes('/')) return resolve(dirname(file), command);
-  return (process.env.PATH ?? '')
-    .split(':')
-    .filter((directory) => isAbsolute(directory))
-    .map((directory) => join(directory, command))
-    .find((path) => existsSync(path));
+  return searchPath.map((directory) => join(directory, command)).find((path) => existsSync(path));
 }
 
 /** Nothing that the plugin printed: it may be a token, and timers write errors to the journal. */
