@@ -11,7 +11,7 @@ const patience =
 /** Longer than the deadline for requests to a cluster. Milliseconds. */
 const clusterPatience = 12_000;
 
-/** The last line, usually the only one, is written at the exit: that is the cheapest way. */
+/** The last log line, usually the only one, is written by replacing the process with logger(1), which needs no fork. */
 let last: string | undefined;
 const log = logfmtLogger((line) => {
   if (last !== undefined) void logToSyslog(last);

@@ -58,7 +58,7 @@ export async function runCheck(check: Check, timeoutMs: number): Promise<CheckRe
       resolve(
         failed(
           `no answer within ${timeoutMs / 1000} s`,
-          'Check whether the service or file system behind it hangs.',
+          'Check whether the service or file system that this check uses is hanging.',
         ),
       );
     // Later than the check itself, which may react to the same signal with a more precise error.

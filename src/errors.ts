@@ -53,7 +53,7 @@ export function asBerthError(thrown: unknown, attempted: string): BerthError {
     exit: errno ? 'io' : 'software',
     hint: errno
       ? 'Look at the named file or service, and run `berth doctor`.'
-      : 'This is a defect of Berth: report it with this line.',
+      : 'This is a bug in Berth. Report it with this log line.',
     cause: thrown,
   });
 }

@@ -74,7 +74,7 @@ export function annotationRules(): Rule[] {
   return [
     {
       holds: 'size(variables.orders) == 0',
-      message: `${celString('metadata.annotations ')} + variables.orders.join(', ') + ' must be absent: the keys are not among those that this site allows'`,
+      message: `${celString('metadata.annotations ')} + variables.orders.join(', ') + ' must be absent: this site does not allow these keys'`,
     },
   ];
 }

@@ -24,7 +24,7 @@ export function identityRules(
   return [
     {
       holds: 'variables.uid > 0 && variables.gid > 0',
-      message: `'the namespace has no user yet: ${annotations.uid} and ${annotations.gid} are stamped on it at the next login'`,
+      message: `'the namespace has no identity yet: the next login writes the annotations ${annotations.uid} and ${annotations.gid}'`,
     },
     podRule(
       'securityContext.runAsUser',
@@ -64,7 +64,7 @@ export function identityRules(
     podRule(
       'securityContext.supplementalGroups',
       `${pod('supplementalGroups')}.orValue([]).all(g, g in variables.groups)`,
-      `' has ' + variables.spec.securityContext.supplementalGroups.filter(g, !(g in variables.groups)).map(g, string(g)).join(', ') + ', and must be some of ' + variables.groups.map(g, string(g)).join(', ') + ', the groups of this namespace (${annotations.groups})'`,
+      `' has ' + variables.spec.securityContext.supplementalGroups.filter(g, !(g in variables.groups)).map(g, string(g)).join(', ') + '; only the groups of this namespace (${annotations.groups}) are allowed: ' + variables.groups.map(g, string(g)).join(', ')`,
     ),
     // Merge adds the groups of the image's /etc/group, which any author of an image can set.
     ...(supplementalGroupsPolicy === 'Merge'

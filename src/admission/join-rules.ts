@@ -3,7 +3,7 @@ import type { EachRule, Rule } from './policy-types.ts';
 /*
  * The API server evaluates every rule and every message, even of rules that hold: with this many rules the
  * messages are most of the cost. It returns only the first message. So the rules of a policy are joined
- * into one, whose message finds the broken rule.
+ * into one expression, and its message determines which rule was violated.
  */
 
 /** CEL: true where every rule holds. Each list is iterated once for all rules about its elements. */
@@ -27,7 +27,7 @@ function noneViolated(rules: readonly EachRule[]): string {
 /** CEL, a string: the message of the first rule that does not hold. */
 export function joinedMessage(rules: readonly Rule[]): string {
   const [only, ...others] = rules;
-  // A single rule needs no search, and a message cannot use the authorizer, as some rules do.
+  // A single rule needs no search; and some rules use `authorizer`, which messages cannot.
   if (only !== undefined && others.length === 0) return only.message;
   const chain = rules.reduceRight(
     (rest, { holds, message }) => `!(${holds}) ? ${message} : ${rest}`,

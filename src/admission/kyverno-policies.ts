@@ -62,7 +62,7 @@ function metadata(
 
 /**
  * Evaluates at admission only, without background reports. Workloads have their own policy, so Kyverno
- * generates none for them, and no policies of Kubernetes.
+ * must not generate policies for them, nor ValidatingAdmissionPolicies.
  */
 function atAdmission(generated: readonly string[]): object {
   return {

@@ -21,7 +21,9 @@ export const lifetimeVariables: readonly Variable[] = [
 
 const key = `metadata.annotations[${lifetimeAnnotation}]`;
 const missing = (maxLifetime: string): string =>
-  celString(`${key} must say how long the pod may run (2h30m), at most ${maxLifetime}`);
+  celString(
+    `${key} must be set to the lifetime of the pod, for example 2h30m, at most ${maxLifetime}`,
+  );
 
 /**
  * Every pod has a lifetime annotation within the site's limit. A deadline alone would end only its processes, and only

@@ -21,6 +21,6 @@ export function missingFieldsMessage({ supplementalGroupsPolicy }: AdmissionPara
   ].join(' ');
   const known = 'variables.uid > 0 && variables.gid > 0';
   const silent = '!variables.spec.?securityContext.?runAsUser.hasValue()';
-  const start = '. This cluster fills in nothing. Write securityContext {';
+  const start = '. This cluster sets no defaults. Set securityContext {';
   return `(${known} && ${silent} ? ${celString(start)} + ${context} + ${celString(rest)} : '')`;
 }

@@ -4,8 +4,8 @@ import { celString, type Rule, type Variable } from './policy-types.ts';
 const stamps = 'openondemand.org/';
 
 /**
- * The right to write these annotations: a verb of RBAC that exists only for this, `stamp` on `identities` of
- * openondemand.org, cluster-wide. Cluster admins have every verb; the hook is given it.
+ * The right to write these annotations: the RBAC verb `stamp` on the resource `identities` of
+ * openondemand.org, cluster-wide, which exists only for this check. Cluster admins have every verb; the manifests grant it to the hook.
  */
 export const stampRight = {
   group: 'openondemand.org',
@@ -54,7 +54,7 @@ export function namespaceRules(): Rule[] {
   return [
     {
       holds: 'size(variables.changed) == 0 || variables.mayStamp',
-      message: `'metadata.annotations ' + variables.changed.join(', ') + ' must stay as the login hook made them'`,
+      message: `'metadata.annotations ' + variables.changed.join(', ') + ' may only be changed by the login hook'`,
     },
   ];
 }

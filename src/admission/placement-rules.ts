@@ -37,7 +37,7 @@ export function placementRules(form: PodForm, parameters: AdmissionParameters): 
     podRule(
       'tolerations',
       'size(variables.intolerable) == 0',
-      `' has the key ' + variables.intolerable.map(k, k == '' ? '(all)' : k).join(', ') + ', and' + ${allowedValues(tolerations)}`,
+      `' has the key ' + variables.intolerable.map(k, k == '' ? '(all)' : k).join(', ') + ': this key' + ${allowedValues(tolerations)}`,
     ),
     podRule(
       'priorityClassName',

@@ -9,7 +9,7 @@ export interface Defaults {
   readonly about: string;
   readonly matched: readonly MatchedRequests[];
   readonly variables: readonly Variable[];
-  /** CEL: a list of `JSONPatch`. Lists that are replaced as a whole rule out an apply configuration. */
+  /** CEL: a list of `JSONPatch`. ApplyConfiguration cannot be used, because it would replace whole lists. */
   readonly patch: string;
 }
 

@@ -74,7 +74,9 @@ export function celList(texts: readonly string[]): string {
 /** The end of a message: the allowed values. */
 export function allowedValues(texts: readonly string[]): string {
   return celString(
-    ` must be one that this site allows: ${texts.length === 0 ? 'none' : texts.join(', ')}`,
+    texts.length === 0
+      ? ' is not allowed: this site allows no value'
+      : ` must be one of the values that this site allows: ${texts.join(', ')}`,
   );
 }
 

@@ -108,7 +108,7 @@ export function privilegeRules(form: PodForm): Rule[] {
       'env',
       `c.?env.orValue([]).exists(e, e.name in ${celList(deviceVariables)} && !(e.?value.orValue('') in ['void', 'none']))`,
       celString(
-        ` must not ask the runtime for devices (${deviceVariables[0] ?? ''} and its like, but for void and none): they are requested in resources.limits`,
+        ` must not request devices from the container runtime (${deviceVariables[0] ?? ''} and similar variables; only the values void and none are allowed): request them in resources.limits`,
       ),
     ),
     containerRule(
@@ -117,7 +117,7 @@ export function privilegeRules(form: PodForm): Rule[] {
         .flatMap((asker) => ['httpGet', 'tcpSocket'].map((how) => `${asker}.?${how}.?host`))
         .map((host) => `${host}.orValue('') != ''`)
         .join(' || '),
-      `' must be absent: the kubelet asks the pod, and nobody else'`,
+      `' must be absent: probes and lifecycle hooks may only connect to the pod itself'`,
     ),
   ];
 }

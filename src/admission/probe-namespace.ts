@@ -12,8 +12,8 @@ export function probeNamespace({ prefix }: Pick<AdmissionSettings, 'prefix'>): s
 }
 
 /**
- * A namespace like a user's, for `berth doctor`: the hook may create pods and Services in it, to see which are
- * refused. A quota keeps it empty, even if the hook's token is stolen.
+ * A namespace like a user's, for `berth doctor`: the hook may create pods and Services in it, to check which of them the policies
+ * deny. A ResourceQuota keeps it empty, even if the hook's token is stolen.
  */
 export function probeManifests(settings: AdmissionSettings): Manifest[] {
   const { label, parameters } = settings;

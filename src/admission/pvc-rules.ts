@@ -10,13 +10,13 @@ import {
 
 /** Fields of a claim that select an existing volume or existing data. */
 const leading = ['volumeName', 'selector', 'dataSource', 'dataSourceRef'];
-const made = celString(' must be absent: the volume is made new');
+const made = celString(' must be absent: users get a new volume, not an existing one');
 /** Takes precedence over the field (component-helpers/storage/volume, GetPersistentVolumeClaimClass). */
 const oldClass = 'volume.beta.kubernetes.io/storage-class';
 
 /**
- * A controller makes a PersistentVolumeClaim of an ephemeral volume, with its own rights: it could be bound
- * to a volume that an admin made for others, for instance a hostPath.
+ * A controller creates the PersistentVolumeClaim of an ephemeral volume with its own permissions, so the claim could be bound
+ * to a volume that an admin created for others, for instance a hostPath.
  */
 export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] {
   const template = 'v.?ephemeral.?volumeClaimTemplate';
@@ -34,7 +34,7 @@ export function ephemeralRules({ storageClasses }: AdmissionParameters): Rule[] 
     volumeRule(
       field('metadata.annotations'),
       `size(${template}.?metadata.?annotations.orValue({})) > 0`,
-      `' must be absent: provisioners take orders by them'`,
+      `' must be absent: annotations can configure the provisioner'`,
     ),
   ];
 }

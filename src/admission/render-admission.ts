@@ -7,7 +7,7 @@ import { stampRights } from './identity-stamp-rbac.ts';
 
 export type Engine = 'kubernetes' | 'kyverno';
 
-/** All objects of the enforcement. The rights come first, since the hook needs them to stamp. */
+/** All manifests of the policies. The RBAC objects come first, because the hook needs them to write identities. */
 export function admissionManifests(engine: Engine, settings: AdmissionSettings): Manifest[] {
   return [
     // Kyverno has no authorizer: its policy names the accounts.

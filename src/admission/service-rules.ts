@@ -9,7 +9,7 @@ export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule
   const balanced =
     loadBalancerClasses.length === 0
       ? ''
-      : `, or LoadBalancer of a class that this site allows: ${loadBalancerClasses.join(', ')}`;
+      : `, or LoadBalancer with one of these loadBalancerClass values: ${loadBalancerClasses.join(', ')}`;
   return [
     podRule(
       'type',
@@ -20,7 +20,7 @@ export function serviceRules({ loadBalancerClasses }: AdmissionParameters): Rule
     podRule(
       'loadBalancerIP',
       "object.spec.?loadBalancerIP.orValue('') == ''",
-      `' must be absent: the load balancer gives the address'`,
+      `' must be absent: the load balancer assigns the address'`,
     ),
   ];
 }
@@ -45,6 +45,8 @@ export const routesVariables: readonly Variable[] = [
 export const endpointsRules: readonly Rule[] = [
   {
     holds: 'variables.component',
-    message: celString("only parts of the cluster say where a Service's traffic goes"),
+    message: celString(
+      'only components of the cluster may write the endpoints and status of a Service',
+    ),
   },
 ];

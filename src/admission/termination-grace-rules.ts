@@ -20,7 +20,7 @@ function wanted({ maxGracePeriod }: AdmissionParameters): string {
 
 /**
  * Limits the time between the deletion of a pod and the end of its processes. Without it a pod could outlive its
- * lifetime, and a forcibly deleted one would run without an object, since the kubelet uses the grace
+ * lifetime, and a forcibly deleted pod would keep running without an API object, since the kubelet uses the grace
  * period of its spec.
  */
 export function graceRules(parameters: AdmissionParameters): Rule[] {

@@ -141,7 +141,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     {
       name: 'pod-spec',
       about:
-        'Pods run with the UID, GID and groups that the login hook stamped on the namespace, and have no more access to the host than the site allows.',
+        'Pods run with the UID, GID and groups in the annotations that the login hook wrote to the namespace, and have only the access to the host that the site allows.',
       matched: podSpecs,
       ofUsers: true,
       conditions: [newSpec],
@@ -180,7 +180,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         ...annotationVariables('pod', parameters),
       ],
       rules: [...lifetimeRules(parameters), ...annotationRules()],
-      // Which policy is the first to be asked is not ours to say.
+      // The order in which the API server evaluates policies is not defined.
       ...advice,
     },
     {
@@ -193,7 +193,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
       conditions: [],
       variables: bindingVariables,
       rules: [
-        { holds: 'variables.schedules', message: "'target must be chosen by the scheduler'" },
+        { holds: 'variables.schedules', message: "'target may only be set by the scheduler'" },
       ],
     },
     {
@@ -251,7 +251,8 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'claims',
-      about: 'A claim gets a new volume of an allowed class, not an existing volume.',
+      about:
+        'A PersistentVolumeClaim gets a new volume of an allowed StorageClass, not an existing volume.',
       matched: [
         {
           apiGroups: [''],
@@ -266,7 +267,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
     },
     {
       name: 'account-tokens',
-      about: 'No ServiceAccount token without an expiry is kept in a Secret.',
+      about: 'No Secret contains a ServiceAccount token that never expires.',
       matched: [{ apiGroups: [''], resources: ['secrets'], operations: ['CREATE', 'UPDATE'] }],
       ofUsers: true,
       conditions: [],
@@ -275,7 +276,7 @@ export function admissionPolicies(settings: AdmissionSettings): Policy[] {
         {
           holds: "object.?type.orValue('') != 'kubernetes.io/service-account-token'",
           message:
-            "'type must not be kubernetes.io/service-account-token: such a token never ends'",
+            "'type must not be kubernetes.io/service-account-token: such a token never expires'",
         },
       ],
     },

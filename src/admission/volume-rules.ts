@@ -83,7 +83,7 @@ export function volumeRules(parameters: AdmissionParameters): Rule[] {
     volumeRule(
       'hostPath.type',
       "has(v.hostPath) && !(v.hostPath.?type.orValue('') in ['', 'Directory', 'File'])",
-      `' must be Directory or File: nothing is made on the host, and no device or socket is opened'`,
+      `' must be Directory, File or absent: pods may not create anything on the host or open devices or sockets'`,
     ),
     containerRule(
       'volumeMounts.readOnly',

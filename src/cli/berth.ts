@@ -34,7 +34,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(imagesCommand(terminal))
     .command(reapCommand(terminal))
     .command(ldapSyncCommand(terminal))
-    .demandCommand(1, 1, 'which command?')
+    .demandCommand(1, 1, 'a command is missing')
     .strict()
     .strictCommands()
     .recommendCommands()
@@ -46,7 +46,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .help()
     .wrap(100)
     .epilogue(
-      'Each error has a code in brackets: `berth explain CODE` says what happened, why, and what to do. Exit status: 0 done; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, for example by `| head`.',
+      'Each error has a code in brackets; `berth explain CODE` explains what happened, why, and what to do. Exit status: 0 success; 64 wrong command line, 69 unavailable, 74 input or output, 75 try again, 77 not permitted, 78 configuration (sysexits(3)); 141 standard output was closed early, for example by `| head`.',
     )
     .exitProcess(false)
     .showHelpOnFail(false)

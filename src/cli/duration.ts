@@ -15,9 +15,19 @@ export function parseSeconds(
 ): number {
   const time = secondsOf(text);
   if (time === undefined)
-    throw unsuited(option, text, 'a time such as 24h or 90m', 'Write a number and s, m, h or d.');
+    throw unsuited(
+      option,
+      text,
+      'a time such as 24h or 90m',
+      'Write a number followed by s, m, h or d.',
+    );
   if (time >= (secondsOf(least) ?? 0) && time <= (secondsOf(most) ?? Infinity)) return time;
-  throw unsuited(option, text, `a time from ${least} to ${most}`, `Give --${option} less or more.`);
+  throw unsuited(
+    option,
+    text,
+    `a time from ${least} to ${most}`,
+    `Give --${option} a value in that range.`,
+  );
 }
 
 function secondsOf(text: string): number | undefined {

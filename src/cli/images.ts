@@ -41,7 +41,7 @@ export function imagesCommand(terminal: Terminal): CommandModule {
         .command(checkCommand(terminal))
         .command(gcCommand(terminal))
         .command(filesCommand(terminal))
-        .demandCommand(1, 1, 'images: pull, check, gc or files?')
+        .demandCommand(1, 1, 'images needs a subcommand: pull, check, gc or files')
         .strict(),
     handler: () => undefined,
   };
@@ -72,7 +72,7 @@ function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
         .option('from-archive', {
           type: 'string',
           requiresArg: true,
-          describe: 'Load a Docker or OCI archive instead of asking a registry',
+          describe: 'Load a Docker or OCI archive instead of pulling from a registry',
         })
         .option('timeout', {
           type: 'string',
@@ -84,7 +84,7 @@ function pullCommand(terminal: Terminal): CommandModule<object, PullArguments> {
         .example('berth images pull', 'Pull the images of all profiles, as berth-images.timer does')
         .example('berth images pull --from-archive site.tar', 'Load images without a registry')
         .epilogue(
-          'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest of all images.',
+          'Sessions are not interrupted. An image that is named by its digest and is in the store is not pulled again. Exit status: the highest exit status of all images.',
         ),
     handler: (args) => guarded(terminal, 'pull', () => pull(args, terminal)),
   };
@@ -102,7 +102,7 @@ function checkCommand(terminal: Terminal): CommandModule<object, ImagesArguments
           'Print JSON for monitoring: .summary.failed, .checks[].image',
         )
         .epilogue(
-          'Exit status: 0 no check failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is asked, and nothing is changed.',
+          'Exit status: 0 no check failed, 1 a check failed, more than 1 it could not run (sysexits(3)). No registry is contacted, and nothing is changed.',
         ),
     handler: (args) => guarded(terminal, 'check', () => check(args, terminal)),
   };
@@ -118,7 +118,7 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
           type: 'string',
           requiresArg: true,
           default: '7d',
-          describe: 'How long to keep an image after no profile names it',
+          describe: 'How long to keep an image after the last profile that named it',
         })
         .option('dry-run', {
           type: 'boolean',
@@ -143,7 +143,7 @@ function gcCommand(terminal: Terminal): CommandModule<object, GcArguments> {
 function filesCommand(terminal: Terminal): CommandModule<object, FilesArguments> {
   return {
     command: 'files',
-    describe: 'Copy sftp-server and scp of this host to where every session finds them',
+    describe: "Copy this host's sftp-server and scp to a directory that every session can use",
     builder: (yargs) =>
       yargs
         .option('to', {
@@ -268,7 +268,7 @@ async function assertReferences(images: readonly string[]): Promise<void> {
 
 function assertRoot(name: string): void {
   if (process.geteuid?.() === 0) return;
-  throw new BerthError(`berth images ${name} needs root: the store belongs to root`, {
+  throw new BerthError(`berth images ${name} must be run as root, because root owns the store`, {
     code: 'not-root',
     exit: 'permission',
     hint: `Run \`sudo berth images ${name}\`.`,

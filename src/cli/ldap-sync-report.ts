@@ -33,7 +33,9 @@ function clusterLines(one: ClusterSyncResult, dryRun: boolean): string[] {
         : [`${prefix}${verbs[action]} ConfigMap ${name}, ${counted(keys, 'user')}`]),
       ...(unnameable.length === 0
         ? []
-        : [`${prefix}ConfigMap ${name} cannot hold ${unnameable.join(', ')}`]),
+        : [
+            `${prefix}ConfigMap ${name} leaves out ${unnameable.join(', ')}: these names are not valid ConfigMap keys`,
+          ]),
     ]),
     ...ownerless.map(
       (name) =>

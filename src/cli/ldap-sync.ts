@@ -33,7 +33,7 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
         .option('in-cluster', {
           type: 'boolean',
           conflicts: 'cluster',
-          describe: 'In a pod: its own cluster, with its ServiceAccount',
+          describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
         })
         .option('dry-run', {
           type: 'boolean',
@@ -59,7 +59,7 @@ export function ldapSyncCommand(terminal: Terminal): CommandModule<object, LdapS
           `Run in a pod, as the CronJob of ${installedPath('share/etc/kubernetes/ldap-sync.yaml')}`,
         )
         .epilogue(
-          'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) not all are, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',
+          'Exit status: 0 all clusters are up to date; 69, 75, 77 or 78 (sysexits(3)) at least one is not, and standard error has the reason. An incomplete answer of the LDAP server changes nothing.',
         ),
     handler: (args) => ldapSync(args, terminal),
   };

@@ -29,7 +29,7 @@ function section(
     const shownMark = colour ? `\u001b[${colours[severity]}m${mark}\u001b[0m` : mark;
     return [
       `  ${shownMark} ${code}: ${escapedForTerminal(place === undefined ? message : `${message} (${place})`)}`,
-      `${' '.repeat(11)}closed by: ${escapedForTerminal(closedBy)}`,
+      `${' '.repeat(11)}fix: ${escapedForTerminal(closedBy)}`,
     ];
   });
   return [escapedForTerminal(title), ...lines].join('\n');
@@ -48,8 +48,8 @@ function together(samples: readonly LintedSample[]): Crowd[] {
     const who = [...users].map(([user, ofUser]) => {
       const all = samples.filter((one) => one.user === user);
       const [first] = ofUser;
-      const more = (first?.alike ?? 0) > 0 ? ` and ${first?.alike ?? 0} alike` : '';
-      const name = first?.known === false ? 'anybody else' : `${user}${more}`;
+      const more = (first?.alike ?? 0) > 0 ? ` and ${first?.alike ?? 0} similar accounts` : '';
+      const name = first?.known === false ? 'any other account' : `${user}${more}`;
       return ofUser.length === all.length ? name : `${name} (${ofUser.map(cameFrom).join('; ')})`;
     });
     return { who: who.join(', '), findings: alike[0]?.findings ?? [] };
@@ -67,8 +67,10 @@ function totals({ samples, host, matches, leftOut }: SshdLint): string {
     if (kinds.get(code) !== 'door') kinds.set(code, severity);
   const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
   const users = new Set(samples.map(({ user }) => user)).size;
-  const line = `doors: ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; kinds of users: ${users}, connections tried: ${samples.length}`;
-  return leftOut === 0 ? line : `${line}, ${leftOut} left out: name --user, --address or --port`;
+  const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${users} different accounts and ${samples.length} connections checked`;
+  return leftOut === 0
+    ? line
+    : `${line}, ${leftOut} not checked: select them with --user, --address or --port`;
 }
 
 /** For monitoring. `version` changes when the meaning of a field changes. */

@@ -32,7 +32,7 @@ export function lintCommand(terminal: Terminal): CommandModule {
 function lintSshdCommand(terminal: Terminal): CommandModule<object, LintSshdArguments> {
   return {
     command: 'sshd',
-    describe: 'List each way past the forced command or into the host, and what closes it',
+    describe: 'List each way around the forced command or onto the host, and how to fix it',
     builder: options,
     handler: (args) => run(args, terminal),
   };
@@ -51,7 +51,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     .option('group', {
       ...list,
       type: 'string',
-      describe: 'Check a member of each of these groups',
+      describe: 'Check one member of each of these groups',
     })
     .option('address', { ...list, type: 'string', describe: 'Client addresses to check' })
     .option('port', { ...list, type: 'number', describe: 'Ports of sshd to check' })
@@ -63,7 +63,8 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
     .option('settings', {
       ...file,
       default: '/etc/berth/ssh.yml',
-      describe: 'Configuration of sessions: their network matters for forwarding',
+      describe:
+        'ssh.yml, whose profiles determine the network of sessions (for the forwarding checks)',
     })
     .option('pam', { ...file, describe: 'PAM file to check instead of the one in /etc/pam.d' })
     .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
@@ -83,8 +84,7 @@ function options(yargs: Argv): Argv<LintSshdArguments> {
 function checkEndpoints(args: Record<string, unknown>): true {
   for (const port of (args.port ?? []) as readonly number[]) checkPort(port);
   for (const address of (args.address ?? []) as readonly string[])
-    if (!/^[0-9A-Fa-f:.]+$/.test(address))
-      throw usage(`--address ${address}: must be an IP address`);
+    if (!/^[0-9A-Fa-f:.]+$/.test(address)) throw usage(`--address ${address}: not an IP address`);
   return true;
 }
 

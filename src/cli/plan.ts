@@ -44,7 +44,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           type: 'string',
           requiresArg: true,
           implies: 'ssh',
-          describe: 'Profile, as of `login --profile` in sshd_config',
+          describe: 'Profile, as in `login --profile` in sshd_config',
         })
         .option('command', {
           type: 'string',
@@ -52,7 +52,11 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           implies: 'ssh',
           describe: 'Command of the client [default: a shell]',
         })
-        .option('tty', { type: 'boolean', implies: 'ssh', describe: 'With a terminal, as ssh -t' })
+        .option('tty', {
+          type: 'boolean',
+          implies: 'ssh',
+          describe: 'With a terminal, like ssh -t',
+        })
         .option('port', {
           type: 'number',
           requiresArg: true,
@@ -66,7 +70,7 @@ export function planCommand(terminal: Terminal): CommandModule<object, PlanArgum
           'Print the command lines of an SSH session',
         )
         .epilogue(
-          'Exit status, as of kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
+          'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error. With --ssh: 0 a session would start, 77 the user is refused, 69 a login would fail now. Nothing is changed.',
         ),
     handler: async (args) => {
       if (args.ssh === true) {

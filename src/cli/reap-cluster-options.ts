@@ -114,20 +114,21 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
   const deleted = dryRun ? 'would delete' : 'deleted';
   const lines = reaped.flatMap(({ cluster, busy, pods, namespaces }) =>
     [
-      ...(busy ? ['another reaper is at work'] : []),
+      ...(busy ? ['another reaper is running; nothing was done'] : []),
       ...pods.expired.map(
         ({ namespace, name, lifetime, again, gracePeriodSeconds }) =>
           `${did} pod ${namespace}/${name}, lifetime ${lifetime}${again ? ` (deleted before; grace period now ${gracePeriodSeconds} s)` : ''}`,
       ),
       ...pods.stuck.map(
         ({ namespace, first, count, finalizers }) =>
-          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: already deleted, but still there (${finalizers ? 'held by finalizers: kubectl get pod -o yaml shows which' : 'its node has not ended it: check that with kubectl get nodes'})`,
+          `pod ${namespace}/${first}${count === 1 ? '' : ` and ${count - 1} more`}: deleted but still exists (${finalizers ? 'finalizers hold it: see kubectl get pod -o yaml' : 'its node has not terminated it: check kubectl get nodes'})`,
       ),
       ...pods.orphaned.map(
-        ({ namespace, job }) => `${deleted} what job ${namespace}/${job} left behind`,
+        ({ namespace, job }) => `${deleted} leftover objects of job ${namespace}/${job}`,
       ),
       ...pods.unreadable.map(
-        ({ namespace, name }) => `pod ${namespace}/${name} has a lifetime that is no duration`,
+        ({ namespace, name }) =>
+          `pod ${namespace}/${name} has an invalid lifetime (not a duration)`,
       ),
       ...namespaces.deleted.map(
         ({ name, owner, unused }) =>
@@ -137,7 +138,7 @@ function asText(reaped: readonly ReapedCluster[], dryRun: boolean): string {
       ...(pods.later + namespaces.later === 0
         ? []
         : [
-            `${pods.later} pods or jobs and ${namespaces.later} namespaces are left to the next run`,
+            `${pods.later} pods or jobs and ${namespaces.later} namespaces are left for the next run`,
           ]),
     ].map((line) => `${cluster}: ${escapedForTerminal(line)}`),
   );

@@ -16,7 +16,7 @@ interface ReapArguments extends ReapClusterArguments {
 export function reapCommand(terminal: Terminal): CommandModule<object, ReapArguments> {
   return {
     command: 'reap',
-    describe: 'End what SSH connections left behind, and what has reached its time limit',
+    describe: 'Clean up after closed SSH connections, and delete what has expired',
     builder: (yargs) =>
       yargs
         .option('config', {
@@ -41,7 +41,7 @@ export function reapCommand(terminal: Terminal): CommandModule<object, ReapArgum
           'Delete expired pods, and namespaces unused for 60 days',
         )
         .epilogue(
-          'Exit status: 0 all was ended, 75 something could not be ended, and the next run tries again. If another run is active, this one does nothing.',
+          'Exit status: 0 everything was cleaned up; 75 something could not be cleaned up, and the next run tries again. If another run is active, this one does nothing.',
         ),
     handler: async (args) => {
       const onClusters =
@@ -68,24 +68,24 @@ const clusterOptions = {
   'in-cluster': {
     type: 'boolean',
     conflicts: ['cluster', 'all-clusters'],
-    describe: 'In a pod: on its own cluster, with its ServiceAccount',
+    describe: 'Run inside a pod: use its own cluster and its ServiceAccount',
   },
   'namespace-selector': {
     type: 'string',
     requiresArg: true,
     default: 'app.kubernetes.io/name=open-ondemand',
-    describe: 'Clusters: labels of the namespaces to look at',
+    describe: 'Clusters: label selector of the namespaces to check',
   },
   'pod-selector': {
     type: 'string',
     requiresArg: true,
-    describe: 'Clusters: labels of the pods to delete [default: all with a lifetime]',
+    describe: 'Clusters: label selector of the pods to delete [default: all pods with a lifetime]',
   },
   'max-pods': {
     type: 'number',
     requiresArg: true,
     default: 30,
-    describe: 'Of a cluster: the most in one run; 0 for no limit',
+    describe: 'Clusters: most pods to delete in one run; 0 for no limit',
   },
   'unused-after': {
     type: 'string',
@@ -96,7 +96,7 @@ const clusterOptions = {
     type: 'number',
     requiresArg: true,
     default: 10,
-    describe: 'Of a cluster: the most in one run; 0 for no limit',
+    describe: 'Clusters: most namespaces to delete in one run; 0 for no limit',
   },
   'delete-claims': {
     type: 'boolean',
@@ -107,7 +107,7 @@ const clusterOptions = {
     type: 'string',
     requiresArg: true,
     implies: 'unused-after',
-    describe: 'Clusters: also ask this Prometheus when the last pod ran',
+    describe: 'Clusters: also query this Prometheus for recent pods',
   },
   'prometheus-matchers': {
     type: 'string',
@@ -119,7 +119,7 @@ const clusterOptions = {
     type: 'string',
     requiresArg: true,
     default: '5m',
-    describe: 'Clusters: time limit for all together',
+    describe: 'Clusters: time limit for all clusters together',
   },
 } as const;
 
@@ -165,7 +165,7 @@ function exitCodeOf(failed: readonly BerthError[]): number {
 
 /** A line for each connection and container that was ended. */
 function reapText(report: ReapReport, dryRun: boolean): string {
-  if (report.busy) return 'another reaper is at work\n';
+  if (report.busy) return 'another reaper is running; nothing was done\n';
   const did = dryRun ? 'would end' : 'ended';
   const lines = [
     ...report.connections.map(
@@ -175,7 +175,7 @@ function reapText(report: ReapReport, dryRun: boolean): string {
       ({ user, name }) =>
         `${did} container ${escapedForTerminal(name)} of ${escapedForTerminal(user)}`,
     ),
-    ...report.ownerless.map((uid) => `UID ${uid} has storage and no account: nothing was touched`),
+    ...report.ownerless.map((uid) => `UID ${uid} has storage but no account: nothing was removed`),
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

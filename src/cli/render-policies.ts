@@ -13,11 +13,11 @@ import { installedPath } from '../installed-path.ts';
 const parametersFile = '/etc/berth/admission.yml';
 
 /** On newer clusters the mutating policy sets this field, which OnDemand's adapter does not. */
-const strictNote = `berth: pods of OnDemand's adapter do not say supplementalGroupsPolicy: Strict, and are refused; ${installedPath('share/docs/admission.md')} (Before 1.36) says what to choose\n`;
+const strictNote = `berth: pods of OnDemand's adapter do not set supplementalGroupsPolicy: Strict and will be refused; see the section "Before 1.36" of ${installedPath('share/docs/admission.md')}\n`;
 
 /** The author of an image controls its /etc/group. */
 const mergeNote =
-  'berth: supplemental_groups_policy: Merge with every image allowed: an image can give its user any group; name the images in admission.yml (images)\n';
+  'berth: supplemental_groups_policy is Merge and images allows every image, so an image can give its user any group; restrict images in admission.yml\n';
 
 interface PoliciesArguments {
   readonly engine: string;
@@ -38,12 +38,12 @@ export function renderPoliciesCommand(
         .option('engine', {
           choices: ['kubernetes', 'kyverno'],
           default: 'kubernetes',
-          describe: 'What enforces the policies',
+          describe: 'Policy engine',
         })
         .option('kubernetes', {
           type: 'string',
           requiresArg: true,
-          describe: `The oldest version of a cluster; before 1.${mutatingPolicySince} there are no defaults`,
+          describe: `Oldest Kubernetes version among your clusters; before 1.${mutatingPolicySince} the policies set no defaults`,
         })
         .option('parameters', {
           type: 'string',
@@ -78,13 +78,13 @@ async function render(args: PoliciesArguments, terminal: Terminal): Promise<void
   );
 }
 
-/** @throws BerthError `usage` where the version is none, or has no admission policies at all */
+/** @throws BerthError `usage` if the version is invalid, or has no ValidatingAdmissionPolicy */
 function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   if (kubernetes === undefined) return false;
   const minor = minorVersion(kubernetes);
   const problem =
     minor === undefined
-      ? `--kubernetes ${kubernetes} is no version of Kubernetes`
+      ? `--kubernetes ${kubernetes} is not a version of Kubernetes`
       : minor < validatingPolicySince
         ? `Kubernetes ${kubernetes} has no ValidatingAdmissionPolicy`
         : engine === 'kyverno'
@@ -93,7 +93,7 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
   if (problem !== undefined)
     throw new BerthError(problem, {
       ...{ code: 'usage', exit: 'usage' },
-      hint: `A version such as 1.34, of 1.${validatingPolicySince} or later; or --engine kyverno without it.`,
+      hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later). Do not use --kubernetes with --engine kyverno.`,
     });
   return minor !== undefined && minor < mutatingPolicySince;
 }

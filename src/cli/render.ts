@@ -35,7 +35,7 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
         .option('cluster', {
           type: 'string',
           requiresArg: true,
-          describe: 'Needed if several are configured',
+          describe: 'Cluster; required if several are configured',
         })
         .option('uid', {
           type: 'number',
@@ -68,7 +68,7 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
           'Print JSON for an account that does not exist yet',
         )
         .epilogue(
-          'No cluster is asked. Without --show-secrets a Secret is left out: applied without its contents, it would overwrite the real one.',
+          'No cluster is contacted. Without --show-secrets, Secrets are left out: applying a Secret without its contents would overwrite the real one.',
         ),
     handler: (args) => render(args, terminal),
   };
@@ -103,14 +103,14 @@ function theCluster([cluster, ...others]: readonly ClusterSettings[]): ClusterSe
   throw new BerthError(
     names.length === 0
       ? 'no cluster is configured'
-      : `which cluster? There are ${names.join(', ')}`,
+      : `several clusters are configured: ${names.join(', ')}`,
     {
       code: names.length === 0 ? 'no-kubernetes-cluster' : 'usage',
       exit: names.length === 0 ? 'config' : 'usage',
       hint:
         names.length === 0
           ? 'Run `berth doctor`: it lists the files that were read.'
-          : 'Name one with --cluster: each has its own settings.',
+          : 'Select one with --cluster, because each cluster has its own settings.',
     },
   );
 }
@@ -129,7 +129,7 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
       throw new BerthError(`${id} is not a UID or GID of a user`, {
         code: 'usage',
         exit: 'usage',
-        hint: '--uid 5001 --gid 5001 --groups 5001,6000',
+        hint: 'Give numbers from 1 to 4294967294, for example: --uid 5001 --gid 5001 --groups 5001,6000',
       });
   }
   const all = [...new Set([gid, ...groups])].sort((a, b) => a - b);
@@ -150,7 +150,7 @@ async function dockerConfigOf(
 /** Allows Secrets in a pipe or a private file only, not on a screen or in a log. */
 function checkSecretsMayGo(terminal: Terminal): void {
   const refuse = (where: string, hint: string): never => {
-    throw new BerthError(`--show-secrets prints no secrets ${where}`, {
+    throw new BerthError(`--show-secrets does not print Secrets ${where}`, {
       code: 'secrets-not-protected',
       exit: 'usage',
       hint,
@@ -159,5 +159,8 @@ function checkSecretsMayGo(terminal: Terminal): void {
   if (terminal.stdout.isTTY === true) refuse('to a terminal', 'Pipe it: … | kubectl apply -f -');
   const status = fstatSync(1);
   if (status.isFile() && (status.mode & 0o077) !== 0)
-    refuse('into a file that others can read', 'Before it: umask 077; or chmod 600 the file.');
+    refuse(
+      'into a file that others can read',
+      'Run `umask 077` before the redirection, or `chmod 600` the file.',
+    );
 }

@@ -11,13 +11,13 @@ export function sessionPlanText(plan: SessionPlan): string {
       `${escapedForTerminal(user)} gets profile ${pod.profile}: ${escapedForTerminal(reason)}`,
       `pod ${pod.pod.metadata.name} in namespace ${pod.pod.metadata.namespace} on cluster ${escapedForTerminal(pod.cluster)}`,
       '',
-      'the manifest, if the pod does not run yet',
+      'manifest of the pod (created if it is not running yet)',
       ...escapeInvisible(stringify(pod.pod))
         .trimEnd()
         .split('\n')
         .map((line) => `  ${line}`),
       '',
-      'runs in it',
+      'command in the pod',
       `  ${pod.exec.map(quoted).join(' ')}`,
     ].join('\n');
   if (session === undefined) {
@@ -45,9 +45,9 @@ export function sessionPlanText(plan: SessionPlan): string {
     ...Object.entries(environment).map(
       ([name, value]) => `  ${escapedForTerminal(name)}=${escapedForTerminal(value)}`,
     ),
-    ...(container.runs ? [] : ['', 'starts', callText(container.start)]),
+    ...(container.runs ? [] : ['', 'command that starts the container', callText(container.start)]),
     '',
-    'becomes',
+    'command of the session (replaces the login program)',
     callText(becomes),
   ].join('\n');
 }
@@ -56,7 +56,7 @@ function obstaclesText(obstacles: SessionPlan['obstacles']): string[] {
   if (obstacles.length === 0) return [];
   return [
     '',
-    'a login would fail now',
+    'problems: a login would fail now',
     ...obstacles.flatMap(({ id, message, next = '' }) => [
       `  ${id}: ${escapedForTerminal(message)}`,
       `    ${escapedForTerminal(next)}`,

@@ -130,7 +130,7 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
     problems.length === 1
       ? first.message
       : `${problems.length} users have no range: ${summary(problems)}`;
-  return new BerthError(othersDone ? what : `${what}; nothing is written`, {
+  return new BerthError(othersDone ? what : `${what}; nothing was written`, {
     code: first.code,
     exit: 'config',
     hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write the ranges of the other users: berth subid apply --keep-going.'}`,
@@ -148,9 +148,9 @@ function summary(problems: readonly SubordinateFault[]): string {
 
 function wayOut(layout: SubordinateLayout | undefined): string {
   if (layout === undefined)
-    return 'Their UIDs are too far apart for one layout: run it for each part with its own --min-uid, --max-uid, --first-uid and --base.';
+    return 'The UIDs are too far apart for one set of ranges. Run the command once per UID range, each time with its own --min-uid, --max-uid, --first-uid and --base.';
   const { firstUid, base, size } = layout;
-  return `There is room for all of them with --first-uid ${firstUid} --base ${base} --size ${size}.`;
+  return `All users get a range with --first-uid ${firstUid} --base ${base} --size ${size}.`;
 }
 
 /** For scripts. `version` changes when the meaning of a field changes. */

@@ -36,7 +36,7 @@ export function subidCommand(terminal: Terminal): CommandModule {
       yargs
         .command(planCommand(terminal))
         .command(applyCommand(terminal))
-        .demandCommand(1, 1, 'subid: plan or apply?')
+        .demandCommand(1, 1, 'subid needs a subcommand: plan or apply')
         .strict(),
     handler: () => undefined,
   };
@@ -51,7 +51,7 @@ function planCommand(terminal: Terminal): CommandModule<object, SubidArguments> 
         .example('berth subid plan', 'Print a diff for all accounts that `getent passwd` lists')
         .example('berth subid plan alice bob -o json', 'Print JSON for two users')
         .epilogue(
-          'Exit status, as of kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
+          'Exit status, as with kubectl diff: 0 no changes, 1 changes, more than 1 an error or a user without a range. Nothing is changed.',
         ),
     handler: async (args) => {
       try {
@@ -78,7 +78,7 @@ function applyCommand(terminal: Terminal): CommandModule<object, ApplyArguments>
         .option('keep-going', {
           type: 'boolean',
           default: false,
-          describe: 'Write the ranges of other users if some have no range',
+          describe: 'Write the other ranges even if some users cannot get one',
         })
         .option('lock-timeout', {
           type: 'string',
@@ -124,7 +124,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
       const twice = Object.keys(argv).find(
         (key) => key !== 'user' && key !== '_' && Array.isArray(argv[key]),
       );
-      if (twice !== undefined) throw usage(`--${twice} is given twice`);
+      if (twice !== undefined) throw usage(`--${twice} may be given only once`);
       return true;
     })
     .positional('user', {
@@ -148,7 +148,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
     .option('groups', {
       type: 'boolean',
       default: false,
-      describe: 'Also add the supplementary groups of users to /etc/subgid, one ID each',
+      describe: "Also add each user's supplementary groups to /etc/subgid, one GID each",
     })
     .option('directories', {
       // Its name in earlier versions.
@@ -163,7 +163,7 @@ function options<T>(yargs: Argv<T>): Argv<T & SubidArguments> {
     })
     .option('prefix', {
       ...text,
-      describe: 'Directory above etc, for files and accounts, as useradd --prefix',
+      describe: 'Prefix directory for /etc and the accounts, as in useradd --prefix',
     })
     .option('output', outputOption);
 }

@@ -39,7 +39,7 @@ export function tokenCommand(terminal: Terminal): CommandModule {
       yargs
         .command(rotateCommand(terminal))
         .command(setupCommand(terminal))
-        .demandCommand(1, 1, 'token: rotate or setup?')
+        .demandCommand(1, 1, 'token needs a subcommand: rotate or setup')
         .strict(),
     handler: () => undefined,
   };
@@ -99,7 +99,7 @@ function rotateCommand(terminal: Terminal): CommandModule<object, RotateArgument
           'Renew one token, with a shorter lifetime',
         )
         .epilogue(
-          'The new token is tested before it is written, and only the token changes in the file. The old one is valid until it expires. For all clusters it also removes what is kept of credentials of accounts that have ended.',
+          'The new token is tested before it is written, and only the token changes in the file. The old token stays valid until it expires. Without --cluster, the command also removes stored credentials of deleted accounts.',
         ),
     handler: (args) => rotate(args, terminal),
   };
@@ -160,7 +160,10 @@ async function forget(args: SiteArguments, { log }: RotateDeps): Promise<void> {
     const { stateDir } = (await loadSite(args)).settings;
     await removeStaleCredentials(stateDir, { nameOf: nameOfUid, now: Date.now, log });
   } catch (thrown) {
-    const { message, code, hint } = asBerthError(thrown, 'removing credentials of ended accounts');
+    const { message, code, hint } = asBerthError(
+      thrown,
+      'removing stored credentials of deleted accounts',
+    );
     log.warning(message, { code, hint });
   }
 }
@@ -203,10 +206,10 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
   const loaded = await loadSite(args);
   const [cluster, other] = chosenClusters(loaded, args.cluster).clusters;
   if (cluster === undefined || other !== undefined) {
-    throw new BerthError('which cluster?', {
+    throw new BerthError('several clusters are configured', {
       code: 'usage',
       exit: 'usage',
-      hint: `Name it: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
+      hint: `Select one: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
     });
   }
   const { context, from } = args;
@@ -238,7 +241,7 @@ function tokenFromStandardInput(terminal: Terminal): TokenSource | undefined {
 /** The error for a missing source of the token. */
 function sourceOf({ admin }: ClusterSettings): TokenSource {
   if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
-  throw new BerthError('neither --from nor a token on standard input', {
+  throw new BerthError('no credentials: neither --from nor a token on standard input was given', {
     code: 'usage',
     exit: 'usage',
     hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',

@@ -4,10 +4,10 @@ import { sampleName, writeMetrics, type Metric } from '../system/metrics-file.ts
 import type { ReapedCluster } from './reap-cluster.ts';
 
 const counters = {
-  pods: 'Pods that were ended past their lifetime.',
-  job_objects: 'Services, ConfigMaps and Secrets that went with their jobs.',
+  pods: 'Pods that were deleted because their lifetime had expired.',
+  job_objects: 'Services, ConfigMaps and Secrets that were deleted with their jobs.',
   namespaces: 'Namespaces that were deleted as unused.',
-  failures: 'What could not be reaped.',
+  failures: 'Objects that could not be deleted.',
 } as const;
 
 /**
@@ -15,7 +15,7 @@ const counters = {
  * continue from the values in the file, the only state between runs.
  *
  * @param seconds Since the epoch.
- * @throws `read-only`, `disk-full` and the others of `writeAtomically`
+ * @throws `file-system-read-only`, `disk-full` and the other errors of `writeAtomically`
  */
 export async function writeClusterReapMetrics(
   file: string,
@@ -37,7 +37,7 @@ export async function writeClusterReapMetrics(
   const last: Metric = {
     name: 'berth_cluster_reap_last_run_timestamp_seconds',
     type: 'gauge',
-    help: 'When the reaper was here last.',
+    help: 'Time of the last run of the reaper, in seconds since the epoch.',
     value: Math.floor(seconds),
   };
   await writeMetrics(file, [...totals, last]);

@@ -58,10 +58,10 @@ async function ask(
   } catch (cause) {
     const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
     const reason = inner instanceof Error ? inner.message : String(inner);
-    throw new BerthError(`asking Prometheus at ${url}: ${reason}`, {
+    throw new BerthError(`querying Prometheus at ${url}: ${reason}`, {
       code: 'prometheus-unreachable',
       exit: 'temporary',
-      hint: 'No namespace was deleted. See whether Prometheus runs there; the next run tries again.',
+      hint: 'No namespace was deleted. Check whether Prometheus is running there. The next run tries again.',
       cause,
     });
   }
@@ -71,7 +71,7 @@ function refused(url: string, what: string): BerthError {
   return new BerthError(`Prometheus at ${url}: ${what}`, {
     code: 'prometheus-refused',
     exit: 'unavailable',
-    hint: 'No namespace was deleted. Try the query kube_pod_container_info there by hand, with the matchers of --prometheus-matchers.',
+    hint: 'No namespace was deleted. Run the query kube_pod_container_info in Prometheus with the matchers of --prometheus-matchers.',
   });
 }
 
@@ -79,6 +79,6 @@ function incomplete(url: string, what: string): BerthError {
   return new BerthError(`Prometheus at ${url}: ${what}`, {
     code: 'prometheus-incomplete',
     exit: 'unavailable',
-    hint: 'No namespace was deleted. Does it scrape kube-state-metrics of this cluster?',
+    hint: 'No namespace was deleted. Check that it scrapes kube-state-metrics of this cluster.',
   });
 }

@@ -84,7 +84,7 @@ async function deleteAll(
   return { deleted, failed };
 }
 
-/** A login in the meantime changes the namespace's version, and it is not deleted. */
+/** If the user logs in meanwhile, the resourceVersion changes and the namespace is not deleted. */
 async function deleteOne(
   { client, now }: ReapContext,
   { name, uid, resourceVersion, unused }: UnusedNamespace,

@@ -35,7 +35,7 @@ export function bootstrapUser(
 ): RunningBootstrap {
   const connection = Promise.withResolvers<boolean>();
   const outcome = clusterOutcome(cluster, deadline, async () => {
-    // Root's files in one go: who the process is changes as seldom as can be.
+    // Reads all of root's files in one section, because each change of the process's credentials is expensive.
     const { server, ...files } = await asInvoker(async () => ({
       server: await hookAccessAsInvoker(cluster, access),
       ...readDockerConfig(cluster, access.read),

@@ -96,7 +96,7 @@ async function pluginCredential(
     env: [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
   };
   const auth = new ExecAuth();
-  // The library's own way to run it has no end for a plugin that hangs.
+  // The library itself would run the plugin without a time limit.
   Reflect.set(auth, 'execFn', spawnUntil(deadline));
   const headers: Record<string, string> = {};
   const options: RequestOptions = { headers };

@@ -38,11 +38,11 @@ export async function clusterOutcome<Result>(
   }
 }
 
-/** The work's result, or the error `deadline`; the work itself may go on. */
+/** The work's result, or the error `deadline-exceeded`; the work itself may continue in the background. */
 export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result> {
   return new Promise((resolve, reject) => {
     const over = (): void => {
-      // Work that gets the same signal settles first: its own error says more.
+      // Work that receives the same signal fails first, and its error has more details.
       setImmediate(() => setImmediate(() => reject(deadlineError())));
     };
     if (deadline.signal.aborted) over();
@@ -52,9 +52,9 @@ export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline
 }
 
 function deadlineError(): BerthError {
-  return new BerthError('the deadline passed before this was done', {
+  return new BerthError('the time limit (deadline) was reached before the work was done', {
     code: 'deadline-exceeded',
     exit: 'temporary',
-    hint: 'See what hangs: the home file system of the user, or an API server. The next login tries again.',
+    hint: 'Check what hangs: the file system with the user’s home, or an API server. The next login tries again.',
   });
 }

@@ -59,7 +59,7 @@ async function assertOwned(client: ApiClient, namespace: string, user: string): 
     throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
       code: 'namespace-missing',
       exit: 'unavailable',
-      hint: 'The hook makes it: run pre-pun, or k8s-bootstrap before set-k8s-creds.',
+      hint: 'The hook creates the namespace: run pre-pun, or run k8s-bootstrap before set-k8s-creds.',
     });
   const owner = ownership(user, live, []);
   if (owner.verdict === 'refused') throw owner.error;

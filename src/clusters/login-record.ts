@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 /**
- * What root stores about a user's last login, to make the next one faster. A wrong or lost record costs
- * a round trip or a parse, but never correctness.
+ * What root stores about a user's last login, to make the next one faster. If the record is wrong or lost, a login takes
+ * one more round trip or parses a file again; the result is the same.
  */
 export interface LoginRecord {
   /** Clusters on which the namespace was known to be the user's. */

@@ -31,7 +31,7 @@ export interface RotateTarget {
   /** OnDemand's name of the cluster, or the file if it is not configured. */
   readonly cluster: string;
   readonly choice: ContextChoice;
-  /** Creates a new token if the present one can no longer renew itself. */
+  /** Creates a new token if the current one can no longer be used to request the next. */
   readonly setUp?: (account: ServiceAccountName) => Promise<RotatedToken>;
 }
 
@@ -218,14 +218,14 @@ async function writeToken({ target, user }: Entry, token: string, deps: RotateDe
   });
 }
 
-/** Replaces the hint of a refused TokenRequest: rotating the token is what failed. */
+/** Replaces the hint of a failed TokenRequest with one about `berth token rotate`. */
 function explained(thrown: unknown, cluster: string): unknown {
   if (!(thrown instanceof BerthError)) return thrown;
-  const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` makes a new one.`;
+  const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` creates a new one.`;
   const hints: Readonly<Record<string, string>> = {
-    'api-unauthorized': `The present token has expired or was revoked, and cannot renew itself: ${setup}`,
+    'api-unauthorized': `The current token has expired or was revoked, so it cannot be used to request a new one: ${setup}`,
     'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k ${installedPath('share/etc/kubernetes')}. Or: ${setup}`,
-    'api-unexpected': `See whether the ServiceAccount exists: kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
+    'api-unexpected': `Check that the ServiceAccount exists: kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
   };
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;
@@ -239,7 +239,7 @@ function sharedEntry(one: Entry, other: Entry): BerthError {
     {
       code: 'hook-token-entry-shared',
       exit: 'config',
-      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` makes an entry for this cluster.`,
+      hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` creates a separate entry for this cluster.`,
       fields: { file: one.target.choice.file },
     },
   );

@@ -31,6 +31,6 @@ export function warnOfTokenExpiry(
     log.warning(`the hook's token in ${admin.file} expired at ${when}`, {
       cluster: name,
       code: 'hook-token-expired',
-      hint: `berth token rotate can no longer renew it. Run: ${tokenSetupCommand(cluster)}; and: ${enable}`,
+      hint: `berth token rotate cannot renew an expired token. Run: ${tokenSetupCommand(cluster)}; and: ${enable}`,
     });
 }

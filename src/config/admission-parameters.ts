@@ -130,7 +130,7 @@ export function parseAdmissionParameters(
       'admission-yml-invalid',
       { file, place },
       schemaMessages(parsed.error, admissionSchema, []),
-      `See ${installedPath('share/docs/admission.md')} for the keys of this file.`,
+      `${installedPath('share/docs/configuration-reference.md')} lists the keys of this file.`,
     );
   }
   const { data } = parsed;

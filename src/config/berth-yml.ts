@@ -32,7 +32,7 @@ const limit = z.strictObject({
   ...{ default: z.optional(quantities), defaultRequest: z.optional(quantities) },
   maxLimitRequestRatio: z.optional(quantities),
 });
-const dnsName = z.string().check(z.refine(isSecretName, 'must be a Kubernetes name'));
+const dnsName = z.string().check(z.refine(isSecretName, 'must be a valid Kubernetes object name'));
 
 const admin = z.strictObject({
   kubeconfig: z.optional(path),

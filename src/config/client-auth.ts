@@ -77,7 +77,7 @@ export function parseClientAuth(
         throw fault(
           'client-key-unusable',
           keyFile,
-          `it contains no private key for ${method}`,
+          `it contains no private key that can be used for ${method}`,
           'Write an unencrypted PEM key: RSA of 2048 bits or more, or EC on P-256, P-384 or P-521. `openssl pkey -in FILE -noout -text` shows what it is.',
         );
       if (method === 'private_key_jwt') {
@@ -101,7 +101,7 @@ function privateKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem);
   } catch {
-    // OpenSSL's reason is of no use to an admin.
+    // OpenSSL's error message does not help an admin.
     return undefined;
   }
 }

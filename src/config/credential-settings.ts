@@ -8,7 +8,7 @@ import type { CredentialSettings, OidcSettings } from './settings.ts';
 
 type CredentialOptions = NonNullable<ClusterOptions['credentials']>;
 
-/** A working day: without the broker only the hook renews the token. */
+/** Eight hours, a working day, because without the broker only the next login renews the token. */
 const defaultLifetimeSeconds = 8 * 3600;
 const defaultServiceAccount = 'berth-user';
 
@@ -87,7 +87,7 @@ function oidcSettings(
   };
 }
 
-/** kubectl's auth-provider knows client secrets only. */
+/** kubectl's auth-provider supports only client secrets. */
 function legacySettings(
   definition: ClusterDefinition,
   options: CredentialOptions,

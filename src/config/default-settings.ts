@@ -9,5 +9,5 @@ export const defaultSettings = {
   clustersDir: '/etc/ood/config/clusters.d',
 } as const;
 
-/** Berth's runtime directory. It is not configurable, because tmpfiles.d, units and PAM name it too. */
+/** Berth's runtime directory. It is not configurable, because the systemd units and PAM's configuration name it too. */
 export const runDir = '/run/berth';

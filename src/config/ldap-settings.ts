@@ -90,7 +90,7 @@ interface Source {
 function settingsOf(options: LdapOptions, source: Source): LdapSettings {
   const { users, groups, config_maps: maps, bind_dn: dn, bind_password_file: secret } = options;
   if ((dn === undefined) !== (secret === undefined))
-    throw wrong(source, 'bind_dn', 'ldap.bind_dn and ldap.bind_password_file need each other');
+    throw wrong(source, 'bind_dn', 'ldap.bind_dn and ldap.bind_password_file must be set together');
   const schema = groups.schema ?? 'rfc2307';
   return {
     servers: options.url
@@ -168,7 +168,7 @@ function server(url: string, startTls: boolean | undefined, source: Source): Lda
     throw wrong(
       source,
       'start_tls',
-      `ldap.start_tls must not be false for ${url}, which is another host`,
+      `ldap.start_tls may be false only for a server on this host, not for ${url}`,
     );
   return {
     url,

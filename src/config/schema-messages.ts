@@ -47,10 +47,10 @@ function complaint(issue: z.core.$ZodIssue, root: z.core.$ZodType): string {
 function asText({ input, path }: z.core.$ZodIssue, root: z.core.$ZodType): string {
   const schema = schemaAt(root, path);
   const isPlain = typeof input === 'number' || typeof input === 'boolean';
-  if (schema === undefined || !isPlain) return 'must be text';
+  if (schema === undefined || !isPlain) return 'must be a string';
   const { error } = z.safeParse(schema, String(input));
   const [issue] = error?.issues ?? [];
-  return issue === undefined ? 'must be text (put it in quotes)' : complaint(issue, root);
+  return issue === undefined ? 'must be a string (put it in quotes)' : complaint(issue, root);
 }
 
 const typeNames: Readonly<Record<string, string>> = {

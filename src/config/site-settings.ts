@@ -158,7 +158,7 @@ function prefixWarnings(definition: ClusterDefinition, parts: SiteFileContents):
     // hook.env is for all clusters: the cluster's own file is more specific.
     if (ours !== undefined && theirs === '') return [];
     const used = ours === undefined ? variable : key;
-    const message = `${definition.name}: v2.job.${key} and ${variable} of ${parts.hookEnvFile} differ; Berth uses ${used}, OnDemand uses ${key}`;
+    const message = `${definition.name}: v2.job.${key} and ${variable} of ${parts.hookEnvFile} differ: Berth uses ${used}, but OnDemand uses ${key}`;
     return [{ code: 'prefixes-differ', message, file: definition.file }];
   });
 }

@@ -84,5 +84,5 @@ function offsetIn(node: unknown): number | undefined {
 }
 
 function broken(file: string, position: Position, reason: string, hint: string): Error {
-  return configError('config-yaml-invalid', file, `broken YAML: ${reason}`, hint, { ...position });
+  return configError('config-yaml-invalid', file, `invalid YAML: ${reason}`, hint, { ...position });
 }

@@ -16,8 +16,8 @@ const faults: Partial<Record<ErrorCode, YamlFault>> = {
   BLOCK_IN_FLOW: colon,
   DUPLICATE_KEY: { reason: 'duplicate key', hint: 'Keep one of them.' },
   MULTIPLE_DOCS: {
-    reason: 'a second document begins here, which would not be read',
-    hint: 'Put everything into one document, without `---` or `...` in between.',
+    reason: 'a second YAML document begins here; only one is allowed',
+    hint: 'Put everything into one document, without `---` or `...` between parts.',
   },
   TAB_AS_INDENT: { reason: 'a tab indents this line', hint: 'Indent with spaces.' },
   BAD_INDENT: {
@@ -46,7 +46,7 @@ const faults: Partial<Record<ErrorCode, YamlFault>> = {
   },
   BAD_ALIAS: {
     reason: 'aliases that cannot be resolved',
-    hint: 'Replace each `*NAME` by the value that it stands for.',
+    hint: 'Replace each `*NAME` with the value that it refers to.',
   },
 };
 

@@ -59,11 +59,14 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
     apiVersion !== 'client.authentication.k8s.io/v1' &&
     apiVersion !== 'client.authentication.k8s.io/v1beta1'
   ) {
-    throw new BerthError('this is not a call of kubectl: KUBERNETES_EXEC_INFO is not set', {
-      code: 'kubectl-call-invalid',
-      exit: 'usage',
-      hint: 'Run kubectl instead. It runs kube-credential as its kubeconfig’s user entry says.',
-    });
+    throw new BerthError(
+      'kube-credential was not called by kubectl: KUBERNETES_EXEC_INFO is not set',
+      {
+        code: 'kubectl-call-invalid',
+        exit: 'usage',
+        hint: 'Run kubectl instead. It runs kube-credential as its kubeconfig’s user entry says.',
+      },
+    );
   }
   const server = info?.spec?.cluster?.server;
   return { apiVersion, ...(typeof server === 'string' && { server }) };
@@ -90,7 +93,7 @@ function findCache(call: PluginCall, server: string | undefined) {
     throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
       code: 'kubectl-call-invalid',
       exit: 'usage',
-      hint: 'Use --cluster NAME or no argument.',
+      hint: 'Use --cluster NAME or no arguments.',
     });
   }
   if (server === undefined) {

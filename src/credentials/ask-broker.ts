@@ -108,7 +108,7 @@ function busy(): BerthError {
     {
       code: 'broker-busy',
       exit: 'temporary',
-      hint: 'Try again in a few seconds, and run fewer kubectl at once.',
+      hint: 'Try again in a few seconds, and run fewer kubectl commands at the same time.',
     },
   );
 }

@@ -78,8 +78,8 @@ const foreignStaleMs = 60_000;
  * directory, the user's into the home, as the user. The caller writes the kubeconfig.
  *
  * Every use of a refresh token or of root's store holds root's lock for this user and cluster, so that
- * of several hooks and the broker only one uses the token. A public client whose portal token is still
- * valid needs neither.
+ * only one of several hooks and the broker uses the token. For a public client whose portal token is still
+ * valid, neither the refresh token nor the lock is needed.
  *
  * @returns what was written
  * @throws {BerthError} `lock-timeout`, and what `renewableToken`, `mintToken`, `writeAtomically` and

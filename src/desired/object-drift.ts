@@ -60,7 +60,7 @@ function coverage(sameElement: Compare, sameValue: Compare): Compare {
       );
     }
     if (!isMapping(wanted)) return sameValue(live, wanted);
-    // An empty selector matches everything, a narrower one in `live` does not.
+    // An empty selector in `desired` matches everything; a selector with terms in `live` does not, so it is a difference.
     if (Object.keys(wanted).length === 0) return isMapping(live) && Object.keys(live).length === 0;
     return (
       isMapping(live) && Object.entries(wanted).every(([key, value]) => covers(live[key], value))

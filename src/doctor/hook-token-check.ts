@@ -28,12 +28,12 @@ export function hookTokenFinding(
     case 'expired':
       return failed(
         `the token expired at ${when}Z`,
-        `It cannot renew itself any more. Run: ${tokenSetupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
+        `berth token rotate cannot renew an expired token. Run: ${tokenSetupCommand(cluster)}; and: systemctl enable --now berth-token-rotate.timer`,
       );
     case 'unknown':
       return warning(
-        'the token has no expiry time: it may be valid for ever',
-        `Replace it by a short-lived one: ${tokenSetupCommand(cluster, admin.file)}`,
+        'the token has no expiry time and may be valid forever',
+        `Replace it with a short-lived one: ${tokenSetupCommand(cluster, admin.file)}`,
       );
   }
 }

@@ -23,7 +23,7 @@ export async function namespaceFinding(
   if (live.metadata.deletionTimestamp !== undefined)
     return warning(
       `namespace ${name} is being deleted`,
-      `See what delays it: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
+      `To see what delays the deletion: kubectl get namespace ${name} -o jsonpath='{.status.conditions}'`,
     );
   // The contents of the pull secret are not read here, so its drift is not checked.
   const known = members.filter(({ kind }) => kind !== 'Secret');
@@ -31,7 +31,7 @@ export async function namespaceFinding(
   const owner = ownership(user.name, live, read.roleBindings);
   if (owner.verdict === 'refused') return failedWith(owner.error);
   if (owner.verdict === 'adoptable')
-    return ok(`namespace ${name} was created by OSC's hook and will be adopted at the next login`);
+    return ok(`namespace ${name} was created by OSC's hook; at the next login Berth takes it over`);
   const wrong = driftedObjects(read.members).length;
   return ok(
     wrong === 0

@@ -103,7 +103,7 @@ async function hookFinding({ file, yml, apache }: Sources): Promise<Finding> {
   const { hook } = portal;
   if (hook === undefined)
     return failed(
-      'OnDemand runs no hook at a login',
+      'OnDemand is not configured to run a pre-PUN hook',
       `${yml?.hook === undefined ? `Set pun_pre_hook_root_cmd in ${file}` : `${file} sets it, but it is not applied`}: run ${generator} and restart Apache.`,
     );
   try {

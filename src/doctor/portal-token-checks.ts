@@ -21,7 +21,7 @@ export function tokensFinding(portal: PortalConfig): Finding {
     .filter((name) => name === 'access_token' || name === 'refresh_token');
   return shown.length > 0
     ? failed(
-        `OIDCInfoHook shows ${shown.join(' and ')} to every script of the portal's origin, including pages of servers of users`,
+        `OIDCInfoHook exposes ${shown.join(' and ')} to every script that the portal's origin serves, including pages of users' own servers`,
         'Remove these from OIDCInfoHook.',
       )
     : ok('no token is passed to servers of users');
@@ -39,7 +39,7 @@ export function cookieFinding(portal: PortalConfig): Finding {
 }
 
 function givenAway({ what, paths }: ExposedSecrets): string {
-  return `servers of users behind ${paths.join(' or ')} receive ${what.join(', ')} of each visitor`;
+  return `web servers that users run behind ${paths.join(' or ')} receive ${what.join(', ')} of each visitor`;
 }
 
 /** The variables of mod_auth_openidc for the tokens, and the directive that sets each. */

@@ -35,7 +35,7 @@ export async function rightsFinding(
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
-export const loginAccountHint = `${installSessions}, and give this host that account: berth token setup --service-account ondemand/berth-login.`;
+export const loginAccountHint = `${installSessions}, and give this host a token of that account: berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login.`;
 
 /** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
@@ -82,7 +82,7 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
   const held = await filter(excessive, (right) => canI(client, right));
   if (held.length === 0) return ok('the account has no rights beyond what the hook needs');
   const text = `${identity} has more rights than the hook needs: ${held.map(rightText).join('; ')}`;
-  const own = `Give the hook its own account: ${install}, then berth token setup.`;
+  const own = `Give the hook its own account: ${install}, then: berth token setup --cluster NAME --from ADMIN_KUBECONFIG`;
   return warning(
     text,
     held.length === excessive.length

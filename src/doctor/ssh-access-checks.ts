@@ -17,7 +17,7 @@ export async function rulesFinding(settings: SshSettings): Promise<Finding> {
     return failed(
       otherwise === 'refuse'
         ? 'ssh.yml has no rules: nobody gets a session'
-        : 'ssh.yml has no rules: only members of host_shell_groups get in, to a shell of the host',
+        : 'ssh.yml has no rules: only members of host_shell_groups can log in, with a shell on the host',
       'Add one to ssh.yml, such as `rules: [{ profile: NAME }]`.',
     );
   const groups = new Map<string, string>();
@@ -34,10 +34,12 @@ export async function rulesFinding(settings: SshSettings): Promise<Finding> {
     unknown('passwd', users),
   ]);
   const next = 'Correct the name, or check the directory service (sssd, LDAP).';
-  if (noGroups.length > 0) return failed(`there is no group ${noGroups.join(', no group ')}`, next);
+  if (noGroups.length > 0) return failed(`these groups do not exist: ${noGroups.join(', ')}`, next);
   return noUsers.length > 0
-    ? warning(`there is no user ${noUsers.join(', no user ')}`, next)
-    : ok(`${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}, all names are known`);
+    ? warning(`these users do not exist: ${noUsers.join(', ')}`, next)
+    : ok(
+        `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}; all their groups and users exist`,
+      );
 }
 
 /** `NAME (PLACE)` for each name that the name service (NSS) does not know. */
@@ -59,7 +61,7 @@ export function userProfileFinding(settings: SshSettings, { name }: User): Findi
   if (found === undefined) throw new Error('no port was tried');
   if (found.kind === 'profile')
     return ok(`${name} gets profile ${found.profile.name}: ${found.reason}`);
-  if (found.kind === 'host-shell') return ok(`${name} gets a shell of the host: ${found.reason}`);
+  if (found.kind === 'host-shell') return ok(`${name} gets a shell on the host: ${found.reason}`);
   if (found.code !== 'profile-not-matched')
     return failed(`${name} is refused: ${found.reason}`, 'See the check ssh-profile above.');
   return failed(

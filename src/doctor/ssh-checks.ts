@@ -199,7 +199,8 @@ function pamFinding(found: Awaited<PamFindings>): Finding {
   const [first, ...more] = [...found].sort(
     (one, other) => lacksBerthLines(other) - lacksBerthLines(one),
   );
-  if (first === undefined) return ok('the session stack of sshd ends what a connection started');
+  if (first === undefined)
+    return ok('the PAM session stack of sshd runs pam-session, which cleans up after a connection');
   const message = `${first.message}${more.length === 0 ? '' : ` (and ${more.length} more: berth lint sshd)`}`;
   return (first.severity === 'door' ? failed : warning)(message, first.closedBy);
 }

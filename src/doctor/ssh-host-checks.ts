@@ -122,7 +122,7 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
     ? ok(`controllers delegated to users: ${list}`)
     : failed(
         `${found.unit} has no controller ${missing.join(', ')}, which limits of profiles need`,
-        'Add a drop-in for user@.service with [Service] Delegate=cpu memory pids, run systemctl daemon-reload, and let users log in again.',
+        'Add a drop-in for user@.service with `[Service]` and `Delegate=cpu cpuset io memory pids`, run systemctl daemon-reload, and have the users log in again.',
       );
 }
 

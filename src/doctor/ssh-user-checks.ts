@@ -29,8 +29,8 @@ export function userSubidFinding(plan: SubidPlan, user: User): Finding {
   const [first] = complete > 0 ? tooFewIds(plan, user) : [];
   if (first !== undefined)
     return warning(
-      `${name} has ${first.what} ${first.id}, but only ${first.count} IDs in ${first.file}: podman copies the whole image at the first login`,
-      `Run berth subid apply --size with more than ${first.id}; containers of ${name} must be removed before.`,
+      `${name} has ${first.what} ${first.id}, but only ${first.count} IDs in ${first.file}: at the first login podman copies the whole image instead of mapping the IDs`,
+      `Remove the containers of ${name}, then run berth subid apply with a --size greater than ${first.id}.`,
     );
   if (complete > 0) return ok(`${name} has subordinate UIDs and GIDs`);
   const [note] = notes;
@@ -80,7 +80,7 @@ export function runtimeDirFinding(
     !existsSync(`/var/lib/systemd/linger/${user.name}`)
   )
     return warning(
-      `lingering is off for ${user.name}: systemd ends containers at the last logout, though profiles let them stay`,
+      `lingering is off for ${user.name}: systemd stops the user's containers at the last logout, although profiles keep them running`,
       `Run loginctl enable-linger ${user.name}`,
     );
   return ok(whichRuntimeDir(user, found));

@@ -66,7 +66,7 @@ async function keptToken(
     );
   if (cache.expiry <= now)
     return skipped(
-      `the token of ${user.name} has expired. Run doctor again after ${user.name} has used kubectl`,
+      `the token of ${user.name} has expired. Run berth doctor again after ${user.name} has run kubectl`,
     );
   const claims = decodeUnverifiedClaims(cache.token);
   if (claims?.iss === issuer && [claims.aud].flat().includes(audience)) return cache.token;
@@ -97,16 +97,16 @@ function nameFinding(found: string, wanted: string, { name }: User): Finding {
   const theirs = shown.endsWith(name) && !shown.startsWith('system:');
   const prefix = theirs ? shown.slice(0, -name.length) : undefined;
   return failed(
-    `the API server reads the token of ${name} as ${shown}, but the RoleBindings name ${wanted}`,
+    `the API server authenticates the token of ${name} as ${shown}, but the RoleBindings are for ${wanted}`,
     prefix === undefined
       ? `Set --oidc-username-claim of the API server and credentials.username_claim in berth.yml to the claim that contains the login name.`
-      : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, as the API server’s --oidc-username-prefix has it; the RoleBindings are corrected at the next login.`,
+      : `Write subject_prefix: ${JSON.stringify(prefix)} for this cluster in berth.yml, the value of the API server’s --oidc-username-prefix. The next login corrects the RoleBindings.`,
   );
 }
 
 function unauthorized({ name }: User, { issuer, audience }: OidcSettings): Finding {
   return failed(
-    `the API server does not accept the token of ${name}, of ${issuer} for ${audience}`,
+    `the API server does not accept the token of ${name} (issuer ${issuer}, audience ${audience})`,
     'Compare --oidc-issuer-url and --oidc-client-id of the API server (or its AuthenticationConfiguration) with credentials.issuer and credentials.audience in berth.yml. The API server’s log gives the reason.',
   );
 }

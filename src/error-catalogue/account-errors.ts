@@ -5,7 +5,7 @@ export const accountErrors = {
   'user-unknown': {
     exit: ['nouser', 'temporary'],
     what: 'The operating system has no account of this name or UID.',
-    why: 'The account was deleted or the name is misspelled. If sssd or LDAP is down, it looks the same.',
+    why: 'The account was deleted or the name is misspelled. The error is the same if sssd or LDAP is down.',
     next: 'Run `getent passwd NAME`. If it prints nothing for other users of the directory either, check `systemctl status sssd`.',
   },
   'user-name-invalid': {
@@ -16,32 +16,32 @@ export const accountErrors = {
   },
   'user-name-not-canonical': {
     exit: 'nouser',
-    what: 'The account exists, but the operating system spells its name differently. Nothing was done, because two spellings would get two namespaces.',
-    why: 'The directory ignores case and the login was typed in other letters, the name has a domain suffix, or two accounts share one UID.',
+    what: 'The account exists, but the operating system spells its name differently. Nothing was done, because each spelling would get its own namespace.',
+    why: 'The directory ignores case and the name was typed with different capitalization, the name has a domain suffix, or two accounts share one UID.',
     next: 'Make user_map in ood_portal.yml return the name that `getent passwd UID` prints.',
   },
   'uid-below-minimum': {
     exit: 'permission',
     what: 'The UID of the account is below `minimum_uid`. System accounts get no namespace and no credentials.',
     why: 'root or a service account logged in to the portal, or people at this site have low UIDs.',
-    next: 'If the account is a person, lower `minimum_uid` in berth.yml.',
+    next: 'If the account belongs to a person, lower `minimum_uid` in berth.yml.',
   },
   'nss-failed': {
     exit: 'temporary',
-    what: 'The name service (NSS) did not answer a question about an account.',
+    what: 'An account could not be looked up in NSS.',
     why: 'sssd or the LDAP server is down or slow.',
     next: 'Run `getent passwd NAME` and `systemctl status sssd`. The next login tries again.',
   },
   'group-names-missing': {
     exit: 'temporary',
-    what: 'The groups of the user have no names at the moment, so no profile could be chosen.',
-    why: 'The directory service is down, or the user is in a group that exists only as a number.',
+    what: 'NSS returned no names for some of the user’s groups, so no profile could be chosen.',
+    why: 'The directory service is down, or the user is in a group whose GID has no name.',
     next: 'Run `id NAME`: each group needs a name. Then log in again.',
   },
   'group-empty': {
     exit: 'nouser',
     what: '`berth lint sshd --group` found no member of this group, so there is nothing to check.',
-    why: 'The group has only primary members, which `getent group` does not list, or its name is misspelled.',
+    why: 'The group is only used as a primary group, so `getent group` lists no members, or its name is misspelled.',
     next: 'Name an account with `--user` instead.',
   },
   'home-invalid': {
@@ -59,19 +59,19 @@ export const accountErrors = {
   'subid-uid-below-first': {
     exit: 'config',
     what: 'A user gets no subordinate IDs, because the UID is below `--first-uid`. Without `--keep-going` nothing was written.',
-    why: 'The site has users with lower UIDs than the layout starts with.',
+    why: 'The site has users whose UIDs are below `--first-uid`.',
     next: 'Use the values that the hint suggests, the same on every node. Or leave these users out with `--min-uid`.',
   },
   'subid-uid-does-not-fit': {
     exit: 'config',
-    what: 'A user gets no subordinate IDs, because the range for this UID would be above the last possible ID (2^32).',
-    why: 'High UIDs, as Active Directory gives them, with 65536 IDs each.',
+    what: 'A user gets no subordinate IDs, because the range for this UID would be above the last possible ID (4294967295).',
+    why: 'High UIDs, such as those from Active Directory, with 65536 IDs each.',
     next: 'Use the values that the hint suggests: a lower `--base`, a higher `--first-uid` or a smaller `--size`.',
   },
   'subid-overlaps-entry': {
     exit: 'config',
     what: 'A user gets no subordinate IDs, because the range overlaps one that another account has in /etc/subuid or /etc/subgid.',
-    why: '`useradd` has given out ranges where the layout begins.',
+    why: '`useradd` has assigned ranges at or above `--base`.',
     next: 'Use the `--base` that the hint suggests, on every node.',
   },
   'subid-overlaps-account': {
@@ -84,18 +84,18 @@ export const accountErrors = {
     exit: 'warning',
     what: 'Two entries of /etc/subuid or /etc/subgid overlap. Two users with the same subordinate IDs can open each other’s files.',
     why: 'The files were edited by hand or merged from several hosts.',
-    next: 'Correct one of the two entries. Its owner must then run `podman system migrate`, and files in their storage may need a new owner.',
+    next: 'Correct one of the two entries. The owner of that entry must then run `podman system migrate`, and files in that user’s storage may need a new owner.',
   },
   'subid-entry-holds-account': {
     exit: 'warning',
     what: 'A subordinate range contains the UID or GID of an existing account or group. The user of the range can act as that account inside containers.',
-    why: 'The range was given out before the account was created, or by hand.',
+    why: 'The range was assigned before the account was created, or it was edited by hand.',
     next: 'Move the range or the account.',
   },
   'subid-entry-malformed': {
     exit: 'warning',
     what: 'A line of /etc/subuid or /etc/subgid does not have the form NAME:START:COUNT.',
-    why: 'A mistake in an edit by hand.',
+    why: 'The file was edited by hand.',
     next: 'Correct the line that is named.',
   },
   'subid-entry-beyond-ids': {
@@ -107,12 +107,12 @@ export const accountErrors = {
   'subid-groups-do-not-fit': {
     exit: 'warning',
     what: 'A user is in more supplementary groups than the kernel accepts in one ID map. The remaining groups show as nogroup in sessions.',
-    why: 'A gid_map has at most 340 lines, and each group that is not contiguous needs one.',
+    why: 'A gid_map has at most 340 lines, and each GID that does not directly follow another one needs its own line.',
     next: 'Remove groups from the user, or accept that the named ones are not mapped.',
   },
   'subid-former-group': {
     exit: 'warning',
-    what: 'A user may still map a group in sessions that the user is not in any more.',
+    what: 'A user has left a group, but can still map it in sessions.',
     why: 'The user left the group after `berth subid apply --groups` wrote its line into /etc/subgid.',
     next: 'Remove that line from /etc/subgid.',
   },

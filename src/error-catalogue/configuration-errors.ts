@@ -6,7 +6,7 @@ export const configurationErrors = {
     exit: 'config',
     what: 'A configuration file does not exist.',
     why: 'It was never created, or the path in berth.yml or on the command line is wrong. On hosts where systemd hides /root from Apache (`ProtectHome`), the hook cannot see files there.',
-    next: 'Create the file or correct the path. If it exists, compare with `berth doctor`, which checks what Apache hides.',
+    next: 'Create the file or correct the path. If the file exists, run `berth doctor`, which checks whether the Apache unit hides it.',
   },
   'config-empty': {
     exit: 'config',
@@ -35,7 +35,7 @@ export const configurationErrors = {
   'config-too-large': {
     exit: 'config',
     what: 'A configuration file is larger than 1 MiB and was not read.',
-    why: 'The path leads to another file, such as a log.',
+    why: 'The path is that of another file, such as a log.',
     next: 'Correct the path.',
   },
   'config-not-utf8': {
@@ -46,7 +46,7 @@ export const configurationErrors = {
   },
   'config-yaml-invalid': {
     exit: 'config',
-    what: 'A configuration file is not valid YAML. The message has line and column.',
+    what: 'A configuration file is not valid YAML. The message gives the line and column.',
     why: 'A tab used for indentation, a missing space after a colon, or a value with a colon that is not quoted.',
     next: 'Correct the line that is named.',
   },
@@ -58,8 +58,8 @@ export const configurationErrors = {
   },
   'config-writable-by-others': {
     exit: 'config',
-    what: 'A configuration file was refused, because its group or everybody can write it.',
-    why: 'It was created with a lax umask.',
+    what: 'A configuration file was refused, because it is writable by its group or by everyone.',
+    why: 'It was created with a permissive umask.',
     next: 'Read the file, then run `chmod go-w FILE`.',
   },
   'config-directory-writable': {
@@ -82,9 +82,9 @@ export const configurationErrors = {
   },
   'berth-yml-invalid': {
     exit: 'config',
-    what: 'berth.yml contains a key that does not exist, or a value that its key does not accept. The message has file, line and column of each.',
+    what: 'berth.yml contains a key that does not exist, or a value that its key does not accept. The message gives the file, line and column of each.',
     why: 'A misspelled key (the message names the nearest one), wrong indentation, a key that belongs below `defaults` or `clusters.NAME`, or a value of another type.',
-    next: 'Correct the lines that are named; /usr/lib/berth/share/docs/configuration.md lists every key. A mistake in the part of one cluster affects only that cluster.',
+    next: 'Correct the lines that are named; /usr/lib/berth/share/docs/configuration-reference.md lists every key. A mistake in the settings of one cluster affects only that cluster.',
   },
   'ssh-yml-invalid': {
     exit: 'config',
@@ -96,35 +96,35 @@ export const configurationErrors = {
     exit: 'config',
     what: 'The parameters of the admission policies contain a mistake. No policy was printed.',
     why: 'A misspelled key or a value of another type in the file of `--parameters`.',
-    next: 'Correct the lines that are named; /usr/lib/berth/share/docs/admission.md lists every key.',
+    next: 'Correct the lines that are named; /usr/lib/berth/share/docs/configuration-reference.md lists every key.',
   },
   'profile-invalid': {
     exit: 'config',
     what: 'A profile contains a mistake, or two of its keys contradict each other. Users of this profile get no session.',
     why: 'A misspelled key, a value of another type, a mount that would expose the storage of podman, or a key that needs another one.',
-    next: 'Correct the lines that are named, then run `berth plan --ssh --user NAME`.',
+    next: 'Correct the lines named in the message, then run `berth plan --ssh --user NAME`.',
   },
   'profile-name-invalid': {
     exit: 'config',
     what: 'The file name of a profile is not accepted.',
-    why: 'It contains other characters than a-z, 0-9 and `-`, is longer than 40 characters, or ends in .yaml.',
+    why: 'It contains characters other than a-z, 0-9 and `-`, is longer than 40 characters, or ends in .yaml.',
     next: 'Rename the file to NAME.yml.',
   },
   'profile-missing': {
     exit: 'permission',
-    what: 'A rule or `login --profile` names a profile that does not exist. It is the reason of a `session-refused`.',
+    what: 'A rule or `login --profile` names a profile that does not exist. This code is a reason for `session-refused`.',
     why: 'The file was removed or renamed, or the name in ssh.yml or sshd_config is misspelled.',
     next: 'Compare ssh.yml and sshd_config with the files in /etc/berth/profiles.',
   },
   'profile-not-matched': {
     exit: 'permission',
-    what: 'No rule of ssh.yml gives this user a profile. It is the reason of a `session-refused`.',
+    what: 'No rule in ssh.yml selects a profile for this user. This code is a reason for `session-refused`.',
     why: 'The user is in none of the groups that the rules name. After a change in the directory, sssd may still have the old groups in its cache.',
     next: 'Run `berth plan --ssh --user NAME`: it prints which rules were tried. Compare with `id NAME`.',
   },
   'template-invalid': {
     exit: 'config',
-    what: 'A value of a profile contains a variable that does not exist or is not closed.',
+    what: 'A value in a profile contains an unknown variable, or a `${` without a `}`.',
     why: 'Only `$USER`, `$UID`, `$GID` and `$HOME` exist; a dollar sign is written `$$`.',
     next: 'Correct it in the profile; /usr/lib/berth/share/docs/ssh-profiles.md explains templates.',
   },
@@ -155,7 +155,7 @@ export const configurationErrors = {
   'no-kubernetes-cluster': {
     exit: ['config', 'warning'],
     what: 'No Kubernetes cluster is configured, so the hook does nothing.',
-    why: 'No file in clusters.d has `adapter: kubernetes`, or `clusters_dir` names another directory than OnDemand uses.',
+    why: 'No file in clusters.d has `adapter: kubernetes`, or `clusters_dir` is not the directory that OnDemand uses.',
     next: 'Compare `ls /etc/ood/config/clusters.d` with the message. `berth doctor` lists the clusters that were found.',
   },
   'cluster-unknown': {
@@ -167,7 +167,7 @@ export const configurationErrors = {
   'cluster-name-invalid': {
     exit: 'usage',
     what: 'The name of a cluster contains characters that are not accepted.',
-    why: 'Its file in clusters.d has a name with other characters than letters, digits, space and `_ . @ -`.',
+    why: 'The name of its file in clusters.d contains characters other than letters, digits, space and `_ . @ -`.',
     next: 'Rename the file.',
   },
   'cluster-value-invalid': {
@@ -178,8 +178,8 @@ export const configurationErrors = {
   },
   'cluster-duplicate': {
     exit: 'config',
-    what: 'clusters.d has the same cluster as NAME.yml and as NAME.yaml.',
-    why: 'A backup copy with the other ending.',
+    what: 'clusters.d defines the same cluster twice, in NAME.yml and in NAME.yaml.',
+    why: 'One of them is probably a backup copy.',
     next: 'Keep one of the two files.',
   },
   'cluster-auth-odic': {
@@ -196,19 +196,19 @@ export const configurationErrors = {
   },
   'prefixes-differ': {
     exit: 'warning',
-    what: 'hook.env and clusters.d give different prefixes for namespaces or user names. Berth takes the one that the message names.',
-    why: 'One of the two files was changed alone.',
-    next: 'Make both the same. OnDemand reads only clusters.d, so a difference means that it looks in another namespace.',
+    what: 'hook.env and clusters.d give different prefixes for namespaces or user names. Berth uses the one that the message names.',
+    why: 'Only one of the two files was changed.',
+    next: 'Set both to the same value. OnDemand reads only clusters.d, so if they differ, it looks in a different namespace.',
   },
   'credentials-incomplete': {
     exit: 'config',
     what: 'Credentials should come from the identity provider, but its issuer or client is not configured.',
     why: 'hook.env has no IDP_ISSUER_URL or CLIENT_ID, and berth.yml has no `credentials`.',
-    next: 'Set the key that the message names. If the site writes kubeconfigs itself: `credentials.mode: none`.',
+    next: 'Set the key that the message names. If your site writes kubeconfigs itself, set `credentials.mode: none`.',
   },
   'credentials-contradictory': {
     exit: 'config',
-    what: '`credentials.own_refresh_token` is set without what it needs.',
+    what: '`credentials.own_refresh_token` is set, but its requirements are not met.',
     why: 'It needs a token exchange and a client with a secret.',
     next: 'Set `credentials.exchange` and the secret of the client, or remove `credentials.own_refresh_token`.',
   },
@@ -220,7 +220,7 @@ export const configurationErrors = {
   },
   'client-key-unusable': {
     exit: 'config',
-    what: '`credentials.client_key_file` holds no private key that the client can sign with.',
+    what: '`credentials.client_key_file` contains no private key that can be used for signing.',
     why: 'The file is not PEM, the key is encrypted, RSA with fewer than 2048 bits, or of another type than RSA, P-256, P-384 or P-521.',
     next: 'Create one: `openssl ecparam -name prime256v1 -genkey -noout -out FILE`. Register its public key at the identity provider.',
   },
@@ -239,7 +239,7 @@ export const configurationErrors = {
   'namespace-name-invalid': {
     exit: 'config',
     what: 'The namespace of this user would have a name that Kubernetes does not accept. This user gets no namespace.',
-    why: 'The user name has capital letters, an underscore or other characters, or prefix and name have more than 63 characters together. OnDemand replaces only `.` and `@`.',
+    why: 'The user name has capital letters, an underscore or other characters, or the prefix and the name together are longer than 63 characters. OnDemand replaces only `.` and `@`.',
     next: 'Change the account name or `namespace_prefix`. `berth plan --user NAME` prints the resulting name.',
   },
 } as const satisfies CatalogueEntries;

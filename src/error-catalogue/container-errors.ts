@@ -35,18 +35,18 @@ export const containerErrors = {
   'container-disk-full': {
     exit: 'temporary',
     what: 'The session could not be started: the storage of the user or the runtime directory is full.',
-    why: 'The disk is full or the user is at a quota, often by files written inside of containers.',
-    next: 'Check `df` and `df -i` of the storage (/var/lib/berth-ssh) and of /run. `berth reap` removes containers that are over.',
+    why: 'The disk is full or the user is at a quota, often because of files written inside containers.',
+    next: 'Check `df` and `df -i` of the storage (/var/lib/berth-ssh) and of /run. `berth reap` removes containers that have expired or ended.',
   },
   'image-missing': {
     exit: 'unavailable',
     what: 'The image of the session is not in the shared store of this host.',
     why: '`berth images pull` was not run after the profile was changed, or it failed.',
-    next: 'Run `berth images pull`, then `berth images check`. berth-images.timer does it each night.',
+    next: 'Run `berth images pull`, then `berth images check`. berth-images.timer pulls them every night.',
   },
   'subordinate-ids-missing': {
     exit: 'config',
-    what: 'The account has no subordinate UIDs and GIDs, without which rootless podman starts nothing.',
+    what: 'The account has no subordinate UIDs and GIDs. Rootless podman cannot start containers without them.',
     why: 'A new account, or an LDAP account: `useradd` gives ranges to local accounts only.',
     next: 'Run `berth subid plan NAME`, then `berth subid apply NAME`.',
   },
@@ -70,9 +70,9 @@ export const containerErrors = {
   },
   'container-not-started': {
     exit: 'unavailable',
-    what: 'podman failed to start the container for a reason that Berth does not know.',
-    why: 'The field `cause` of the log line has the message of podman.',
-    next: 'Run `berth doctor --user NAME`. `berth plan --ssh --user NAME` prints the command line of podman, to try it by hand.',
+    what: 'podman failed to start the container for a reason that Berth does not recognize.',
+    why: 'The field `cause` of the log line contains podman’s message.',
+    next: 'Run `berth doctor --user NAME`. `berth plan --ssh --user NAME` prints the podman command line, so that you can run it by hand.',
   },
   'container-ended': {
     exit: 'unavailable',
@@ -90,13 +90,13 @@ export const containerErrors = {
     exit: 'io',
     what: 'The list of containers in the storage of a user is damaged. Their processes are still ended; their files stay.',
     why: 'A power failure or a full disk while podman wrote it.',
-    next: 'When the user has no session, remove the storage with the command of the hint. The next login creates it.',
+    next: 'When the user has no session, remove the storage with the command in the hint. The next login creates it.',
   },
   'podman-failed': {
     exit: ['temporary', 'unavailable'],
-    what: 'A podman command failed. The message has the error of podman.',
+    what: 'A podman command failed. The message contains podman’s error.',
     why: 'During cleanup usually a full disk or quota, or damaged storage. For `berth images`: an error that Berth does not know.',
-    next: 'For cleanup nothing has to be done at once: `berth reap` tries again. Otherwise look up the message of podman.',
+    next: 'After a failed cleanup, no immediate action is needed: `berth reap` tries again. Otherwise look up podman’s message.',
   },
   'podman-timeout': {
     exit: 'temporary',

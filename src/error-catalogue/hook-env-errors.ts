@@ -11,7 +11,7 @@ export const hookEnvErrors = {
   'hook-env-unsupported': {
     exit: 'config',
     what: 'hook.env uses a shell feature whose result would depend on the running shell.',
-    why: 'An unquoted `~`, `{a,b}`, `$1`, `${NAME%…}` or an assignment to a variable of bash.',
+    why: 'An unquoted `~`, `{a,b}`, `$1`, `${NAME%…}` or an assignment to a variable that bash itself uses.',
     next: 'Write the value out in the line that is named.',
   },
   'hook-env-unterminated': {
@@ -46,7 +46,7 @@ export const hookEnvErrors = {
   },
   'hook-env-unknown-key': {
     exit: 'warning',
-    what: 'hook.env has a variable that Berth does not read and whose name is close to one that it does.',
+    what: 'hook.env has a variable that Berth does not read and whose name resembles one that it does read.',
     why: 'The name is misspelled.',
     next: 'Compare with the name in the message.',
   },
@@ -65,19 +65,19 @@ export const hookEnvErrors = {
   'hook-env-token-endpoint': {
     exit: 'warning',
     what: 'IDP_ISSUER_URL in hook.env is the token endpoint of a Keycloak realm. Berth takes the issuer from it.',
-    why: 'OSC’s example has the token endpoint there.',
-    next: 'Nothing has to be done. To silence it, write the `issuer` of .well-known/openid-configuration.',
+    why: 'OSC’s example file contains the token endpoint there.',
+    next: 'No action is needed. To get rid of the warning, set it to the `issuer` in .well-known/openid-configuration.',
   },
   'hook-env-flag-invalid': {
     exit: 'warning',
-    what: 'A variable of hook.env that is either true or false has another value. It is read as false.',
+    what: 'A variable in hook.env that must be `true` or `false` has another value. It is treated as false.',
     why: 'It has a value such as `yes` or `1`.',
     next: 'Write `true` or `false`.',
   },
   'hook-env-carriage-return': {
     exit: 'warning',
     what: 'A value of hook.env ends in a carriage return, which becomes part of the value.',
-    why: 'The file has Windows line ends.',
+    why: 'The file has Windows line endings (CRLF).',
     next: 'Convert it: `sed -i "s/\\r$//" hook.env`.',
   },
   'hook-env-unset-reference': {

@@ -11,13 +11,13 @@ export const imageErrors = {
   'image-digest-wrong': {
     exit: 'unavailable',
     what: 'The image has another digest than the profile names. It was not stored.',
-    why: 'A registry or mirror delivers other contents; or an archive of `docker save`, which always has a new digest.',
+    why: 'A registry or mirror returned different contents; or the image came from an archive made by `docker save`, which always gets a new digest.',
     next: 'Find out why before you write the new digest into the profile. For archives, name the image by tag.',
   },
   'image-short-name': {
     exit: 'config',
     what: 'The name of the image has no registry.',
-    why: 'A name such as `site/base:1` in a profile, with no search registry configured.',
+    why: 'A name such as `site/base:1` in a profile, with no `unqualified-search-registries` in registries.conf.',
     next: 'Write the full name: `registry.example/site/base:1`.',
   },
   'image-policy': {
@@ -29,18 +29,18 @@ export const imageErrors = {
   'image-not-stored': {
     exit: 'software',
     what: 'The image was pulled, but the store has no image of that name afterwards.',
-    why: 'A name that podman normalizes in an unexpected way.',
-    next: 'Write the name with its registry and in lower case. If it stays, report it as a defect.',
+    why: 'podman normalized the name in an unexpected way.',
+    next: 'Write the name with its registry and in lower case. If the error persists, report it as a bug.',
   },
   'image-store-full': {
     exit: 'io',
-    what: 'There is no space or no inode left for the image. The store is as it was before.',
+    what: 'There are no free blocks or inodes left for the image. The store is unchanged.',
     why: 'Old images, or storage of users, fill the disk.',
     next: 'Check `df` and `df -i` of /var/lib/berth-ssh. `berth images gc --dry-run` prints what would be removed.',
   },
   'image-store-broken': {
     exit: 'io',
-    what: 'The lists of the shared image store are not what podman writes.',
+    what: 'The index files of the shared image store are damaged or were not written by podman.',
     why: 'The disk failed, or files in the store were changed by hand.',
     next: 'When no user is connected, move the store away and run `berth images pull`.',
   },

@@ -5,7 +5,7 @@ export const ldapErrors = {
   'ldap-not-configured': {
     exit: 'config',
     what: '`berth ldap-sync` was run, but the configuration has no section `ldap`.',
-    why: 'The section is in another file than the one that was read.',
+    why: 'The section is in a different file from the one that was read.',
     next: 'Name the file: `berth ldap-sync --config /etc/berth/ldap-sync.yml`. /usr/lib/berth/share/docs/ldap-sync.md has an example.',
   },
   'ldap-invalid': {
@@ -29,14 +29,14 @@ export const ldapErrors = {
   'ldap-certificate': {
     exit: 'config',
     what: 'The certificate of the LDAP server was not accepted.',
-    why: '`ldap.ca_file` is not the authority that signed it, it has expired, or it does not contain the name in `ldap.url`.',
+    why: '`ldap.ca_file` does not contain the CA that signed it, it has expired, or it does not contain the name in `ldap.url`.',
     next: 'Compare with `openssl s_client -connect HOST:636`.',
   },
   'ldap-connection-lost': {
     exit: 'temporary',
     what: 'The LDAP server closed the connection before it had answered.',
-    why: 'It restarts, or limits the time of a connection.',
-    next: 'The next run asks again. Look at the log of the server if it repeats.',
+    why: 'It is restarting, or it limits how long a connection may stay open.',
+    next: 'The next run tries again. If the error persists, check the server’s log.',
   },
   'ldap-timeout': {
     exit: 'temporary',
@@ -48,7 +48,7 @@ export const ldapErrors = {
     exit: 'temporary',
     what: 'The LDAP server reports that it is busy or unavailable.',
     why: 'Maintenance or load.',
-    next: 'The next run asks again.',
+    next: 'The next run tries again.',
   },
   'ldap-credentials-invalid': {
     exit: 'config',
@@ -59,7 +59,7 @@ export const ldapErrors = {
   'ldap-forbidden': {
     exit: 'permission',
     what: 'The account `ldap.bind_dn` may not read users or groups (result 50).',
-    why: 'The access rules of the server.',
+    why: 'The server’s access control (ACLs) does not allow it.',
     next: 'Allow it to read the entries below `ldap.users.base` and `ldap.groups.base`.',
   },
   'ldap-tls-required': {
@@ -71,7 +71,7 @@ export const ldapErrors = {
   'ldap-base-not-found': {
     exit: 'config',
     what: 'The search base does not exist (result 32).',
-    why: '`ldap.users.base` or `ldap.groups.base` is misspelled. Servers give the same answer when `ldap.bind_dn` may not see it.',
+    why: '`ldap.users.base` or `ldap.groups.base` is misspelled. Servers also return this result if `ldap.bind_dn` may not read the entry.',
     next: 'Try `ldapsearch -x -H URL -D DN -y FILE -b BASE -s base`.',
   },
   'ldap-no-paging': {
@@ -112,26 +112,26 @@ export const ldapErrors = {
   },
   'ldap-referral': {
     exit: 'config',
-    what: 'A part of the directory is on another server (result 10). Berth follows no referrals.',
+    what: 'A part of the directory is on another server (result 10). Berth does not follow referrals.',
     why: '`ldap.url` names a server that has only a part of the entries.',
     next: 'Name the server that has them in `ldap.url`, or a base below the referral.',
   },
   'ldap-incomplete': {
     exit: 'config',
     what: 'The answer of the LDAP server was incomplete and was not used.',
-    why: 'The message has the reason: a continuation reference, a page without end, or a list of members that the server cuts off.',
+    why: 'The message has the reason: a continuation reference, a search that never ends, or a list of members that the server truncates.',
     next: 'Follow the hint. For Active Directory: range retrieval cuts off groups with more than 1500 members.',
   },
   'ldap-too-few-entries': {
     exit: 'unavailable',
     what: 'The directory has far fewer users or groups than at the last run. Nothing was changed.',
-    why: 'The answer was cut off, the filter was changed, or many accounts were really removed.',
+    why: 'The result was truncated, the filter was changed, or many accounts were really removed.',
     next: 'Compare with `ldapsearch`. If it is correct, run `berth ldap-sync --accept-fewer` once. `ldap.keep_percent` is the limit.',
   },
   'ldap-refused': {
     exit: 'unavailable',
-    what: 'The LDAP server answered with an error that Berth has no better code for.',
-    why: 'The message has the number of the result (RFC 4511, section 4.1.9).',
+    what: 'The LDAP server returned a result that has no Berth error code of its own.',
+    why: 'The message contains the LDAP result code (RFC 4511, section 4.1.9).',
     next: 'Look at the log of the LDAP server.',
   },
   'ldap-filter-invalid': {
@@ -144,6 +144,6 @@ export const ldapErrors = {
     exit: 'config',
     what: 'A ConfigMap of `ldap-sync` would exceed the size that Kubernetes allows. Nothing was changed.',
     why: 'Many users, or many groups for each.',
-    next: 'Remove it from `ldap.config_maps.maps`, or narrow `ldap.users.filter`.',
+    next: 'Remove that ConfigMap from `ldap.config_maps.maps`, or narrow `ldap.users.filter`.',
   },
 } as const satisfies CatalogueEntries;

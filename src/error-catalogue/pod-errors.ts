@@ -5,19 +5,19 @@ export const podErrors = {
   'pod-access-missing': {
     exit: 'temporary',
     what: 'The login has no credential for the pods of the user on the cluster.',
-    why: '`pam-session` did not run when the connection opened, or could not get a token from the cluster. The message has its reason if there is one.',
-    next: 'Look at `journalctl -t berth` for this login, and run `berth doctor --user NAME`. The next login asks again.',
+    why: '`pam-session` did not run when the connection opened, or could not get a token from the cluster. The message contains the reason if it is known.',
+    next: 'Look at `journalctl -t berth` for this login, and run `berth doctor --user NAME`. The next login tries again.',
   },
   'pod-cluster-unknown': {
     exit: 'config',
-    what: 'The profile wants a pod, but it is not clear on which cluster.',
+    what: 'The profile uses pods, but it is not clear on which cluster.',
     why: 'No cluster has `ssh_sessions` in berth.yml, or several have it and `pod.cluster` of the profile names none.',
     next: 'Write `ssh_sessions: {}` at the cluster in berth.yml, and its name as `pod.cluster` in the profile.',
   },
   'pod-image': {
     exit: 'unavailable',
-    what: 'The node could not get the image of the session. The message has the reason of the kubelet.',
-    why: 'A reason that Berth does not know more exactly.',
+    what: 'The node could not pull the image of the session. The message contains the kubelet’s reason.',
+    why: 'The kubelet gave a reason that Berth does not recognize.',
     next: 'Run `kubectl describe pod -n NAMESPACE POD` and pull the image by hand on a node.',
   },
   'pod-image-missing': {
@@ -53,8 +53,8 @@ export const podErrors = {
   'pod-evicted': {
     exit: 'unavailable',
     what: 'The pod of the session was evicted from its node.',
-    why: 'The node ran out of memory or disk, is being drained, or a pod of higher priority needed the place.',
-    next: 'Log in again: the session starts on another node. Set `limits` in the profile, so that pods are placed where there is room.',
+    why: 'The node ran out of memory or disk, is being drained, or a pod with a higher priority preempted this one.',
+    next: 'Log in again: the session starts on another node. Set `limits` in the profile, so that pods are scheduled on nodes with enough free resources.',
   },
   'pod-time-limit': {
     exit: 'unavailable',
@@ -71,7 +71,7 @@ export const podErrors = {
   'pod-unschedulable': {
     exit: 'temporary',
     what: 'The scheduler found no node for the session within `deadline` of the profile.',
-    why: 'The cluster is full, or no node matches `pod.node_selector`, `pod.tolerations`, `pod.extended` and `limits` of the profile.',
+    why: 'The cluster has no free capacity, or no node matches `pod.node_selector`, `pod.tolerations`, `pod.extended` and `limits` of the profile.',
     next: 'Run `kubectl describe pod -n NAMESPACE POD`: the event FailedScheduling counts the nodes by reason.',
   },
   'pod-start-deadline': {
@@ -94,14 +94,14 @@ export const podErrors = {
   },
   'pod-refused': {
     exit: 'permission',
-    what: 'An admission policy of the cluster refused the pod of the session. The message has its reason.',
-    why: 'The profile asks for something that the policies do not allow, such as a host path, a foreign registry or no limits.',
+    what: 'An admission policy of the cluster denied the pod of the session. The message contains the policy’s reason.',
+    why: 'The profile asks for something that the policies do not allow, such as a host path, a registry that is not allowed, or a container without limits.',
     next: 'Compare the profile with the policies (/usr/lib/berth/share/docs/admission.md). `berth plan --ssh --user NAME` prints the pod.',
   },
   'pod-lost': {
     exit: 'temporary',
     what: 'The pod of the session was deleted, evicted or replaced while the session ran. How the command ended is not known.',
-    why: 'An admin, a reaper or the node: drain, failure, lack of memory.',
+    why: 'An admin or a reaper deleted it, or its node was drained, failed or ran out of memory.',
     next: 'Log in again. Admins: `kubectl get events -n NAMESPACE` and the state of the node.',
   },
   'pod-groups-renewed': {
@@ -119,7 +119,7 @@ export const podErrors = {
   'pod-cleanup-failed': {
     exit: 'temporary',
     what: 'Processes that a closed connection left in a pod could not be ended.',
-    why: 'The shell that does it in the pod failed: the image lacks /bin/sh or tr, or the pod is at its limit of memory or processes.',
+    why: 'The shell that does it in the pod failed: the image lacks /bin/sh or tr, or the pod has reached its limit on memory or processes.',
     next: '`berth reap` tries again. If they stay: `kubectl delete pod -n NAMESPACE POD`.',
   },
   'pod-shell-ended': {
@@ -131,18 +131,18 @@ export const podErrors = {
   'pod-shell-output-too-long': {
     exit: 'temporary',
     what: 'The shell that Berth runs in a pod for cleanup wrote more than 1 MiB and was stopped.',
-    why: 'A process of the user writes to its output, possibly on purpose.',
+    why: 'A process of the user writes to the shell’s output, possibly on purpose.',
     next: 'Delete the pod: `kubectl delete pod -n NAMESPACE POD`.',
   },
   'session-secret-not-deleted': {
     exit: 'temporary',
     what: 'The Secret to which the tokens of the sessions are bound is being deleted and cannot be created again.',
-    why: 'Something adds finalizers to it again and again.',
-    next: 'Find who writes them with the command of the hint. The next login tries again.',
+    why: 'Something keeps adding finalizers to it.',
+    next: 'Run the command in the hint to find out what adds them. The next login tries again.',
   },
   'signal-not-delivered': {
     exit: 'temporary',
-    what: 'A signal of the client could not be delivered to the command in the pod. The session ends by that signal.',
+    what: 'A signal from the client could not be delivered to the command in the pod. The session was ended with that signal instead.',
     why: 'The image lacks /bin/sh or tr, or the pod does not respond.',
     next: 'Check the image if it repeats.',
   },
@@ -168,12 +168,12 @@ export const podErrors = {
     exit: 'config',
     what: 'The certificate of the API server was not accepted when the session was started.',
     why: 'The certificate authority in the configuration is not the one that signed it, or it has expired.',
-    next: 'Run `berth token setup --cluster NAME --service-account ondemand/berth-login` with a current kubeconfig.',
+    next: 'Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login` with a current admin kubeconfig.',
   },
   'exec-unauthorized': {
     exit: 'permission',
     what: 'The API server did not accept the credential of the session (HTTP 401).',
-    why: 'The credential lasts one hour, and the connection was opened earlier; or the Secret to which it is bound was deleted.',
+    why: 'The credential is valid for one hour, and the connection was opened more than an hour ago; or the Secret to which it is bound was deleted.',
     next: 'The user closes all connections and logs in again.',
   },
   'exec-forbidden': {
@@ -191,7 +191,7 @@ export const podErrors = {
   'exec-refused': {
     exit: 'unavailable',
     what: 'The API server refused to run a command in the pod, with a status that Berth does not expect.',
-    why: 'The container of the pod does not run, or a proxy in between does not allow WebSocket.',
+    why: 'The container of the pod is not running, or a proxy between login node and API server does not allow WebSocket.',
     next: 'Run `kubectl describe pod -n NAMESPACE POD`, and try `kubectl exec` from the login node.',
   },
   'exec-server-error': {
@@ -209,7 +209,7 @@ export const podErrors = {
   'exec-ended-externally': {
     exit: 'temporary',
     what: 'The session was ended from outside, and how the command ended is not known.',
-    why: 'The pod was deleted or evicted, or its node shuts down.',
+    why: 'The pod was deleted or evicted, or its node is shutting down.',
     next: 'Log in again. Admins: `kubectl get events -n NAMESPACE`.',
   },
   'exec-aborted': {
@@ -220,7 +220,7 @@ export const podErrors = {
   },
   'exec-failed-in-pod': {
     exit: 'unavailable',
-    what: 'The command in the pod did not run to its end. The message has the reason of the kubelet.',
+    what: 'The command in the pod could not be run. The message contains the kubelet’s reason.',
     why: 'The container ended, the command does not exist in the image, or the runtime of the node failed.',
     next: 'Run `kubectl describe pod -n NAMESPACE POD` and look at the log of the kubelet.',
   },
@@ -238,7 +238,7 @@ export const podErrors = {
   },
   'exec-protocol': {
     exit: 'unavailable',
-    what: 'The stream between login node and API server has an error in its protocol.',
+    what: 'The exec stream between login node and API server violated the protocol.',
     why: 'A proxy changes WebSocket frames, or the address leads to another server.',
     next: 'Let login nodes reach the API server without a proxy.',
   },
@@ -246,12 +246,12 @@ export const podErrors = {
     exit: 'usage',
     what: 'The command contains bytes that are not UTF-8, which Kubernetes cannot pass on.',
     why: 'A file name in another encoding is part of the command.',
-    next: 'Write the bytes in the shell of the session: `printf` with octal escapes.',
+    next: 'Generate the bytes in the session’s shell with `printf` and octal escapes.',
   },
   'forwarding-protocol': {
     exit: 'unavailable',
     what: 'The program that forwards ports in the pod sent something unexpected. Forwarding has stopped for this session.',
-    why: 'A process in the pod imitates it, or its version of Python is not supported.',
+    why: 'A process in the pod impersonates the program, or the image’s version of Python is not supported.',
     next: 'The next session starts it again. If it repeats, check `python3 --version` in the image (3.6 or later).',
   },
   'forwarding-stopped': {

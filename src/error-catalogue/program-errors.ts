@@ -5,18 +5,18 @@ export const programErrors = {
   usage: {
     exit: 'usage',
     what: 'The program was called with arguments that it does not accept. Nothing was done.',
-    why: 'An option is misspelled or missing, or two options exclude each other. For `login` and `pam-session`: the line in sshd_config or in /etc/pam.d/sshd has other arguments than Berth documents.',
+    why: 'An option is misspelled or missing, or two options exclude each other. For `login` and `pam-session`: the line in sshd_config or in /etc/pam.d/sshd has arguments that Berth does not support.',
     next: 'The message names the argument. `berth COMMAND --help` lists what a command accepts.',
   },
   'internal-error': {
     exit: 'software',
     what: 'Berth stopped because of a defect in its own code.',
     why: 'A case that the program does not handle. The configuration of the site is not the cause, but it may trigger the defect.',
-    next: 'Report the whole log line and the output of `berth --version`. Running the previous version of Berth again is safe.',
+    next: 'Report the whole log line and the output of `berth --version`. Going back to the previous version of Berth is safe.',
   },
   'system-error': {
     exit: 'io',
-    what: 'A system call failed for a reason that Berth has no better code for. The message has the call, the file and the error of the kernel, such as EIO or ESTALE.',
+    what: 'A system call failed for a reason that has no code of its own. The message contains the system call, the file and the errno, such as EIO or ESTALE.',
     why: 'Usually a file system or disk with errors, a stale NFS mount, or a security module (SELinux, AppArmor) that denies access.',
     next: 'Look at the named file as root: `ls -l`, `namei -l`, `dmesg`, `ausearch -m avc -ts recent`. `berth doctor` checks the files and directories that Berth needs.',
   },
@@ -28,14 +28,14 @@ export const programErrors = {
   },
   'deadline-exceeded': {
     exit: 'temporary',
-    what: 'The work did not finish within the time limit and was stopped. What was finished before stays.',
+    what: 'The work did not finish within the time limit and was stopped. Work that was already finished is kept.',
     why: 'For the hook: a home directory or an API server does not answer within `deadline` of berth.yml. For `berth images`: a large image or a slow registry needs more time than `--timeout`.',
-    next: 'Check with `berth doctor --user NAME` what is slow. The next login tries again. For `berth images`, give more time with `--timeout`.',
+    next: 'Run `berth doctor --user NAME` to see what is slow. The next login tries again. For `berth images`, give more time with `--timeout`.',
   },
   'not-root': {
     exit: 'permission',
-    what: 'A program that works for other users was started without root rights.',
-    why: '`berth` was run without sudo, or a hook was started by hand, or from another place than OnDemand and PAM.',
+    what: 'A program that acts on behalf of other users was not started as root.',
+    why: '`berth` was run without sudo, or a hook was started by hand, or by something other than OnDemand or PAM.',
     next: 'Run the command as root. OnDemand and PAM run the hooks as root already.',
   },
   'write-not-permitted': {
@@ -60,19 +60,19 @@ export const programErrors = {
     exit: 'io',
     what: 'A file could not be written: the disk quota of the user is used up. The old file is unchanged.',
     why: 'The home directory of the user is at its quota for blocks or for files.',
-    next: 'Let the user free space, or raise the quota (`quota -u NAME`). The next login tries again.',
+    next: 'Have the user free space, or raise the quota (`quota -u NAME`). The next login tries again.',
   },
   'lock-timeout': {
     exit: 'temporary',
-    what: 'Another process held a lock for longer than this one could wait.',
-    why: 'Another login, `berth` command or `useradd` does the same work at this moment, or it hangs, often on a file system that does not answer.',
-    next: 'Try again. If it stays, look at the process that the message names: `ps -o pid,stat,wchan:30,args -p PID`.',
+    what: 'Another process held a lock for longer than the time limit.',
+    why: 'Another login, `berth` command or `useradd` is doing the same work right now, or it hangs, often on a file system that does not respond.',
+    next: 'Try again. If the error persists, look at the process that the message names: `ps -o pid,stat,wchan:30,args -p PID`.',
   },
   'lock-unreadable': {
     exit: 'temporary',
     what: 'The lock file of /etc/subuid or /etc/subgid exists, but contains no process ID.',
     why: '`useradd`, `usermod` or a similar tool was killed while it created the lock, or another program wrote the file.',
-    next: 'Check that none of these tools runs, then remove the lock file. Until then those tools cannot change accounts either.',
+    next: 'Check that none of these tools runs, then remove the lock file. Until you do, those tools cannot change accounts either.',
   },
   'directory-unsafe': {
     exit: 'permission',
@@ -82,7 +82,7 @@ export const programErrors = {
   },
   'user-file-unsafe': {
     exit: 'permission',
-    what: 'Root refused to read a file in a directory of the user, because it is not a regular file that the user owns.',
+    what: 'Berth, running as root, refused to read a file in one of the user’s directories, because it is not a regular file that the user owns.',
     why: 'A symbolic link, a FIFO or a file of another user is in its place. This happens after an incomplete restore, and it can be an attack.',
     next: 'Run `namei -l FILE` and ask the user. When the user has no session, remove that file. Do not remove single files of podman’s storage.',
   },
@@ -101,12 +101,12 @@ export const programErrors = {
   'private-file-unsafe': {
     exit: 'permission',
     what: 'A file with a secret was not used, because others could have read or replaced it.',
-    why: 'Its owner is not the expected user, its mode allows group or others, or it is not a regular file. A copy from a backup without its modes is a usual cause.',
+    why: 'Its owner is not the expected user, its mode allows group or others, or it is not a regular file. A common cause is a restore from backup that did not preserve the modes.',
     next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login. If others could read it, end the session of the user at the identity provider.',
   },
   'private-file-too-large': {
     exit: 'permission',
-    what: 'A file with a secret was not used, because it is larger than Berth writes it.',
+    what: 'A file with a secret was not used, because it is larger than any file that Berth writes there.',
     why: 'The file is damaged, or another program wrote it.',
     next: 'Remove it: Berth writes it again at the next login.',
   },
@@ -120,7 +120,7 @@ export const programErrors = {
     exit: 'unavailable',
     what: '`systemctl show` gave no answer, so a property of a unit is not known.',
     why: 'systemd is not running (in a container), or its D-Bus socket does not answer.',
-    next: 'Run the command of the hint as root. `systemctl status` must answer.',
+    next: 'Run the command in the hint as root. `systemctl status` must work.',
   },
   'secrets-not-protected': {
     exit: 'usage',
@@ -130,7 +130,7 @@ export const programErrors = {
   },
   'program-not-started': {
     exit: 'unavailable',
-    what: 'A program that should replace the current process could not be started.',
+    what: 'The exec of another program (execve) failed, so Berth could not hand over to it.',
     why: 'It is not installed, is not executable, or is on a file system mounted `noexec`.',
     next: 'Run `ls -l` and `file` on the named program, and install it or correct its path in ssh.yml.',
   },

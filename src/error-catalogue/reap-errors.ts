@@ -5,8 +5,8 @@ export const reapErrors = {
   'reap-incomplete': {
     exit: 'temporary',
     what: '`berth reap` could not end everything. Its output names each failure.',
-    why: 'See the codes of the single failures.',
-    next: 'The next run tries again. If a failure stays for an hour, follow its own code.',
+    why: 'See the codes of the individual failures.',
+    next: 'The next run tries again. If a failure persists for an hour, run `berth explain` with its code.',
   },
   'reap-user-timeout': {
     exit: 'temporary',
@@ -23,8 +23,8 @@ export const reapErrors = {
   'reap-timeout': {
     exit: 'temporary',
     what: 'A run of `berth reap` ended before all users were handled.',
-    why: 'Several users whose cleanup takes long: see `reap-user-timeout`.',
-    next: 'The next run begins with those who were not handled. Find the slow ones: `journalctl -u berth-reap | grep reap-user-timeout`.',
+    why: 'The cleanup of several users took too long: see `reap-user-timeout`.',
+    next: 'The next run begins with those who were not handled. To find the slow users: `journalctl -u berth-reap | grep reap-user-timeout`.',
   },
   'reap-too-many-pods': {
     exit: 'temporary',
@@ -42,7 +42,7 @@ export const reapErrors = {
     exit: 'temporary',
     what: 'Prometheus did not answer, so no namespace was deleted.',
     why: 'It is down, or the address of `--prometheus` is wrong.',
-    next: 'Try `curl URL/-/ready`. The next run asks again.',
+    next: 'Try `curl URL/-/ready`. The next run tries again.',
   },
   'prometheus-refused': {
     exit: 'unavailable',
@@ -54,6 +54,6 @@ export const reapErrors = {
     exit: 'unavailable',
     what: 'Prometheus answered, but does not know the pods of the cluster, so no namespace was deleted.',
     why: 'It does not scrape kube-state-metrics of this cluster, or the matchers select nothing.',
-    next: 'Run the query `kube_pod_container_info{MATCHERS}` in Prometheus: it must list pods.',
+    next: 'Run the query `kube_pod_container_info{MATCHERS}` in Prometheus: it must return pods.',
   },
 } as const satisfies CatalogueEntries;

@@ -17,7 +17,7 @@ export const sessionErrors = {
   'runtime-directory-not-mounted': {
     exit: 'config',
     what: 'Berth could not mount a runtime directory for the user below /run/berth/users.',
-    why: 'sshd runs in a mount namespace of its own, or in a container without the right to mount.',
+    why: 'sshd runs in a mount namespace of its own, or in a container without CAP_SYS_ADMIN.',
     next: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists; or run sshd in the mount namespace of the host.',
   },
   'runtime-directory-not-unmounted': {
@@ -40,20 +40,20 @@ export const sessionErrors = {
   },
   'session-mount-forbidden': {
     exit: 'config',
-    what: 'The profile mounts a directory from which a session could change how podman works on the host.',
+    what: 'The profile mounts a directory that would let a session change how podman works on the host.',
     why: 'The source, or what a symbolic link in it leads to, contains the storage or the runtime directory, or is inside of them.',
     next: 'Mount a smaller directory.',
   },
   'session-mount-changed': {
     exit: 'permission',
     what: 'A directory in the container is not the one that was checked before the start. The container was not used.',
-    why: 'A symbolic link in the source of the mount was changed during the start: an attempt to mount something else, or a rare coincidence with maintenance.',
-    next: 'Log in again. If it repeats, check with `namei -l SOURCE` who can write to that path.',
+    why: 'A symbolic link in the path of the mount source was changed during the start: an attempt to mount something else, or maintenance that happened at the same moment.',
+    next: 'Log in again. If it happens again, check with `namei -l SOURCE` who can write to that path.',
   },
   'session-signalled': {
     exit: 'temporary',
     what: 'The session was ended by a signal. How the command ended is not known.',
-    why: 'The client closed the connection, an admin ended the session, or the host shuts down.',
+    why: 'The client closed the connection, an admin ended the session, or the host is shutting down.',
     next: 'Nothing has to be done for a single line. Log in again.',
   },
   'session-start-file-failed': {
@@ -64,9 +64,9 @@ export const sessionErrors = {
   },
   'pam-session-deadline': {
     exit: 'warning',
-    what: '`pam-session` was stopped because it took too long: 4 seconds at the opening of a connection, 45 at its end. The login continued.',
+    what: '`pam-session` was stopped because it took too long: more than 4 seconds when a connection opened, or 45 when it closed. The login continued.',
     why: 'A file system, the directory service or an API server does not answer.',
-    next: 'Look at the lines before this one. What was left to clean up, `berth reap` does.',
+    next: 'Look at the log lines before this one. `berth reap` cleans up the rest.',
   },
   'processes-not-killed': {
     exit: 'temporary',
@@ -76,8 +76,8 @@ export const sessionErrors = {
   },
   'freezer-failed': {
     exit: 'temporary',
-    what: 'The processes of a user could not be stopped for the moment in which the leftovers of a connection are killed.',
-    why: 'The shell that does it, as the user, could not run: the user is at a limit of processes or memory.',
+    what: 'The processes of a user could not be frozen (SIGSTOP) while the leftovers of a closed connection are killed.',
+    why: 'Berth does this with a shell that runs as the user. The shell could not run, because the user has reached a limit on processes or memory.',
     next: '`berth reap` tries again. Check `ulimit -u` of the user and pids.max of the user’s cgroup.',
   },
   'sshd-missing': {
@@ -96,6 +96,6 @@ export const sessionErrors = {
     exit: 'unavailable',
     what: '`sshd -T` printed no options, so the configuration could not be checked.',
     why: 'The version of OpenSSH is older than 7.4, or the program of `--sshd` is not sshd.',
-    next: 'Check `ssh -V`.',
+    next: 'Check `sshd -V`.',
   },
 } as const satisfies CatalogueEntries;

@@ -53,7 +53,7 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
       {
         code: 'uid-below-minimum',
         exit: 'permission',
-        hint: 'System accounts get no namespace. If this is a person, lower the minimum UID in berth.yml.',
+        hint: 'System accounts get no namespace. If this account belongs to a person, lower minimum_uid in berth.yml.',
         fields: { user: name, uid: user.uid },
       },
     );
@@ -83,7 +83,7 @@ function faultOfName(name: string): string | undefined {
   if (!/^[\w@.-]+$/.test(name))
     return 'contains characters other than letters, digits, `_`, `@`, `.` and `-`';
   if (name.startsWith('-')) return 'begins with `-`';
-  if (name === '.' || name.includes('..')) return 'could be a path';
+  if (name === '.' || name.includes('..')) return 'contains `..` or is `.`';
   return undefined;
 }
 
@@ -122,7 +122,7 @@ function becomeByName(name: string): void {
     throw new BerthError(`there is no user ${name}`, {
       code: 'user-unknown',
       exit: 'nouser',
-      hint: `Check \`getent passwd ${name}\`. A directory service that is down has the same effect.`,
+      hint: `Check \`getent passwd ${name}\`. The result is the same if the directory service is down.`,
       fields: { user: name },
       cause,
     });

@@ -117,7 +117,7 @@ function judge(
   return { images, warnings };
 }
 
-/** The record of a container names the image; the layer of a container lies on the image's topmost layer. */
+/** The record of a container names the image; the parent of a container's layer is the image's topmost layer. */
 function isUsed(index: ImageIndex, image: StoredImage, ids: ReadonlySet<string>): boolean {
   return ids.has(image.id) || layersOf(index, image).some((layer) => ids.has(layer));
 }

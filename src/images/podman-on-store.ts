@@ -112,7 +112,7 @@ function podmanError(
   { podman }: PodmanPaths,
 ): BerthError {
   if (error.name === 'AbortError')
-    return new BerthError(`${attempted}: not done in time`, {
+    return new BerthError(`${attempted}: not completed within the time limit`, {
       code: 'deadline-exceeded',
       exit: 'temporary',
       hint: 'Allow more time with --timeout. Incomplete layers are removed.',
@@ -129,7 +129,7 @@ function podmanError(
   return new BerthError(`${attempted}: ${reason}`, {
     code: match?.code ?? 'podman-failed',
     exit: match?.exit ?? 'unavailable',
-    hint: match?.hint ?? 'The message is from podman.',
+    hint: match?.hint ?? 'This is podman’s own message; see podman-pull(1).',
     cause: error,
   });
 }

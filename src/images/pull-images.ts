@@ -176,7 +176,7 @@ function notWanted(
     return new BerthError(`${attempted} contains another image than ${image}: the digest differs`, {
       code: 'image-digest-wrong',
       exit: 'unavailable',
-      hint: 'A docker archive has no manifest, so its digest is new: name the image by tag, or by the digest that podman shows after a load into an empty store.',
+      hint: 'A docker archive has no manifest, so podman computes a new digest. Name the image by tag, or by the digest that podman shows after loading the archive into an empty store.',
     });
   return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
     code: 'archive-not-in-profiles',
@@ -189,7 +189,7 @@ function notFound(image: string): BerthError {
   return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
     code: 'image-not-stored',
     exit: 'software',
-    hint: 'Write the name with its registry and in lower case. If it is, report this as a bug.',
+    hint: 'Write the name with its registry and in lower case. If it is already written like that, report this as a bug.',
   });
 }
 

@@ -67,7 +67,7 @@ function* idsIn(
   const text = readBelow(own, directories, list, uid);
   if (text === undefined) return;
   const records: unknown = JSON.parse(text.toString('utf8'));
-  if (!Array.isArray(records)) throw new TypeError('not a list of podman');
+  if (!Array.isArray(records)) throw new TypeError('not a list that podman wrote');
   for (const record of records as readonly (Readonly<Record<string, unknown>> | null)[])
     for (const value of [record?.image, record?.parent])
       if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) yield value;

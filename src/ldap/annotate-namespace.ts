@@ -30,7 +30,7 @@ export async function annotateNamespace(
       contentType: 'application/json-patch+json',
       body: JSON.stringify(changeOperations(change)),
     });
-  const attempted = `writing what the directory says onto namespace ${planned.namespace}`;
+  const attempted = `writing the LDAP data to the annotations of namespace ${planned.namespace}`;
   const answer = await patch(planned);
   if (answer.status === 200) return planned;
   if (answer.status === 404) return undefined;

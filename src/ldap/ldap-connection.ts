@@ -57,8 +57,8 @@ const startTlsOid = '1.3.6.1.4.1.1466.20037';
 
 /**
  * One connection to one server, for one request at a time. It never reconnects: ldapts' own client
- * reconnects at the next search without TLS and without the bind, and an anonymous reader is shown
- * less. It also continues a search after an empty page.
+ * reconnects at the next search without TLS and without the bind, and servers return fewer
+ * entries to anonymous clients. It also continues a search after an empty page.
  */
 export class LdapConnection {
   readonly url: string;

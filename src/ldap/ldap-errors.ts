@@ -2,19 +2,19 @@ import { BerthError, type ErrorDetails } from '../errors.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 
-const cut = 'Nothing was changed: half an answer would take groups and users away.';
+const cut = 'Nothing was changed, because an incomplete result would remove users and groups.';
 
 /** Result codes of RFC 4511, section 4.1.9, with the remedy for an admin. */
 const meanings: Readonly<Record<number, Meaning>> = {
   3: {
     code: 'ldap-time-limit',
     exit: 'unavailable',
-    hint: `${cut} Raise the time limit for ldap.bind_dn, or index the attributes of the filter.`,
+    hint: `${cut} Raise the time limit for ldap.bind_dn, or index the attributes of the filter in the LDAP server.`,
   },
   4: {
     code: 'ldap-size-limit',
     exit: 'config',
-    hint: `${cut} Raise the size limit for ldap.bind_dn (OpenLDAP: limits … size.prtotal=unlimited), or take a smaller ldap.page_size.`,
+    hint: `${cut} Raise the size limit for ldap.bind_dn (OpenLDAP: limits … size.prtotal=unlimited), or set a smaller ldap.page_size.`,
   },
   8: {
     code: 'ldap-tls-required',
@@ -24,22 +24,22 @@ const meanings: Readonly<Record<number, Meaning>> = {
   10: {
     code: 'ldap-referral',
     exit: 'config',
-    hint: `${cut} Another server has that part: name it in ldap.url, or a base below the referral.`,
+    hint: `${cut} That part of the directory is on another server. Set ldap.url to that server, or set a search base that does not contain the referral.`,
   },
   11: {
     code: 'ldap-admin-limit',
     exit: 'config',
-    hint: `${cut} The server's look-through limit is too small for this filter: raise it, or index.`,
+    hint: `${cut} The server's look-through limit is too small for this filter. Raise the limit, or index the attributes of the filter.`,
   },
   12: {
     code: 'ldap-no-paging',
     exit: 'config',
-    hint: 'The server does not support paged results (RFC 2696), or not for ldap.bind_dn.',
+    hint: 'The server does not support paged results (RFC 2696), or does not allow ldap.bind_dn to use them.',
   },
   32: {
     code: 'ldap-base-not-found',
     exit: 'config',
-    hint: 'See ldap.users.base and ldap.groups.base; a server hides what ldap.bind_dn may not read.',
+    hint: 'Check ldap.users.base and ldap.groups.base. A server also returns this result if ldap.bind_dn may not read the entry.',
   },
   49: {
     code: 'ldap-credentials-invalid',
@@ -82,7 +82,7 @@ export function ldapConnectionLost(attempted: string, reason: string, cause?: un
   return new BerthError(`${attempted}: ${reason}`, {
     code: 'ldap-connection-lost',
     exit: 'temporary',
-    hint: `${cut} See whether the LDAP server restarts; the next run tries again.`,
+    hint: `${cut} Check whether the LDAP server is restarting. The next run tries again.`,
     cause,
   });
 }
@@ -91,7 +91,7 @@ export function ldapTimeout(attempted: string, milliseconds: number): BerthError
   return new BerthError(`${attempted}: no answer from the server for ${milliseconds / 1000} s`, {
     code: 'ldap-timeout',
     exit: 'temporary',
-    hint: 'See whether the server is overloaded; ldap.timeout sets the limit.',
+    hint: 'Check whether the server is overloaded. The limit is ldap.timeout.',
   });
 }
 
@@ -122,7 +122,7 @@ export function ldapUnreachable(url: string, thrown: unknown): BerthError {
   return new BerthError(`${url}: ${reason}`, {
     code: 'ldap-unreachable',
     exit: 'temporary',
-    hint: 'See whether the LDAP server runs and this host can reach it; the next run tries again.',
+    hint: 'Check that the LDAP server is running and can be reached from this host. The next run tries again.',
     cause: thrown,
   });
 }

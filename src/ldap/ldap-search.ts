@@ -51,7 +51,11 @@ export async function searchAll(
     });
     const { entries, references, final } = await connection.request(attempted, request);
     if (references.length > 0)
-      throw ldapResultError(attempted, 10, `a part is elsewhere, at ${references.join(', ')}`);
+      throw ldapResultError(
+        attempted,
+        10,
+        `part of the result is on another server: ${references.join(', ')}`,
+      );
     found.push(...entries.map((entry) => plainEntry(entry, attempted)));
     cookie = nextCookie(final.controls, attempted);
     onPage?.(found.length);
@@ -67,7 +71,7 @@ function nextCookie(controls: SearchRequest['controls'], attempted: string): Buf
     throw ldapIncomplete(
       attempted,
       'the server does not say whether this was the last page',
-      'The server gives no pages (RFC 2696); see what stands before it.',
+      'The server does not support paged results (RFC 2696), or an LDAP proxy in front of it removes the control.',
     );
   const { cookie } = paging.value;
   return cookie === undefined || cookie.length === 0 ? undefined : cookie;
@@ -82,7 +86,7 @@ function plainEntry({ name, attributes }: SearchEntry, attempted: string): LdapE
       throw ldapIncomplete(
         attempted,
         `${name} has more values of ${attribute} than the server sends at once`,
-        'Take schema: memberof, or raise MaxValRange.',
+        'Set ldap.groups.schema: memberof, or raise MaxValRange in Active Directory.',
       );
     if (options.length === 0) values.set(attribute, all.map(String));
   }

@@ -25,12 +25,12 @@ export async function writeLdapSyncMetrics(
     report?.clusters.every((one) => 'synced' in one && one.synced.error === undefined) === true;
   const last = success ? Math.floor(started) : formerSuccess(file);
   await writeMetrics(file, [
-    gauge('success', 'Whether the last run did all that it had to.', success ? 1 : 0),
-    gauge('last_run_timestamp_seconds', 'When the last run began.', Math.floor(started)),
+    gauge('success', '1 if the last run completed without an error, otherwise 0.', success ? 1 : 0),
+    gauge('last_run_timestamp_seconds', 'Start time of the last run.', Math.floor(started)),
     ...(last === undefined
       ? []
-      : [gauge('last_success_timestamp_seconds', 'When the last success began.', last)]),
-    gauge('duration_seconds', 'How long the last run took.', seconds),
+      : [gauge('last_success_timestamp_seconds', 'Start time of the last successful run.', last)]),
+    gauge('duration_seconds', 'Duration of the last run, in seconds.', seconds),
     ...(report === undefined ? [] : peopleMetrics(report)),
   ]);
 }
@@ -45,11 +45,23 @@ function peopleMetrics({ people, clusters }: LdapSyncReport): Metric[] {
   return [
     gauge('users', 'Users of the directory.', people.users.size),
     gauge('groups', 'Groups of the directory.', people.groups),
-    gauge('refused_users', 'Users whose entries are not believed.', refused('user')),
-    gauge('refused_groups', 'Groups whose entries are not believed.', refused('group')),
+    gauge('refused_users', 'Users whose LDAP entries were rejected as invalid.', refused('user')),
+    gauge(
+      'refused_groups',
+      'Groups whose LDAP entries were rejected as invalid.',
+      refused('group'),
+    ),
     gauge('updated_namespaces', 'Namespaces whose annotations changed.', of('update')),
-    gauge('marked_namespaces', 'Namespaces whose user is gone since.', of('mark')),
-    gauge('unmarked_namespaces', 'Namespaces whose user is back since.', of('unmark')),
+    gauge(
+      'marked_namespaces',
+      'Namespaces that the last run marked as removed, because their user is no longer in LDAP.',
+      of('mark'),
+    ),
+    gauge(
+      'unmarked_namespaces',
+      'Namespaces that the last run no longer marks as removed, because their user is in LDAP again.',
+      of('unmark'),
+    ),
     gauge(
       'ownerless_namespaces',
       'Namespaces without an owner annotation.',

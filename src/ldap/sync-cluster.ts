@@ -110,14 +110,14 @@ function weigh(
   compare('groups', people.groups, Number(last.groups ?? 0));
   const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
   if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
-    throw tooFew(`${marks} of ${plan.active} namespaces would lose their users`, keepPercent);
+    throw tooFew(`${marks} of ${plan.active} namespaces would be marked as removed`, keepPercent);
 }
 
 function tooFew(what: string, keepPercent: number): BerthError {
   return new BerthError(`the directory returned far fewer entries than in the last run: ${what}`, {
     code: 'ldap-too-few-entries',
     exit: 'unavailable',
-    hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many did leave, run \`berth ldap-sync --accept-fewer\` once.`,
+    hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many accounts were really removed, run \`berth ldap-sync --accept-fewer\` once.`,
   });
 }
 
@@ -164,14 +164,11 @@ function checkSize(name: string, data: Readonly<Record<string, string>>): void {
     0,
   );
   if (size <= largestData) return;
-  throw new BerthError(
-    `ConfigMap ${name} would hold ${size} bytes, and ${largestData} is the most`,
-    {
-      code: 'config-map-too-large',
-      exit: 'config',
-      hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
-    },
-  );
+  throw new BerthError(`ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`, {
+    code: 'config-map-too-large',
+    exit: 'config',
+    hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
+  });
 }
 
 function sameData(

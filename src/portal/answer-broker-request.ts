@@ -72,7 +72,7 @@ async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
       throw refused('broker-request-invalid', `the request is longer than ${maximumBytes} bytes`);
     }
   }
-  throw refused('broker-request-invalid', 'the request has no line end');
+  throw refused('broker-request-invalid', 'the request does not end with a newline');
 }
 
 function parseRequest(line: string): BrokerRequest {

@@ -151,7 +151,10 @@ async function removeFormerOwner({ user, settings, log }: IssueInput): Promise<v
     await asRoot(() => removeFormerOwners(settings.stateDir, user.uid, user.name));
   } catch (thrown) {
     log.error(
-      asBerthError(thrown, `removing stored credentials of a former owner of UID ${user.uid}`),
+      asBerthError(
+        thrown,
+        `removing stored credentials of a previous account with UID ${user.uid}`,
+      ),
     );
   }
 }

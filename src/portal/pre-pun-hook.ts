@@ -99,7 +99,7 @@ async function chooseClusters(hook: Hook): Promise<ClusterChoice> {
   const skipped = clustersToSkip(backoff, names, hook.now());
   const due = hook.parts.bootstrap ? clustersToRetry(backoff, names, hook.now()) : [];
   if (due.length > 0)
-    await keep(hook, 'which clusters this hook tries', () =>
+    await keep(hook, 'the clusters that this hook contacts', () =>
       claimRetry(stateDir, backoff, due, hook.now()),
     );
   return { contacted: clusters.filter(({ name }) => !skipped.has(name)), skipped, backoff };
@@ -171,7 +171,9 @@ async function recordAndReport(
     });
   const next = { clusters: [...seen].sort(), ...(kubeconfigs && { kubeconfigs }) };
   if (JSON.stringify(next) !== JSON.stringify(record))
-    await keep(hook, 'what this hook did', () => writeLoginRecord(stateDir, hook.user.name, next));
+    await keep(hook, 'the record of this login', () =>
+      writeLoginRecord(stateDir, hook.user.name, next),
+    );
   return [
     ...hook.broken.map(({ error }) => error),
     ...errors.values(),

@@ -72,7 +72,7 @@ function portalTokens(env: Readonly<Record<string, string | undefined>>): OnDema
   };
 }
 
-/** The module is loaded only if needed: a hook without errors does not pay for it. */
+/** The module is loaded only if needed, because loading it takes time. */
 async function writeToSyslog(lines: readonly string[]): Promise<void> {
   const { logToSyslog } = await import('../system/syslog.ts');
   for (const line of lines) await logToSyslog(line);

@@ -84,7 +84,7 @@ export function apiClient(
         largestBody,
       });
     } catch (thrown) {
-      // Of the requests on a lost connection, the first discards it for all.
+      // The first request that fails on a lost connection discards the connection for all requests.
       if (connection === mine && isLost(thrown)) {
         connection = undefined;
         close(mine);
@@ -102,8 +102,8 @@ export function apiClient(
           answer = await once(request);
         } catch (thrown) {
           if (deadline.aborted) throw deadlineError(request, base);
-          // A server that restarts or sheds load closes the connection: try a new one. Not after our own
-          // close(), as nothing would close that one.
+          // A server that restarts or is overloaded closes the connection, so try a new one. Not after
+          // close() was called: nobody would close the new connection.
           if (closed || attempt === most || !isLost(thrown)) throw thrown;
           continue;
         }
@@ -172,7 +172,7 @@ function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiRespons
     {
       code: 'api-answer-invalid',
       exit: 'unavailable',
-      hint: 'See what answers at this address: a proxy or a load balancer in front of the API server?',
+      hint: 'Check what responds at this address. It may be a proxy or a load balancer in front of the API server.',
     },
   );
 }
@@ -183,7 +183,7 @@ function deadlineError(request: ApiRequest, base: URL): BerthError {
     {
       code: 'api-deadline',
       exit: 'temporary',
-      hint: 'See whether the API server is overloaded or unreachable from this host; the next login tries again.',
+      hint: 'Check whether the API server is overloaded or cannot be reached from this host. The next login tries again.',
     },
   );
 }

@@ -5,39 +5,39 @@ import { installedPath } from '../installed-path.ts';
 
 type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 
-/** The meaning of an HTTP status for the hook, with the remedy for an admin. */
+/** Error code, exit status and hint for each HTTP status. */
 const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'api-unauthorized',
     exit: 'config',
-    hint: "The hook's token has expired or was revoked: make a new one with `berth token setup`, and see that berth-token-rotate.timer is enabled.",
+    hint: "The hook's token has expired or was revoked: create a new one with `berth token setup`, and check that berth-token-rotate.timer is enabled.",
   },
   403: {
     code: 'api-forbidden',
     exit: 'permission',
-    hint: `Apply the current ${installedPath('share/etc/kubernetes')} to this cluster; \`berth doctor\` lists which right is missing.`,
+    hint: `Apply the current ${installedPath('share/etc/kubernetes')} to this cluster; \`berth doctor\` lists the missing permissions.`,
   },
   409: {
     code: 'api-conflict',
     exit: 'temporary',
-    hint: 'Another writer changed this object at the same time; the next login tries again.',
+    hint: 'Another client changed this object at the same time. The next login tries again.',
   },
   422: {
     code: 'api-invalid',
     exit: 'config',
-    hint: 'The API server refuses the object: compare the settings of this cluster in berth.yml with its message.',
+    hint: 'The API server rejected the object. Compare its message with the settings of this cluster in berth.yml.',
   },
   429: {
     code: 'api-overloaded',
     exit: 'temporary',
-    hint: 'The API server sheds load; see its priority and fairness metrics. The next login tries again.',
+    hint: 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.',
   },
 };
 
 const serverFault: Meaning = {
   code: 'api-server-error',
   exit: 'temporary',
-  hint: "See the API server's own log at this time; the next login tries again.",
+  hint: "Check the API server's log for this time. The next login tries again.",
 };
 
 /** The answer to `attempted` as an error, with the server's message. */
@@ -75,7 +75,7 @@ export function applyError(object: KubeObject, answer: ApiResponse): BerthError 
   return new BerthError(error.message, {
     code: 'api-immutable',
     exit: 'config',
-    hint: `Berth did not make it. Delete it, and the next login creates it: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
+    hint: `Another tool created this object. Delete it; the next login creates it again: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
     fields: error.fields,
   });
 }

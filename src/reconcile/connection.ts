@@ -32,7 +32,7 @@ export function connectionLostError(cause: unknown): BerthError {
   return new BerthError('the API server closed the connection before it had answered', {
     code: 'api-connection-lost',
     exit: 'temporary',
-    hint: 'See whether the API server restarts; the next login tries again.',
+    hint: 'Check whether the API server is restarting. The next login tries again.',
     cause,
   });
 }
@@ -68,7 +68,7 @@ function answerTooLarge({ method, path, largestBody }: WireRequest): BerthError 
   return new BerthError(`${method} ${path}: the answer is longer than ${largestBody} bytes`, {
     code: 'api-answer-too-large',
     exit: 'unavailable',
-    hint: 'See what answers at this address, and how many RoleBindings the namespace holds.',
+    hint: 'Check what responds at this address, and how many RoleBindings the namespace contains.',
   });
 }
 
@@ -102,7 +102,7 @@ export function connectionError(base: URL, thrown: unknown): BerthError {
   return new BerthError(`connecting to ${base.host}: ${reason}`, {
     code: 'api-unreachable',
     exit: 'temporary',
-    hint: 'See whether the API server runs and this host may reach it (firewall, address in the admin kubeconfig).',
+    hint: 'Check that the API server is running and can be reached from this host (firewall, address in the admin kubeconfig).',
     cause: thrown,
   });
 }

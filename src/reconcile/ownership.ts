@@ -39,9 +39,9 @@ export function ownership(
   if (madeByHook && users.length > 0 && users.every((bound) => bound === user))
     return { verdict: 'adoptable' };
   return refused(
-    `namespace ${name} exists, but nothing shows that it was made for ${user}`,
+    `namespace ${name} exists, but has no annotation or binding that shows that it was created for ${user}`,
     'namespace-owner-unknown',
-    `If it is theirs: kubectl annotate namespace ${name} ${annotations.owner}=${user}`,
+    `If it belongs to this user: kubectl annotate namespace ${name} ${annotations.owner}=${user}`,
   );
 }
 

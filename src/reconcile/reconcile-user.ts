@@ -71,7 +71,7 @@ export async function reconcileUser(input: ReconcileInput): Promise<ReconcileRes
       continue;
     }
     if (stamp.status !== 422)
-      throw apiError(`stamping ${describeObject(objects.namespace)}`, stamp);
+      throw apiError(`writing the identity to ${describeObject(objects.namespace)}`, stamp);
 
     const live = await readNamespace(client, objects.namespace);
     if (live === undefined) continue;
@@ -152,6 +152,6 @@ function stillTerminating(namespace: KubeObject): BerthError {
   return new BerthError(`${describeObject(namespace)} is still being deleted`, {
     code: 'namespace-terminating',
     exit: 'temporary',
-    hint: `See what blocks it: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
+    hint: `To see what blocks its deletion: kubectl get namespace ${namespace.metadata.name} -o jsonpath='{.status.conditions}'. The next login tries again.`,
   });
 }

@@ -8,13 +8,13 @@ import {
 import type { ApiRequest } from './api-client.ts';
 
 /**
- * Field manager of server-side apply. It must never change: the fields of the old name would stay
- * forever.
+ * Field manager of server-side apply. It must never change, because fields owned by the old manager would never be
+ * removed.
  */
 const fieldManager = 'berth';
 
 /**
- * Creates or repairs one object: our fields win, all others stay. A list of references that another writer
+ * Creates or repairs one object with a forced apply: our fields are overwritten, all others are kept. A list of references that another writer
  * owns (409) is overwritten only at the version that was read: see `mergePullSecrets`.
  *
  * @param options.manager Field manager, if several of ours own fields of one object.

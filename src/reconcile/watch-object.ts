@@ -52,7 +52,7 @@ function refused(path: string, status: number): BerthError {
     code: busy ? 'api-overloaded' : 'api-watch-refused',
     exit: busy ? 'temporary' : 'unavailable',
     hint: busy
-      ? 'The API server sheds load; see its priority and fairness metrics. The next login tries again.'
-      : `See whether the ClusterRole berth-session of ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')} is there.`,
+      ? 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.'
+      : `Check that the ClusterRole berth-session exists; ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')} creates it.`,
   });
 }

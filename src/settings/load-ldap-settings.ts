@@ -77,7 +77,7 @@ function readPassword(path: string, uid: number, forbidden: number): string {
       'ldap-password-unsafe',
       path,
       `has mode ${mode.toString(8)}: others can read the password`,
-      `Run \`chmod 0600 ${path}\`, and change the password where that may have happened.`,
+      `Run \`chmod 0600 ${path}\`, and change the password if somebody may have read it.`,
     );
   return text.replace(/\r?\n$/, '');
 }

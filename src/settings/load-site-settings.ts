@@ -77,7 +77,7 @@ export async function loadSiteSettings(
     if (cached !== undefined) return unpack(cached);
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
-    warn('settings-cache-ignored', `${error.message}; every file is read instead`);
+    warn('settings-cache-ignored', `${error.message}; all configuration files were read instead`);
   }
   const { loaded, reader } = await readAll(files, uid);
   if (loaded.settings.stateDir !== stateDir) assertStateDir(loaded.settings.stateDir, uid);
@@ -86,7 +86,10 @@ export async function loadSiteSettings(
       await writeSettingsCache(kept, reader.sources, loaded);
     } catch (error) {
       const { message } = asBerthError(error, kept.path);
-      warn('settings-cache-not-written', `${message}; until then every hook reads every file`);
+      warn(
+        'settings-cache-not-written',
+        `${message}; until this is fixed, every login reads all configuration files`,
+      );
     }
   }
   return withWarnings(loaded, warnings);

@@ -94,7 +94,8 @@ class SiteFilesReader extends ConfigReader {
         seen.add(cluster);
         return [part];
       }
-      const hint = 'Keep either the .yml or the .yaml file. OnDemand may use either one.';
+      const hint =
+        'Remove the .yml or the .yaml file. Which of the two OnDemand uses is not defined.';
       const error = configError('cluster-duplicate', path, `${cluster} is configured twice`, hint, {
         cluster,
       });

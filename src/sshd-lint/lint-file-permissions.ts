@@ -49,7 +49,7 @@ function isShared({ mode }: Stats): boolean {
   return (mode & 0o022) !== 0;
 }
 
-/** Another owner than root, or others can write and no sticky bit protects files of root. */
+/** Whether the owner is not root, or others can write and no sticky bit protects root's files. */
 function isOpen(status: Stats): boolean {
   const sticky = status.isDirectory() && (status.mode & 0o1000) !== 0;
   return status.uid !== 0 || (isShared(status) && !sticky);

@@ -26,7 +26,7 @@ export async function loginProgram(
 
 /** Checks the login program, its interpreter, the links to it and every directory above them. */
 export async function loginFindings({ path, aliases }: LoginProgram): Promise<SshdFinding[]> {
-  const closedBy = 'reinstalling it, owned by root, mode 0755';
+  const closedBy = 'reinstall it, owned by root, mode 0755';
   let head: string;
   try {
     head = await readProgramHead(path);
@@ -112,7 +112,7 @@ export async function lintSettings(configFile: string): Promise<LintedSettings> 
 function unheardFinding(profile: Profile, rules: readonly ProfileRule[]): SshdFinding[] {
   const keys = ignoredKeys(profile, rules);
   if (keys === undefined) return [];
-  const closedBy = `removing them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;
+  const closedBy = `remove them from the profile; see ${installedPath('share/docs/ssh-profiles.md')}`;
   return [
     { code: 'profile-key-ignored', severity: 'advice', message: ignoredKeysText(keys), closedBy },
   ];
@@ -126,7 +126,7 @@ function writable({ message, hint }: BerthError): SshdFinding {
   return {
     code: 'settings-writable',
     severity: 'door',
-    message: `${message}: it decides what sessions are made of`,
+    message: `${message}: whoever can change this file controls what sessions run`,
     closedBy: hint,
   };
 }

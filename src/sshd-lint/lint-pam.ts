@@ -33,7 +33,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
         code: 'pam-unreadable',
         severity: 'weakness',
         message: `${error.message}: the PAM stack of sshd was not checked`,
-        closedBy: "restoring the distribution's file",
+        closedBy: "restore the distribution's file",
       },
     ];
   }
@@ -71,7 +71,7 @@ export async function pamFileFindings(service: string, copy?: string): Promise<S
   ): Promise<void> {
     files.add(path);
     const inner = level + (substack ? 1 : 0);
-    for (const entry of parsePam(await readConfigText(path, 'Name it with --pam.'), path)) {
+    for (const entry of parsePam(await readConfigText(path, 'Give its path with --pam.'), path)) {
       if ('fault' in entry) {
         // The file may have been included before, for another type.
         if (!entries.some((one) => one.file === path && one.line === entry.line))

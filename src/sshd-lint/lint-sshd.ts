@@ -170,8 +170,9 @@ function leftOutFindings(leftOut: readonly ChosenConnection[], whole: number): S
     {
       code: 'connections-left-out',
       severity: 'advice',
-      message: `${leftOut.length} of ${whole} different connections were not evaluated, the first of them ${user} from ${address} to port ${localPort}`,
-      closedBy: 'berth lint sshd --user NAME --address ADDRESS, for each connection that matters',
+      message: `${leftOut.length} of ${whole} different connections were not checked, for example ${user} from ${address} to port ${localPort}`,
+      closedBy:
+        'run berth lint sshd --user NAME --address ADDRESS for each connection that matters',
     },
   ];
 }

@@ -65,7 +65,7 @@ const unusableName = 'its name has characters other than letters, digits, `_`, `
 function reasonToSkip(name: string, uid: number, low: number, high: number): string | undefined {
   if (uid < low) return `UID ${uid} is below ${low}`;
   if (uid > high) return `UID ${uid} is above ${high}`;
-  if (uid === nobody) return 'it is the account nobody';
+  if (uid === nobody) return 'it is the UID of nobody';
   try {
     checkUserName(name);
     return undefined;

@@ -90,7 +90,7 @@ async function timedOut(lock: string, pid: number, waitMs: number): Promise<Bert
     {
       code: 'lock-timeout',
       exit: 'temporary',
-      hint: 'Try again. If that process is not a tool that manages accounts, the lock is left from a dead process: remove it.',
+      hint: 'Try again. If that process is not a tool that manages accounts, the lock is stale. Remove it.',
       fields: { file: lock },
     },
   );

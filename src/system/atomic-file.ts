@@ -49,7 +49,7 @@ export async function writeAtomically(
 
 /**
  * The slow part of `writeAtomically`, for a caller that holds a lock only during the rename: the contents are on
- * disk when this returns, unless they are replaceable. What killed writers left is removed first.
+ * disk when this returns, unless they are replaceable. Temporary files of killed writers are removed first.
  *
  * The directory is not synced: after a power failure the old file may be back, and the next login updates it.
  *
@@ -155,7 +155,7 @@ const knownErrors: Readonly<
   EPERM: notPermitted,
 };
 
-/** Of a directory that may be a user's, who can put a million files into it. */
+/** Most names to read from a directory: a user may own it and create a million files in it. */
 const mostNames = 10_000;
 
 /** Removes what killed writers of this file left. Its own errors are ignored: it only tidies up. */

@@ -48,11 +48,12 @@ export function readConfigFileUnchecked(path: string, uid: number): ConfigFile {
     const status = fstatSync(descriptor, { bigint: true });
     if (!status.isFile()) {
       const what = status.isDirectory() ? 'a directory' : 'not a regular file';
-      throw fault('config-not-a-file', path, `is ${what}`, 'Replace it by the configuration file.');
+      throw fault('config-not-a-file', path, `is ${what}`, 'Put the configuration file there.');
     }
     checkWriters(path, status, uid);
     if (status.size > largest) {
-      const hint = 'Check that it is the right file: a configuration file has a few kilobytes.';
+      const hint =
+        'Check that it is the right file: configuration files are usually a few kilobytes in size.';
       throw fault('config-too-large', path, `has ${status.size} bytes; the limit is 1 MiB`, hint);
     }
     const bytes = readFileSync(descriptor);
@@ -112,7 +113,7 @@ export function readConfigDirectory(path: string, uid: number): ConfigDirectory 
         'config-not-a-directory',
         path,
         'is not a directory',
-        'Set the directory of the files.',
+        'Set the key to the directory that contains the files.',
       );
     }
     checkWriters(path, status, uid);
@@ -158,7 +159,7 @@ function withDescriptor<T>(path: string, use: (descriptor: number) => T): T {
       code === 'EACCES'
         ? `Check owners and modes with \`namei -l ${path}\`. Only ssh.yml and its profiles need mode 0644: sessions read them as the user.`
         : 'Check each directory of the path with `namei -l`, and check the disk.';
-    throw fault('config-unreadable', path, `cannot be read: ${String(code)}`, hint, cause);
+    throw fault('config-unreadable', path, `could not be read: ${String(code)}`, hint, cause);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

@@ -119,7 +119,7 @@ export function notHttps(url: URL): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} is not an https address`, {
     code: 'issuer-url-not-https',
     exit: 'config',
-    hint: 'Tokens and keys are taken over https only: give the identity provider a certificate.',
+    hint: 'Tokens and keys are only accepted over HTTPS. Install a TLS certificate on the identity provider.',
   });
 }
 
@@ -128,7 +128,7 @@ export function invalidResponse(url: URL, what: string): BerthError {
   return new BerthError(`${escapeControl(`${url.host}${url.pathname}`)} answered with ${what}`, {
     code: 'issuer-answer-invalid',
     exit: 'unavailable',
-    hint: 'Open the address with curl: is it the identity provider, or a proxy or error page before it?',
+    hint: 'Fetch the address with curl. It must be the identity provider, not a proxy or an error page in front of it.',
   });
 }
 
@@ -139,7 +139,7 @@ function unreachable(where: string, cause: unknown, timeoutMs: number | undefine
     return new BerthError(`${where} did not answer within ${timeoutMs} ms`, {
       code: 'issuer-timeout',
       exit: 'temporary',
-      hint: 'Look whether the identity provider is up; the next login tries again.',
+      hint: 'Check whether the identity provider is up. The next login tries again.',
       cause,
     });
   }
@@ -147,14 +147,14 @@ function unreachable(where: string, cause: unknown, timeoutMs: number | undefine
     return new BerthError(`the certificate of ${where} is not trusted: ${reason}`, {
       code: 'issuer-certificate',
       exit: 'config',
-      hint: 'Name the PEM file of the certificate authority that signed it as credentials.ca_file in berth.yml.',
+      hint: 'Set credentials.ca_file in berth.yml to the PEM file of the CA that signed it.',
       cause,
     });
   }
   return new BerthError(`${where} cannot be reached: ${reason}`, {
     code: 'issuer-unreachable',
     exit: 'temporary',
-    hint: 'Look whether the identity provider is up and this host may reach it; the next login tries again.',
+    hint: 'Check whether the identity provider is up and can be reached from this host. The next login tries again.',
     cause,
   });
 }

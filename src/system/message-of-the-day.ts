@@ -12,7 +12,7 @@ export function showMessageOfTheDay(home: string): void {
     try {
       writeSync(1, readFileSync(file));
     } catch {
-      // There is none, or the terminal is closed, which the session itself will notice.
+      // There is none, or the terminal is closed, which the session itself reports.
     }
   }
 }

@@ -128,7 +128,7 @@ export class ProcessFreezer {
     throw new BerthError(`the shell that stops processes ${how}`, {
       code: 'freezer-failed',
       exit: 'temporary',
-      hint: 'Check that the user can run /bin/sh and nsenter: limits of processes (nproc, pids.max) and memory.',
+      hint: 'Check that the user can run /bin/sh and nsenter. Limits on processes (nproc, pids.max) or memory may prevent it.',
     });
   }
 }

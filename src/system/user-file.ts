@@ -48,7 +48,7 @@ export async function readUserFile(
   }
 }
 
-/** As `readUserFile`, synchronously: on the way of a login, asynchronous calls would cost more than the disk. */
+/** As `readUserFile`, synchronously: during a login, asynchronous calls would take longer than the disk access. */
 export function readUserFileSync(path: string, demands: FileRequirements): Buffer | undefined {
   let descriptor: number;
   try {
@@ -139,7 +139,7 @@ function unusable(
     code: codes[kind][secret ? 'secret' : 'plain'],
     exit: 'permission',
     hint: secret
-      ? 'Check its owner and mode with `namei -l`. Berth writes this file itself, and recreates it if it is missing.'
+      ? 'Check its owner and mode with `namei -l`. If you remove the file, Berth creates it again.'
       : 'Check its owner, type and size with `namei -l`. Do not delete single files of podman’s storage.',
     fields: { file: path },
     ...(cause === undefined ? {} : { cause }),

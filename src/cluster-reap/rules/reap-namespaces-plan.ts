@@ -55,7 +55,10 @@ export function planNamespaceReap(input: NamespacesInput): NamespacesPlan {
     if (input.ageOf(live) < input.after) continue;
     const stamp = metadata.annotations?.[annotations.lastHookExecution];
     if (stamp === undefined || !/^[0-9]{1,12}$/.test(stamp)) {
-      left.push({ name, reason: `it has no readable ${annotations.lastHookExecution}` });
+      left.push({
+        name,
+        reason: `its annotation ${annotations.lastHookExecution} is missing or invalid`,
+      });
       continue;
     }
     const seconds = input.now - Number(stamp);
@@ -80,6 +83,8 @@ function inUse(
 ): string | undefined {
   if (busy.has(name)) return 'a pod runs in it';
   if (youngestPod < after) return 'a recent pod is in it';
-  if (active?.has(name) === true) return 'Prometheus saw a pod in it';
-  return withClaims.has(name) ? 'it holds PersistentVolumeClaims (--delete-claims)' : undefined;
+  if (active?.has(name) === true) return 'Prometheus recorded a pod in it recently';
+  return withClaims.has(name)
+    ? 'it contains PersistentVolumeClaims (allow with --delete-claims)'
+    : undefined;
 }

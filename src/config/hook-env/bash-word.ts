@@ -206,7 +206,7 @@ export class BashWordReader {
     if (/[0-9@*#?$!-]/.test(character) && character !== '') {
       this.refuse(
         'hook-env-unsupported',
-        `\`$${character}\`, which has a value only in a running script`,
+        `\`$${character}\`, which bash only sets while a script runs`,
       );
     }
     const name = this.takeName();
@@ -298,7 +298,7 @@ export class BashWordReader {
   }
 
   private unterminated(what: string, line: number): never {
-    this.refuse('hook-env-unterminated', `a ${what} without its end`, 'Close it.', line);
+    this.refuse('hook-env-unterminated', `an unclosed ${what}`, 'Close it.', line);
   }
 
   /** Throws. `found` names the construct, never a value. */
@@ -314,4 +314,4 @@ export class BashWordReader {
 
 const quoteIt = 'Put the value in single quotes.';
 const assignmentsOnly =
-  'hook.env is read without running it: write NAME=value lines, with each value in quotes.';
+  'Berth reads hook.env but does not execute it. Write NAME=value lines with quoted values.';

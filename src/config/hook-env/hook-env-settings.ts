@@ -140,7 +140,7 @@ export function isSecretName(name: string): boolean {
 function flag(key: Key, value: (key: Key) => string | undefined, warn: Warn): boolean {
   const text = value(key) ?? '';
   if (text !== 'true' && text !== 'false' && text !== '') {
-    warn('hook-env-flag-invalid', `${key} is neither true nor false; false is used`);
+    warn('hook-env-flag-invalid', `${key} is neither true nor false, and is treated as false`);
   }
   return text === 'true';
 }

@@ -166,7 +166,8 @@ class HookEnvReader {
     const { name, operator, line } = part;
     const value = this.variables.get(name);
     if (value === undefined && environmentNames.test(name)) {
-      const hint = 'Write the value itself: hook.env is read without the hook’s environment.';
+      const hint =
+        'Write the value itself: environment variables are not used when hook.env is read.';
       this.reader.refuse('hook-env-unsupported', `the environment variable $${name}`, hint, line);
     }
     if (operator === undefined) {

@@ -78,7 +78,7 @@ function choiceOf(
   const reason = group === undefined ? because : `${because}; the user is in ${group}`;
   if (profile !== undefined) return { kind: 'profile', profile, reason };
 
-  const what = broken === undefined ? 'that profile does not exist' : 'that profile is broken';
+  const what = broken === undefined ? 'that profile does not exist' : 'that profile is invalid';
   const error = broken === undefined ? {} : { error: broken.error };
   const glass = sharedGroup(settings.hostShellGroups, request);
   if (glass !== undefined) {

@@ -25,13 +25,13 @@ function* lifetimes({
   if (grace !== undefined && lifetime !== 'user') {
     yield {
       path: ['grace'],
-      text: 'grace needs lifetime: user, because other containers do not wait for another connection',
+      text: 'grace needs lifetime: user, because other containers do not outlive their connection',
     };
   }
   if (linger === true && lifetime === 'connection') {
     yield {
       path: ['linger'],
-      text: 'linger needs lifetime: user or a time, because a container per connection ends with it',
+      text: 'linger needs lifetime: user or a duration, because a container of lifetime: connection ends with the connection',
     };
   }
 }
@@ -46,7 +46,7 @@ function* mounts(profile: ProfileDocument): Generator<ProblemMessage> {
     if (taken !== undefined)
       yield {
         path: ['mounts', index],
-        text: `mounts.${index} covers ${taken} inside, which is reserved`,
+        text: `mounts.${index} would hide ${taken} inside the session, which is reserved`,
       };
     if (targets.has(target))
       yield {
@@ -74,7 +74,7 @@ function* variables({ environment }: ProfileDocument): Generator<ProblemMessage>
           'environment',
           ...(pass.includes(name) ? ['pass', pass.indexOf(name)] : ['set', name]),
         ],
-        text: `environment names ${name}: names with BERTH_ are reserved`,
+        text: `environment names ${name}: names that begin with BERTH_ are reserved`,
       };
   }
 }
@@ -84,7 +84,7 @@ function* networks({ network = 'host', slurm, x11 }: ProfileDocument): Generator
   if (slurm !== undefined)
     yield {
       path: ['slurm'],
-      text: 'slurm needs network: host, because nodes connect back to srun',
+      text: 'slurm needs network: host, because compute nodes connect back to srun',
     };
   if (x11 === true)
     yield {

@@ -14,7 +14,7 @@ const always = ['/etc/berth', runDir, '/run/user'];
  * @param storage The site's storage, if known.
  */
 export function mountProblem(source: string, storage?: string): string | undefined {
-  if (/^\/*$/.test(source)) return 'is the whole host';
+  if (/^\/*$/.test(source)) return 'is the root directory of the host';
   const forbidden = storage === undefined ? always : [...always, storage];
   const exposed = forbidden.find((path) => isWithin(source, path) || isWithin(path, source));
   return exposed === undefined ? undefined : `exposes ${exposed}, which sessions must not reach`;

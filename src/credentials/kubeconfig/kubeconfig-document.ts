@@ -110,7 +110,7 @@ function valuesOf(document: Document.Parsed, file: string, text: string): JsonOb
     return document.toJS() as JsonObject;
   } catch {
     // Aliases that expand beyond the parser's limit.
-    throw invalid(file, text, 0, 'its aliases expand too far');
+    throw invalid(file, text, 0, 'its YAML aliases expand to more than the parser allows');
   }
 }
 

@@ -140,7 +140,7 @@ function changeOf(
   return { set, remove, value: { ...Object.fromEntries(kept), ...set } };
 }
 
-/** Changes an existing entry, as little of its text as its style allows. */
+/** Changes an existing entry, and as little of its text as its YAML style allows. */
 function editItem(
   document: FilledDocument,
   node: Node,
@@ -166,7 +166,7 @@ function checkResult(edited: string, expected: JsonObject, file: string): void {
   try {
     ({ values } = parseKubeconfig(edited, file));
   } catch (error) {
-    // The error's line would be of a text that was never written.
+    // The line number in the error would refer to text that is not in the user's file.
     throw notEditable(file, error);
   }
   if (!isDeepStrictEqual(values, expected)) throw notEditable(file);
@@ -176,7 +176,7 @@ function notEditable(file: string, cause?: unknown): BerthError {
   return new BerthError(`${file}: Berth's entries cannot be set without changing others`, {
     code: 'kubeconfig-not-editable',
     exit: 'config',
-    hint: 'Replace `&anchor`, `*alias` and `<<` by the full entries; this prints them: kubectl config view --raw.',
+    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: kubectl config view --raw.',
     fields: { file },
     ...(cause === undefined ? {} : { cause }),
   });

@@ -42,7 +42,7 @@ export async function withKubeconfigLock<T>(
   }
 }
 
-/** Removes the lock on a kubeconfig that needs no change if its holder is dead: kubectl would fail at it. */
+/** Removes the lock on a kubeconfig that needs no change if the process that holds it has ended, because kubectl fails if the lock exists. */
 export async function clearDeadLock(file: string, log: Logger): Promise<void> {
   await removeDeadLock(`${file}.lock`, staleLock(file, log));
 }

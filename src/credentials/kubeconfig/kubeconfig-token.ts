@@ -51,7 +51,7 @@ function notEditable(file: string, reason: string): BerthError {
   return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
     code: 'kubeconfig-not-editable',
     exit: 'config',
-    hint: 'Replace `&anchor`, `*alias` and `<<` by the full entries; this prints them: kubectl config view --raw.',
+    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: kubectl config view --raw.',
     fields: { file },
   });
 }

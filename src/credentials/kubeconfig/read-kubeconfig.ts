@@ -76,7 +76,7 @@ export async function readKubeconfig(
 export async function assertHome(user: User): Promise<void> {
   if (!isAbsolute(user.home) || /^\/+$/.test(user.home) || user.home.includes('\0')) {
     throw new BerthError(
-      `the home of ${user.name} is ${JSON.stringify(user.home)}: nothing is written there`,
+      `the home directory of ${user.name} is ${JSON.stringify(user.home)}, so nothing was written there`,
       {
         code: 'home-invalid',
         exit: 'config',
@@ -99,7 +99,7 @@ function missingHome(user: User, cause?: unknown): BerthError {
   return new BerthError(`the home of ${user.name} cannot be entered: ${user.home}: ${why}`, {
     code: 'home-missing',
     exit: 'unavailable',
-    hint: 'See whether the file system is mounted on this host and the home exists (pam_mkhomedir or the site’s own tool).',
+    hint: 'Check that the file system is mounted on this host and that the home directory exists (pam_mkhomedir or the site’s own tool creates it).',
     fields: { user: user.name, file: user.home },
     ...(cause === undefined ? {} : { cause }),
   });
@@ -112,10 +112,10 @@ async function resolved(path: string, home: string): Promise<string | undefined>
   } catch (cause) {
     if (isErrno(cause, 'ENOENT')) {
       if (!(await isLinkBelow(path, home))) return undefined;
-      throw refused(path, 'is a dangling symlink', {
+      throw refused(path, 'is a symbolic link whose target does not exist', {
         code: 'kubeconfig-dangling-link',
         exit: 'config',
-        hint: `Make its target, or remove it: rm ${path}`,
+        hint: `Create its target, or remove the link: rm ${path}`,
         cause,
       });
     }
@@ -125,7 +125,7 @@ async function resolved(path: string, home: string): Promise<string | undefined>
   }
 }
 
-/** Whether the path or one of its directories below the home is a dangling symlink. */
+/** Whether the path or one of its directories below the home is a symbolic link whose target does not exist. */
 async function isLinkBelow(path: string, home: string): Promise<boolean> {
   if (path === home || path === '/') return false;
   return (await isLink(path)) || isLinkBelow(dirname(path), home);
@@ -161,7 +161,7 @@ function outside(path: string, home: string, real?: string): BerthError {
   });
 }
 
-/** Whether it is a dangling symlink. */
+/** Whether it is a symbolic link whose target does not exist. */
 async function isLink(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSymbolicLink() && (await realpath(path).catch(() => '')) === '';
@@ -202,7 +202,7 @@ function checkKind(path: string, status: Stats | BigIntStats, user: User): void 
   throw refused(path, `resolves to a file of UID ${status.uid}`, {
     code: 'kubeconfig-not-own-file',
     exit: 'permission',
-    hint: `Replace it by a file that the user owns: rm ${path}`,
+    hint: `Remove it: rm ${path}. The next login creates a file that the user owns.`,
   });
 }
 

@@ -93,7 +93,7 @@ function assertOk(url: URL, { status, json }: HttpsResponse): void {
 
 function mismatch(issuer: string, named: unknown): BerthError {
   const name = typeof named === 'string' ? escapeControl(named).slice(0, 200) : '';
-  return new BerthError(`the issuer '${issuer}' calls itself '${name}'`, {
+  return new BerthError(`the discovery document of '${issuer}' has the issuer '${name}'`, {
     code: 'issuer-mismatch',
     exit: 'config',
     hint: 'Set IDP_ISSUER_URL (or credentials.issuer) to exactly the issuer in the provider’s .well-known/openid-configuration.',

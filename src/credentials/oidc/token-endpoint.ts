@@ -158,7 +158,7 @@ interface Refusal {
 const clientRefused: Refusal = {
   code: 'issuer-client-refused',
   exit: 'config',
-  hint: 'Compare CLIENT_ID and CLIENT_SECRET (or credentials.client_auth_method and its files) with the client at the identity provider, and what that client may do (token exchange, refresh tokens).',
+  hint: 'Compare CLIENT_ID and CLIENT_SECRET (or credentials.client_auth_method and its files) with the client at the identity provider, and check which grants the client is allowed to use (token exchange, refresh tokens).',
 };
 
 /** RFC 6749 5.2. */
@@ -178,7 +178,7 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
 const otherRefusal: Refusal = {
   code: 'issuer-request-refused',
   exit: 'unavailable',
-  hint: 'Look at the identity provider’s event log for this client. For a token exchange: is it switched on for the client, is the client in the audience of the portal’s token, may it request a refresh token (credentials.own_refresh_token), and does the cluster’s audience need a client scope that must be requested (credentials.exchange_scope)?',
+  hint: 'Look at the identity provider’s event log for this client. For a token exchange, check that it is enabled for the client, that the client is in the audience of the portal’s token, that the client may request a refresh token (credentials.own_refresh_token), and whether the cluster’s audience needs a client scope (credentials.exchange_scope).',
 };
 
 /** Errors of openid-client are not kept as the cause: they contain the provider's whole answer. */

@@ -71,7 +71,7 @@ export async function checkSignature(
   }
   throw refused(
     'token-algorithm',
-    `the issuer's key ${quoted(kid)} cannot check a signature of the algorithm ${quoted(alg)}`,
+    `the issuer's key ${quoted(kid)} cannot verify a signature with the algorithm ${quoted(alg)}`,
     'Compare the token’s alg with the key at the issuer’s jwks_uri. A broken key, or an RSA key of fewer than 2048 bits, must be replaced at the identity provider.',
   );
 }

@@ -109,7 +109,7 @@ async function end(site: PodGrantContext, user: User, closing: Closing): Promise
   // The reaper looks again for pods that are left or could not be listed.
   if (failed.length > 0) due = now;
   const again = since !== undefined && due < Infinity;
-  // If processes were still at work, the grace period starts again now.
+  // If processes were still running, the grace period starts again now.
   const waiting = again ? { since: busy ? now : since, due } : undefined;
   writeRemainingPods(site, user.uid, waiting);
   // Pods of a connection that was open at the beginning have not been removed yet, and that needs the token. A

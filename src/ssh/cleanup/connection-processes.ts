@@ -27,7 +27,7 @@ export interface ConnectionFilter {
   readonly id: string;
   /** Audit session of the connection. */
   readonly session: number | undefined;
-  /** Whether to select processes on the host too: what shell startup files left, sshd itself. */
+  /** Whether to also select processes on the host: those that shell startup files started, and sshd itself. */
   readonly hostProcesses: boolean;
   /** Whether to select sshd's process for the user, because the monitor has ended. */
   readonly orphanedSshd: boolean;

@@ -33,7 +33,7 @@ const podmanMs = 5_000;
 const freezeMs = 30_000;
 
 /**
- * Ends what a connection started, in the steps of a closing terminal and of a shutdown. Processes that fork too
+ * Ends what a connection started: SIGHUP as from a closing terminal, then SIGTERM and SIGKILL as at a shutdown. Processes that fork too
  * fast to be found are frozen, listed and killed.
  *
  * @returns How many processes ended, and an error if some are left or could not be listed.
@@ -79,8 +79,8 @@ export async function endConnectionProcesses(
   await end(ends, [['SIGKILL', 2_000]]);
   const failed: BerthError[] = [];
   for (const first of placesOf(look(), wanted, lingers)) {
-    // Under a lock: two cleanups that freeze the same processes would each take those for stopped before
-    // that the other one stopped, and nobody would continue them.
+    // Under a lock: if two cleanups froze the same processes, each would believe that the processes frozen by the other
+    // one had been stopped before, and neither would send them SIGCONT.
     const unseen = withUserLock(site, freezeLockPath(site, part.user.uid), freezeMs, () =>
       endUnseen(part, first, (one) => ofConnection(one) && ends(one)),
     );
@@ -90,7 +90,7 @@ export async function endConnectionProcesses(
     );
   }
   const processes = rounds.reduce((sum, { ended }) => sum + ended, 0);
-  // nsenter, which froze them, is of the connection too, and may take a moment to end.
+  // nsenter, which froze them, belongs to the connection too, and may take a moment to exit.
   const { left } = await endProcesses(() => own().filter(ends), [['SIGKILL', 2_000]]);
   if (left > 0) failed.push(processesLeft(wanted.id, left));
   return { processes, failed };
@@ -100,7 +100,7 @@ function processesLeft(id: string, left: number): BerthError {
   return new BerthError(`${left} processes of connection ${id} survived SIGKILL`, {
     code: 'processes-not-killed',
     exit: 'temporary',
-    hint: '`berth reap` tries again. Processes in state D wait for I/O, often of a hung NFS mount.',
+    hint: '`berth reap` tries again. Processes in state D are waiting for I/O, often on a hung NFS mount.',
   });
 }
 

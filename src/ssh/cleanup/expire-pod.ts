@@ -90,7 +90,7 @@ export interface PodExpiryResult {
   readonly removed?: boolean;
   /** When to check it again. Milliseconds since the epoch. */
   readonly due?: number;
-  /** Its grace period has ended, but processes in it are still at work. */
+  /** Its grace period has ended, but processes are still running in it. */
   readonly busy?: boolean;
   readonly failed?: BerthError;
 }

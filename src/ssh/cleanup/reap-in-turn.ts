@@ -26,8 +26,8 @@ export interface ReapedUser {
 const mostAtOnce = 1_000;
 
 /**
- * Reaps one user after the other in another process. What a user did to their storage or mounts may block
- * whoever looks at it, even in a system call. That process is then killed, and the next user is handled in a new one.
+ * Reaps one user after the other in another process. A user can manipulate their storage or mounts so that a process that reads them
+ * blocks, even in a system call. That process is then killed, and the next user is handled in a new one.
  *
  * @param turnMs Limit for one user; longer fails with `reap-user-timeout`.
  * @param roundMs Limit for all users. Users that are not handled by then are missing from the result.
@@ -60,7 +60,7 @@ export async function* reapInTurn(
       line = await next();
     }
     if (line?.done !== true) {
-      // Not waited for: in an uninterruptible system call it does not even die.
+      // Do not wait for it: in an uninterruptible system call, SIGKILL has no effect.
       child.kill('SIGKILL');
       child.unref();
       child.stdout.destroy();

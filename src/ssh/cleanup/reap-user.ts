@@ -119,7 +119,7 @@ async function reap(site: SessionContext, user: User, dryRun: boolean): Promise<
   };
 }
 
-/** Stands for a record that a full disk truncated. The connection's ID is enough to find its processes. */
+/** Replaces a record that was truncated because the disk was full. The connection's ID is enough to find its processes. */
 const unknownRecord = { service: 'sshd', rhost: '', tty: '', opened: 0 };
 
 /** Connections whose monitor has ended, and those whose cleanup has begun but was not completed. */

@@ -70,7 +70,7 @@ export async function removeContainers(
   return { removed: failed.length === 0 ? containers.length : 0, failed };
 }
 
-/** Kills what runs in these containers of a user, whatever the user's store says. */
+/** Kills all processes in these containers of a user, even if the user's store does not list the containers. */
 export async function killInContainers(
   owner: ProcessOwner,
   isWanted: (container: string) => boolean,

@@ -132,7 +132,7 @@ function parseOptions(args: readonly string[]): Options {
 }
 
 function usage(argument: string): BerthError {
-  return new BerthError(`pam-session does not know the argument ${argument}`, {
+  return new BerthError(`pam-session: unknown argument ${argument}`, {
     code: 'usage',
     exit: 'usage',
     hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,

@@ -26,7 +26,7 @@ export interface ChangedGroupsInput extends PodTarget {
 /** Time limit; the user waits meanwhile. Milliseconds. */
 const patienceMs = 10_000;
 
-/** This login's own process in the pod is about to end: how often to check, and the interval in milliseconds. */
+/** The process that this login itself has in the pod takes a moment to exit: number of checks, and milliseconds between them. */
 const [looks, everyMs] = [10, 100] as const;
 
 /** Tolerance for the age of a process, which is measured with its node's clock. Milliseconds. */

@@ -38,12 +38,12 @@ export function podCluster(
   const named = pod.cluster === undefined ? '' : ` ${pod.cluster}`;
   throw new BerthError(
     found.length > 1
-      ? `profile ${name} does not say which of ${open.length} clusters its pods are on`
-      : `profile ${name}: no cluster${named} takes SSH sessions`,
+      ? `profile ${name} has no pod.cluster, and ${open.length} clusters allow SSH sessions`
+      : `profile ${name}: no cluster${named} allows SSH sessions`,
     {
       code: 'pod-cluster-unknown',
       exit: 'config',
-      hint: 'Name it as pod.cluster in the profile, and give that cluster `ssh_sessions: {}` in berth.yml.',
+      hint: 'Set pod.cluster in the profile, and set `ssh_sessions: {}` for that cluster in berth.yml.',
       fields: { profile: name },
     },
   );

@@ -132,7 +132,7 @@ async function readText(path: string, { uid }: User): Promise<string | undefined
 
 function noRuntimeDirectory({ name }: User): BerthError {
   return new BerthError(
-    `${name} has no runtime directory, so the access to pods cannot be handed over`,
+    `${name} has no runtime directory, so the token for pods cannot be stored for the login`,
     {
       code: 'runtime-directory-missing',
       exit: 'config',
@@ -152,7 +152,7 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
       exit: 'temporary',
       hint:
         hint ??
-        `${installedPath('hooks/pam-session')} asks the cluster for access at each login: check its lines in syslog, and run \`berth doctor\`.`,
+        `${installedPath('hooks/pam-session')} requests a token from the cluster at each login. Check its log lines in syslog, and run \`berth doctor\`.`,
       ...(cluster === undefined ? {} : { fields: { cluster } }),
     },
   );

@@ -56,7 +56,7 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
     code: 'pod-image-denied',
     message:
       'the image of your session could not be pulled: its registry denies access to the cluster',
-    hint: 'Check the pull secret of the namespace (`pull_secret` in the profile, or the one that the hook creates).',
+    hint: 'Check the pull secret in the namespace (`pod.pull_secret` in the profile, or the one that the hook creates).',
   },
   missing: {
     code: 'pod-image-missing',
@@ -87,7 +87,7 @@ export function podStartTimeout(
       code: unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
       exit: 'temporary',
       hint: unschedulable
-        ? 'The cluster is full, or no node matches node_selector, tolerations and resources of the profile.'
+        ? 'The cluster is full, or no node matches `pod.node_selector`, `pod.tolerations`, `pod.extended` and `limits` of the profile.'
         : 'Check the events of the pod. The limit is `deadline` in the profile.',
     },
   );

@@ -70,7 +70,7 @@ const known: readonly Known[] = [
     code: 'cgroup-not-delegated',
     exit: 'config',
     message: 'the limits of this session cannot be set on this machine',
-    hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or remove `limits` from the profile.',
+    hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
   },
   {
     pattern:
@@ -94,7 +94,7 @@ export function podmanStartError(
     return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
       code: 'container-start-deadline',
       exit: 'temporary',
-      hint: 'Check what podman waits for: a hung mount, a full disk, a lock. `deadline` in the profile sets the limit.',
+      hint: 'Check what podman is waiting for: a hung mount, a full disk or a lock. `deadline` in the profile sets the limit.',
       cause,
     });
   if (error.code === 'ENOENT' || error.code === 'EACCES')

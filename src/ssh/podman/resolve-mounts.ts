@@ -63,7 +63,7 @@ function harmless(
   const run = resolved(runtimeDir);
   if (problem === undefined && !isWithin(real, run) && !isWithin(run, real)) return found;
   const what = problem ?? `exposes ${runtimeDir}, which sessions must not reach`;
-  throw new BerthError(`profile ${name} mounts ${source}: it ${what}`, {
+  throw new BerthError(`profile ${name} mounts ${source}, which ${what}`, {
     code: 'session-mount-forbidden',
     exit: 'config',
     hint: 'Files there control podman on the host. Mount another directory.',
@@ -78,7 +78,7 @@ function missing(source: string, { name }: Profile): BerthError {
   return new BerthError(`profile ${name} mounts ${source}, which does not exist`, {
     code: 'session-mount-missing',
     exit: 'unavailable',
-    hint: 'Check whether the file system is mounted on this host. With `missing: skip` in the profile sessions start without it.',
+    hint: 'Check whether the file system is mounted on this host. With `missing: skip` for this mount in the profile, sessions start without it.',
     fields: { file: source },
   });
 }

@@ -78,7 +78,7 @@ export async function startContainer(
     throw new BerthError(`the container ${name} ended immediately after it was started`, {
       code: 'container-ended',
       exit: 'unavailable',
-      hint: `Check that the image can be run on this machine. As the user, see podman logs ${name}.`,
+      hint: `Check that the image can run on this machine. As the user, run: podman logs ${name}`,
     });
   return container;
 }

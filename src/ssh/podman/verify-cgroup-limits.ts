@@ -18,7 +18,7 @@ export function assertCgroupLimits(pid: number, { name, limits }: Profile): void
     throw new BerthError('the limits of this session cannot be set on this machine', {
       code: 'cgroup-not-delegated',
       exit: 'config',
-      hint: 'Delegate the controllers to user@.service (systemd, Delegate=yes), or remove `limits` from the profile.',
+      hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
       fields: { profile: name, file, cgroup: path },
     });
   }

@@ -17,7 +17,7 @@ export interface MountOrigin {
   readonly path: string;
 }
 
-/** The origins of checked paths. Call it before podman is run. */
+/** The file system and directory of each checked path. Call it before podman is run. */
 export function mountOrigins(
   checked: ReadonlyMap<string, string>,
   mountinfo = readMounts('self'),
@@ -33,9 +33,9 @@ export function mountOrigins(
 }
 
 /**
- * Checks that a container has mounted the sources that were checked, before a session joins it. Between check and
- * mount a user can change a symbolic link in the path of a source, and podman does not accept an open directory
- * instead of a path: rootless, in its own mount namespace, it cannot bind-mount one.
+ * Checks that a container has mounted the sources that were checked, before a session joins it. Between the check and
+ * the mount a user can change a symbolic link in the path of a source. An open directory cannot be passed instead of
+ * a path: rootless podman has its own mount namespace and cannot bind-mount a directory that was opened outside.
  *
  * @param pid PID of the container's first process.
  * @throws {BerthError} `session-mount-changed`

@@ -57,6 +57,6 @@ function usage(problem: string): BerthError {
   return new BerthError(problem, {
     code: 'usage',
     exit: 'usage',
-    hint: 'In sshd_config: ForceCommand login [--profile NAME] [--config FILE]. As the shell in passwd it takes no options.',
+    hint: 'In sshd_config: ForceCommand login [--profile NAME] [--config FILE]. As the login shell in passwd, it takes no options.',
   });
 }

@@ -68,7 +68,8 @@ export function accessFindings(options: SshdOptions, sample: SshdSample): SshdFi
     findings.push({
       code: 'client-alive-off',
       severity: 'advice',
-      message: 'the session of a client that disappeared stays until TCP gives up, or forever',
+      message:
+        'the session of a client that disappeared remains until its TCP connection times out, or forever',
       closedBy: 'ClientAliveInterval 30',
     });
   if (options.maxSessions < 10)
@@ -93,7 +94,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         code: 'keys-command-refused',
         severity: 'advice',
         message: `sshd refuses to run ${keyword} ${program}, so no key from it is accepted: ${check.unsafe ?? ''}`,
-        closedBy: `making ${program} and the directories above it writable by root only, mode 0755`,
+        closedBy: `make ${program} and the directories above it writable by root only, mode 0755`,
         directive: keyword,
       });
     else if (check?.open !== undefined)
@@ -109,7 +110,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
         code: 'keys-command-as-root',
         severity: 'weakness',
         message: `${keyword} ${program} runs as root with input from clients that are not authenticated`,
-        closedBy: `${keyword}User with a separate account`,
+        closedBy: `set ${keyword}User to a separate account`,
         directive: `${keyword}User`,
       });
   }
@@ -119,7 +120,7 @@ function keyFindings(options: SshdOptions, { paths, sharedKeyFiles }: SshdSample
     findings.push({
       code: 'ca-keys-writable',
       severity: 'door',
-      message: `TrustedUserCAKeys decides who signs certificates for all accounts, and ${open.message}`,
+      message: `TrustedUserCAKeys names the CA keys that can sign user certificates for every account, and ${open.message}`,
       closedBy: open.closedBy,
     });
   const shared = options.authorizedKeysFiles.filter((file) => sharedKeyFiles.has(file));

@@ -79,7 +79,7 @@ function setEnvFindings(assignment: string, paths: SshdSample['paths']): SshdFin
         place === undefined
           ? `SetEnv ${assignment} changes what the login program and the shell before it load on the host`
           : `SetEnv ${assignment} makes programs of the host load code that users can write: ${place.message}`,
-      closedBy: `removing SetEnv ${name}; put variables for sessions into the profile's environment`,
+      closedBy: `remove SetEnv ${name}; set variables for sessions in environment.set of the profile`,
     },
   ];
 }

@@ -121,7 +121,7 @@ export function matchFindings(
           code: 'match-not-probed',
           severity: 'advice',
           message: `no known account or address matches Match ${block.text}, so it was not checked`,
-          closedBy: 'berth lint sshd --user NAME, with an account that matches',
+          closedBy: 'run berth lint sshd --user NAME with an account that matches',
         },
       ];
     const { forceCommand } = block;
@@ -135,7 +135,8 @@ export function matchFindings(
         code: 'match-overridden',
         severity: 'weakness',
         message: `ForceCommand of Match ${block.text} is never used: ${loser.connection.user} gets ${loser.forceCommand ?? 'none'} from an earlier Match`,
-        closedBy: 'moving the more specific Match before the other: sshd uses the first value',
+        closedBy:
+          'move the more specific Match before the other one: sshd uses the first value that it finds',
       },
     ];
   });

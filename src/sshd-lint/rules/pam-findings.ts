@@ -36,7 +36,7 @@ function userEnvironment(lines: readonly PamLine[]): SshdFinding[] {
       code: 'pam-user-environment',
       severity: 'door',
       message: `${placed(line)} has user_readenv=1, so users can set LD_PRELOAD, NODE_OPTIONS or BASH_ENV in ~/.pam_environment for programs of the host, and for root where pam_exec runs`,
-      closedBy: `user_readenv=0 in line ${line.line} of ${line.file}`,
+      closedBy: `remove user_readenv=1 from line ${line.line} of ${line.file}`,
     },
   ];
 }
@@ -49,13 +49,13 @@ function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[]
     {
       code: 'pam-line-mistyped',
       severity: 'weakness',
-      message: `${placed(entry)} does not do what was meant: ${why}`,
+      message: `${placed(entry)} has no effect or the wrong one: ${why}`,
       closedBy,
     },
   ];
 }
 
-const sample = `TYPE CONTROL MODULE, as in ${installedPath('share/etc/pam.d/berth-session')}`;
+const sample = `write TYPE CONTROL MODULE, as in ${installedPath('share/etc/pam.d/berth-session')}`;
 
 /** What is wrong with a line that PAM can parse, and what to write instead. */
 function mistakeOf(
@@ -66,27 +66,27 @@ function mistakeOf(
   if (modules.has(line.module) && (fails || !line.optional))
     return [
       `module ${line.module} does not exist${fails ? ', so no login succeeds' : ''}`,
-      `the module's correct name; if the module may be missing, -${line.type} optional ${line.module}`,
+      `correct the module's name; if the module may be missing, write -${line.type} optional ${line.module}`,
     ];
   const conffile = pamEnvFile(line, 'conffile');
   if (conffile !== undefined && files.has(conffile))
     return [
       `${conffile} does not exist, so pam_env sets nothing`,
-      `creating it; Berth's is ${installedPath('share/etc/security/berth-pam-env.conf')}`,
+      `create it: copy ${installedPath('share/etc/security/berth-pam-env.conf')}`,
     ];
   const exec = pamExecOf(line);
   if (exec === undefined) return undefined;
   const { program, when, step } = exec;
   if (program === undefined) return ['pam_exec.so has no program', sample];
   if (!program.startsWith('/'))
-    return [`${program} is not an absolute path`, `the absolute path of ${program}`];
+    return [`${program} is not an absolute path`, `write the absolute path of ${program}`];
   if (programs.has(program))
-    return [`program ${program} does not exist or root cannot execute it`, `the correct path`];
+    return [`program ${program} does not exist or root cannot execute it`, `correct the path`];
   if (when !== undefined && !execTypes.includes(when))
     return [`pam_exec.so has no type=${when}, only ${execTypes.join(', ')}`, sample];
   if (!isHook(program)) return undefined;
   if (line.type !== 'session')
-    return [`pam-session belongs in the session stack, not in ${line.type}`, sample];
+    return [`pam-session must be in a line of type session, not ${line.type}`, sample];
   if (when !== undefined && step !== undefined && when !== `${step}_session`)
     return [`type=${when} runs pam-session ${step}`, sample];
   return undefined;
@@ -147,7 +147,7 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
       code: 'pam-session-unreached',
       severity: 'weakness',
       message: `${placed(line)} never runs pam-session: ${by} ends the stack or skips it`,
-      closedBy: `moving the line before ${other === undefined ? 'the others' : placed(other)}, or making that one \`optional\` or \`required\``,
+      closedBy: `move the line before ${other === undefined ? 'the others' : placed(other)}, or change the control of that line to \`optional\` or \`required\``,
     };
   });
   const lacking = (['open', 'close'] as const).filter(
@@ -158,9 +158,9 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
       code: 'pam-session-missing',
       severity: 'weakness',
       message: lacking.includes('close')
-        ? `nothing in ${file} ends what a connection started`
-        : `nothing in ${file} records a connection when it opens, so pam-session cannot end what it started`,
-      closedBy: `appending the lines of ${installedPath('share/etc/pam.d/berth-session')}`,
+        ? `no line of ${file} runs pam-session when a connection closes, so processes and containers of the connection remain`
+        : `no line of ${file} runs pam-session when a connection opens, so it cannot clean up when the connection closes`,
+      closedBy: `append the lines of ${installedPath('share/etc/pam.d/berth-session')}`,
     });
   const first = sessions.indexOf(hooks[0] ?? ({} as PamLine));
   const late = sessions
@@ -171,7 +171,7 @@ function hookFindings(lines: readonly PamLine[], missing: PamMissing, file: stri
       code: 'pam-session-early',
       severity: 'weakness',
       message: `${placed(late)}: ${late.module} runs after pam-session, which needs what it sets up`,
-      closedBy: `moving pam-session to the end of ${file}`,
+      closedBy: `move the lines of pam-session to the end of ${file}`,
     });
   return findings;
 }

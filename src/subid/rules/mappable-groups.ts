@@ -25,7 +25,7 @@ export function fittingGroups(
     .filter(({ start, count }) => count === 1 && start !== gid && !member.has(start))
     .map(({ start }) => ({
       code: 'subid-former-group',
-      message: `${name} may map GID ${start} but is not in that group`,
+      message: `${name} can still map GID ${start} (/etc/subgid) but is no longer in that group`,
       user: name,
       uid,
       file: 'subgid',

@@ -199,7 +199,7 @@ function problemsOf(
   if (endOf(range) > idCount)
     return fault(
       'subid-uid-does-not-fit',
-      `UID ${uid} (${name}) does not fit: with ${layout.size} IDs each, 32 bits end at UID ${highestUid(layout)}`,
+      `UID ${uid} (${name}) does not fit: with ${layout.size} IDs per user, the highest UID that gets a range is ${highestUid(layout)}`,
     );
   for (const file of files) {
     const entry = entryIndex[file].overlapping(range);

@@ -218,7 +218,7 @@ describe('namespaces', () => {
     expect(new Map(namespaces.left.map(({ name, reason }) => [name, reason]))).toEqual(
       new Map([
         [busy, 'a pod runs in it'],
-        [claims, 'it holds PersistentVolumeClaims (--delete-claims)'],
+        [claims, 'it contains PersistentVolumeClaims (allow with --delete-claims)'],
         [odd, 'it has no readable openondemand.org/last-hook-execution'],
       ]),
     );

@@ -31,7 +31,7 @@ async function onTerminal(args: readonly string[], env: Record<string, string>):
 
 describe('the command line', () => {
   it.each([
-    [[], 'which command?'],
+    [[], 'a command is missing'],
     [['frobnicate'], 'Unknown command: frobnicate'],
     [['doctr'], 'Did you mean doctor?'],
     [['explain', 'token-expierd'], 'did you mean token-expired?'],
@@ -46,7 +46,7 @@ describe('the command line', () => {
       ['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'],
       'has no effect with Kyverno',
     ],
-    [['token'], 'rotate or setup?'],
+    [['token'], 'needs a subcommand: rotate or setup'],
     [['token', 'rotate', '--lifetime', '24'], '--lifetime 24: must be a time such as 24h'],
     [['token', 'rotate', '--lifetime', '5m'], '--lifetime 5m: must be a time from 10m to 365d'],
     [['token', 'rotate', '--timeout', '0s'], '--timeout 0s: must be a time from 1s to 1d'],

@@ -162,7 +162,7 @@ describe('berth render', () => {
     const merge = 'supplemental_groups_policy: Merge';
     // Who brings the image writes its /etc/group: then the images must be the site's.
     const warned = await policies(merge, '--kubernetes', '1.33');
-    expect(warned.stderr).toContain('name the images in admission.yml');
+    expect(warned.stderr).toContain('restrict images in admission.yml');
     const images = `${merge}\nimages: [registry.example.org/site/*]`;
     expect((await policies(images, '--kubernetes', '1.33')).stderr).toBe('');
     for (const args of [[], ['--kubernetes', '1.36']]) {

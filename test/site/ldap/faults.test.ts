@@ -173,7 +173,7 @@ describe('the connection to the directory', () => {
   it('is never unencrypted', async () => {
     await host.configure(slapd, { url: 'ldap://ldap.example.com', start_tls: false });
     const { exitCode, stderr } = await host.sync();
-    expect(stderr).toContain('ldap.start_tls must not be false');
+    expect(stderr).toContain('ldap.start_tls may be false only for a server on this host');
     expect(exitCode).toBe(78);
   });
 

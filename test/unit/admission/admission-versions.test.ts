@@ -46,7 +46,7 @@ describe('policies for a cluster without MutatingAdmissionPolicy', () => {
         'pod.kubernetes.io/lifetime',
       ])
         expect(messageExpression).toContain(field);
-      expect(policy(rendered(false), name).messageExpression).not.toContain('fills in nothing');
+      expect(policy(rendered(false), name).messageExpression).not.toContain('sets no defaults');
     }
   });
 
@@ -54,7 +54,7 @@ describe('policies for a cluster without MutatingAdmissionPolicy', () => {
     const parameters = { supplemental_groups_policy: 'Merge' };
     const { messageExpression } = policy(rendered(true, parameters), 'berth-pod-spec');
 
-    expect(messageExpression).toContain('fills in nothing');
+    expect(messageExpression).toContain('sets no defaults');
     expect(messageExpression).not.toContain('supplementalGroupsPolicy');
   });
 

@@ -7,8 +7,8 @@ describe('an invalid YAML file of Berth’s', () => {
   it.each([
     ['defaults:\n  subject_prefix: oidc:\n', '2:19', 'a value with a colon must be in quotes'],
     ['a: {subject_prefix: oidc:}\n', '1:21', 'a value with a colon must be in quotes'],
-    ['a: 1\n---\nb: 2\n', '2:1', 'a second document begins here'],
-    ['---\na: 1\n...\nb: 2\n', '4:1', 'a second document begins here'],
+    ['a: 1\n---\nb: 2\n', '2:1', 'a second YAML document begins here'],
+    ['---\na: 1\n...\nb: 2\n', '4:1', 'a second YAML document begins here'],
     ['a: 1\na: 2\n', '2:1', 'duplicate key'],
     ['a:\n\tb: 1\n', '2:1', 'a tab indents this line'],
     ['a:\n  b: 1\n c: 2\n', '3:1', 'wrong indentation'],
@@ -22,7 +22,7 @@ describe('an invalid YAML file of Berth’s', () => {
     expect(() => parseYaml(text, file, 'core')).toThrow(
       expect.objectContaining({
         code: 'config-yaml-invalid',
-        message: expect.stringContaining(`${file}:${place}: broken YAML: ${message}`) as string,
+        message: expect.stringContaining(`${file}:${place}: invalid YAML: ${message}`) as string,
         fields: { file, line, column },
       }) as Error,
     );

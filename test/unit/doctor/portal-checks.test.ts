@@ -205,7 +205,7 @@ describe('an ood_portal.yml', () => {
   });
 
   it.each([
-    ['no hook', null, 'runs no hook'],
+    ['no hook', null, 'is not configured to run a pre-PUN hook'],
     ['a hook with arguments', '/bin/true --user', "'/bin/true --user' is not a program"],
     ['a hook that does not exist', '/nowhere/pre-pun', 'is not a program'],
   ])('with %s is told so', async (_case, command, message) => {

@@ -72,7 +72,7 @@ describe.skipIf(process.geteuid?.() !== 0)('the SSH settings', () => {
       ['rules:\n  - profile: login\n    ports: [99999]\n', '3:13: rules.0.ports.0 must be a port'],
       ['rules: []\notherwise: host-shell\n', '2:12: otherwise: host-shell needs'],
       ['storage: /var/lib/berth-ssh\nstorag: /x\n', '2:1: storag is unknown'],
-      ['rules: []\n---\nstorage: /x\n', '2:1: broken YAML: a second document'],
+      ['rules: []\n---\nstorage: /x\n', '2:1: invalid YAML: a second YAML document'],
     ] as const) {
       put('ssh.yml', text);
       await expect(loadSshSettings(files())).rejects.toThrow(`${at('ssh.yml')}:${place}`);

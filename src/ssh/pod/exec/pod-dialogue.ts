@@ -106,6 +106,6 @@ function tooLong(): BerthError {
   return new BerthError('the cleanup shell in the pod sent more than 1 MiB', {
     code: 'pod-shell-output-too-long',
     exit: 'temporary',
-    hint: 'A process of the user may be imitating it: delete the pod with kubectl.',
+    hint: 'A process of the user may be impersonating the shell. Delete the pod with kubectl.',
   });
 }

@@ -105,7 +105,7 @@ export async function relayCommand(input: RelayInput): Promise<ExecOutcome> {
   const outcome = await promise;
   input.stdin.stop();
   input.unanswered?.heard();
-  // A slow reader may take its time, but a session that is being ended does not wait for it.
+  // Wait for a slow reader, but not if the session is being ended.
   const flushed = Promise.all(Object.values(outputs).map((output) => output.flushed()));
   await Promise.race([flushed, givenUp.promise]);
   input.signal?.removeEventListener('abort', abort);
@@ -134,7 +134,7 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 }
 
 function noHalfClose(): BerthError {
-  return new BerthError('this cluster cannot be told that standard input has ended', {
+  return new BerthError('the API server cannot pass on the end of standard input', {
     code: 'exec-no-half-close',
     exit: 'unavailable',
     hint: 'An API server before 1.30 does not support v5.channel.k8s.io. A command that reads to the end of its input waits forever.',

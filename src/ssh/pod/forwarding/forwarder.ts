@@ -209,7 +209,7 @@ export class Forwarder {
       const cookie = await x11Cookie(authority, display, uid);
       if (cookie !== undefined) return cookie;
     } catch (thrown) {
-      why = asBerthError(thrown, 'the cookie of the display').message;
+      why = asBerthError(thrown, 'reading the X11 cookie').message;
     }
     log.warning('X11 is not forwarded to the pod', { display, file: authority, why });
     return undefined;

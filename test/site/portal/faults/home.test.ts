@@ -63,7 +63,7 @@ const write = (path: string): Promise<void> => writeFile(path, mine, { mode: 0o6
 describe('a kubeconfig or a home that cannot be used', () => {
   it.each([
     {
-      what: 'broken YAML',
+      what: 'invalid YAML',
       code: 'kubeconfig-invalid',
       exit: 78,
       arrange: () =>

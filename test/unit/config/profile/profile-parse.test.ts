@@ -178,9 +178,9 @@ describe('a profile is refused, with what to do,', () => {
     ],
     ['environment: {pass: [A=b]}', 'environment.pass.0 must be a variable name'],
     ['environment: {set: {A-B: x}}', 'environment.set."A-B" is not a valid variable name'],
-    ['environment: {set: {A: 4}}', 'environment.set.A must be text'],
-    ['environment: {set: {BERTH_CONNECTION: x}}', 'names with BERTH_ are reserved'],
-    ['environment: {pass: [BERTH_*]}', 'names with BERTH_ are reserved'],
+    ['environment: {set: {A: 4}}', 'environment.set.A must be a string'],
+    ['environment: {set: {BERTH_CONNECTION: x}}', 'names that begin with BERTH_ are reserved'],
+    ['environment: {pass: [BERTH_*]}', 'names that begin with BERTH_ are reserved'],
     ['podman: {devices: [/etc/shadow]}', 'podman.devices.0 must be a path below /dev'],
     ['podman: {devices: [/dev/../etc/shadow]}', 'podman.devices.0 must be a path below /dev'],
     ['podman: {devices: ["/dev/sda:/dev/x"]}', 'podman.devices.0 must be a path below /dev'],
@@ -197,7 +197,7 @@ describe('a profile is refused, with what to do,', () => {
   it.each([
     ['', 'is no absolute path', 'must be an absolute path'],
     ['data', 'relative', 'must be an absolute path'],
-    ['/', 'the host', 'is the whole host'],
+    ['/', 'the host', 'is the root directory of the host'],
     ['//', 'the host, spelt oddly', 'must be a path without'],
     ['/etc', 'a parent of what is kept', 'exposes /etc/berth'],
     ['/etc/berth', 'kept', 'exposes /etc/berth'],
@@ -228,9 +228,9 @@ describe('a profile is refused, with what to do,', () => {
 
   it.each([
     [{ target: '/' }, 'must not be /'],
-    [{ target: '/run/berth/files' }, 'covers /run/berth inside'],
-    [{ target: '/run' }, 'covers /run/berth inside'],
-    [{ target: '/proc/sys' }, 'covers /proc inside'],
+    [{ target: '/run/berth/files' }, 'would hide /run/berth inside'],
+    [{ target: '/run' }, 'would hide /run/berth inside'],
+    [{ target: '/proc/sys' }, 'would hide /proc inside'],
     [{ target: '/a:b' }, 'must not contain `:`'],
     [{ target: '$HME' }, 'did you mean $HOME?'],
   ])('for a mount with %j', (more, message) => {

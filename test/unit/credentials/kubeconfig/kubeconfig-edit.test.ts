@@ -179,7 +179,7 @@ describe('the rest of the file', () => {
 describe('a file that kubectl would refuse', () => {
   const secret = 's3cr3t';
   const cases: Record<string, [string, number]> = {
-    'broken YAML': [`kind: Config\nusers:\n- name: a\n  user: {token: ${secret}\n`, 5],
+    'invalid YAML': [`kind: Config\nusers:\n- name: a\n  user: {token: ${secret}\n`, 5],
     'a list at the top': ['- a\n', 1],
     'a text': [secret, 1],
     'two documents': ['kind: Config\n---\nkind: Config\n', 2],

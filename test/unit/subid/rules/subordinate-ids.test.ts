@@ -133,7 +133,7 @@ describe('a user without room', () => {
     const found = plan([alice, last, many]);
     expect(found.add.subuid.map(({ owner }) => owner)).toEqual(['alice', 'last']);
     expect(codes(found.problems)).toEqual(['subid-uid-does-not-fit']);
-    expect(found.problems[0]?.message).toContain('end at UID 66526');
+    expect(found.problems[0]?.message).toContain('the highest UID that gets a range is 66526');
     const room = found.suggestion;
     expect(room).toMatchObject({ firstUid: 1000, size: 32_768 });
     expect(plan([alice, last, many], {}, room).problems).toEqual([]);

@@ -49,7 +49,7 @@ function encoded(word: string): string {
   throw new BerthError('an argument of the command is not valid UTF-8, which Kubernetes requires', {
     code: 'exec-not-utf8',
     exit: 'usage',
-    hint: 'Create the bytes with a shell in the pod: printf with octal escapes.',
+    hint: 'Generate the bytes in the session with printf and octal escapes.',
     forUser: true,
   });
 }
