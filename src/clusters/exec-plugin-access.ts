@@ -149,10 +149,13 @@ function spawnUntil(deadline: AbortSignal): typeof spawn {
   return ((command: string, args: readonly string[], options: SpawnOptions) => {
     const child = spawn(command, args, { ...options, detached: true });
     const kill = (): void => {
+      // A process that left the group may hold them open.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch (error) {
-        // All processes of the group have ended; one that left it may still hold its output open.
+        // All processes of the group have ended.
         if (!isErrno(error, 'ESRCH')) throw error;
       }
     };

@@ -91,7 +91,7 @@ describe('berth subid plan', () => {
     const root = await etc.subid('plan', 'root', 'nobody');
     expect(root).toMatchObject({ exitCode: 0, stdout: '' });
     expect(root.stderr).toContain('root is left out: UID 0 is below 1000');
-    expect(root.stderr).toContain('nobody is left out: it is the account nobody');
+    expect(root.stderr).toContain('nobody is left out: it is the UID of nobody');
   });
 
   it.each([

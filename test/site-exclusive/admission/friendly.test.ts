@@ -299,7 +299,9 @@ describe('a namespace without a login', () => {
       const { status, message } = await admission.create(testUser.pod());
 
       expect(status).toBe(403);
-      expect(message).toContain('the namespace has no user yet: openondemand.org/uid');
+      expect(message).toContain(
+        'the namespace has no identity yet: the next login writes the annotations openondemand.org/uid',
+      );
     });
   });
 });

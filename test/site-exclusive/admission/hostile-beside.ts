@@ -25,8 +25,8 @@ const order = {
 } as const;
 const routes = {
   policy: 'service-endpoints',
-  field: 'only parts of the cluster',
-  wanted: "say where a Service's traffic goes",
+  field: 'only components of the cluster',
+  wanted: 'may write the endpoints and status of a Service',
 } as const;
 const changed = (fields: object): ReturnType<typeof patched> => patched('pods/victim', fields);
 const web = (fields: object): ReturnType<typeof patched> => patched('services/web', fields);
@@ -107,7 +107,7 @@ export const hostileBeside: readonly HostileRequest[] = [
     way: "an admin's volume for a claim that waits",
     policy: 'claims',
     field: 'spec.volumeName',
-    wanted: 'must be absent: the volume is made new',
+    wanted: 'must be absent: users get a new volume, not an existing one',
     ...patched('persistentvolumeclaims/waits', { spec: { volumeName: 'the-root-of-the-node' } }),
   },
 ];

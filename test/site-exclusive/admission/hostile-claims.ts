@@ -22,7 +22,7 @@ export function claimOf(fields: Fields, metadata: Fields = {}): Manifest {
   };
 }
 
-const made = 'must be absent: the volume is made new';
+const made = 'must be absent: users get a new volume, not an existing one';
 
 const rows: readonly Row[] = [
   [
@@ -48,19 +48,19 @@ const rows: readonly Row[] = [
   [
     'a claim of a volume without a class',
     'spec.storageClassName',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claimOf({ storageClassName: '' }),
   ],
   [
     'a claim of a class that is not for users',
     'spec.storageClassName',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claimOf({ storageClassName: 'archive' }),
   ],
   [
     'a claim of another class by the old annotation',
     'spec.storageClassName',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claimOf(
       { storageClassName: undefined },
       { annotations: { 'volume.beta.kubernetes.io/storage-class': 'archive' } },

@@ -76,7 +76,7 @@ const lifetimes: readonly Row[] = [
   ],
   [
     'an empty lifetime',
-    'metadata.annotations[pod.kubernetes.io/lifetime] must say',
+    'metadata.annotations[pod.kubernetes.io/lifetime] must be set',
     'at most 24h',
     annotated({ 'pod.kubernetes.io/lifetime': '' }),
   ],
@@ -161,7 +161,7 @@ const orders: readonly Row[] = [
   order("an empty order of crun's", 'run.oci.keep_original_groups', ''),
 ];
 
-const devices = 'must not ask the runtime for devices';
+const devices = 'must not request devices from the container runtime';
 const env = (fields: object): Manifest => podWith({}, { env: [fields] });
 
 /** What nvidia-container-runtime and its like take for a request, whatever the scheduler gave. */

@@ -63,19 +63,23 @@ describe('a user with every right on their namespace cannot change', () => {
   const stamped = (key: string, value: string | null): object => ({
     metadata: { annotations: { [`openondemand.org/${key}`]: value } },
   });
-  const uid = 'metadata.annotations openondemand.org/uid must stay';
+  const uid = 'metadata.annotations openondemand.org/uid may only be changed';
 
   it.each<[string, string, object]>([
     ['the UID', uid, stamped('uid', '1')],
-    ['the GID', 'metadata.annotations openondemand.org/gid must stay', stamped('gid', '1')],
-    ['the groups', 'openondemand.org/groups must stay', stamped('groups', '5002,6500')],
-    ['the owner', 'openondemand.org/owner must stay', stamped('owner', 'bob')],
+    [
+      'the GID',
+      'metadata.annotations openondemand.org/gid may only be changed',
+      stamped('gid', '1'),
+    ],
+    ['the groups', 'openondemand.org/groups may only be changed', stamped('groups', '5002,6500')],
+    ['the owner', 'openondemand.org/owner may only be changed', stamped('owner', 'bob')],
     [
       'when the hook was here',
-      'last-hook-execution must stay',
+      'last-hook-execution may only be changed',
       stamped('last-hook-execution', '9'),
     ],
-    ['anything of that name', 'openondemand.org/new must stay', stamped('new', 'x')],
+    ['anything of that name', 'openondemand.org/new may only be changed', stamped('new', 'x')],
     ['that there is a UID', uid, stamped('uid', null)],
   ])('%s', async (_, says, body) => {
     const { status, message } = await patchNamespace('', body);
@@ -103,7 +107,7 @@ describe('a user with every right on their namespace cannot change', () => {
 
     expect([status, message]).toEqual([
       403,
-      expect.stringContaining(`label ${admission.settings.label.key} must stay`),
+      expect.stringContaining(`label ${admission.settings.label.key} may only be changed`),
     ]);
   });
 

@@ -59,14 +59,14 @@ const changes: readonly HostileRequest[] = [
   {
     way: 'no lifetime for a pod that runs',
     policy: 'pod-metadata',
-    field: `${lifetime} must say`,
+    field: `${lifetime} must be set`,
     wanted: 'at most 24h',
     ...changed(annotations({ 'pod.kubernetes.io/lifetime': null })),
   },
   {
     way: 'a deadline instead, which the reaper does not see',
     policy: 'pod-metadata',
-    field: `${lifetime} must say`,
+    field: `${lifetime} must be set`,
     wanted: 'at most 24h',
     ...changed({
       metadata: { annotations: { 'pod.kubernetes.io/lifetime': null } },
@@ -90,7 +90,7 @@ const changes: readonly HostileRequest[] = [
   {
     way: 'no lifetime by pods/status',
     policy: 'pod-metadata',
-    field: `${lifetime} must say`,
+    field: `${lifetime} must be set`,
     wanted: 'at most 24h',
     ...changed(annotations({ 'pod.kubernetes.io/lifetime': null })),
     path: 'pods/victim/status',
@@ -218,7 +218,7 @@ const debuggers: readonly Debugger[] = [
     'all GPUs in an ephemeral container',
     'pod-spec',
     'env of container debugger',
-    'must not ask the runtime for devices',
+    'must not request devices from the container runtime',
     { env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }] },
   ],
   [

@@ -13,7 +13,8 @@ export function service(fields: Fields, metadata: Fields = {}): Manifest {
   };
 }
 
-const types = 'must be ClusterIP or NodePort, or LoadBalancer of a class that this site allows';
+const types =
+  'must be ClusterIP or NodePort, or LoadBalancer with one of these loadBalancerClass values';
 const annotated = (key: string): Manifest => service({}, { annotations: { [key]: 'x' } });
 
 const rows: readonly Row[] = [

@@ -127,7 +127,7 @@ const rows: readonly Row[] = [
   [
     'a Deployment with all GPUs',
     'env of container main',
-    'must not ask the runtime for devices',
+    'must not request devices from the container runtime',
     workload(
       'apps/v1',
       'Deployment',

@@ -56,19 +56,19 @@ const volumes: readonly Row[] = [
   [
     'a directory to be made on the node',
     'hostPath.type of volume v',
-    'must be Directory or File',
+    'must be Directory, File or absent',
     hostPath('/users/mallory', {}, 'DirectoryOrCreate'),
   ],
   [
     'a file to be made on the node',
     'hostPath.type of volume v',
-    'must be Directory or File',
+    'must be Directory, File or absent',
     hostPath('/users/mallory', {}, 'FileOrCreate'),
   ],
   [
     'a device at an allowed path',
     'hostPath.type of volume v',
-    'must be Directory or File',
+    'must be Directory, File or absent',
     hostPath('/users/disk', {}, 'CharDevice'),
   ],
   [
@@ -171,7 +171,7 @@ const volumes: readonly Row[] = [
   ],
 ];
 
-const made = 'must be absent: the volume is made new';
+const made = 'must be absent: users get a new volume, not an existing one';
 
 /** Claims that a pod brings with it: what binds them is no kind of volume, and asks no RBAC. */
 const ephemeral: readonly Row[] = [
@@ -210,19 +210,19 @@ const ephemeral: readonly Row[] = [
   [
     'a volume without a class, as an admin makes them by hand',
     'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claiming({ storageClassName: '' }),
   ],
   [
     'a volume of whichever class there is',
     'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claiming({ storageClassName: undefined }),
   ],
   [
     'a volume of a class that is not for users',
     'ephemeral.volumeClaimTemplate.spec.storageClassName of volume v',
-    'must be one that this site allows: scratch',
+    'must be one of the values that this site allows: scratch',
     claiming({ storageClassName: 'archive' }),
   ],
   [

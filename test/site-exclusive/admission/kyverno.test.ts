@@ -44,8 +44,8 @@ const stolen: HostileObject = {
 const endpoints: HostileObject = {
   way: "somebody else's pod behind a Service",
   policy: 'service-endpoints',
-  field: 'only parts of the cluster',
-  wanted: "say where a Service's traffic goes",
+  field: 'only components of the cluster',
+  wanted: 'may write the endpoints and status of a Service',
   object: {
     apiVersion: 'v1',
     kind: 'Endpoints',

@@ -34,7 +34,7 @@ async function ondemand(file: string, place: AdmissionSite): Promise<Manifest> {
 
 const taken = [201, ''];
 const whole =
-  'This cluster fills in nothing. Write securityContext {runAsUser: 5001, runAsGroup: 5002, runAsNonRoot: true, supplementalGroups: [5002, 6000, 6001], supplementalGroupsPolicy: Strict, seccompProfile: {type: RuntimeDefault}} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} and resources (requests and limits of cpu and memory) for each container, and the annotation pod.kubernetes.io/lifetime. Ask hpc-help@example.org.';
+  'This cluster sets no defaults. Set securityContext {runAsUser: 5001, runAsGroup: 5002, runAsNonRoot: true, supplementalGroups: [5002, 6000, 6001], supplementalGroupsPolicy: Strict, seccompProfile: {type: RuntimeDefault}} for the pod, securityContext {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} and resources (requests and limits of cpu and memory) for each container, and the annotation pod.kubernetes.io/lifetime. Ask hpc-help@example.org.';
 
 describe('without defaults, pods of OnDemand’s adapter', () => {
   it.each(['batch.yml', 'host-type.yml'])('%s: passes as it is', async (file) => {
@@ -62,7 +62,7 @@ describe('without defaults, pods of OnDemand’s adapter', () => {
   it('of an app without a wall time are refused for that', async () => {
     const pod = await ondemand('gpu.yml', merge);
     expect((await merge.createVerbatim(pod)).message).toContain(
-      'metadata.annotations[pod.kubernetes.io/lifetime] must say how long the pod may run',
+      'metadata.annotations[pod.kubernetes.io/lifetime] must be set to the lifetime of the pod',
     );
 
     const annotations = { 'pod.kubernetes.io/lifetime': '08h00m00s' };
@@ -100,7 +100,7 @@ describe('without defaults', () => {
     expect(status).toBe(403);
     // Which of the two policies is the first is the API server's matter.
     expect(message).toMatch(
-      /denied request: (spec\.securityContext\.runAsUser must be 5001|metadata\.annotations\[pod\.kubernetes\.io\/lifetime\] must say)/,
+      /denied request: (spec\.securityContext\.runAsUser must be 5001|metadata\.annotations\[pod\.kubernetes\.io\/lifetime\] must be set)/,
     );
     expect(message).toContain(whole);
 

@@ -109,7 +109,7 @@ describe('pods past their lifetime', () => {
     const { exitCode, stdout } = await host.reap('--pod-selector', selector);
 
     expect(exitCode).toBe(0);
-    expect(stdout).toBe(`prod: pod ${at}/odd has a lifetime that is no duration`);
+    expect(stdout).toBe(`prod: pod ${at}/odd has an invalid lifetime (not a duration)`);
     expect(await host.names('pods', kept)).toEqual(['old']);
     expect(await host.names('pods', at)).toEqual(['foreign', 'odd']);
   });
@@ -123,7 +123,7 @@ describe('pods past their lifetime', () => {
 
     const { stdout } = await host.reap('--max-pods', '1');
 
-    expect(stdout).toContain('1 pods or jobs and 0 namespaces are left to the next run');
+    expect(stdout).toContain('1 pods or jobs and 0 namespaces are left for the next run');
     expect(await host.names('pods', at)).toEqual(['second']);
   });
 
@@ -170,7 +170,7 @@ describe('pods past their lifetime', () => {
     await host.reap('--max-pods', '1', '--pod-selector', 'no=pod');
 
     await leased(new Date().toISOString().replace('Z', '000Z'));
-    expect((await host.reap()).stdout).toBe('prod: another reaper is at work');
+    expect((await host.reap()).stdout).toBe('prod: another reaper is running; nothing was done');
     expect(await host.names('pods', at)).toEqual(['old']);
 
     await leased(new Date(Date.now() - 61_000).toISOString().replace('Z', '000Z'));
@@ -219,7 +219,7 @@ describe('namespaces', () => {
       new Map([
         [busy, 'a pod runs in it'],
         [claims, 'it contains PersistentVolumeClaims (allow with --delete-claims)'],
-        [odd, 'it has no readable openondemand.org/last-hook-execution'],
+        [odd, 'its annotation openondemand.org/last-hook-execution is missing or invalid'],
       ]),
     );
     const gone = await host.cluster.get('namespace', unused);

@@ -40,7 +40,7 @@ describe('the command line', () => {
     [['doctor', '-o', 'xml'], 'Choices: "text", "json"'],
     [['doctor', 'alice'], 'Unknown'],
     [['render'], 'Missing required argument: user'],
-    [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is no version'],
+    [['render', 'policies', '--kubernetes', 'latest'], '--kubernetes latest is not a version'],
     [['render', 'policies', '--kubernetes', '1.29'], 'Kubernetes 1.29 has no ValidatingAdmission'],
     [
       ['render', 'policies', '--kubernetes', '1.34', '--engine', 'kyverno'],

@@ -42,7 +42,7 @@ describe('the parameters of the policies', () => {
     for (const [text, message] of [
       ['default_resources:\n  cpu: lots\n', ':2:8: default_resources.cpu must be a quantity'],
       ['images: []\nimage: []\n', ':2:1: image is unknown: did you mean images?'],
-      ['images: []\n---\nnfs: []\n', ':2:1: broken YAML: a second document begins here'],
+      ['images: []\n---\nnfs: []\n', ':2:1: invalid YAML: a second YAML document begins here'],
     ] as const) {
       await writeFile(file, text);
       const args = ['render', 'policies', '--parameters', file];
@@ -140,7 +140,7 @@ describe('berth render', () => {
     await rm(join(portal.files.clustersDir, 'other.yml'));
     expect(exitCode).toBe(64);
     expect(stderr).toBe(
-      'berth: which cluster? There are other, prod [usage]\nnext: Name one with --cluster: each has its own settings.',
+      'berth: several clusters are configured: other, prod [usage]\nnext: Select one with --cluster, because each cluster has its own settings.',
     );
   });
 
@@ -156,7 +156,7 @@ describe('berth render', () => {
       expect(old.stdout).not.toContain('kind: Mutating');
       expect(old.stdout).toContain('kind: ValidatingAdmissionPolicyBinding');
       expect(old.stderr).toContain(
-        "OnDemand's adapter do not say supplementalGroupsPolicy: Strict",
+        "OnDemand's adapter do not set supplementalGroupsPolicy: Strict",
       );
     }
     const merge = 'supplemental_groups_policy: Merge';

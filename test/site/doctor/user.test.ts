@@ -79,7 +79,7 @@ describe('berth doctor --user', () => {
       const report = await runDoctor(portal, '--user', 'alice');
       expect(problems(report)).toContain('user-token failed');
       const { message, next } = findCheck(report, 'user-token');
-      expect(message).toContain('as oidc:alice, but the RoleBindings name alice');
+      expect(message).toContain('as oidc:alice, but the RoleBindings are for alice');
       expect(next).toContain('subject_prefix: "oidc:"');
       await portal.writeBerth();
     });

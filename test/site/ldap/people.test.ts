@@ -167,7 +167,7 @@ describe("the ConfigMaps of OSC's k8-ldap-configmap", () => {
 
       expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
       expect(stdout).toContain('created ConfigMap k8-ldap-configmap/user-uid-map, 2 users');
-      expect(stdout).toContain('user-uid-map cannot hold c@d');
+      expect(stdout).toContain('user-uid-map leaves out c@d:');
       expect(await data('user-uid-map')).toEqual({ 'hpc-anna': '20001', 'hpc-boris': '20002' });
       expect(await data('user-gid-map')).toEqual({ 'hpc-anna': '100', 'hpc-boris': '30000' });
       expect(await data('user-gids-map')).toEqual({

@@ -69,7 +69,10 @@ describe('berth.yml', () => {
     ['defaults: {credentials: {lifetime: 9999h}}', 'must be a time from 10m to 720h'],
     ['minimum_uid: 4294967295', 'minimum_uid must be 4294967294 or less'],
     ['defaults: {credentials: {client_id: 7}}', 'client_id must be a string (put it in quotes)'],
-    ['defaults: {credentials: {client_id: [a]}}', 'defaults.credentials.client_id must be a string'],
+    [
+      'defaults: {credentials: {client_id: [a]}}',
+      'defaults.credentials.client_id must be a string',
+    ],
     [
       'defaults: {resource_quota: {hard: {cpu: lots}}}',
       'defaults.resource_quota.hard.cpu must be a quantity such as 4, 500m or 8Gi',
