@@ -213,15 +213,17 @@ export class AdmissionSite {
 
   /** Runs `work` while the namespace has the label but no annotations about its user, as OSC's hook creates it. */
   async withoutIdentity(work: () => Promise<void>): Promise<void> {
-    const { namespace } = this;
-    const nothing = Object.fromEntries(Object.keys(testUser.annotations).map((key) => [key, null]));
-    await this.cluster.patch('namespace', namespace, '', { metadata: { annotations: nothing } });
+    const annotate = (annotations: object): Promise<void> =>
+      this.cluster.patch('namespace', this.namespace, '', { metadata: { annotations } });
+    await annotate(Object.fromEntries(Object.keys(testUser.annotations).map((key) => [key, null])));
     try {
+      // Admission reads namespaces from a cache of the API server.
+      await waitFor({ what: 'the change', timeoutMs: 10_000 }, async () =>
+        (await this.create(testUser.pod())).status === 403 ? true : undefined,
+      );
       await work();
     } finally {
-      await this.cluster.patch('namespace', namespace, '', {
-        metadata: { annotations: testUser.annotations },
-      });
+      await annotate(testUser.annotations);
     }
   }
 
