@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import yargs from 'yargs';
@@ -80,6 +81,8 @@ function usageError(message: string): BerthError {
 }
 
 const outputs = textOutputs();
+// /usr/local/sbin/berth is a symlink into the prefix.
+const program = realpathSync(process.argv[1] ?? '/');
 let status = 0;
 const finish = (wanted: number): void => {
   status = Math.max(status, wanted);
@@ -93,8 +96,8 @@ void main(process.argv.slice(2), {
   stderr: outputs.stderr,
   stdinIsTTY: isatty(0),
   version: packageJson.version,
-  program: process.argv[1] ?? '/',
-  toolsDir: join(dirname(process.argv[1] ?? '/'), 'files'),
+  program,
+  toolsDir: join(dirname(program), 'files'),
   now: Date.now,
   finish,
 }).finally(async () => {

@@ -41,8 +41,8 @@ export const containerErrors = {
   'image-missing': {
     exit: 'unavailable',
     what: 'The image of the session is not in the shared store of this host.',
-    why: '`berth images pull` was not run after the profile was changed, or it failed.',
-    next: 'Run `berth images pull`, then `berth images check`. berth-images.timer pulls them every night.',
+    why: '`berth images pull` was not run after the profile was changed, or it failed; or the name in the profile is misspelled.',
+    next: 'Run `berth images check`, which suggests a similar name, and `berth images pull`; without a registry `berth images pull --from-archive FILE`.',
   },
   'subordinate-ids-missing': {
     exit: 'config',
@@ -60,7 +60,7 @@ export const containerErrors = {
     exit: 'unavailable',
     what: 'podman could not run the image of the session.',
     why: 'The image is for another CPU architecture, or it lacks a shell or the loader of its programs.',
-    next: 'Try it as root: `podman run --rm IMAGE /bin/sh -c true`. `berth images check` compares the stored image with its digest.',
+    next: 'Compare the architecture of the image with `uname -m`. `berth images check` compares the stored image with its digest.',
   },
   'container-start-deadline': {
     exit: 'temporary',
@@ -72,7 +72,7 @@ export const containerErrors = {
     exit: 'unavailable',
     what: 'podman failed to start the container for a reason that Berth does not recognize.',
     why: 'The field `cause` of the log line contains podman’s message.',
-    next: 'Run `berth doctor --user NAME`. `berth plan --ssh --user NAME` prints the podman command line, so that you can run it by hand.',
+    next: 'Read podman’s message in `cause`, then run `berth doctor --user NAME` and `berth images check`. `berth plan --ssh --user NAME` prints the podman command line.',
   },
   'container-ended': {
     exit: 'unavailable',

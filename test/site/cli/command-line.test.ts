@@ -1,3 +1,4 @@
+import { symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -30,6 +31,13 @@ async function onTerminal(args: readonly string[], env: Record<string, string>):
 }
 
 describe('the command line', () => {
+  it('finds the installed files when it is run through a symlink', async () => {
+    const link = join(portal.directory, 'berth');
+    await symlink(berth, link);
+    const { stdout } = await execa(link, ['images', 'files', '--help']);
+    expect(stdout.replaceAll(/\s+/g, '')).toContain(`"${installDirectory}/files"`);
+  });
+
   it.each([
     [[], 'a command is missing'],
     [['frobnicate'], 'Unknown command: frobnicate'],
