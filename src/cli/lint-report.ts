@@ -61,10 +61,15 @@ function cameFrom({ endpoint }: LintedSample): string {
   return `from ${address} ${host} to ${localAddress} port ${localPort}`;
 }
 
+/** A code counts once, with its highest severity. */
+function rank(severity: SshdSeverity | undefined): number {
+  return ['advice', 'weakness', 'door'].indexOf(severity ?? '');
+}
+
 function totals({ samples, host, matches, leftOut }: SshdLint): string {
   const kinds = new Map<string, SshdSeverity>();
   for (const { code, severity } of [...host, ...matches, ...samples.flatMap((s) => s.findings)])
-    if (kinds.get(code) !== 'door') kinds.set(code, severity);
+    if (rank(severity) > rank(kinds.get(code))) kinds.set(code, severity);
   const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
   const users = new Set(samples.map(({ user }) => user)).size;
   const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${users} different accounts and ${samples.length} connections checked`;
