@@ -11,6 +11,7 @@ import type { ContextAccess } from '../reconcile/admin-kubeconfig.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
 import { assertOwnProgram } from '../system/config-files.ts';
 import { trustedCas } from '../system/trusted-cas.ts';
+import { beforeDeadline } from './for-each-cluster.ts';
 
 /** `exec` of a user entry, as far as it is run (client-go, `clientcmd/api/v1`, `ExecConfig`). */
 const execConfig = z.object({
@@ -101,10 +102,8 @@ async function pluginCredential(
   const headers: Record<string, string> = {};
   const options: RequestOptions = { headers };
   try {
-    await Promise.race([
-      auth.applyAuthentication({ name, exec: plugin }, options),
-      rejectAt(deadline),
-    ]);
+    const applied = auth.applyAuthentication({ name, exec: plugin }, options);
+    await beforeDeadline(applied, { signal: deadline });
   } catch (cause) {
     throw pluginFailed(
       name,
@@ -134,14 +133,6 @@ function reasonOf(cause: unknown): string {
   if (cause instanceof SyntaxError || cause instanceof TypeError)
     return 'it printed no ExecCredential';
   return cause instanceof Error && 'code' in cause ? cause.message : 'it exited with an error';
-}
-
-function rejectAt(deadline: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const end = (): void => reject(new Error('the deadline has passed'));
-    if (deadline.aborted) end();
-    else deadline.addEventListener('abort', end, { once: true });
-  });
 }
 
 /** Starts a program as a process group, which is killed at the deadline. */

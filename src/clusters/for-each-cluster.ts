@@ -39,7 +39,10 @@ export async function clusterOutcome<Result>(
 }
 
 /** The work's result, or the error `deadline-exceeded`; the work itself may continue in the background. */
-export function beforeDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result> {
+export function beforeDeadline<Result>(
+  work: Promise<Result>,
+  deadline: Pick<Deadline, 'signal'>,
+): Promise<Result> {
   return new Promise((resolve, reject) => {
     const over = (): void => {
       // Work that receives the same signal fails first, and its error has more details.
