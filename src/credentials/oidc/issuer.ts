@@ -98,13 +98,13 @@ export async function openIssuer(source: IssuerSource, edges: IssuerEdges): Prom
     renewed: asked.then((failure) => failure ?? notStored),
     verify: async (jwt, expected) => {
       try {
-        return await verifyToken(jwt, { ...expected, keys: record.keys });
+        return verifyToken(jwt, { ...expected, keys: record.keys });
       } catch (error) {
         const unknownKey = error instanceof BerthError && error.code === 'token-key-unknown';
         if (!unknownKey || !(stale || mayFetch())) throw error;
         const failure = stale ? await asked : await ask().then(() => undefined, renewalFailure);
         if (failure) throw failure;
-        return await verifyToken(jwt, { ...expected, keys: record.keys });
+        return verifyToken(jwt, { ...expected, keys: record.keys });
       }
     },
   };

@@ -1,4 +1,10 @@
-import { compactVerify } from 'jose/jws/compact/verify';
+import {
+  constants,
+  createPublicKey,
+  type KeyObject,
+  verify,
+  type VerifyKeyObjectInput,
+} from 'node:crypto';
 import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 
@@ -8,6 +14,7 @@ export interface SigningKey {
   readonly kid?: string;
   readonly alg?: string;
   readonly use?: string;
+  readonly key_ops?: readonly unknown[];
   readonly crv?: string;
   readonly n?: string;
   readonly e?: string;
@@ -15,14 +22,34 @@ export interface SigningKey {
   readonly y?: string;
 }
 
+interface Algorithm {
+  readonly kty: string;
+  readonly hash: string | null;
+  /** The curve, for EC and OKP (RFC 7518 3.4, RFC 8037 3.1). */
+  readonly crv?: string;
+  readonly pss?: boolean;
+}
+
+const ed25519: Algorithm = { kty: 'OKP', hash: null, crv: 'Ed25519' };
+
 /**
  * Public-key signatures only: `none` is no signature, and with HS256 anybody could sign with the public key
  * as the secret (RFC 8725 2.1, 3.1).
  */
-const algorithms = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
-  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
-];
+const algorithms: ReadonlyMap<unknown, Algorithm> = new Map<string, Algorithm>([
+  ['RS256', { kty: 'RSA', hash: 'sha256' }],
+  ['RS384', { kty: 'RSA', hash: 'sha384' }],
+  ['RS512', { kty: 'RSA', hash: 'sha512' }],
+  ['PS256', { kty: 'RSA', hash: 'sha256', pss: true }],
+  ['PS384', { kty: 'RSA', hash: 'sha384', pss: true }],
+  ['PS512', { kty: 'RSA', hash: 'sha512', pss: true }],
+  ['ES256', { kty: 'EC', hash: 'sha256', crv: 'P-256' }],
+  ['ES384', { kty: 'EC', hash: 'sha384', crv: 'P-384' }],
+  ['ES512', { kty: 'EC', hash: 'sha512', crv: 'P-521' }],
+  // RFC 9864: `Ed25519` and, with a key of that curve, `EdDSA` are one algorithm.
+  ['EdDSA', ed25519],
+  ['Ed25519', ed25519],
+]);
 
 /**
  * Checks the signature of a compact JWS with the key that its header names, where the issuer published that
@@ -31,13 +58,14 @@ const algorithms = [
  * @param header The token's protected header, not yet trusted.
  * @throws {BerthError} `token-algorithm`, `token-key-unknown`, `token-signature`.
  */
-export async function checkSignature(
+export function checkSignature(
   jwt: string,
   header: Readonly<Record<string, unknown>>,
   keys: readonly SigningKey[],
-): Promise<void> {
+): void {
   const { alg, kid } = header;
-  if (typeof alg !== 'string' || !algorithms.includes(alg)) {
+  const algorithm = algorithms.get(alg);
+  if (algorithm === undefined) {
     throw refused(
       'token-algorithm',
       `the token's signature algorithm ${quoted(alg)} is not allowed`,
@@ -52,17 +80,13 @@ export async function checkSignature(
       'Compare the token’s kid with the keys at the issuer’s jwks_uri. The token may be from another realm.',
     );
   }
-  let usable = false;
+  const usable = named.flatMap((key) => publicKey(key, algorithm) ?? []);
+  const signed = Buffer.from(jwt.slice(0, jwt.lastIndexOf('.')));
+  const signature = Buffer.from(jwt.slice(jwt.lastIndexOf('.') + 1), 'base64url');
   // Without a kid several keys may fit; one valid signature is enough (RFC 7515 appendix D).
-  for (const key of named) {
-    try {
-      await compactVerify(jwt, renamed(key, alg), { algorithms: [alg] });
-      return;
-    } catch (error) {
-      usable ||= (error as { code?: string }).code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED';
-    }
-  }
-  if (usable) {
+  if (usable.some((key) => verify(algorithm.hash, signed, verifyInput(key, algorithm), signature)))
+    return;
+  if (usable.length > 0) {
     throw refused(
       'token-signature',
       "the token's signature does not match the issuer's key",
@@ -76,12 +100,35 @@ export async function checkSignature(
   );
 }
 
-/** RFC 9864: `Ed25519` and, with a key of that curve, `EdDSA` are one algorithm. */
-function renamed(key: SigningKey, alg: string): SigningKey {
-  const same = ['EdDSA', 'Ed25519'];
-  return key.crv === 'Ed25519' && same.includes(alg) && same.includes(key.alg ?? '')
-    ? { ...key, alg }
-    : key;
+/** @returns Nothing for a key that cannot verify signatures of this algorithm, or is malformed or too small. */
+function publicKey(key: SigningKey, algorithm: Algorithm): KeyObject | undefined {
+  try {
+    const fits =
+      key.kty === algorithm.kty &&
+      (key.alg === undefined || algorithms.get(key.alg) === algorithm) &&
+      (key.use === undefined || key.use === 'sig') &&
+      (key.key_ops === undefined || key.key_ops.includes('verify')) &&
+      (algorithm.crv === undefined || key.crv === algorithm.crv);
+    if (!fits) return undefined;
+    const object = createPublicKey({ key: { ...key }, format: 'jwk' });
+    // RFC 7518 3.3: smaller RSA keys must not be used.
+    const tooSmall = key.kty === 'RSA' && (object.asymmetricKeyDetails?.modulusLength ?? 0) < 2048;
+    return tooSmall ? undefined : object;
+  } catch {
+    return undefined;
+  }
+}
+
+function verifyInput(key: KeyObject, { kty, pss }: Algorithm): VerifyKeyObjectInput {
+  return {
+    key,
+    // RFC 7518 3.4: r and s side by side, not DER.
+    ...(kty === 'EC' && { dsaEncoding: 'ieee-p1363' as const }),
+    ...(pss === true && {
+      padding: constants.RSA_PKCS1_PSS_PADDING,
+      saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+    }),
+  };
 }
 
 function refused(code: ErrorCode, message: string, hint: string): BerthError {

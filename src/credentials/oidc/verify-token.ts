@@ -19,15 +19,13 @@ const maximumLength = 64 * 1024;
  * Checks a token as RFC 7519 section 7.2 and OpenID Connect Core 3.1.3.7 require, and that it belongs to
  * this user.
  *
- * jose checks the signature.
- *
  * @returns The claims.
  * @throws {BerthError} `token-malformed`, `token-too-large`, `token-algorithm`,
  *   `token-key-unknown`, `token-signature`, `token-type`, `token-issuer`, `token-audience`,
  *   `token-authorized-party`, `token-expired`, `token-not-yet-valid`, `token-of-another-user`.
  *   A message contains nothing of the token but the claim that is wrong.
  */
-export async function verifyToken(jwt: string, expected: TokenExpectation): Promise<TokenClaims> {
+export function verifyToken(jwt: string, expected: TokenExpectation): TokenClaims {
   if (jwt.length > maximumLength) {
     throw new BerthError(`the token has ${jwt.length} bytes, ${maximumLength} is the limit`, {
       code: 'token-too-large',
@@ -49,7 +47,7 @@ export async function verifyToken(jwt: string, expected: TokenExpectation): Prom
   if ('crit' in protectedHeader) throw malformed('its header requires an extension (crit)');
 
   try {
-    await checkSignature(jwt, protectedHeader, expected.keys);
+    checkSignature(jwt, protectedHeader, expected.keys);
   } catch (error) {
     // With a token of another issuer, the issuer is the fault to report, not the unknown key.
     if (error instanceof BerthError && error.code === 'token-key-unknown')

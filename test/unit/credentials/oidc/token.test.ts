@@ -71,9 +71,9 @@ const expected = (change: Partial<TokenExpectation> = {}): TokenExpectation => (
 });
 
 /** @returns The error code, after a check that the message does not contain the token. */
-async function refusal(jwt: string, change?: Partial<TokenExpectation>): Promise<string> {
+function refusal(jwt: string, change?: Partial<TokenExpectation>): string {
   try {
-    await verifyToken(jwt, expected(change));
+    verifyToken(jwt, expected(change));
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
     expect(error.hint).not.toBe('');
@@ -90,7 +90,7 @@ const raw = (value: unknown): string =>
 
 describe('a valid token', () => {
   it.each(algorithms)('is accepted when signed with %s (made by jose)', async (alg) => {
-    const verified = await verifyToken(await token({ alg }), expected());
+    const verified = verifyToken(await token({ alg }), expected());
     expect(verified).toMatchObject({
       username: 'ann',
       audience: ['kubernetes'],
@@ -102,19 +102,17 @@ describe('a valid token', () => {
     const jwt = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256' })
       .sign(pair('ES256').privateKey);
-    expect(await refusal(jwt)).toBe('accepted');
+    expect(refusal(jwt)).toBe('accepted');
   });
 
   it('is accepted within the clock skew after its expiry and before its start', async () => {
-    expect(await refusal(await token({ change: { exp: now - 29 } }))).toBe('accepted');
-    expect(await refusal(await token({ change: { iat: now + 29, nbf: now + 29 } }))).toBe(
-      'accepted',
-    );
+    expect(refusal(await token({ change: { exp: now - 29 } }))).toBe('accepted');
+    expect(refusal(await token({ change: { iat: now + 29, nbf: now + 29 } }))).toBe('accepted');
   });
 
   it('is accepted with several audiences, when it was issued to our client', async () => {
     const change = { aud: ['account', 'kubernetes'] };
-    expect(await refusal(await token({ change }))).toBe('accepted');
+    expect(refusal(await token({ change }))).toBe('accepted');
   });
 });
 
@@ -129,34 +127,34 @@ describe('a text that is not a signed JWT', () => {
     ['a header that is an array', `${raw([])}.${raw({})}.AAAA`],
     ['a header that is null', `${raw('null')}.${raw({})}.AAAA`],
     ['a line break at the end', `${raw({ alg: 'RS256' })}.${raw({})}.AAAA\n`],
-  ])('is refused: %s', async (_, jwt) => {
-    expect(await refusal(jwt)).toBe('token-malformed');
+  ])('is refused: %s', (_, jwt) => {
+    expect(refusal(jwt)).toBe('token-malformed');
   });
 
-  it('is refused when it is signed but its payload is not an object', async () => {
+  it('is refused when it is signed but its payload is not an object', () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const text = `${raw({ alg: 'RS256', kid: 'x' })}.${raw('[1]')}`;
     const jwt = `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
     const key = { ...publicKey.export({ format: 'jwk' }), kid: 'x' } as SigningKey;
-    expect(await refusal(jwt, { keys: [key] })).toBe('token-malformed');
+    expect(refusal(jwt, { keys: [key] })).toBe('token-malformed');
   });
 
   it('is refused when its header requires an unknown extension', async () => {
     const [, payload, signature] = (await token()).split('.');
     const header = raw({ alg: 'RS256', kid: 'RS256', crit: ['exp'] });
-    expect(await refusal(`${header}.${payload}.${signature}`)).toBe('token-malformed');
+    expect(refusal(`${header}.${payload}.${signature}`)).toBe('token-malformed');
   });
 
-  it('is refused when it is larger than 64 KiB', async () => {
-    expect(await refusal('a'.repeat(70_000))).toBe('token-too-large');
+  it('is refused when it is larger than 64 KiB', () => {
+    expect(refusal('a'.repeat(70_000))).toBe('token-too-large');
   });
 });
 
 describe('a signature', () => {
-  it('is required: alg none is refused in every spelling', async () => {
+  it('is required: alg none is refused in every spelling', () => {
     for (const alg of ['none', 'None', 'NONE', '', null, undefined, 0, ['RS256']]) {
-      expect(await refusal(`${raw({ alg })}.${raw(claims)}.`)).toBe('token-algorithm');
-      expect(await refusal(`${raw({ alg })}.${raw(claims)}.AAAA`)).toBe('token-algorithm');
+      expect(refusal(`${raw({ alg })}.${raw(claims)}.`)).toBe('token-algorithm');
+      expect(refusal(`${raw({ alg })}.${raw(claims)}.AAAA`)).toBe('token-algorithm');
     }
   });
 
@@ -165,31 +163,31 @@ describe('a signature', () => {
     const text = `${raw({ alg: 'HS256', kid: 'RS256' })}.${raw(claims)}`;
     for (const secret of [await exportSPKI(publicKey), JSON.stringify(jwk), String(jwk.n)]) {
       const mac = createHmac('sha256', secret).update(text).digest('base64url');
-      expect(await refusal(`${text}.${mac}`)).toBe('token-algorithm');
+      expect(refusal(`${text}.${mac}`)).toBe('token-algorithm');
     }
   });
 
   it('must use the algorithm of the key', async () => {
-    expect(await refusal(await token({ alg: 'PS256', kid: 'RS256' }))).toBe('token-algorithm');
-    expect(await refusal(await token({ alg: 'ES256', kid: 'RS256' }))).toBe('token-algorithm');
-    expect(await refusal(await token({ alg: 'ES256', kid: 'ES384' }))).toBe('token-algorithm');
+    expect(refusal(await token({ alg: 'PS256', kid: 'RS256' }))).toBe('token-algorithm');
+    expect(refusal(await token({ alg: 'ES256', kid: 'RS256' }))).toBe('token-algorithm');
+    expect(refusal(await token({ alg: 'ES256', kid: 'ES384' }))).toBe('token-algorithm');
   });
 
   it('must be made with a key that the issuer publishes', async () => {
-    expect(await refusal(await token({ kid: 'another' }))).toBe('token-key-unknown');
-    expect(await refusal(await token(), { keys: [] })).toBe('token-key-unknown');
+    expect(refusal(await token({ kid: 'another' }))).toBe('token-key-unknown');
+    expect(refusal(await token(), { keys: [] })).toBe('token-key-unknown');
   });
 
   it('is refused for a changed payload, and when another key made it', async () => {
     const [header, , signature] = (await token()).split('.');
     const forged = raw({ ...claims, preferred_username: 'root' });
-    expect(await refusal(`${header}.${forged}.${signature}`)).toBe('token-signature');
+    expect(refusal(`${header}.${forged}.${signature}`)).toBe('token-signature');
     const stranger = await generateKeyPair('RS256');
     const jwt = await new SignJWT(claims)
       .setProtectedHeader({ alg: 'RS256', kid: 'RS256' })
       .sign(stranger.privateKey);
-    expect(await refusal(jwt)).toBe('token-signature');
-    expect(await refusal(`${jwt.split('.').slice(0, 2).join('.')}.`)).toBe('token-signature');
+    expect(refusal(jwt)).toBe('token-signature');
+    expect(refusal(`${jwt.split('.').slice(0, 2).join('.')}.`)).toBe('token-signature');
   });
 
   it('is refused when a bit of it is changed', async () => {
@@ -200,7 +198,7 @@ describe('a signature', () => {
         const broken = Buffer.from(bytes);
         broken[at] = (broken[at] ?? 0) ^ 1;
         const jwt = `${header}.${payload}.${broken.toString('base64url')}`;
-        expect(await refusal(jwt)).toBe('token-signature');
+        expect(refusal(jwt)).toBe('token-signature');
       }
     }
   });
@@ -211,12 +209,12 @@ describe('a signature', () => {
       new SignJWT(claims).setProtectedHeader({ alg, kid: 'EdDSA' }).sign(privateKey);
     for (const published of ['EdDSA', 'Ed25519', undefined])
       for (const alg of ['EdDSA', 'Ed25519'])
-        expect(
-          await refusal(await sign(alg), { keys: [{ ...jwk, alg: published } as SigningKey] }),
-        ).toBe('accepted');
+        expect(refusal(await sign(alg), { keys: [{ ...jwk, alg: published } as SigningKey] })).toBe(
+          'accepted',
+        );
     const { x } = generateKeyPairSync('ed448').publicKey.export({ format: 'jwk' });
     const ed448 = { kty: 'OKP', crv: 'Ed448', x, kid: 'EdDSA' } as SigningKey;
-    expect(await refusal(await sign('Ed25519'), { keys: [ed448] })).toBe('token-algorithm');
+    expect(refusal(await sign('Ed25519'), { keys: [ed448] })).toBe('token-algorithm');
   });
 
   it.each<[string, object]>([
@@ -235,9 +233,9 @@ describe('a signature', () => {
   ])('is accepted when other keys in the JWKS have %s', async (_, broken) => {
     const { privateKey, jwk } = pair('RS256');
     const keys = [{ ...jwk, ...broken }, jwk, { ...jwk, ...broken }] as SigningKey[];
-    expect(await refusal(await token(), { keys })).toBe('accepted');
+    expect(refusal(await token(), { keys })).toBe('accepted');
     const unnamed = new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(privateKey);
-    expect(await refusal(await unnamed, { keys })).toBe('accepted');
+    expect(refusal(await unnamed, { keys })).toBe('accepted');
   });
 
   it.each([
@@ -248,7 +246,7 @@ describe('a signature', () => {
     small.publicKey.export({ format: 'jwk' }),
   ])('is refused when the only key with its kid cannot be used: %o', async (broken) => {
     const keys = [{ ...pair('RS256').jwk, ...broken }];
-    expect(await refusal(await token(), { keys })).toBe('token-algorithm');
+    expect(refusal(await token(), { keys })).toBe('token-algorithm');
   });
 });
 
@@ -283,27 +281,25 @@ describe('the claims', () => {
     ['a refresh token (Keycloak)', { typ: 'Refresh' }, 'token-type'],
     ['an access token (Keycloak)', { typ: 'Bearer' }, 'token-type'],
   ])('are refused: %s', async (_, change, code) => {
-    expect(await refusal(await token({ change }))).toBe(code);
+    expect(refusal(await token({ change }))).toBe(code);
   });
 
   it('are refused in an access token in place of an ID token, and vice versa', async () => {
     const access = await token({ header: { typ: 'at+jwt' } });
-    expect(await refusal(access)).toBe('token-type');
-    expect(await refusal(access, { kind: 'access' })).toBe('accepted');
-    expect(await refusal(await token({ change: { typ: 'ID' } }), { kind: 'access' })).toBe(
-      'token-type',
-    );
-    expect(await refusal(await token({ change: { typ: 'Bearer' } }), { kind: 'access' })).toBe(
+    expect(refusal(access)).toBe('token-type');
+    expect(refusal(access, { kind: 'access' })).toBe('accepted');
+    expect(refusal(await token({ change: { typ: 'ID' } }), { kind: 'access' })).toBe('token-type');
+    expect(refusal(await token({ change: { typ: 'Bearer' } }), { kind: 'access' })).toBe(
       'accepted',
     );
-    expect(await refusal(await token({ header: { typ: 'logout+jwt' } }))).toBe('token-type');
+    expect(refusal(await token({ header: { typ: 'logout+jwt' } }))).toBe('token-type');
   });
 
   it('are refused when the user is named by an unverified email address', async () => {
     const change = { email: 'ann@example.org', email_verified: false };
     const by = { usernameClaim: 'email', username: 'ann@example.org' };
-    expect(await refusal(await token({ change }), by)).toBe('token-of-another-user');
+    expect(refusal(await token({ change }), by)).toBe('token-of-another-user');
     const verified = await token({ change: { ...change, email_verified: true } });
-    expect(await refusal(verified, by)).toBe('accepted');
+    expect(refusal(verified, by)).toBe('accepted');
   });
 });
