@@ -26,6 +26,9 @@ export class Client {
   /** Environment of every client, without the caller's agent, display and configuration. */
   readonly env: Readonly<Record<string, string>>;
 
+  /** Of the program that ended last, for the message of a case that fails. */
+  lastResult: ClientResult | undefined;
+
   /** Programs that were looked for in the session, and whether they exist. */
   readonly #programs = new Map<string, boolean>();
 
@@ -97,16 +100,14 @@ export class Client {
   }
 
   /** Runs a program on the client machine. */
-  runLocal(
+  async runLocal(
     command: string,
     args: readonly string[],
     options: ClientOptions = {},
   ): Promise<ClientResult> {
-    return run(command, args, {
-      timeout: 60_000,
-      ...options,
-      env: { ...this.env, ...options.env },
-    });
+    const env = { ...this.env, ...options.env };
+    this.lastResult = await run(command, args, { timeout: 60_000, ...options, env });
+    return this.lastResult;
   }
 
   /** Runs a program on the client machine. @returns its stdout @throws Error if it fails */

@@ -47,12 +47,22 @@ export async function runCase(
   });
   const end = await Promise.race([run(client), late]).then(
     () => ({ result: 'pass' as const, detail: '' }),
-    (error: unknown) => ({
-      result: error instanceof Skip ? ('skip' as const) : ('fail' as const),
-      detail: error instanceof Error ? error.message : String(error),
-    }),
+    (error: unknown) =>
+      error instanceof Skip
+        ? { result: 'skip' as const, detail: error.message }
+        : {
+            result: 'fail' as const,
+            detail: `${error instanceof Error ? error.message : String(error)}${endOf(client)}`,
+          },
   );
   timer.abort();
   late.catch(() => undefined);
   return { ...end, ms: Math.round(performance.now() - started) };
+}
+
+/** How the client's last program ended, if it printed an error. */
+function endOf({ lastResult }: Client): string {
+  if (lastResult === undefined || lastResult.stderr === '') return '';
+  const { exitCode, signal, stderr } = lastResult;
+  return `; the last client ended with ${exitCode ?? signal ?? 'no exit code'} and printed ${JSON.stringify(stderr.slice(-600))}`;
 }
