@@ -1,12 +1,12 @@
-import type { ErrorCode } from './error-catalogue/catalogue.ts';
+import { exitClasses, type ErrorCode } from './error-codes.ts';
 import { exitCodes, type ExitClass } from './exit-codes.ts';
 
 export type { ErrorCode, ExitClass };
 
 export interface ErrorDetails {
-  /** A code of `src/error-catalogue`: one without an entry there does not compile. */
   readonly code: ErrorCode;
-  readonly exit: ExitClass;
+  /** Only where the first class of the code in `exitClasses` does not apply. */
+  readonly exit?: ExitClass;
   /** One line: what to do next. */
   readonly hint: string;
   /** True if the hint is also for the user of the session. */
@@ -28,7 +28,8 @@ export class BerthError extends Error {
   constructor(message: string, details: ErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = details.code;
-    this.exit = details.exit;
+    const classes = exitClasses[details.code];
+    this.exit = details.exit ?? (typeof classes === 'string' ? classes : classes[0]);
     this.hint = details.hint;
     this.forUser = details.forUser ?? false;
     this.fields = details.fields ?? {};
@@ -50,7 +51,6 @@ export function asBerthError(thrown: unknown, attempted: string): BerthError {
   const errno = isErrno(thrown);
   return new BerthError(`${attempted}: ${reason}`, {
     code: errno ? 'system-error' : 'internal-error',
-    exit: errno ? 'io' : 'software',
     hint: errno
       ? 'Look at the named file or service, and run `berth doctor`.'
       : 'This is a bug in Berth. Report it with this log line.',

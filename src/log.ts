@@ -1,8 +1,9 @@
-import type { BerthError, ErrorCode } from './errors.ts';
+import type { LogCode } from './error-codes.ts';
+import type { BerthError } from './errors.ts';
 
 export type LogLevel = 'info' | 'warning' | 'error';
 export interface LogFields extends Readonly<Record<string, string | number | boolean | undefined>> {
-  readonly code?: ErrorCode;
+  readonly code?: LogCode;
 }
 
 /** Writes a line. The entry point chooses: standard error for a hook, syslog for a session. */

@@ -22,10 +22,10 @@ function domainText({ title, entries }: CatalogueDomain): string {
   return [`## ${title}`, ...entries.map(entryText)].join('\n\n');
 }
 
-function entryText({ code, exit, what, why, next }: CatalogueDomain['entries'][number]): string {
+function entryText({ code, what, why, next }: CatalogueDomain['entries'][number]): string {
   return [
     `### ${code}`,
-    `${what} (${exitText(exit)})`,
+    `${what} (${exitText(code)})`,
     `**Why:** ${why}`,
     `**What to do:** ${next}`,
   ].join('\n\n');

@@ -75,7 +75,6 @@ function isYargsError(thrown: unknown): thrown is Error {
 function usageError(message: string): BerthError {
   return new BerthError(message.trim().replaceAll(/\s+/g, ' '), {
     code: 'usage',
-    exit: 'usage',
     hint: 'See `berth --help` and `berth COMMAND --help`.',
   });
 }

@@ -38,7 +38,7 @@ function secondsOf(text: string): number | undefined {
 
 function unsuited(option: string, text: string, wanted: string, hint: string): BerthError {
   const message = `--${option} ${text}: must be ${wanted}`;
-  return new BerthError(message, { code: 'usage', exit: 'usage', hint });
+  return new BerthError(message, { code: 'usage', hint });
 }
 
 /** Seconds as text: `7 h 59 min`, `12 min`, `30 s`. */

@@ -1,12 +1,12 @@
 import { nearestKey } from '../config/nearest-key.ts';
-import { catalogue, type ErrorCode } from '../error-catalogue/catalogue.ts';
+import { catalogue } from '../error-catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../error-catalogue/entry.ts';
-import { exitText } from '../error-catalogue/exit-text.ts';
+import { exitStatuses, exitText } from '../error-catalogue/exit-text.ts';
+import type { LogCode } from '../error-codes.ts';
 import { BerthError } from '../errors.ts';
-import { exitCodes } from '../exit-codes.ts';
 
 export interface Explanation extends CatalogueEntry {
-  readonly code: ErrorCode;
+  readonly code: LogCode;
   readonly domain: string;
 }
 
@@ -33,7 +33,6 @@ export function explanations(wanted: string | undefined): readonly Explanation[]
     `there is no error code ${code}${near === undefined ? '' : `; did you mean ${near}?`}`,
     {
       code: 'usage',
-      exit: 'usage',
       hint: '`berth explain` lists all codes. Checks of `berth doctor` and findings of `berth lint sshd` have their next step in their own output.',
     },
   );
@@ -52,9 +51,9 @@ export function explainText(found: readonly Explanation[]): string {
     .join('\n');
 }
 
-function oneText({ code, domain, exit, what, why, next }: Explanation): string {
+function oneText({ code, domain, what, why, next }: Explanation): string {
   const parts = [
-    `${code} (${exitText(exit)}; ${domain})`,
+    `${code} (${exitText(code)}; ${domain})`,
     wrapped(what),
     `Why:\n${wrapped(why, '  ')}`,
     `What to do:\n${wrapped(next, '  ')}`,
@@ -64,10 +63,10 @@ function oneText({ code, domain, exit, what, why, next }: Explanation): string {
 
 /** For scripts. `exit_status` is empty for a code that only warns. */
 export function explainJson(found: readonly Explanation[]): string {
-  const codes = found.map(({ code, domain, exit, what, why, next }) => ({
+  const codes = found.map(({ code, domain, what, why, next }) => ({
     code,
     domain,
-    exit_status: [exit].flat().flatMap((kind) => (kind === 'warning' ? [] : [exitCodes[kind]])),
+    exit_status: exitStatuses(code),
     what,
     why,
     next,

@@ -270,7 +270,6 @@ function assertRoot(name: string): void {
   if (process.geteuid?.() === 0) return;
   throw new BerthError(`berth images ${name} must be run as root, because root owns the store`, {
     code: 'not-root',
-    exit: 'permission',
     hint: `Run \`sudo berth images ${name}\`.`,
   });
 }
@@ -278,7 +277,6 @@ function assertRoot(name: string): void {
 function usage(message: string): BerthError {
   return new BerthError(message, {
     code: 'usage',
-    exit: 'usage',
     hint: 'See `berth images pull --help`.',
   });
 }

@@ -91,7 +91,6 @@ function checkEndpoints(args: Record<string, unknown>): true {
 function usage(message: string): BerthError {
   return new BerthError(message, {
     code: 'usage',
-    exit: 'usage',
     hint: 'See `berth lint sshd --help`.',
   });
 }

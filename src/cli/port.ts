@@ -6,7 +6,6 @@ export function checkPort(port: unknown): number {
     return port;
   throw new BerthError(`--port ${String(port)}: must be a port from 1 to 65535`, {
     code: 'usage',
-    exit: 'usage',
     hint: 'See `Port` in sshd_config.',
   });
 }

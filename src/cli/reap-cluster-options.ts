@@ -104,7 +104,7 @@ function limit(count: number, option: string): number {
 }
 
 function usage(message: string): BerthError {
-  const details: ErrorDetails = { code: 'usage', exit: 'usage', hint: 'See `berth reap --help`.' };
+  const details: ErrorDetails = { code: 'usage', hint: 'See `berth reap --help`.' };
   return new BerthError(message, details);
 }
 

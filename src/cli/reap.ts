@@ -159,8 +159,7 @@ async function reap(args: ReapArguments, terminal: Terminal): Promise<void> {
 
 /** Exit status 75 whatever failed: the next run tries again. */
 function exitCodeOf(failed: readonly BerthError[]): number {
-  return new BerthError('', { code: 'reap-incomplete', exit: 'temporary', hint: '', cause: failed })
-    .exitCode;
+  return new BerthError('', { code: 'reap-incomplete', hint: '', cause: failed }).exitCode;
 }
 
 /** A line for each connection and container that was ended. */

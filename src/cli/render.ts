@@ -128,7 +128,6 @@ async function wantedUser(args: RenderArguments, minimumUid: number): Promise<Us
     if (!Number.isInteger(id) || id < 1 || id > 0xfffffffe)
       throw new BerthError(`${id} is not a UID or GID of a user`, {
         code: 'usage',
-        exit: 'usage',
         hint: 'Give numbers from 1 to 4294967294, for example: --uid 5001 --gid 5001 --groups 5001,6000',
       });
   }
@@ -152,7 +151,6 @@ function checkSecretsMayGo(terminal: Terminal): void {
   const refuse = (where: string, hint: string): never => {
     throw new BerthError(`--show-secrets does not print Secrets ${where}`, {
       code: 'secrets-not-protected',
-      exit: 'usage',
       hint,
     });
   };

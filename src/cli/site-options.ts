@@ -39,7 +39,6 @@ export function chosenClusters(
   const known = settings.clusters.map((one) => one.name).join(', ') || 'none';
   throw new BerthError(`there is no cluster ${name}; there are: ${known}`, {
     code: 'cluster-unknown',
-    exit: 'usage',
     hint: 'The name of a cluster is the name of its file in clusters.d without .yml; its v2.job.adapter must be kubernetes.',
   });
 }

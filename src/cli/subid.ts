@@ -215,7 +215,6 @@ function idOf(
 function usage(message: string): BerthError {
   return new BerthError(message, {
     code: 'usage',
-    exit: 'usage',
     hint: 'See `berth subid plan --help`.',
   });
 }

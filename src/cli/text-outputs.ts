@@ -29,7 +29,6 @@ export function textOutputs(): TextOutputs {
     if (isErrno(error, 'EPIPE', 'ECONNRESET')) return readerGone;
     const failed = new BerthError(`standard output cannot be written: ${error.message}`, {
       code: 'output-failed',
-      exit: 'io',
       hint: 'The output is incomplete. Free space where it goes (df, quota), and run the command again.',
     });
     stderr.write(errorText(failed));

@@ -208,7 +208,6 @@ async function setup(args: ArgumentsCamelCase<SetupArguments>, terminal: Termina
   if (cluster === undefined || other !== undefined) {
     throw new BerthError('several clusters are configured', {
       code: 'usage',
-      exit: 'usage',
       hint: `Select one: --cluster ${loaded.settings.clusters.map(({ name }) => name).join(' or ')}`,
     });
   }
@@ -243,7 +242,6 @@ function sourceOf({ admin }: ClusterSettings): TokenSource {
   if (admin.kind === 'cluster-api') return { kind: admin.kind, management: admin.management };
   throw new BerthError('no credentials: neither --from nor a token on standard input was given', {
     code: 'usage',
-    exit: 'usage',
     hint: 'Give --from ADMIN_KUBECONFIG, or pipe in what `kubectl -n ondemand create token berth-hook --duration 24h` prints.',
   });
 }
@@ -268,7 +266,6 @@ function serviceAccount(text: string): ServiceAccountName {
   if (namespace !== undefined && name !== undefined) return { namespace, name };
   throw new BerthError(`--service-account ${text}: must be NAMESPACE/NAME`, {
     code: 'usage',
-    exit: 'usage',
     hint: `${installedPath('share/etc/kubernetes')} creates ondemand/berth-hook.`,
   });
 }

@@ -60,7 +60,6 @@ async function ask(
     const reason = inner instanceof Error ? inner.message : String(inner);
     throw new BerthError(`querying Prometheus at ${url}: ${reason}`, {
       code: 'prometheus-unreachable',
-      exit: 'temporary',
       hint: 'No namespace was deleted. Check whether Prometheus is running there. The next run tries again.',
       cause,
     });
@@ -70,7 +69,6 @@ async function ask(
 function refused(url: string, what: string): BerthError {
   return new BerthError(`Prometheus at ${url}: ${what}`, {
     code: 'prometheus-refused',
-    exit: 'unavailable',
     hint: 'No namespace was deleted. Run the query kube_pod_container_info in Prometheus with the matchers of --prometheus-matchers.',
   });
 }
@@ -78,7 +76,6 @@ function refused(url: string, what: string): BerthError {
 function incomplete(url: string, what: string): BerthError {
   return new BerthError(`Prometheus at ${url}: ${what}`, {
     code: 'prometheus-incomplete',
-    exit: 'unavailable',
     hint: 'No namespace was deleted. Check that it scrapes kube-state-metrics of this cluster.',
   });
 }

@@ -109,7 +109,6 @@ function crowded(namespace: string): BerthError {
     `namespace ${namespace} has more objects with the label ${jobLabel} than one run handles`,
     {
       code: 'reap-namespace-too-large',
-      exit: 'temporary',
       hint: 'Pods still end at their lifetime; the next run handles the rest. A ResourceQuota limits how many objects a user can have.',
     },
   );

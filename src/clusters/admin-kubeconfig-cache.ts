@@ -45,7 +45,6 @@ async function parseKubeconfigYaml(text: string, file: string): Promise<unknown>
   } catch {
     throw new BerthError(`${file}: this is not valid YAML`, {
       code: 'admin-kubeconfig-invalid',
-      exit: 'config',
       hint: 'See `kubectl config view --kubeconfig FILE`.',
       fields: { file },
     });

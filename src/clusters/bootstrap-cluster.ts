@@ -63,7 +63,6 @@ export function checkDockerConfig(text: string, file: string): string {
   }
   throw new BerthError(`${file}: this is not a docker config.json with "auths"`, {
     code: 'docker-config-invalid',
-    exit: 'config',
     hint: 'Create it with `podman login --authfile FILE REGISTRY`, and check it with `jq .auths FILE`.',
     fields: { file },
   });

@@ -26,7 +26,6 @@ export async function clusterAdminAccess(
   return apiServerFrom(values, { file, endpoint, onlyCluster: true }, (path) => {
     throw new BerthError(`${file}: it names the file ${path}`, {
       code: 'admin-kubeconfig-unsupported',
-      exit: 'config',
       hint: 'A kubeconfig of Cluster API must contain its certificates.',
     });
   });

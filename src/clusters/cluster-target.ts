@@ -56,7 +56,6 @@ export function inClusterTarget(env: Readonly<Record<string, string | undefined>
 function notInCluster(reason: string, cause?: unknown): BerthError {
   return new BerthError(`--in-cluster: ${reason}`, {
     code: 'not-in-cluster',
-    exit: 'config',
     hint: `--in-cluster is for a pod with a ServiceAccount (${installedPath('share/etc/kubernetes')}). Elsewhere use: --cluster NAME`,
     cause,
   });

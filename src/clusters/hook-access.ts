@@ -104,7 +104,6 @@ export function asMissingTokenError(thrown: unknown, name: string, file: string)
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
   return new BerthError(`${file} has no token of the hook for cluster ${name}`, {
     code: 'hook-token-missing',
-    exit: 'config',
     hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,
     fields: { file, cluster: name },
     cause: thrown,

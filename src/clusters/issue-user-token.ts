@@ -32,7 +32,6 @@ export async function issueUserToken(
   if (credentials.mode !== 'service-account')
     throw new BerthError(`cluster ${cluster.name} does not give ServiceAccount tokens to users`, {
       code: 'internal-error',
-      exit: 'software',
       hint: 'This is a defect of Berth: report it with this line.',
     });
   const namespace = namespaceOf(cluster.namespacePrefix, user.name);
@@ -58,7 +57,6 @@ async function assertOwned(client: ApiClient, namespace: string, user: string): 
   if (live === undefined)
     throw new BerthError(`namespace ${namespace} does not exist, so no token can be issued`, {
       code: 'namespace-missing',
-      exit: 'unavailable',
       hint: 'The hook creates the namespace: run pre-pun, or run k8s-bootstrap before set-k8s-creds.',
     });
   const owner = ownership(user, live, []);

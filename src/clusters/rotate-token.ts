@@ -125,7 +125,6 @@ function findEntry(target: RotateTarget): Entry {
     `${file}: user ${user} has ${fields?.tokenFile === undefined ? 'a client certificate' : 'a token file'}, not a token that can be renewed`,
     {
       code: 'hook-token-not-in-kubeconfig',
-      exit: 'config',
       hint: `Create a token of the hook's ServiceAccount: \`berth token setup --cluster ${target.cluster} --from ${file}\`.`,
       fields: { file, cluster: target.cluster },
     },
@@ -170,7 +169,6 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
     `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,
     {
       code: 'hook-token-account-unknown',
-      exit: 'config',
       hint: 'Name it: --service-account ondemand/berth-hook. The present token must be allowed to create tokens for it.',
       fields: { file: target.choice.file },
     },
@@ -203,7 +201,6 @@ export async function checkToken(
   }
   throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
     code: 'hook-token-rejected',
-    exit: 'unavailable',
     hint: 'Nothing was written. Compare service-account-issuer and api-audiences of all API servers behind this address.',
   });
 }
@@ -238,7 +235,6 @@ function sharedEntry(one: Entry, other: Entry): BerthError {
     `clusters ${one.target.cluster} and ${other.target.cluster} share the user entry ${one.user}, but a token is valid for one cluster`,
     {
       code: 'hook-token-entry-shared',
-      exit: 'config',
       hint: `\`berth token setup --cluster ${other.target.cluster} --from ADMIN_KUBECONFIG\` creates a separate entry for this cluster.`,
       fields: { file: one.target.choice.file },
     },

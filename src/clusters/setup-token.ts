@@ -195,7 +195,6 @@ function otherContext({ name, admin }: ClusterSettings, chosen: string, own: str
     `${admin.file}: the hook would still use context ${chosen}, which has the same address`,
     {
       code: 'admin-kubeconfig-context',
-      exit: 'config',
       hint: `Nothing was written. Set clusters.${name}.admin.context: ${own} in berth.yml, and run this again.`,
       fields: { file: admin.file, cluster: name },
     },

@@ -2,7 +2,8 @@ import { configError } from './config-error.ts';
 import { nearestKey } from './nearest-key.ts';
 import type { ClusterSettings, SettingsWarning } from './settings.ts';
 import { kubeconfigPath } from './kubeconfig-path.ts';
-import type { BerthError, ErrorCode } from '../errors.ts';
+import type { LogCode } from '../error-codes.ts';
+import type { BerthError } from '../errors.ts';
 
 /** A cluster as its file in `clusters.d` defines it. */
 export interface ClusterDefinition extends Pick<
@@ -120,7 +121,7 @@ function asMap(value: unknown): Map | undefined {
 function authType(
   type: string | undefined,
   fail: Fail,
-  warn: (code: ErrorCode, message: string) => void,
+  warn: (code: LogCode, message: string) => void,
 ): ClusterDefinition['auth'] {
   if (type === undefined || type === 'managed') return 'managed';
   if (type === 'gke' || type === 'oidc') return type;

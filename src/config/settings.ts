@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { LogCode } from '../error-codes.ts';
 
 /**
  * The site's checked and frozen settings, from OnDemand's `hook.env` and `clusters.d/*.yml` and from
@@ -21,7 +21,7 @@ export interface SiteSettings {
 }
 
 export interface SettingsWarning {
-  readonly code: ErrorCode;
+  readonly code: LogCode;
   readonly message: string;
   readonly file: string;
 }

@@ -63,7 +63,6 @@ function parseExecInfo(text: string | undefined): { apiVersion: string; server?:
       'kube-credential was not called by kubectl: KUBERNETES_EXEC_INFO is not set',
       {
         code: 'kubectl-call-invalid',
-        exit: 'usage',
         hint: 'Run kubectl instead. It runs kube-credential as its kubeconfig’s user entry says.',
       },
     );
@@ -92,7 +91,6 @@ function findCache(call: PluginCall, server: string | undefined) {
   if (flag !== undefined) {
     throw new BerthError(`unknown argument '${escapeControl(flag)}'`, {
       code: 'kubectl-call-invalid',
-      exit: 'usage',
       hint: 'Use --cluster NAME or no arguments.',
     });
   }
@@ -128,7 +126,6 @@ function findByName(call: PluginCall, name: string) {
 function missing(what: string): BerthError {
   return new BerthError(`there is no credential for ${escapeControl(what)}`, {
     code: 'credential-missing',
-    exit: 'permission',
     hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

@@ -107,7 +107,6 @@ function busy(): BerthError {
     'the credential broker closed the connection, probably at its limit of connections per user',
     {
       code: 'broker-busy',
-      exit: 'temporary',
       hint: 'Try again in a few seconds, and run fewer kubectl commands at the same time.',
     },
   );

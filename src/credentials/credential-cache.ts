@@ -86,7 +86,6 @@ export function readCredentialCache(
   if (cache === undefined) {
     throw new BerthError(`${escapeControl(path)} is not a credential that Berth wrote`, {
       code: 'credential-cache-invalid',
-      exit: 'config',
       hint: `Remove the file. ${restartWebServer}: the hook then writes a new one.`,
       fields: { file: path },
     });

@@ -46,7 +46,6 @@ export async function renewCachedCredential(
     if (cache.expiry > edges.now()) return cache;
     throw new BerthError(`the credential for ${cache.server} has expired`, {
       code: 'credential-expired',
-      exit: 'permission',
       hint: `${logInAgain}. (The portal passed on no refresh token, so the credential cannot be renewed.)`,
     });
   }

@@ -111,7 +111,6 @@ function readFailure(note: string, since: number): BerthError | undefined {
 function shortLived(seconds: number): BerthError {
   return new BerthError(`the new token expires in ${Math.round(seconds)} seconds`, {
     code: 'credential-short-lived',
-    exit: 'temporary',
     hint: 'At the identity provider, set the lifetime of this client’s tokens to a minute or more, and compare the clocks.',
   });
 }

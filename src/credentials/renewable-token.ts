@@ -164,7 +164,6 @@ const longEnoughSeconds = 120;
 function refreshNeeded(): BerthError {
   return new BerthError('the portal’s token has expired', {
     code: 'refresh-needed',
-    exit: 'temporary',
     hint: 'It is renewed with the refresh token, under a lock.',
   });
 }

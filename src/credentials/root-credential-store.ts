@@ -34,7 +34,6 @@ export function storedCredentialPath(stateDir: string, uid: number, cluster: str
   if (!/^[A-Za-z0-9_][\w.@ -]{0,99}$/.test(cluster)) {
     throw new BerthError(`'${escapeControl(cluster).slice(0, 120)}' is not the name of a cluster`, {
       code: 'cluster-name-invalid',
-      exit: 'usage',
       hint: 'Use the name of a file in clusters.d without .yml: letters, digits, _ . @ - and spaces.',
     });
   }

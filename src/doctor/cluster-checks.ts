@@ -123,7 +123,6 @@ function probe(server: ApiServer, timeoutMs: number): ReturnType<typeof probeSer
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new BerthError(`the server's clock and certificate could not be read: ${reason}`, {
       code: 'api-unreachable',
-      exit: 'temporary',
       hint: 'See the check `api` of this cluster.',
     });
   });

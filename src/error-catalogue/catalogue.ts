@@ -1,3 +1,4 @@
+import type { LogCode } from '../error-codes.ts';
 import { accountErrors } from './account-errors.ts';
 import { clusterErrors } from './cluster-errors.ts';
 import { configurationErrors } from './configuration-errors.ts';
@@ -27,25 +28,19 @@ const domains = {
   'Images of sessions': imageErrors,
   'Cleanup of sessions and clusters': reapErrors,
   LDAP: ldapErrors,
-} as const;
-
-type Entries = (typeof domains)[keyof typeof domains];
-type CodeOf<E> = E extends unknown ? keyof E : never;
-
-/** Every code that an error or a warning of Berth can have. One without an entry does not compile. */
-export type ErrorCode = CodeOf<Entries>;
+};
 
 export interface CatalogueDomain {
   readonly title: string;
   /** In alphabetical order. */
-  readonly entries: readonly (CatalogueEntry & { readonly code: ErrorCode })[];
+  readonly entries: readonly (CatalogueEntry & { readonly code: LogCode })[];
 }
 
 /** All entries by domain, in the order of docs/errors.md. */
 export const catalogue: readonly CatalogueDomain[] = Object.entries(domains).map(
   ([title, entries]) => ({
     title,
-    entries: (Object.entries(entries) as [ErrorCode, CatalogueEntry][])
+    entries: (Object.entries(entries) as [LogCode, CatalogueEntry][])
       .map(([code, entry]) => ({ code, ...entry }))
       .sort((a, b) => (a.code < b.code ? -1 : 1)),
   }),

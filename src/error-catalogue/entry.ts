@@ -1,11 +1,7 @@
-import type { ExitClass } from '../exit-codes.ts';
-
-export type ExitKind = ExitClass | 'warning';
+import type { LogCode } from '../error-codes.ts';
 
 /** What `berth explain CODE` and docs/errors.md say about one code. Plain text; commands in backticks. */
 export interface CatalogueEntry {
-  /** `warning`: a line in the log, and the program continues. */
-  readonly exit: ExitKind | readonly ExitKind[];
   /** What happened. */
   readonly what: string;
   /** The usual causes, the most frequent one first. */
@@ -14,4 +10,4 @@ export interface CatalogueEntry {
   readonly next: string;
 }
 
-export type CatalogueEntries = Readonly<Record<string, CatalogueEntry>>;
+export type CatalogueEntries = Readonly<Partial<Record<LogCode, CatalogueEntry>>>;

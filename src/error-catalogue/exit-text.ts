@@ -1,10 +1,17 @@
+import { exitClasses, type ErrorCode, type LogCode } from '../error-codes.ts';
 import { exitCodes } from '../exit-codes.ts';
-import type { CatalogueEntry, ExitKind } from './entry.ts';
 
-/** `exit status 75`, or `warning`, or both where a code has several. */
-export function exitText(exit: CatalogueEntry['exit']): string {
-  return [exit]
-    .flat()
-    .map((kind: ExitKind) => (kind === 'warning' ? kind : `exit status ${exitCodes[kind]}`))
-    .join(' or ');
+/** The exit statuses of an error with this code; none for a warning. */
+export function exitStatuses(code: LogCode): number[] {
+  return isError(code) ? [exitClasses[code]].flat().map((exit) => exitCodes[exit]) : [];
+}
+
+/** `exit status 75`, `exit status 67 or exit status 75`, or `warning`. */
+export function exitText(code: LogCode): string {
+  const texts = exitStatuses(code).map((status) => `exit status ${status}`);
+  return texts.length === 0 ? 'warning' : texts.join(' or ');
+}
+
+function isError(code: LogCode): code is ErrorCode {
+  return code in exitClasses;
 }

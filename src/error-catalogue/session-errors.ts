@@ -3,97 +3,81 @@ import type { CatalogueEntries } from './entry.ts';
 /** What containers and pods have in common: choice of a profile, PAM, runtime directory, mounts. */
 export const sessionErrors = {
   'session-refused': {
-    exit: 'permission',
     what: 'The user got no session on this host. The user sees only this; the field `why` of the log line has the code of the reason.',
     why: 'No rule of ssh.yml is for this user (`profile-not-matched`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
     next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
   },
   'runtime-directory-missing': {
-    exit: ['config', 'temporary'],
     what: 'The user has no runtime directory (/run/user/UID or /run/berth/users/UID), so nothing can be started or cleaned up.',
     why: 'Neither pam_systemd nor `pam-session` of Berth ran when the connection opened: the lines in /etc/pam.d/sshd are missing or `UsePAM` is off.',
     next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session, run `berth lint sshd`, and look at `journalctl -t berth` for this login.',
   },
   'runtime-directory-not-mounted': {
-    exit: 'config',
     what: 'Berth could not mount a runtime directory for the user below /run/berth/users.',
     why: 'sshd runs in a mount namespace of its own, or in a container without CAP_SYS_ADMIN.',
     next: 'Add `session optional pam_systemd.so` to /etc/pam.d/sshd, so that /run/user/UID exists; or run sshd in the mount namespace of the host.',
   },
   'runtime-directory-not-unmounted': {
-    exit: 'temporary',
     what: 'The runtime directory of a user who has no connection any more could not be unmounted.',
     why: 'A process of the user still has a file open there.',
     next: 'Nothing has to be done: `berth reap` tries again. To see what uses it: `fuser -vm /run/berth/users/UID`.',
   },
   'session-directory-missing': {
-    exit: 'config',
     what: 'The user has no storage directory for containers on this host.',
     why: '`pam-session open` did not run, or failed, when the connection opened.',
     next: 'Compare /etc/pam.d/sshd with /usr/lib/berth/share/etc/pam.d/berth-session. `berth doctor --user NAME` checks the directory; `berth subid apply --directories` creates it.',
   },
   'session-mount-missing': {
-    exit: 'unavailable',
     what: 'The profile mounts a directory that does not exist on this host, so the session was not started.',
     why: 'The file system is not mounted on this host, or the home of the user was not created yet.',
     next: 'Mount it. If sessions should start without it, write `missing: skip` at that mount of the profile.',
   },
   'session-mount-forbidden': {
-    exit: 'config',
     what: 'The profile mounts a directory that would let a session change how podman works on the host.',
     why: 'The source, or what a symbolic link in it leads to, contains the storage or the runtime directory, or is inside of them.',
     next: 'Mount a smaller directory.',
   },
   'session-mount-changed': {
-    exit: 'permission',
     what: 'A directory in the container is not the one that was checked before the start. The container was not used.',
     why: 'A symbolic link in the path of the mount source was changed during the start: an attempt to mount something else, or maintenance that happened at the same moment.',
     next: 'Log in again. If it happens again, check with `namei -l SOURCE` who can write to that path.',
   },
   'session-signalled': {
-    exit: 'temporary',
     what: 'The session was ended by a signal. How the command ended is not known.',
     why: 'The client closed the connection, an admin ended the session, or the host is shutting down.',
     next: 'Nothing has to be done for a single line. Log in again.',
   },
   'session-start-file-failed': {
-    exit: 'io',
     what: 'The file with the environment of the session could not be written to the runtime directory.',
     why: 'The file system of the runtime directory is full: users can fill their own.',
     next: 'Check `df -h` and `df -i` for /run/user/UID or /run/berth/users/UID, and let the user remove files there.',
   },
   'pam-session-deadline': {
-    exit: 'warning',
     what: '`pam-session` was stopped because it took too long: more than 4 seconds when a connection opened, or 45 when it closed. The login continued.',
     why: 'A file system, the directory service or an API server does not answer.',
     next: 'Look at the log lines before this one. `berth reap` cleans up the rest.',
   },
   'processes-not-killed': {
-    exit: 'temporary',
     what: 'Processes of a connection that has ended are still there after SIGKILL.',
     why: 'They are in uninterruptible sleep (state D), usually on an NFS mount that does not answer.',
     next: 'Run `ps -u NAME -o pid,stat,wchan:30,args`. They end when the file system answers; `berth reap` tries again.',
   },
   'freezer-failed': {
-    exit: 'temporary',
     what: 'The processes of a user could not be frozen (SIGSTOP) while the leftovers of a closed connection are killed.',
     why: 'Berth does this with a shell that runs as the user. The shell could not run, because the user has reached a limit on processes or memory.',
     next: '`berth reap` tries again. Check `ulimit -u` of the user and pids.max of the user’s cgroup.',
   },
   'sshd-missing': {
-    exit: 'unavailable',
     what: '`berth lint sshd` cannot run sshd.',
     why: 'It is not installed, or is at another path than /usr/sbin/sshd.',
     next: 'Install the OpenSSH server, or name it with `--sshd`.',
   },
   'sshd-refused': {
-    exit: 'config',
     what: 'sshd does not accept its configuration, so it could not be checked.',
     why: 'A mistake in sshd_config or in a file that it includes, or a missing directory /run/sshd.',
     next: 'Run `sshd -t -f FILE`.',
   },
   'sshd-output': {
-    exit: 'unavailable',
     what: '`sshd -T` printed no options, so the configuration could not be checked.',
     why: 'The version of OpenSSH is older than 7.4, or the program of `--sshd` is not sshd.',
     next: 'Check `sshd -V`.',

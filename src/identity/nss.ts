@@ -52,7 +52,6 @@ function atLeast(limits: { readonly minimumUid: number }, user: User): User {
       `user ${name} has UID ${user.uid}, the lowest allowed is ${limits.minimumUid}`,
       {
         code: 'uid-below-minimum',
-        exit: 'permission',
         hint: 'System accounts get no namespace. If this account belongs to a person, lower minimum_uid in berth.yml.',
         fields: { user: name, uid: user.uid },
       },
@@ -72,7 +71,6 @@ export function checkUserName(name: string): void {
   if (reason === undefined) return;
   throw new BerthError(`invalid user name: ${JSON.stringify(name.slice(0, 64))} ${reason}`, {
     code: 'user-name-invalid',
-    exit: 'usage',
     hint: 'Use the login name as `getent passwd` prints it.',
   });
 }
@@ -121,7 +119,6 @@ function becomeByName(name: string): void {
     }
     throw new BerthError(`there is no user ${name}`, {
       code: 'user-unknown',
-      exit: 'nouser',
       hint: `Check \`getent passwd ${name}\`. The result is the same if the directory service is down.`,
       fields: { user: name },
       cause,
@@ -134,7 +131,6 @@ function ownAccount(name: string): User {
   if (entry.name !== name) {
     throw new BerthError(`${entry.name} cannot look up user ${name}`, {
       code: 'not-root',
-      exit: 'permission',
       hint: 'Run it as root, or for your own account.',
       fields: { user: name },
     });
@@ -150,7 +146,6 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
   } catch (cause) {
     throw new BerthError(`NSS has no account for UID ${process.geteuid?.() ?? ''}`, {
       code: 'nss-failed',
-      exit: 'temporary',
       hint: 'Check that sssd or LDAP responds: `getent passwd`.',
       cause,
     });
@@ -158,7 +153,6 @@ function passwdEntry(wanted?: string): Omit<User, 'groups'> {
   if (wanted !== undefined && info.username !== wanted) {
     throw new BerthError(`NSS returned the account ${info.username} for the user ${wanted}`, {
       code: 'user-name-not-canonical',
-      exit: 'nouser',
       hint: "Map logins to the canonical account name (OnDemand's user_map). Two accounts must not share a UID.",
       fields: { user: wanted, uid: info.uid },
     });

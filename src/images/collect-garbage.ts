@@ -50,7 +50,6 @@ export async function collectImages(site: ImageSettings, options: GcOptions): Pr
   if (profile !== undefined)
     throw new BerthError(`profile ${profile} is invalid, so it is not known which image it needs`, {
       code: 'gc-profile-invalid',
-      exit: 'config',
       hint: 'Repair or remove the profile: `berth images check` shows what is wrong with it.',
     });
   if (options.dryRun) {
@@ -96,7 +95,6 @@ function judge(
       `could not read ${first}, so it is not known which images the user's containers need`,
       {
         code: 'gc-users-unreadable',
-        exit: 'io',
         hint: 'Run it as root, and check the disk.',
         fields: { file: first },
       },

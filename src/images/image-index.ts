@@ -131,7 +131,6 @@ function records(
 function broken(message: string, directory: string): BerthError {
   return new BerthError(message, {
     code: 'image-store-broken',
-    exit: 'io',
     hint: `When nobody is logged in, move ${directory} away and run berth images pull.`,
     fields: { file: directory },
   });

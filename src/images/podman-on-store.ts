@@ -1,6 +1,6 @@
 import type { ExecFileException } from 'node:child_process';
 import type { PodmanPaths } from '../config/profile/profile.ts';
-import { BerthError, type ErrorCode, type ExitClass } from '../errors.ts';
+import { BerthError, type ErrorCode } from '../errors.ts';
 import { escapeControl } from '../log.ts';
 import { podmanStoreCommand, type WorkingStore } from './wanted-images.ts';
 import { runProgram } from '../system/run-program.ts';
@@ -37,7 +37,6 @@ export async function podmanOnStore(
 interface Known {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
-  readonly exit: ExitClass;
   readonly hint: string;
 }
 
@@ -50,57 +49,48 @@ const known: readonly Known[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'image-store-full',
-    exit: 'io',
     hint: storeFullHint,
   },
   {
     pattern:
       /does not match (?:provided manifest )?digest|digest (?:mismatch|does not match)|didn't match digest|manifest digest .* does not|does not match expected|unexpected (?:digest|manifest)/i,
     code: 'image-digest-wrong',
-    exit: 'unavailable',
     hint: 'The registry returned another image than the profile names. Find out why before you change the digest.',
   },
   {
     pattern: /does not match any of the supported image formats/i,
     code: 'archive-unreadable',
-    exit: 'unavailable',
     hint: 'The archive must come from `podman save`, `docker save` or `skopeo copy`, and be complete. Device nodes in the image (below /dev) cannot be stored: build it with an empty /dev.',
   },
   {
     pattern: /unauthorized|authentication required|access.*denied|invalid username\/password/i,
     code: 'registry-denied',
-    exit: 'permission',
     hint: 'Check that the file of --auth-file (or registry_auth in ssh.yml) has this registry, with a valid password.',
   },
   {
     pattern: /manifest unknown|name unknown|not found: manifest|repository name not known/i,
     code: 'image-not-in-registry',
-    exit: 'unavailable',
     hint: 'Correct the name or the digest in the profile, or push the image.',
   },
   {
     pattern: /x509:|certificate|server gave HTTP response to HTTPS client/i,
     code: 'registry-certificate',
-    exit: 'config',
     hint: 'Put the CA into /etc/containers/certs.d/HOST:PORT/ca.crt (containers-certs.d(5)).',
   },
   {
     pattern:
       /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
     code: 'registry-unreachable',
-    exit: 'temporary',
     hint: 'Sessions keep using the images in the store. Try again when the registry answers, or load the image from a file: berth images pull --from-archive FILE.',
   },
   {
     pattern: /short-name|unqualified-search/i,
     code: 'image-short-name',
-    exit: 'config',
     hint: 'Write the image with its registry: registry.example/site/base:1.',
   },
   {
     pattern: /rejected by policy|signature was required/i,
     code: 'image-policy',
-    exit: 'config',
     hint: 'Allow the image in /etc/containers/policy.json.',
   },
 ];
@@ -114,13 +104,11 @@ function podmanError(
   if (error.name === 'AbortError')
     return new BerthError(`${attempted}: not completed within the time limit`, {
       code: 'deadline-exceeded',
-      exit: 'temporary',
       hint: 'Allow more time with --timeout. Incomplete layers are removed.',
     });
   if (error.code === 'ENOENT' || error.code === 127)
     return new BerthError(`${attempted}: could not run ${podman}`, {
       code: 'podman-missing',
-      exit: 'config',
       hint: 'Install podman and util-linux, or correct podman.podman in ssh.yml.',
       cause: error,
     });
@@ -128,7 +116,6 @@ function podmanError(
   const match = known.find(({ pattern }) => pattern.test(stderr));
   return new BerthError(`${attempted}: ${reason}`, {
     code: match?.code ?? 'podman-failed',
-    exit: match?.exit ?? 'unavailable',
     hint: match?.hint ?? 'This is podman’s own message; see podman-pull(1).',
     cause: error,
   });

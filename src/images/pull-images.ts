@@ -159,7 +159,6 @@ async function nameOnly(
       `${attempted} contains ${names.length} images, so it is not clear which is ${image}`,
       {
         code: 'archive-several-images',
-        exit: 'usage',
         hint: 'Omit the name to use the names in the archive, or save one image only.',
       },
     );
@@ -175,12 +174,10 @@ function notWanted(
   if (image !== undefined)
     return new BerthError(`${attempted} contains another image than ${image}: the digest differs`, {
       code: 'image-digest-wrong',
-      exit: 'unavailable',
       hint: 'A docker archive has no manifest, so podman computes a new digest. Name the image by tag, or by the digest that podman shows after loading the archive into an empty store.',
     });
   return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
     code: 'archive-not-in-profiles',
-    exit: 'config',
     hint: 'Give the name of the image: berth images pull --from-archive FILE IMAGE.',
   });
 }
@@ -188,7 +185,6 @@ function notWanted(
 function notFound(image: string): BerthError {
   return new BerthError(`image ${image} was pulled, but the store has no image of that name`, {
     code: 'image-not-stored',
-    exit: 'software',
     hint: 'Write the name with its registry and in lower case. If it is already written like that, report this as a bug.',
   });
 }
@@ -201,7 +197,6 @@ function storeError(thrown: unknown, attempted: string): BerthError {
   if (!full) return asBerthError(thrown, attempted);
   return new BerthError(`${attempted}: no space left in the image store`, {
     code: 'image-store-full',
-    exit: 'io',
     hint: storeFullHint,
     cause: thrown,
   });

@@ -8,47 +8,38 @@ const cut = 'Nothing was changed, because an incomplete result would remove user
 const meanings: Readonly<Record<number, Meaning>> = {
   3: {
     code: 'ldap-time-limit',
-    exit: 'unavailable',
     hint: `${cut} Raise the time limit for ldap.bind_dn, or index the attributes of the filter in the LDAP server.`,
   },
   4: {
     code: 'ldap-size-limit',
-    exit: 'config',
     hint: `${cut} Raise the size limit for ldap.bind_dn (OpenLDAP: limits … size.prtotal=unlimited), or set a smaller ldap.page_size.`,
   },
   8: {
     code: 'ldap-tls-required',
-    exit: 'config',
     hint: 'Write ldaps:// in ldap.url, or remove start_tls: false.',
   },
   10: {
     code: 'ldap-referral',
-    exit: 'config',
     hint: `${cut} That part of the directory is on another server. Set ldap.url to that server, or set a search base that does not contain the referral.`,
   },
   11: {
     code: 'ldap-admin-limit',
-    exit: 'config',
     hint: `${cut} The server's look-through limit is too small for this filter. Raise the limit, or index the attributes of the filter.`,
   },
   12: {
     code: 'ldap-no-paging',
-    exit: 'config',
     hint: 'The server does not support paged results (RFC 2696), or does not allow ldap.bind_dn to use them.',
   },
   32: {
     code: 'ldap-base-not-found',
-    exit: 'config',
     hint: 'Check ldap.users.base and ldap.groups.base. A server also returns this result if ldap.bind_dn may not read the entry.',
   },
   49: {
     code: 'ldap-credentials-invalid',
-    exit: 'config',
     hint: 'Compare ldap.bind_dn and the contents of ldap.bind_password_file: `ldapwhoami -x -D DN -y FILE`.',
   },
   50: {
     code: 'ldap-forbidden',
-    exit: 'permission',
     hint: 'Allow ldap.bind_dn to read users and groups.',
   },
   51: busy(),
@@ -58,7 +49,6 @@ const meanings: Readonly<Record<number, Meaning>> = {
 function busy(): Meaning {
   return {
     code: 'ldap-busy',
-    exit: 'temporary',
     hint: 'The server cannot answer now; the next run tries again.',
   };
 }
@@ -70,7 +60,6 @@ export function ldapResultError(attempted: string, code: number, said: string): 
     ...(meanings[code] ??
       (code === 13 ? meanings[8] : undefined) ?? {
         code: 'ldap-refused',
-        exit: 'unavailable',
         hint: "See RFC 4511, section 4.1.9, for the result, and the server's own log.",
       }),
     fields: { result: code },
@@ -81,7 +70,6 @@ export function ldapResultError(attempted: string, code: number, said: string): 
 export function ldapConnectionLost(attempted: string, reason: string, cause?: unknown): BerthError {
   return new BerthError(`${attempted}: ${reason}`, {
     code: 'ldap-connection-lost',
-    exit: 'temporary',
     hint: `${cut} Check whether the LDAP server is restarting. The next run tries again.`,
     cause,
   });
@@ -90,7 +78,6 @@ export function ldapConnectionLost(attempted: string, reason: string, cause?: un
 export function ldapTimeout(attempted: string, milliseconds: number): BerthError {
   return new BerthError(`${attempted}: no answer from the server for ${milliseconds / 1000} s`, {
     code: 'ldap-timeout',
-    exit: 'temporary',
     hint: 'Check whether the server is overloaded. The limit is ldap.timeout.',
   });
 }
@@ -99,7 +86,6 @@ export function ldapTimeout(attempted: string, milliseconds: number): BerthError
 export function ldapIncomplete(attempted: string, what: string, hint: string): BerthError {
   return new BerthError(`${attempted}: ${what}`, {
     code: 'ldap-incomplete',
-    exit: 'config',
     hint: `${cut} ${hint}`,
   });
 }
@@ -115,13 +101,11 @@ export function ldapUnreachable(url: string, thrown: unknown): BerthError {
   if (certificateCodes.test(code))
     return new BerthError(`${url}: the server's certificate is not accepted: ${reason}`, {
       code: 'ldap-certificate',
-      exit: 'config',
       hint: 'Compare ldap.ca_file with the CA that signed it, and the name in ldap.url with those in it: `openssl s_client -connect HOST:636`.',
       cause: thrown,
     });
   return new BerthError(`${url}: ${reason}`, {
     code: 'ldap-unreachable',
-    exit: 'temporary',
     hint: 'Check that the LDAP server is running and can be reached from this host. The next run tries again.',
     cause: thrown,
   });

@@ -116,7 +116,6 @@ function weigh(
 function tooFew(what: string, keepPercent: number): BerthError {
   return new BerthError(`the directory returned far fewer entries than in the last run: ${what}`, {
     code: 'ldap-too-few-entries',
-    exit: 'unavailable',
     hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many accounts were really removed, run \`berth ldap-sync --accept-fewer\` once.`,
   });
 }
@@ -166,7 +165,6 @@ function checkSize(name: string, data: Readonly<Record<string, string>>): void {
   if (size <= largestData) return;
   throw new BerthError(`ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`, {
     code: 'config-map-too-large',
-    exit: 'config',
     hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
   });
 }

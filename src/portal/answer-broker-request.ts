@@ -88,7 +88,6 @@ function parseRequest(line: string): BrokerRequest {
 function refused(code: ErrorCode, message: string): BerthError {
   return new BerthError(message, {
     code,
-    exit: 'usage',
     hint: 'Use kubectl: it runs kube-credential, the client of this protocol.',
   });
 }

@@ -24,7 +24,6 @@ export async function brokerClientUid(
       `the UID of the client is unknown: systemd named this connection '${shown(instance)}'`,
       {
         code: 'broker-caller-unknown',
-        exit: 'permission',
         hint: `Copy this version's ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in its own PID namespace.`,
       },
     );
@@ -34,7 +33,6 @@ export async function brokerClientUid(
       `UID ${uid} did not connect through its own socket but through '${shown(socket)}'`,
       {
         code: 'broker-socket-mismatch',
-        exit: 'permission',
         hint: 'Each user must use their own socket: systemctl list-units "berth-broker@*.socket"',
       },
     );

@@ -118,7 +118,6 @@ function unknownUid(uid: number): BerthError {
 function missing(cluster: string): BerthError {
   return new BerthError(`there is no stored credential of this user for the cluster ${cluster}`, {
     code: 'credential-missing',
-    exit: 'permission',
     hint: `${restartWebServer}: the hook then writes one.`,
   });
 }

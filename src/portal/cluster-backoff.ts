@@ -86,7 +86,6 @@ export function skippedClustersError(names: readonly string[]): BerthError {
     `${count} skipped: less than ${skipSeconds} s ago another hook could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
       code: 'cluster-skipped',
-      exit: 'temporary',
       hint: `The other hook's log lines give the reason. \`berth doctor\` checks the connection now; a hook tries again after ${skipSeconds} s.`,
       fields: { clusters: list.join(', ') },
     },

@@ -24,7 +24,6 @@ export async function openBrokerSocket(
       'credentials cannot be renewed: the broker needs systemd, which does not run here',
       {
         code: 'broker-no-systemd',
-        exit: 'unavailable',
         hint: 'Run the hook on a host with systemd, or use a public client at the identity provider. Otherwise kubectl works only until its token expires.',
       },
     );
@@ -44,7 +43,6 @@ export async function openBrokerSocket(
         reject(
           new BerthError(`${unit} could not be started`, {
             code: 'broker-not-started',
-            exit: 'unavailable',
             hint: `Install the units of ${installedPath('share/etc/systemd')}, then run: systemctl status ${unit}`,
             cause,
           }),

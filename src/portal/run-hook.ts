@@ -90,7 +90,7 @@ export function parsed<Request>(args: string[], parse: Parser<Request>): Request
 
 /** @returns An error of code `usage`. */
 export function usageError(message: string): BerthError {
-  return new BerthError(message, { code: 'usage', exit: 'usage', hint: 'See --help.' });
+  return new BerthError(message, { code: 'usage', hint: 'See --help.' });
 }
 
 /** The two arguments of OSC's scripts, `USER HOOK_ENV`. @throws {BerthError} `usage` */

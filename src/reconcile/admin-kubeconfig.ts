@@ -117,7 +117,6 @@ function chooseContext(config: Mapping, choice: ContextChoice): string {
     `${choice.file}: no context has the server ${choice.endpoint}; contexts: ${contexts.map(({ name }) => String(name)).join(', ') || 'none'}`,
     {
       code: 'admin-kubeconfig-context',
-      exit: 'config',
       hint: 'Name it in berth.yml: clusters.NAME.admin.context.',
       fields: { file: choice.file },
     },
@@ -143,7 +142,6 @@ function entry(
   throw section === 'contexts'
     ? new BerthError(`${file}: context ${name} does not exist`, {
         code: 'admin-kubeconfig-context',
-        exit: 'config',
         hint: 'See `kubectl config get-contexts --kubeconfig FILE` and name one in berth.yml: clusters.NAME.admin.context.',
         fields: { file },
       })
@@ -160,7 +158,6 @@ function inlineOrFile(from: Mapping, field: string, read: ReadNamedFile): string
 function invalid(file: string, what: string): BerthError {
   return new BerthError(`${file}: ${what}`, {
     code: 'admin-kubeconfig-invalid',
-    exit: 'config',
     hint: 'See `kubectl config view --kubeconfig FILE`; `kubectl get ns --kubeconfig FILE` must work as root.',
     fields: { file },
   });
@@ -174,7 +171,6 @@ export function needsKubectl(thrown: unknown): boolean {
 function unsupportedField(file: string, field: string): BerthError {
   return new BerthError(`${file}: ${field} cannot be used by the hook at a login`, {
     code: 'admin-kubeconfig-unsupported',
-    exit: 'config',
     hint: `Give the hook a ServiceAccount token of its own: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`, then \`berth token setup\`.`,
     fields: { file },
   });

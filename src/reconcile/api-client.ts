@@ -171,7 +171,6 @@ function parse(answer: WireResponse, request: ApiRequest, base: URL): ApiRespons
     `${request.method} ${request.path} at ${base.host}: the answer is not the JSON object that an API server sends`,
     {
       code: 'api-answer-invalid',
-      exit: 'unavailable',
       hint: 'Check what responds at this address. It may be a proxy or a load balancer in front of the API server.',
     },
   );
@@ -182,7 +181,6 @@ function deadlineError(request: ApiRequest, base: URL): BerthError {
     `${request.method} ${request.path} at ${base.host}: no answer before the deadline`,
     {
       code: 'api-deadline',
-      exit: 'temporary',
       hint: 'Check whether the API server is overloaded or cannot be reached from this host. The next login tries again.',
     },
   );

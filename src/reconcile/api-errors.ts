@@ -9,34 +9,28 @@ type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint'>;
 const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'api-unauthorized',
-    exit: 'config',
     hint: "The hook's token has expired or was revoked: create a new one with `berth token setup`, and check that berth-token-rotate.timer is enabled.",
   },
   403: {
     code: 'api-forbidden',
-    exit: 'permission',
     hint: `Apply the current ${installedPath('share/etc/kubernetes')} to this cluster; \`berth doctor\` lists the missing permissions.`,
   },
   409: {
     code: 'api-conflict',
-    exit: 'temporary',
     hint: 'Another client changed this object at the same time. The next login tries again.',
   },
   422: {
     code: 'api-invalid',
-    exit: 'config',
     hint: 'The API server rejected the object. Compare its message with the settings of this cluster in berth.yml.',
   },
   429: {
     code: 'api-overloaded',
-    exit: 'temporary',
     hint: 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.',
   },
 };
 
 const serverFault: Meaning = {
   code: 'api-server-error',
-  exit: 'temporary',
   hint: "Check the API server's log for this time. The next login tries again.",
 };
 
@@ -47,7 +41,6 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
     status === 403 && message.includes('exceeded quota')
       ? {
           code: 'api-quota-exceeded' as const,
-          exit: 'config' as const,
           hint: 'The quota of the namespace is too small for the objects of the hook: raise it (`kubectl describe quota`).',
         }
       : (meanings[status] ??
@@ -55,7 +48,6 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
           ? serverFault
           : {
               code: 'api-unexpected' as const,
-              exit: 'unavailable' as const,
               hint: serverFault.hint,
             }));
   return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
@@ -74,7 +66,6 @@ export function applyError(object: KubeObject, answer: ApiResponse): BerthError 
   const { name, namespace = '' } = object.metadata;
   return new BerthError(error.message, {
     code: 'api-immutable',
-    exit: 'config',
     hint: `Another tool created this object. Delete it; the next login creates it again: kubectl -n ${namespace} delete ${object.kind.toLowerCase()} ${name}`,
     fields: error.fields,
   });

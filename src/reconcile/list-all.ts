@@ -124,7 +124,6 @@ async function* pagesOf(
 function tooLong(attempted: string, most: number): BerthError {
   return new BerthError(`${attempted}: more than ${most} objects`, {
     code: 'api-list-too-long',
-    exit: 'unavailable',
     hint: 'Check that the address is the API server’s, and which namespace has so many objects; a ResourceQuota limits them.',
   });
 }

@@ -58,5 +58,5 @@ function isUserRole(roleRef: unknown): boolean {
 }
 
 function refused(message: string, code: ErrorCode, hint: string): Ownership {
-  return { verdict: 'refused', error: new BerthError(message, { code, exit: 'permission', hint }) };
+  return { verdict: 'refused', error: new BerthError(message, { code, hint }) };
 }

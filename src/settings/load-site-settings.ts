@@ -3,7 +3,8 @@ import { buildId } from '../build-id.ts';
 import { defaultSettings } from '../config/default-settings.ts';
 import type { SettingsWarning, SiteSettings } from '../config/settings.ts';
 import type { LoadedSiteSettings } from '../config/site-files.ts';
-import { asBerthError, BerthError, type ErrorCode, isErrno } from '../errors.ts';
+import { asBerthError, BerthError, isErrno } from '../errors.ts';
+import type { LogCode } from '../error-codes.ts';
 import { readConfigFileUnchecked } from '../system/config-files.ts';
 import type { ConfigReader } from './config-reader.ts';
 import {
@@ -69,7 +70,7 @@ export async function loadSiteSettings(
     privateTo: uid,
   };
   const warnings: SettingsWarning[] = [];
-  const warn = (code: ErrorCode, message: string): void => {
+  const warn = (code: LogCode, message: string): void => {
     warnings.push({ code, message, file: kept.path });
   };
   try {
@@ -133,7 +134,6 @@ function assertStateDir(path: string, uid: number): void {
     : `can be written by others (mode ${(status.mode & 0o777).toString(8)})`;
   throw new BerthError(`${path} ${what}`, {
     code: 'state-dir-unsafe',
-    exit: 'config',
     hint: `Check its contents, then run: rm -r ${path}. The next hook creates it again.`,
     fields: { file: path },
   });

@@ -135,7 +135,6 @@ async function entries(database: string, keys?: readonly string[]): Promise<Entr
 function userUnknown(name: string): BerthError {
   return new BerthError(`there is no user ${name}`, {
     code: 'user-unknown',
-    exit: 'nouser',
     hint: `Check \`getent passwd ${name}\`. A directory service that is down gives the same result.`,
     fields: { user: name },
   });
@@ -144,7 +143,6 @@ function userUnknown(name: string): BerthError {
 function groupEmpty(name: string): BerthError {
   return new BerthError(`no account in the group ${name} was found`, {
     code: 'group-empty',
-    exit: 'nouser',
     hint: `Check \`getent group ${name}\`, or name an account with --user.`,
   });
 }

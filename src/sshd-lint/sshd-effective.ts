@@ -36,7 +36,6 @@ export async function effectiveOptions(
   if (options !== undefined) return options;
   throw new BerthError(`${sshd} -T printed no options`, {
     code: 'sshd-output',
-    exit: 'unavailable',
     hint: 'It must be OpenSSH 7.4 or later: see `sshd -V`.',
   });
 }
@@ -52,7 +51,6 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
   if (isErrno(cause, 'ENOENT', 'EACCES'))
     return new BerthError(`could not run ${sshd}`, {
       code: 'sshd-missing',
-      exit: 'unavailable',
       hint: 'Install the OpenSSH server, or give its path with --sshd.',
       cause,
     });
@@ -60,7 +58,6 @@ function refused(sshd: string, config: string, stderr: string, cause: Error): Be
   const directory = /^Missing privilege separation directory: (\S+)/.exec(reason)?.[1];
   return new BerthError(`sshd refuses ${config}: ${reason === '' ? cause.message : reason}`, {
     code: 'sshd-refused',
-    exit: 'config',
     hint:
       directory === undefined
         ? `Run \`${sshd} -t -f ${config}\`.`

@@ -168,7 +168,6 @@ function unknownUsers(names: readonly string[]): BerthError {
     names.length === 1 ? `there is no user ${some}` : `${names.length} users do not exist: ${some}`,
     {
       code: 'user-unknown',
-      exit: 'nouser',
       hint: 'Check `getent passwd NAME`. A directory service that is down gives the same result.',
     },
   );
@@ -177,7 +176,6 @@ function unknownUsers(names: readonly string[]): BerthError {
 function notPasswd(line: string): BerthError {
   return new BerthError(`not a line of passwd(5): ${JSON.stringify(line.slice(0, 80))}`, {
     code: 'usage',
-    exit: 'usage',
     hint: 'Give one login name per line, or lines as `getent passwd` prints them.',
   });
 }

@@ -77,7 +77,6 @@ async function ownerOf(lock: string): Promise<Owner | undefined> {
 function unreadable(lock: string): BerthError {
   return new BerthError(`${lock} contains no process ID`, {
     code: 'lock-unreadable',
-    exit: 'temporary',
     hint: 'Check that no useradd or usermod is running, then remove the file: those tools wait for it too.',
     fields: { file: lock },
   });
@@ -89,7 +88,6 @@ async function timedOut(lock: string, pid: number, waitMs: number): Promise<Bert
     `process ${pid} (${escapeControl(command.trim())}) held ${lock} for more than ${waitMs / 1000} s`,
     {
       code: 'lock-timeout',
-      exit: 'temporary',
       hint: 'Try again. If that process is not a tool that manages accounts, the lock is stale. Remove it.',
       fields: { file: lock },
     },

@@ -128,7 +128,6 @@ function becomeAgain(before: Before): void {
 function notRoot(attempted: string): BerthError {
   return new BerthError(attempted, {
     code: 'not-root',
-    exit: 'permission',
     hint: 'Run it as root. OnDemand runs its pre-PUN hook as root.',
   });
 }

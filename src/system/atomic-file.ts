@@ -106,7 +106,6 @@ export function writeError(path: string, cause: unknown): unknown {
   if (known === undefined) return cause;
   return new BerthError(`${path} cannot be written: ${known.reason}`, {
     code: known.code,
-    exit: known.exit,
     hint: known.hint,
     fields: { file: path },
     cause,
@@ -116,19 +115,16 @@ export function writeError(path: string, cause: unknown): unknown {
 const readOnly = {
   code: 'file-system-read-only',
   reason: 'the file system is mounted read-only',
-  exit: 'io',
   hint: 'Mount it read-write on this host.',
 } as const;
 const notPermitted = {
   code: 'write-not-permitted',
   reason: 'permission denied',
-  exit: 'permission',
   hint: 'Check owner and mode of each directory with `namei -l`, as that user: root may see more.',
 } as const;
 const quotaExceeded = {
   code: 'disk-quota-exceeded',
   reason: 'the disk quota is used up',
-  exit: 'io',
   hint: 'Free some space or raise the quota. The next login tries again.',
 } as const;
 const knownErrors: Readonly<
@@ -137,7 +133,6 @@ const knownErrors: Readonly<
     | {
         readonly code: ErrorCode;
         readonly reason: string;
-        readonly exit: 'io' | 'permission';
         readonly hint: string;
       }
     | undefined
@@ -146,7 +141,6 @@ const knownErrors: Readonly<
   ENOSPC: {
     code: 'disk-full',
     reason: 'the disk is full',
-    exit: 'io',
     hint: 'Free some space or inodes (see `df` and `df -i`). The next login tries again.',
   },
   EDQUOT: quotaExceeded,

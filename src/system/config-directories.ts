@@ -77,7 +77,6 @@ function replaceable(path: string, directory: string, found: string, command: st
     `other users could replace ${escapeControl(path)}: ${escapeControl(directory)} ${found}`,
     {
       code: 'config-directory-writable',
-      exit: 'config',
       hint: escapeControl(hint),
       fields: { file: path, directory },
     },

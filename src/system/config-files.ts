@@ -192,7 +192,6 @@ function fault(
 ): BerthError {
   return new BerthError(`${escapeControl(path)} ${found}`, {
     code,
-    exit: 'config',
     hint: escapeControl(hint),
     fields: { file: path },
     cause,

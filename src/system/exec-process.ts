@@ -24,7 +24,6 @@ export function execProcess(call: ProgramCall): never {
   }
   throw new BerthError(`cannot run ${call.file}`, {
     code: 'program-not-started',
-    exit: 'unavailable',
     hint: `Check that ${call.file} is installed and executable: ls -l ${call.file}.`,
     cause,
   });

@@ -29,7 +29,6 @@ async function call(database: string, keys: readonly string[]): Promise<string[]
   if (error !== undefined && !(error.code === 2 && keys.length > 0))
     throw new BerthError(`getent ${database}: ${error.message.trim()}`, {
       code: 'nss-failed',
-      exit: 'temporary',
       hint: 'Check that the directory service (sssd, LDAP) responds: `getent passwd`.',
       cause: error,
     });

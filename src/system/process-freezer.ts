@@ -127,7 +127,6 @@ export class ProcessFreezer {
         : `ended before it answered '${word}'`;
     throw new BerthError(`the shell that stops processes ${how}`, {
       code: 'freezer-failed',
-      exit: 'temporary',
       hint: 'Check that the user can run /bin/sh and nsenter. Limits on processes (nproc, pids.max) or memory may prevent it.',
     });
   }

@@ -64,7 +64,6 @@ function containerOf(entry: unknown): StoredContainer[] {
 function unreadable(path: string, cause: Error): BerthError {
   return new BerthError(`the list of containers cannot be read: ${cause.message}`, {
     code: 'container-store-unreadable',
-    exit: 'io',
     hint: `Check ${path}, which podman writes.`,
     fields: { file: path },
     cause,
@@ -76,7 +75,6 @@ function broken(path: string, cause: unknown): BerthError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new BerthError(`podman's list of containers is damaged: ${why}`, {
     code: 'container-store-broken',
-    exit: 'io',
     hint: `When the user has no session, run as root: rm -rf ${path.replace(/\/overlay-containers\/.*/, '')}. The next login recreates it.`,
     fields: { file: path },
     cause,

@@ -16,7 +16,6 @@ export async function unitProperty(unit: string, property: string): Promise<stri
   if (error === undefined) return stdout.trim();
   throw new BerthError(`systemctl show failed for ${unit}`, {
     code: 'systemctl-failed',
-    exit: 'unavailable',
     hint: `Run as root: systemctl show --property=${property} ${unit}`,
     cause: error,
   });

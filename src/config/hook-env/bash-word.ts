@@ -305,7 +305,6 @@ export class BashWordReader {
   refuse(code: ErrorCode, found: string, hint = assignmentsOnly, line = this.line): never {
     throw new BerthError(`${this.file}:${line}: found ${found}`, {
       code,
-      exit: 'config',
       hint,
       fields: { file: this.file, line },
     });

@@ -4,7 +4,7 @@ import type { HookEnv } from './hook-env.ts';
 import { parseIssuer } from '../issuer-url.ts';
 import { nearestKey } from '../nearest-key.ts';
 import type { SettingsWarning } from '../settings.ts';
-import type { ErrorCode } from '../../errors.ts';
+import type { LogCode } from '../../error-codes.ts';
 
 /** The checked variables of `hook.env` that OSC's hooks read. An absent value was unset or empty. */
 export interface HookEnvSettings {
@@ -42,7 +42,7 @@ type Key = (typeof keys)[number];
  */
 export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
   const warnings = [...env.warnings];
-  const warn = (code: ErrorCode, message: string): void => {
+  const warn = (code: LogCode, message: string): void => {
     warnings.push({ code, message, file });
   };
   const fail = (key: Key, found: string, hint: string): never => {
@@ -82,7 +82,7 @@ export function hookEnvSettings(env: HookEnv, file: string): HookEnvSettings {
 }
 
 type Fail = (key: Key, found: string, hint: string) => never;
-type Warn = (code: ErrorCode, message: string) => void;
+type Warn = (code: LogCode, message: string) => void;
 
 function cidrs(text: string | undefined, fail: Fail): readonly string[] | undefined {
   if (text === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { BashWordReader, type WordPart } from './bash-word.ts';
 import type { SettingsWarning } from '../settings.ts';
-import type { ErrorCode } from '../../errors.ts';
+import type { LogCode } from '../../error-codes.ts';
 
 /** The variables that bash would have after `source hook.env`. */
 export interface HookEnv {
@@ -221,7 +221,7 @@ class HookEnvReader {
     this.warn('hook-env-unset-reference', line, `$${name} is not set in this file; it is empty`);
   }
 
-  private warn(code: ErrorCode, line: number, message: string): void {
+  private warn(code: LogCode, line: number, message: string): void {
     this.warnings.push({ code, message: `line ${line}: ${message}`, file: this.file });
   }
 

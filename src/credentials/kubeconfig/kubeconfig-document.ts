@@ -131,7 +131,6 @@ function checkParts(text: string, file: string): void {
   if (parts <= mostParts) return;
   throw new BerthError(`${file} has too many entries`, {
     code: 'kubeconfig-too-large',
-    exit: 'config',
     hint: 'Move unused entries into another file and add that to KUBECONFIG.',
     fields: { file },
   });
@@ -141,7 +140,6 @@ function invalid(file: string, text: string, offset: number, reason: string): Be
   const line = text.slice(0, offset).split('\n').length;
   return new BerthError(`${file}:${line}: ${reason}`, {
     code: 'kubeconfig-invalid',
-    exit: 'config',
     hint: `Nothing was written. See: kubectl config view --kubeconfig=${file}`,
     fields: { file, line },
   });

@@ -64,7 +64,6 @@ function locked(file: string, holder: string, ageSeconds: number): BerthError {
   const lock = `${file}.lock`;
   return new BerthError(`${file} has been locked by ${holder} for ${ageSeconds} s`, {
     code: 'kubeconfig-locked',
-    exit: 'temporary',
     hint: `If the user runs no kubectl on any host: rm ${lock}`,
     fields: { file: lock },
   });

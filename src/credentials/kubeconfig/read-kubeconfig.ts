@@ -53,7 +53,6 @@ export async function readKubeconfig(
     if (status.size > largestFile) {
       throw refused(path, `has ${status.size} bytes`, {
         code: 'kubeconfig-too-large',
-        exit: 'config',
         hint: 'Move unused entries into another file and add that to KUBECONFIG.',
       });
     }
@@ -79,7 +78,6 @@ export async function assertHome(user: User): Promise<void> {
       `the home directory of ${user.name} is ${JSON.stringify(user.home)}, so nothing was written there`,
       {
         code: 'home-invalid',
-        exit: 'config',
         hint: `Give the account a home of its own: getent passwd ${user.name}.`,
         fields: { user: user.name },
       },
@@ -98,7 +96,6 @@ function missingHome(user: User, cause?: unknown): BerthError {
   const why = isErrno(cause) ? (cause.code ?? '') : 'it is not a directory';
   return new BerthError(`the home of ${user.name} cannot be entered: ${user.home}: ${why}`, {
     code: 'home-missing',
-    exit: 'unavailable',
     hint: 'Check that the file system is mounted on this host and that the home directory exists (pam_mkhomedir or the site’s own tool creates it).',
     fields: { user: user.name, file: user.home },
     ...(cause === undefined ? {} : { cause }),
@@ -114,7 +111,6 @@ async function resolved(path: string, home: string): Promise<string | undefined>
       if (!(await isLinkBelow(path, home))) return undefined;
       throw refused(path, 'is a symbolic link whose target does not exist', {
         code: 'kubeconfig-dangling-link',
-        exit: 'config',
         hint: `Create its target, or remove the link: rm ${path}`,
         cause,
       });
@@ -156,7 +152,6 @@ function outside(path: string, home: string, real?: string): BerthError {
   const leads = real === undefined ? 'is' : `resolves to ${escapeControl(real)},`;
   return refused(path, `${leads} outside of the home ${home}`, {
     code: 'kubeconfig-outside-home',
-    exit: 'config',
     hint: 'Write v2.job.config_file of the cluster in clusters.d as $HOME/PATH, without symlinks out of the home; or set credentials.mode: none in berth.yml and write that file yourself.',
   });
 }
@@ -189,7 +184,6 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
     await reading.close();
     throw refused(path, 'is read-only', {
       code: 'kubeconfig-read-only',
-      exit: 'permission',
       hint: `Run: chmod u+w ${path}, or mount the home read-write.`,
       cause,
     });
@@ -201,7 +195,6 @@ function checkKind(path: string, status: Stats | BigIntStats, user: User): void 
   if (Number(status.uid) === user.uid) return;
   throw refused(path, `resolves to a file of UID ${status.uid}`, {
     code: 'kubeconfig-not-own-file',
-    exit: 'permission',
     hint: `Remove it: rm ${path}. The next login creates a file that the user owns.`,
   });
 }
@@ -209,7 +202,6 @@ function checkKind(path: string, status: Stats | BigIntStats, user: User): void 
 function notAFile(path: string, cause?: unknown): BerthError {
   return refused(path, 'is not a regular file', {
     code: 'kubeconfig-not-a-file',
-    exit: 'config',
     hint: `Rename it: mv ${path} ${path}.old`,
     cause,
   });
@@ -218,7 +210,6 @@ function notAFile(path: string, cause?: unknown): BerthError {
 function unreadable(path: string, cause: unknown): BerthError {
   return refused(path, 'cannot be read by its user', {
     code: 'kubeconfig-unreadable',
-    exit: 'permission',
     hint: `Check owners and modes as that user: namei -l ${path}`,
     cause,
   });

@@ -167,7 +167,6 @@ function decode({ path, contents }: KubeconfigSource): string {
   } catch (cause) {
     throw new BerthError(`${path} is not UTF-8 text`, {
       code: 'kubeconfig-invalid',
-      exit: 'config',
       hint: `Nothing was written. See: file ${path}`,
       fields: { file: path },
       cause,

@@ -14,7 +14,6 @@ export function chooseToken(
   if (token !== undefined && token !== '') return token;
   throw new BerthError(`there is no ${kind === 'id' ? 'ID' : 'access'} token`, {
     code: 'token-missing',
-    exit: 'config',
     hint:
       kind === 'id'
         ? 'In /etc/ood/config/ood_portal.yml add OIDC_ID_TOKEN to pun_pre_hook_exports and OIDCPassIDTokenAs: serialized to oidc_settings; openid must be in oidc_scope.'

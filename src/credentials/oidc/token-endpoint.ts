@@ -1,6 +1,6 @@
 import * as oidc from 'openid-client';
 import type { ClientAuth } from '../../config/settings.ts';
-import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 import { invalidResponse } from '../../system/https-request.ts';
 import { clientAuthentication } from './client-authentication.ts';
@@ -151,13 +151,11 @@ async function requestTokens(
 
 interface Refusal {
   readonly code: ErrorCode;
-  readonly exit: ExitClass;
   readonly hint: string;
 }
 
 const clientRefused: Refusal = {
   code: 'issuer-client-refused',
-  exit: 'config',
   hint: 'Compare CLIENT_ID and CLIENT_SECRET (or credentials.client_auth_method and its files) with the client at the identity provider, and check which grants the client is allowed to use (token exchange, refresh tokens).',
 };
 
@@ -167,7 +165,6 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
     'invalid_grant',
     {
       code: 'refresh-token-refused',
-      exit: 'permission',
       hint: `The session has ended, or another program has used the refresh token. ${logInAgain}.`,
     },
   ],
@@ -177,7 +174,6 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
 
 const otherRefusal: Refusal = {
   code: 'issuer-request-refused',
-  exit: 'unavailable',
   hint: 'Look at the identity provider’s event log for this client. For a token exchange, check that it is enabled for the client, that the client is in the audience of the portal’s token, that the client may request a refresh token (credentials.own_refresh_token), and whether the cluster’s audience needs a client scope (credentials.exchange_scope).',
 };
 

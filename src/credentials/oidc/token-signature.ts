@@ -132,7 +132,7 @@ function verifyInput(key: KeyObject, { kty, pss }: Algorithm): VerifyKeyObjectIn
 }
 
 function refused(code: ErrorCode, message: string, hint: string): BerthError {
-  return new BerthError(message, { code, exit: 'permission', hint });
+  return new BerthError(message, { code, hint });
 }
 
 function quoted(value: unknown): string {

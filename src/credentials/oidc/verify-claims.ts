@@ -176,5 +176,5 @@ function shown(value: unknown): string {
 }
 
 function refused(code: ErrorCode, message: string, hint: string): BerthError {
-  return new BerthError(message, { code, exit: 'permission', hint });
+  return new BerthError(message, { code, hint });
 }

@@ -99,7 +99,6 @@ export async function endConnectionProcesses(
 function processesLeft(id: string, left: number): BerthError {
   return new BerthError(`${left} processes of connection ${id} survived SIGKILL`, {
     code: 'processes-not-killed',
-    exit: 'temporary',
     hint: '`berth reap` tries again. Processes in state D are waiting for I/O, often on a hung NFS mount.',
   });
 }

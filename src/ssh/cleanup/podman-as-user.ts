@@ -68,7 +68,6 @@ export async function podmanAsUser(
 function tooLate(message: string): BerthError {
   return new BerthError(message, {
     code: 'podman-timeout',
-    exit: 'temporary',
     hint: "`berth reap` tries again. Check that the user's storage does not hang (df, dmesg).",
   });
 }

@@ -93,7 +93,6 @@ function roundLate(unreached: number): BerthError {
     `cleanup stopped after ${reapTimeoutMs / 1000} s: users that were not handled: ${unreached}`,
     {
       code: 'reap-timeout',
-      exit: 'temporary',
       hint: 'The next run starts with them. Find slow users: journalctl -u berth-reap | grep reap-user-timeout; then look for hung mounts in their storage.',
       fields: { unreached },
     },

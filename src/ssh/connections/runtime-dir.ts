@@ -25,7 +25,6 @@ export function runtimeDirOf(user: Pick<User, 'uid'>): string {
   const directories = runtimeDirCandidates(user).join(', ');
   throw new BerthError(`no runtime directory of yours was found: looked for ${directories}`, {
     code: 'runtime-directory-missing',
-    exit: 'config',
     hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd, and syslog.`,
   });
 }

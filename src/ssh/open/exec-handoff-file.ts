@@ -37,7 +37,6 @@ export function writeStartFile({ path, text }: ProgramCallWithFile['given']): vo
   } catch (thrown) {
     throw new BerthError(`could not write the session's start file ${path}`, {
       code: 'session-start-file-failed',
-      exit: 'io',
       hint: 'Check whether its file system is full: run df -h and df -i on that directory.',
       cause: thrown,
     });

@@ -153,7 +153,6 @@ function sessionHost(
 function refused({ code, reason, error }: ProfileChoice & { kind: 'refuse' }): BerthError {
   return new BerthError('no session is available for you on this machine', {
     code: 'session-refused',
-    exit: 'permission',
     hint: 'As root, run `berth plan --ssh --user NAME` to see which rules were tried.',
     fields: { why: code, reason },
     cause: error ?? new Error(reason),

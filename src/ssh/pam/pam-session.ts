@@ -134,7 +134,6 @@ function parseOptions(args: readonly string[]): Options {
 function usage(argument: string): BerthError {
   return new BerthError(`pam-session: unknown argument ${argument}`, {
     code: 'usage',
-    exit: 'usage',
     hint: `pam-session [open|close] [--config /FILE] [--host-processes]; see ${installedPath('share/etc/pam.d/berth-session')}.`,
   });
 }
@@ -142,7 +141,6 @@ function usage(argument: string): BerthError {
 function notRoot(): BerthError {
   return new BerthError('pam-session must be run by PAM, as root', {
     code: 'not-root',
-    exit: 'permission',
     hint: `See ${installedPath('share/etc/pam.d/berth-session')}.`,
   });
 }

@@ -35,7 +35,6 @@ export async function installTransferTools(input: InstallTransferTools): Promise
     `installing ${program} in the pod failed with exit code ${exitCode}: ${stderr}`,
     {
       code: 'transfer-tools-not-copied',
-      exit: 'unavailable',
       hint: 'Use an image that has sftp-server and scp, or one that has cat, chmod, head, mkdir, mv and tail.',
       cause: reason,
     },
@@ -61,7 +60,6 @@ async function filesOf(
     if (!isErrno(thrown)) throw thrown;
     throw new BerthError(`the image has no ${program}, and this host has none to install`, {
       code: 'transfer-tools-missing',
-      exit: 'unavailable',
       hint: 'Run `berth images files` as root, or use an image that has it.',
       cause: thrown,
     });

@@ -74,7 +74,6 @@ export async function killLeftovers(
     if (thrown instanceof BerthError && code.startsWith('exec-')) throw thrown;
     throw new BerthError(`ending leftover processes in pod ${namespace}/${pod}: ${message}`, {
       code: 'pod-cleanup-failed',
-      exit: 'temporary',
       hint:
         code === 'internal-error'
           ? `berth reap tries again. If they remain: kubectl delete pod -n ${namespace} ${pod}`

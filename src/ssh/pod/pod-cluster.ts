@@ -42,7 +42,6 @@ export function podCluster(
       : `profile ${name}: no cluster${named} allows SSH sessions`,
     {
       code: 'pod-cluster-unknown',
-      exit: 'config',
       hint: 'Set pod.cluster in the profile, and set `ssh_sessions: {}` for that cluster in berth.yml.',
       fields: { profile: name },
     },

@@ -135,7 +135,6 @@ function noRuntimeDirectory({ name }: User): BerthError {
     `${name} has no runtime directory, so the token for pods cannot be stored for the login`,
     {
       code: 'runtime-directory-missing',
-      exit: 'config',
       hint: `pam_systemd or ${installedPath('hooks/pam-session')} creates it: check the session lines of /etc/pam.d/sshd.`,
     },
   );
@@ -149,7 +148,6 @@ function missing(refusal: string | undefined, cluster: string | undefined): Bert
     `your pods${where} cannot be reached at the moment${message === undefined ? '' : `: ${message}`}`,
     {
       code: 'pod-access-missing',
-      exit: 'temporary',
       hint:
         hint ??
         `${installedPath('hooks/pam-session')} requests a token from the cluster at each login. Check its log lines in syslog, and run \`berth doctor\`.`,

@@ -1,4 +1,4 @@
-import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import type { PodFault, PodState } from './objects/pod-state.ts';
 import { type PullFailure, pullFailure } from './objects/pull-failure.ts';
 import { installedPath } from '../../installed-path.ts';
@@ -8,7 +8,6 @@ interface Words {
   readonly message: string;
   /** For the admin. */
   readonly hint: string;
-  readonly exit?: ExitClass;
 }
 
 const words: Readonly<Record<PodFault, Words>> = {
@@ -44,13 +43,11 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
     code: 'pod-image-name',
     message: 'the image of your session has an invalid name',
     hint: 'Correct `image` in the profile.',
-    exit: 'config',
   },
   unreachable: {
     code: 'pod-registry-unreachable',
     message: 'the image of your session could not be pulled: its registry does not respond',
     hint: 'Check that the registry runs and that the nodes can reach it. The next login tries again.',
-    exit: 'temporary',
   },
   denied: {
     code: 'pod-image-denied',
@@ -69,8 +66,8 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
 export function podFailed(code: PodFault, detail: string): BerthError {
   const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
   const known = failure && pulls[failure];
-  const { message, hint, exit = 'unavailable' } = known ?? words[code];
-  return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, exit, hint });
+  const { message, hint } = known ?? words[code];
+  return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, hint });
 }
 
 /** The error for a pod that did not start within the profile's `deadline`. */
@@ -98,21 +95,18 @@ export function podRejected(status: number, said: string): BerthError | undefine
   if (status === 403 && said.includes('exceeded quota'))
     return new BerthError(`your session exceeds your quota: ${plain(said)}`, {
       code: 'pod-quota',
-      exit: 'temporary',
       hint: 'End another of your sessions or jobs, or ask the admins of the cluster for a larger quota.',
       forUser: true,
     });
   if (/namespaces? "[^"]*" not found|being terminated/.test(said))
     return new BerthError(`your namespace on the cluster does not exist any more: ${plain(said)}`, {
       code: 'pod-namespace-gone',
-      exit: 'temporary',
       hint: 'Close all connections and log in again: the first connection creates it.',
       forUser: true,
     });
   if ((status === 403 || status === 422) && /admission|denied|policy/i.test(said))
     return new BerthError(`the cluster refuses your session: ${plain(said)}`, {
       code: 'pod-refused',
-      exit: 'permission',
       hint: `Compare the profile with the policies of the cluster (${installedPath('share/etc/kubernetes/admission')}).`,
     });
   return undefined;

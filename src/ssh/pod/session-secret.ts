@@ -65,7 +65,6 @@ export async function retainSecret(
     `creating ${describeObject(object)}: the deleted one still exists: its finalizers were removed ${attempts} times and were added again`,
     {
       code: 'session-secret-not-deleted',
-      exit: 'temporary',
       hint: `Find who writes metadata.finalizers: kubectl get secret ${name} --namespace ${namespace} --show-managed-fields -o yaml. The next login tries again.`,
     },
   );

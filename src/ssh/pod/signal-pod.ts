@@ -27,7 +27,6 @@ export async function signalPod({ server, pod, nonce, signal }: SignalPod): Prom
     `sending ${signal} to the command failed with exit code ${exitCode}: ${stderr}`,
     {
       code: 'signal-not-delivered',
-      exit: 'temporary',
       hint: 'Check that the image has /bin/sh and tr.',
       cause: reason,
     },

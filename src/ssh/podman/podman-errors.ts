@@ -1,11 +1,10 @@
 import type { ExecFileException } from 'node:child_process';
-import { BerthError, type ErrorCode, type ExitClass } from '../../errors.ts';
+import { BerthError, type ErrorCode } from '../../errors.ts';
 import { escapeControl } from '../../log.ts';
 
 interface Known {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
-  readonly exit: ExitClass;
   /** For the user. */
   readonly message: string;
   /** For the admin. */
@@ -17,21 +16,18 @@ const known: readonly Known[] = [
   {
     pattern: /no valid executable found for OCI runtime|invalid runtime/i,
     code: 'oci-runtime-missing',
-    exit: 'config',
     message: 'sessions cannot be started on this machine: the OCI runtime is missing',
     hint: 'Install crun, or correct `podman.runtime` in ssh.yml.',
   },
   {
     pattern: /can't stat program/i,
     code: 'mount-program-missing',
-    exit: 'config',
     message: 'sessions cannot be started on this machine: the mount program is missing',
     hint: 'Install fuse-overlayfs, or correct `podman.mount_program` in ssh.yml.',
   },
   {
     pattern: /container-init binary not found/i,
     code: 'container-init-missing',
-    exit: 'config',
     message:
       'sessions cannot be started on this machine: the init program of containers is missing',
     hint: 'Install catatonit, or correct `podman.init` in ssh.yml.',
@@ -39,7 +35,6 @@ const known: readonly Known[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'container-disk-full',
-    exit: 'temporary',
     message: 'there is no space left for your session on this machine',
     hint: 'Check the storage directory and /run with df and df -i; `berth reap` removes leftovers of ended sessions.',
   },
@@ -47,28 +42,24 @@ const known: readonly Known[] = [
     pattern:
       /image not known|no such image|image.*not found locally|requested access|manifest unknown/i,
     code: 'image-missing',
-    exit: 'unavailable',
     message: 'the image of this session is missing on this machine',
     hint: 'Run `berth images pull`, then `berth images check`.',
   },
   {
     pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
     code: 'registry-unreachable',
-    exit: 'temporary',
     message: 'the image of this session could not be pulled: its registry does not answer',
     hint: 'Pull it in advance with `berth images pull`, and set `pull: never`.',
   },
   {
     pattern: /subuid|subgid|newuidmap|newgidmap|insufficient UIDs|invalid (?:UID|GID) map/i,
     code: 'subordinate-ids-missing',
-    exit: 'config',
     message: 'your account has no subordinate IDs on this machine',
     hint: 'Run `berth subid plan` to see what is missing, and `berth subid apply`.',
   },
   {
     pattern: /cgroup/i,
     code: 'cgroup-not-delegated',
-    exit: 'config',
     message: 'the limits of this session cannot be set on this machine',
     hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
   },
@@ -76,7 +67,6 @@ const known: readonly Known[] = [
     pattern:
       /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
     code: 'image-not-runnable',
-    exit: 'unavailable',
     message: 'the image of this session cannot be run',
     hint: 'Try to run it with podman run; `berth images check` compares it with its digest.',
   },
@@ -93,7 +83,6 @@ export function podmanStartError(
   if (error.killed === true)
     return new BerthError(`your session did not start within ${timeoutMs / 1000} s`, {
       code: 'container-start-deadline',
-      exit: 'temporary',
       hint: 'Check what podman is waiting for: a hung mount, a full disk or a lock. `deadline` in the profile sets the limit.',
       cause,
     });
@@ -102,7 +91,6 @@ export function podmanStartError(
       `sessions cannot be started on this machine: ${error.path ?? ''} is missing`,
       {
         code: error.path?.endsWith('podman') === true ? 'podman-missing' : 'program-missing',
-        exit: 'config',
         hint: 'Install it, or correct its path in ssh.yml.',
         cause,
       },
@@ -111,10 +99,9 @@ export function podmanStartError(
   if (match === undefined)
     return new BerthError('your session could not be started', {
       code: 'container-not-started',
-      exit: 'unavailable',
       hint: 'See podman’s error in syslog. As root, run `berth doctor` to check what sessions need.',
       cause,
     });
-  const { message, code, exit, hint } = match;
-  return new BerthError(message, { code, exit, hint, cause });
+  const { message, code, hint } = match;
+  return new BerthError(message, { code, hint, cause });
 }

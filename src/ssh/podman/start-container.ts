@@ -77,7 +77,6 @@ export async function startContainer(
   if (container === undefined)
     throw new BerthError(`the container ${name} ended immediately after it was started`, {
       code: 'container-ended',
-      exit: 'unavailable',
       hint: `Check that the image can run on this machine. As the user, run: podman logs ${name}`,
     });
   return container;
@@ -146,7 +145,6 @@ function assertOwnDirectory(host: SessionHost): void {
   if (statSync(directory, { throwIfNoEntry: false })?.uid === host.user.uid) return;
   throw new BerthError(`you have no storage directory on this machine: ${directory}`, {
     code: 'session-directory-missing',
-    exit: 'config',
     hint: `${installedPath('hooks/pam-session')} creates it at each login: check the session lines of /etc/pam.d/sshd.`,
     fields: { file: directory },
   });

@@ -17,7 +17,6 @@ export function assertCgroupLimits(pid: number, { name, limits }: Profile): void
     if (tightest(path, file) <= most * 1.01) continue;
     throw new BerthError('the limits of this session cannot be set on this machine', {
       code: 'cgroup-not-delegated',
-      exit: 'config',
       hint: 'Delegate the controllers to user@.service (`Delegate=cpu cpuset io memory pids`, see `berth explain cgroup-not-delegated`), or remove `limits` from the profile.',
       fields: { profile: name, file, cgroup: path },
     });

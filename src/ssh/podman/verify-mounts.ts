@@ -99,7 +99,6 @@ function changed(target: string, profile: string): BerthError {
     `the mount at ${target} (profile ${profile}) is not the source that was checked`,
     {
       code: 'session-mount-changed',
-      exit: 'permission',
       hint: 'A symbolic link in the path of the source may have changed meanwhile. Log in again; if it happens again, check who can write to that path.',
       fields: { file: target },
     },

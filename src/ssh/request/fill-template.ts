@@ -24,7 +24,6 @@ export function fillTemplate(template: string, user: TemplateUser): string {
       case 'fault':
         throw new BerthError(`${JSON.stringify(template.slice(0, 200))} ${part.problem}`, {
           code: 'template-invalid',
-          exit: 'config',
           hint: 'Correct it in the profile; `berth doctor` checks all profiles.',
         });
     }
@@ -53,7 +52,6 @@ function unsafe(what: 'name' | 'home', value: string): BerthError {
     `the account's ${what} cannot be used: ${JSON.stringify(value.slice(0, 200))}`,
     {
       code: 'template-value-unsafe',
-      exit: 'config',
       hint:
         what === 'home'
           ? 'A home is an absolute path below / without quotes, `:`, `,` or `..`: change it in passwd or LDAP.'

@@ -56,7 +56,6 @@ function wanted(command: string | undefined, tty: boolean): SessionRequest {
 function usage(problem: string): BerthError {
   return new BerthError(problem, {
     code: 'usage',
-    exit: 'usage',
     hint: 'In sshd_config: ForceCommand login [--profile NAME] [--config FILE]. As the login shell in passwd, it takes no options.',
   });
 }

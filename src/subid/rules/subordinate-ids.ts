@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../errors.ts';
+import type { ErrorCode, LogCode } from '../../error-codes.ts';
 import { endOf, indexRanges, type RangeIndex, formatRange } from './id-ranges.ts';
 import { fittingGroups } from './mappable-groups.ts';
 import { existingFaults, type KnownId } from './subordinate-faults.ts';
@@ -38,9 +38,9 @@ export interface SubordinateInput {
   readonly layout: SubordinateLayout;
 }
 
-/** Why a user gets no range, or a fault in the files. */
-export interface SubordinateFault {
-  readonly code: FaultCode;
+/** A fault in the files, or (with an error's code) why a user gets no range. */
+export interface SubordinateFault<Code extends LogCode = LogCode> {
+  readonly code: Code;
   readonly message: string;
   readonly user?: string;
   readonly uid?: number;
@@ -48,15 +48,13 @@ export interface SubordinateFault {
   readonly line?: number;
 }
 
-export type FaultCode = Extract<ErrorCode, `subid-${string}`>;
-
 export interface SubordinatePlan {
   /** Lines to add, in ascending order of UIDs. */
   readonly add: Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>>;
   /** How many users need no new line. */
   readonly complete: number;
   /** Users without a range, each with the reason. */
-  readonly problems: readonly SubordinateFault[];
+  readonly problems: readonly SubordinateFault<ErrorCode>[];
   readonly warnings: readonly SubordinateFault[];
   /** A layout that has room for all of these users. Only set if there are problems, and one was found. */
   readonly suggestion?: SubordinateLayout;
@@ -77,7 +75,7 @@ export function planSubordinateIds(input: SubordinateInput): SubordinatePlan {
   for (const user of users) if (!people.has(user.name)) people.set(user.name, user);
   const context = contextOf({ ...input, users }, people);
   const add: Record<SubordinateFileName, SubordinateEntry[]> = { subuid: [], subgid: [] };
-  const problems: SubordinateFault[] = [];
+  const problems: SubordinateFault<ErrorCode>[] = [];
   const warnings = [...existingFaults(input, people)];
   let complete = 0;
   for (const user of users) {
@@ -155,7 +153,7 @@ function byOwner(
 }
 
 interface Wanted extends Readonly<Record<SubordinateFileName, readonly SubordinateEntry[]>> {
-  readonly problems: readonly SubordinateFault[];
+  readonly problems: readonly SubordinateFault<ErrorCode>[];
   readonly warnings: readonly SubordinateFault[];
 }
 
@@ -187,10 +185,12 @@ function problemsOf(
   range: IdRange,
   files: readonly SubordinateFileName[],
   { layout, entryIndex, realIndex }: Context,
-): SubordinateFault[] {
-  const fault = (code: FaultCode, message: string, rest: Partial<SubordinateFault> = {}) => [
-    { code, message, user: name, uid, ...rest },
-  ];
+): SubordinateFault<ErrorCode>[] {
+  const fault = (
+    code: ErrorCode,
+    message: string,
+    rest: Partial<SubordinateFault<ErrorCode>> = {},
+  ) => [{ code, message, user: name, uid, ...rest }];
   if (uid < layout.firstUid)
     return fault(
       'subid-uid-below-first',

@@ -87,14 +87,12 @@ function unreachable({ host }: URL, thrown: unknown): BerthError {
       `connecting to ${host}: the server certificate is not trusted: ${reason}`,
       {
         code: 'exec-certificate',
-        exit: 'config',
         hint: 'Compare the CA of this cluster in the configuration with the CA that signed the certificate of the API server.',
         cause: thrown,
       },
     );
   return new BerthError(`connecting to ${host}: ${reason}`, {
     code: 'exec-unreachable',
-    exit: 'temporary',
     hint: 'Check that the API server runs and that this host can reach it.',
     cause: thrown,
   });
@@ -105,18 +103,15 @@ type Meaning = Pick<ErrorDetails, 'code' | 'exit' | 'hint' | 'forUser'>;
 const meanings: Readonly<Record<number, Meaning>> = {
   401: {
     code: 'exec-unauthorized',
-    exit: 'permission',
     hint: 'The credential of this session has expired. Log in again.',
     forUser: true,
   },
   403: {
     code: 'exec-forbidden',
-    exit: 'permission',
     hint: 'Check that the role of the session allows create and get on pods/exec, and check the admission policies.',
   },
   404: {
     code: 'exec-no-pod',
-    exit: 'temporary',
     hint: 'The pod no longer exists. The next login creates a new one.',
     forUser: true,
   },
@@ -124,13 +119,11 @@ const meanings: Readonly<Record<number, Meaning>> = {
 
 const refused: Meaning = {
   code: 'exec-refused',
-  exit: 'unavailable',
   hint: "Check the pod's state and events: kubectl describe pod.",
 };
 
 const serverFault: Meaning = {
   code: 'exec-server-error',
-  exit: 'temporary',
   hint: "Check the API server's log at this time. The next login tries again.",
 };
 

@@ -136,7 +136,6 @@ function sendInput({ stdin, unanswered, warn }: RelayInput, stream: ExecStream):
 function noHalfClose(): BerthError {
   return new BerthError('the API server cannot pass on the end of standard input', {
     code: 'exec-no-half-close',
-    exit: 'unavailable',
     hint: 'An API server before 1.30 does not support v5.channel.k8s.io. A command that reads to the end of its input waits forever.',
   });
 }
@@ -144,7 +143,6 @@ function noHalfClose(): BerthError {
 function outputClosed(cause: Error): BerthError {
   return new BerthError('the output of the command is no longer read', {
     code: 'exec-output-closed',
-    exit: 'io',
     hint: 'The client disconnected. The exit code of the command is unknown.',
     forUser: true,
     cause,
@@ -156,7 +154,6 @@ function aborted(reason: unknown): BerthError {
     ? reason
     : new BerthError('the session was ended from outside', {
         code: 'exec-aborted',
-        exit: 'temporary',
         hint: 'The exit code of the command is unknown.',
         forUser: true,
         cause: reason,

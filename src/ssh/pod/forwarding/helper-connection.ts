@@ -123,7 +123,6 @@ const faults = ['forwarding-protocol', 'exec-protocol', 'internal-error'];
 function stopped(): BerthError {
   return new BerthError('forwarding was stopped', {
     code: 'forwarding-stopped',
-    exit: 'temporary',
     hint: 'Its session has ended.',
   });
 }

@@ -43,7 +43,7 @@ const added = ({ add }: SubordinatePlan): Record<string, string[]> => ({
   subuid: add.subuid.map(entryLine),
   subgid: add.subgid.map(entryLine),
 });
-const codes = (faults: SubordinatePlan['problems']): string[] => faults.map(({ code }) => code);
+const codes = (faults: SubordinatePlan['warnings']): string[] => faults.map(({ code }) => code);
 
 describe('the range of a user', () => {
   it('follows from the UID alone, in both files', () => {

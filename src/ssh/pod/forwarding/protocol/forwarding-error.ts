@@ -7,7 +7,6 @@ import { BerthError } from '../../../../errors.ts';
 export function forwardingProtocolError(what: string): BerthError {
   return new BerthError(`the forwarding helper in the pod violated the protocol: ${what}`, {
     code: 'forwarding-protocol',
-    exit: 'unavailable',
     hint: 'Forwarding has stopped for this session. A process in the pod may be imitating the helper that Berth started. The next session starts a new helper.',
   });
 }
