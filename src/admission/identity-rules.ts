@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { annotations } from '../desired/well-known-names.ts';
-import { containers, identity } from './pod-variables.ts';
+import { containers, identity } from './cel-variables.ts';
 import {
   whenAbsent,
   type PodForm,

@@ -1,6 +1,6 @@
 import { lifetimeAnnotation } from '../desired/well-known-names.ts';
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
-import { identity } from './pod-variables.ts';
+import { identity } from './cel-variables.ts';
 import { type MatchedRequests, celString, type Variable } from './policy-types.ts';
 
 /** A mutating policy as data, as `Policy` is a validating one. */

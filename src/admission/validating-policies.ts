@@ -13,7 +13,7 @@ import { imageRules, imageVariables } from './image-rules.ts';
 import { lifetimeRules, lifetimeVariables, templateLifetimeRules } from './lifetime-rules.ts';
 import { namespaceRules, namespaceVariables } from './namespace-rules.ts';
 import { placementRules, placementVariables } from './placement-rules.ts';
-import { identity, specVariables } from './pod-variables.ts';
+import { identity, specVariables } from './cel-variables.ts';
 import { type MatchedRequests, type Policy, celString, type Variable } from './policy-types.ts';
 import { privilegeRules } from './privilege-rules.ts';
 import { probeNamespace } from './probe-namespace.ts';

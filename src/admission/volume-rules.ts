@@ -1,6 +1,6 @@
 import type { AdmissionParameters } from '../config/admission-parameters.ts';
 import { ephemeralRules } from './pvc-rules.ts';
-import { owner, volumes } from './pod-variables.ts';
+import { owner, volumes } from './cel-variables.ts';
 import {
   allowedValues,
   celList,

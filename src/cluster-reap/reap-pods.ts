@@ -1,4 +1,4 @@
-import { JobObjects, jobLabel } from '../desired/job-objects.ts';
+import { JobObjects, jobLabel } from './rules/orphaned-job-objects.ts';
 import {
   type ExpiredPod,
   type OrphanedJob,

@@ -22,7 +22,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import { hookTokenScopeFinding } from './hook-token-scope-check.ts';
+import { hookTokenScopeFinding } from './guard-check.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './server-checks.ts';

@@ -1,6 +1,6 @@
 import { goDurationMs } from '../../desired/go-duration.ts';
-import { roundRobin } from '../../desired/round-robin.ts';
-import { jobKey, jobOf, type JobObjects, type ServerTime } from '../../desired/job-objects.ts';
+import { roundRobin } from './round-robin.ts';
+import { jobKey, jobOf, type JobObjects, type ServerTime } from './orphaned-job-objects.ts';
 import type { LiveObject } from '../../desired/kube-object.ts';
 import { lifetimeAnnotation } from '../../desired/well-known-names.ts';
 

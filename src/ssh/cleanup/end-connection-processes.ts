@@ -9,7 +9,7 @@ import {
 } from '../../system/end-processes.ts';
 import { ProcessFreezer } from '../../system/process-freezer.ts';
 import { isRunning, isStoppedOrGone, type ProcessId } from '../../system/processes.ts';
-import { withUserLock } from '../connections/user-lock.ts';
+import { withUserLock } from '../connections/mount-and-freeze-lock.ts';
 import {
   receivesHangup,
   belongsToConnection,

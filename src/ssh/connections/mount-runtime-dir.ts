@@ -4,7 +4,7 @@ import { BerthError, isErrno } from '../../errors.ts';
 import type { User } from '../../identity/user.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { runProgram } from '../../system/run-program.ts';
-import { withUserLock } from './user-lock.ts';
+import { withUserLock } from './mount-and-freeze-lock.ts';
 import { mountedRuntimeDir } from './runtime-dir.ts';
 import { mountLockPath, type SessionContext } from './state-paths.ts';
 import { openConnections } from './user-connections.ts';

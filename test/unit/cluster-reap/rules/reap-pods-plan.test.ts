@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { JobObjects } from '../../../../src/desired/job-objects.ts';
+import { JobObjects } from '../../../../src/cluster-reap/rules/orphaned-job-objects.ts';
 import type { LiveObject } from '../../../../src/desired/kube-object.ts';
 import {
   planOrphans,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hookTokenScopeFinding } from '../../../src/doctor/hook-token-scope-check.ts';
+import { hookTokenScopeFinding } from '../../../src/doctor/guard-check.ts';
 import type { ApiClient } from '../../../src/reconcile/api-client.ts';
 
 /** Stands for clusters that the site of the tests is not: it answers the dry run as they do. */
