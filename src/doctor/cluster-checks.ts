@@ -22,7 +22,7 @@ import {
   skipped,
   warning,
 } from '../check-result.ts';
-import { hookTokenScopeFinding } from './guard-check.ts';
+import { guardFinding } from './guard-check.ts';
 import { validatingPolicySince, minorVersion } from './kubernetes-version.ts';
 import { excessRightsFinding, rightsFinding, rolesFinding } from './rights-checks.ts';
 import { certificateFinding, clockFinding } from './server-checks.ts';
@@ -169,7 +169,7 @@ async function reachable(
       ask('rights', (client) => rightsFinding(client, objects, input.cluster, identity)),
       ask('excess-rights', (client) => excessRightsFinding(client, identity)),
       ask('cluster-roles', (client) => rolesFinding(client, objects)),
-      ask('guard', (client) => hookTokenScopeFinding(client, identity, version)),
+      ask('guard', (client) => guardFinding(client, identity, version)),
       ask('admission', (client) => admissionFinding(client, version)),
       ...(input.cluster.sshSessions === undefined
         ? []

@@ -29,7 +29,7 @@ const forbidden: KubeObject = {
  * Whether the hook's token is kept from other namespaces: a server-side dry run of a forbidden write,
  * which changes nothing, must be refused. If it is accepted, the check fails for every account and version.
  */
-export async function hookTokenScopeFinding(
+export async function guardFinding(
   client: ApiClient,
   identity: string,
   version: string,

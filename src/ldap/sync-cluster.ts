@@ -1,5 +1,6 @@
 import type { LdapSettings } from '../config/ldap-settings.ts';
 import { type NamespaceChange, planNamespaces } from './rules/namespace-annotations.ts';
+import { assertEnoughEntries } from './rules/too-few-entries.ts';
 import { directoryMap } from './rules/config-map-data.ts';
 import { asBerthError, BerthError } from '../errors.ts';
 import type { LdapUsers } from './rules/ldap-users.ts';
@@ -42,9 +43,6 @@ export interface SyncedMap {
 /** Keeps the numbers of the last run, in the namespace of the hook's account. */
 const memory = { namespace: 'ondemand', name: 'berth-ldap-sync' };
 
-/** Namespaces that may be marked in one run regardless of `keep_percent`, for small sites. */
-const fewMarks = 5;
-
 /** The API server's limit for a ConfigMap's data: k8s.io/kubernetes, MaxSecretSize. */
 const largestData = 1024 * 1024;
 
@@ -69,7 +67,8 @@ export async function syncCluster(
       readConfigMap(client, memory),
     ]);
     const plan = planNamespaces(namespaces, people, now);
-    if (!options.acceptFewer) weigh(people, remembered?.data ?? {}, plan, options.ldap.keepPercent);
+    if (!options.acceptFewer)
+      assertEnoughEntries(people, remembered?.data ?? {}, plan, options.ldap.keepPercent);
     const maps = await planMaps(client, people, options.ldap);
     if (dryRun) return { ...plan, configMaps: maps.map(({ shown }) => shown) };
 
@@ -93,31 +92,6 @@ export async function syncCluster(
   } finally {
     client.close();
   }
-}
-
-/** Detects a partial result that looked complete: a filter that misses a subtree, a new replica. */
-function weigh(
-  people: LdapUsers,
-  last: Readonly<Record<string, string>>,
-  plan: ReturnType<typeof planNamespaces>,
-  keepPercent: number,
-): void {
-  const compare = (what: string, count: number, before: number): void => {
-    if (count * 100 >= before * keepPercent) return;
-    throw tooFew(`there are ${count} ${what}, and last time there were ${before}`, keepPercent);
-  };
-  compare('users', people.users.size, Number(last.users ?? 0));
-  compare('groups', people.groups, Number(last.groups ?? 0));
-  const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
-  if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
-    throw tooFew(`${marks} of ${plan.active} namespaces would be marked as removed`, keepPercent);
-}
-
-function tooFew(what: string, keepPercent: number): BerthError {
-  return new BerthError(`the directory returned far fewer entries than in the last run: ${what}`, {
-    code: 'ldap-too-few-entries',
-    hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many accounts were really removed, run \`berth ldap-sync --accept-fewer\` once.`,
-  });
 }
 
 async function remember(

@@ -1,16 +1,12 @@
-import { lstatSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import type { User } from '../../identity/user.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
-import {
-  connectionRecordPath,
-  userConnectionsDir,
-  cleanupLockPath,
-  idleSinceFile,
-} from './state-paths.ts';
+import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
+import { waitForCleanup } from './wait-for-cleanup.ts';
 
 /** PAM's items of a connection; only `rhost` comes from the client. */
 export interface PamItems {
@@ -59,9 +55,7 @@ export async function registerConnection(
     const { mountRuntimeDir } = await import('./mount-runtime-dir.ts');
     await mountRuntimeDir({ run, nsenter }, user);
   }
-  // A cleanup that started before the record was written may still remove the user's containers.
-  const lock = cleanupLockPath({ run }, user.uid);
-  if (isLocked(lock)) await waitForEnding(lock, patienceMs);
+  await waitForCleanup({ run }, user.uid, patienceMs);
   return id;
 }
 
@@ -89,18 +83,4 @@ function ownSession(monitor: number): number | undefined {
   const listener = parentPid(monitor);
   if (session === undefined || listener === undefined) return undefined;
   return auditSession(listener) === session ? undefined : session;
-}
-
-async function waitForEnding(lock: string, waitMs: number): Promise<void> {
-  const { takeLock } = await import('../../system/file-lock.ts');
-  await takeLock(lock, {
-    waitMs,
-    foreignStaleMs: 60_000,
-    enough: () => !isLocked(lock),
-  }).then((held) => held?.release());
-}
-
-/** A lock is a symlink without a target, for which `existsSync` is false. */
-function isLocked(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

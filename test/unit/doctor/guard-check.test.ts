@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hookTokenScopeFinding } from '../../../src/doctor/guard-check.ts';
+import { guardFinding } from '../../../src/doctor/guard-check.ts';
 import type { ApiClient } from '../../../src/reconcile/api-client.ts';
 
 /** Stands for clusters that the site of the tests is not: it answers the dry run as they do. */
@@ -20,7 +20,7 @@ it.each([
   ['the cluster knows no such policies', hook, 'v1.29.9', /^Upgrade to Kubernetes 1\.30/],
   ['the guard does not watch the account', 'site-admin', 'v1.36.3', /berth token setup/],
 ])('a write in kube-system that is let in is a failure: %s', async (_, identity, version, next) => {
-  expect(await hookTokenScopeFinding(answering(201), identity, version)).toEqual({
+  expect(await guardFinding(answering(201), identity, version)).toEqual({
     status: 'failed',
     message: `the token of ${identity} can create RoleBindings in kube-system`,
     next: expect.stringMatching(next) as string,
@@ -34,7 +34,7 @@ it.each([
   'a write in kube-system that %s refuses is in order, on any version',
   async (_, status, said) => {
     for (const version of ['v1.29.9', 'v1.36.3'])
-      expect(await hookTokenScopeFinding(answering(status, said), hook, version)).toMatchObject({
+      expect(await guardFinding(answering(status, said), hook, version)).toMatchObject({
         status: 'ok',
       });
   },
