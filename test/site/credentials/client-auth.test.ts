@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedCredentialPath } from '../../../src/credentials/root-credential-store.ts';
@@ -25,7 +25,7 @@ let erin: TestUser;
 let kubectl: UserKubectl;
 let host: BrokerHost;
 /** The files of `berth.yml`. */
-let files: Record<'secret' | 'key' | 'otherKey', string>;
+let files: Record<'secret' | 'key' | 'otherKey' | 'certificate' | 'certificateKey', string>;
 
 beforeAll(async () => {
   site = await openSite();
@@ -38,12 +38,17 @@ beforeAll(async () => {
     secret: at('client.secret'),
     key: at('client.key'),
     otherKey: at('other.key'),
+    certificate: at('client.pem'),
+    certificateKey: at('client-certificate.key'),
   };
   const pem = { type: 'pkcs8', format: 'pem' } as const;
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
   await writeFile(files.secret, `${secret}\n`, { mode: 0o600 });
   await writeFile(files.key, privateKey.export(pem), { mode: 0o600 });
   await writeFile(files.otherKey, other.export(pem), { mode: 0o600 });
+  const certificate = await site.certificates.client(clientId);
+  await copyFile(certificate.cert, files.certificate);
+  await copyFile(certificate.key, files.certificateKey);
   kubectl = new UserKubectl(site, erin);
   host = await BrokerHost.boot({
     command: [join(installDirectory, 'hooks/credential-broker')],
@@ -102,6 +107,11 @@ async function login(): Promise<PortalTokens> {
 
 const jwt = { 'use.jwks.string': 'true', 'jwks.string': JSON.stringify({ keys: [jwk] }) };
 
+const x509 = {
+  'x509.subjectdn': `CN=${clientId}`,
+  'x509.allow.regex.pattern.comparison': 'false',
+};
+
 const methods: readonly [string, string, object, () => Record<string, string>][] = [
   ['client_secret_basic', 'client-secret', {}, () => ({ client_secret_file: files.secret })],
   ['client_secret_post', 'client-secret', {}, () => ({ client_secret_file: files.secret })],
@@ -110,6 +120,15 @@ const methods: readonly [string, string, object, () => Record<string, string>][]
     'client-jwt',
     jwt,
     () => ({ client_key_file: files.key, client_key_id: 'berth-1' }),
+  ],
+  [
+    'tls_client_auth',
+    'client-x509',
+    x509,
+    () => ({
+      client_certificate_file: files.certificate,
+      client_key_file: files.certificateKey,
+    }),
   ],
 ];
 
@@ -148,6 +167,16 @@ describe('a client that Keycloak does not accept', () => {
       'client-jwt',
       jwt,
       () => ({ client_auth_method: 'client_secret_post', client_secret_file: files.secret }),
+    ],
+    [
+      'the certificate of another subject',
+      'client-x509',
+      { ...x509, 'x509.subjectdn': 'CN=another' },
+      () => ({
+        client_auth_method: 'tls_client_auth',
+        client_certificate_file: files.certificate,
+        client_key_file: files.certificateKey,
+      }),
     ],
   ])(
     'with %s is refused, and the hook’s messages contain no secret',

@@ -11,8 +11,14 @@ const version = '26.4.0';
 /** The realm of a new site. */
 const realmFile = new URL('realm.json', import.meta.url).pathname;
 
-/** Options of `kc.sh build`: a database file, and no management interface on a second port. */
-const buildOptions = ['--db=dev-file', '--health-enabled=false', '--metrics-enabled=false'];
+/**
+ * Options of `kc.sh build`: a database file, no management interface on a second port, and clients may authenticate with
+ * a certificate.
+ */
+const buildOptions = [
+  ...['--db=dev-file', '--health-enabled=false', '--metrics-enabled=false'],
+  '--https-client-auth=request',
+];
 
 /**
  * Options for a quick start at the cost of peak speed: no optimizing compiler, and a garbage collector

@@ -40,6 +40,7 @@ export async function startKeycloak(options: KeycloakOptions): Promise<void> {
         `--hostname=${new URL(issuerAt(port)).origin}`,
         `--https-certificate-file=${serverCertificate.cert}`,
         `--https-certificate-key-file=${serverCertificate.key}`,
+        `--https-trust-store-file=${options.ca.cert}`,
       ],
       env: { ...installation.env, KC_DB_URL_PATH: database },
       directory,
