@@ -104,17 +104,23 @@ function weigh(
 ): void {
   const compare = (what: string, count: number, before: number): void => {
     if (count * 100 >= before * keepPercent) return;
-    throw tooFew(`there are ${count} ${what}, and last time there were ${before}`, keepPercent);
+    throw tooFew(
+      `the directory returned far fewer entries than in the last run: there are ${count} ${what}, and last time there were ${before}`,
+      keepPercent,
+    );
   };
   compare('users', people.users.size, Number(last.users ?? 0));
   compare('groups', people.groups, Number(last.groups ?? 0));
   const marks = plan.changes.filter(({ kind }) => kind === 'mark').length;
   if (marks > fewMarks && marks * 100 > plan.active * (100 - keepPercent))
-    throw tooFew(`${marks} of ${plan.active} namespaces would be marked as removed`, keepPercent);
+    throw tooFew(
+      `the directory no longer has the users of ${marks} of ${plan.active} namespaces`,
+      keepPercent,
+    );
 }
 
-function tooFew(what: string, keepPercent: number): BerthError {
-  return new BerthError(`the directory returned far fewer entries than in the last run: ${what}`, {
+function tooFew(message: string, keepPercent: number): BerthError {
+  return new BerthError(message, {
     code: 'ldap-too-few-entries',
     hint: `Nothing was changed: fewer than ${keepPercent} percent (ldap.keep_percent) counts as incomplete. If that many accounts were really removed, run \`berth ldap-sync --accept-fewer\` once.`,
   });
@@ -141,7 +147,7 @@ async function planMaps(
       const at = { namespace, name: `${kind}-map` };
       const live = await readConfigMap(client, at);
       const wanted = directoryMap(people, { kind, userPrefix, live: live?.data ?? {} });
-      checkSize(wanted.name, wanted.data);
+      checkSize(kind, wanted);
       const action =
         live === undefined ? 'create' : sameData(live.data, wanted.data) ? 'none' : 'update';
       return {
@@ -157,7 +163,7 @@ async function planMaps(
   );
 }
 
-function checkSize(name: string, data: Readonly<Record<string, string>>): void {
+function checkSize(kind: string, { name, data }: ReturnType<typeof directoryMap>): void {
   const size = Object.entries(data).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,
@@ -165,7 +171,7 @@ function checkSize(name: string, data: Readonly<Record<string, string>>): void {
   if (size <= largestData) return;
   throw new BerthError(`ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`, {
     code: 'config-map-too-large',
-    hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
+    hint: `Nothing was changed. Remove ${kind} from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.`,
   });
 }
 
