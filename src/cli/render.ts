@@ -17,6 +17,9 @@ interface RenderArguments extends SiteArguments {
   readonly 'show-secrets': boolean;
 }
 
+/** Not for `render policies`. */
+const own = { requiresArg: true, global: false } as const;
+
 /** `berth render`: the objects of a user as the hook would apply them, without asking a cluster. */
 export function renderCommand(terminal: Terminal): CommandModule<object, RenderArguments> {
   return {
@@ -26,39 +29,37 @@ export function renderCommand(terminal: Terminal): CommandModule<object, RenderA
       siteOptions(yargs)
         .option('user', {
           type: 'string',
-          requiresArg: true,
+          ...own,
           demandOption: true,
-          // `render policies` does not need it.
-          global: false,
           describe: 'Login name',
         })
         .option('cluster', {
           type: 'string',
-          requiresArg: true,
+          ...own,
           describe: 'Cluster; required if several are configured',
         })
         .option('uid', {
           type: 'number',
-          requiresArg: true,
+          ...own,
+          implies: 'gid',
           describe: 'UID, for a user unknown to this host',
         })
-        .option('gid', { type: 'number', requiresArg: true, describe: 'Primary group' })
+        .option('gid', { type: 'number', ...own, implies: 'uid', describe: 'Primary group' })
         .option('groups', {
           type: 'string',
-          requiresArg: true,
+          ...own,
+          implies: 'uid',
           describe: 'GIDs of all groups, separated by commas [default: the primary group]',
         })
-        .implies('uid', 'gid')
-        .implies('gid', 'uid')
-        .implies('groups', 'uid')
-        .command(renderPoliciesCommand(terminal))
-        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml' })
+        .option('output', { alias: 'o', choices: ['yaml', 'json'], default: 'yaml', global: false })
         .option('show-secrets', {
           type: 'boolean',
           default: false,
+          global: false,
           describe:
             'Also print Secrets; refused for a terminal and for a file that others can read',
         })
+        .command(renderPoliciesCommand(terminal))
         .example(
           'berth render --user alice | kubectl apply --dry-run=server -f -',
           'Test the objects',

@@ -12,6 +12,8 @@ export function siteOptions<T>(yargs: Argv<T>): Argv<T & SiteArguments> {
   return yargs.option('config', {
     type: 'string',
     requiresArg: true,
+    // `render policies` does not read it.
+    global: false,
     describe: 'Configuration of Berth [default: /etc/berth/berth.yml, if it exists]',
   });
 }

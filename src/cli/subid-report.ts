@@ -132,7 +132,7 @@ function problemError(plan: SubidPlan, othersDone: boolean): BerthError | undefi
       : `${problems.length} users have no range: ${summary(problems)}`;
   return new BerthError(othersDone ? what : `${what}; nothing was written`, {
     code: first.code,
-    hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write the ranges of the other users: berth subid apply --keep-going.'}`,
+    hint: `${wayOut(suggestion)}${othersDone ? '' : ' Or write the ranges of the other users: `berth subid apply --keep-going`.'}`,
   });
 }
 

@@ -161,7 +161,7 @@ function pluginFailed(user: string, file: string, reason: string): BerthError {
   const said = escapeControl(reason.trim()).slice(0, 300);
   return new BerthError(`${file}: the credential plugin of user ${user} failed: ${said}`, {
     code: 'kubeconfig-plugin-failed',
-    hint: `Run as root: kubectl --kubeconfig ${file} auth whoami. A plugin that needs a terminal or a browser must log in there first.`,
+    hint: `Run as root: \`kubectl --kubeconfig ${file} auth whoami\`. A plugin that needs a terminal or a browser must log in there first.`,
     fields: { file },
   });
 }

@@ -104,7 +104,7 @@ export function asMissingTokenError(thrown: unknown, name: string, file: string)
   if (!(thrown instanceof BerthError) || !codes.includes(thrown.code)) return thrown;
   return new BerthError(`${file} has no token of the hook for cluster ${name}`, {
     code: 'hook-token-missing',
-    hint: `Run: berth token setup --cluster ${name}; and: systemctl enable --now berth-token-rotate.timer`,
+    hint: `Run \`berth token setup --cluster ${name}\`, then \`systemctl enable --now berth-token-rotate.timer\`.`,
     fields: { file, cluster: name },
     cause: thrown,
   });

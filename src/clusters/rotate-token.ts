@@ -143,7 +143,7 @@ async function rotate(entry: Entry, deps: RotateDeps): Promise<Omit<RotatedToken
       lifetimeSeconds: deps.lifetimeSeconds,
     });
   } catch (thrown) {
-    const error = explained(thrown, target.cluster);
+    const error = explained(thrown, target.cluster, account);
     if (target.setUp === undefined) throw error;
     return await target.setUp(account);
   } finally {
@@ -169,7 +169,7 @@ function accountOf({ target, token, user }: Entry, named?: ServiceAccountName): 
     `${target.choice.file}: the token of user ${user} does not name its ServiceAccount`,
     {
       code: 'hook-token-account-unknown',
-      hint: 'Name it: --service-account ondemand/berth-hook. The present token must be allowed to create tokens for it.',
+      hint: 'Name the account: `berth token rotate --service-account ondemand/berth-hook`. The current token needs the right to create tokens for it.',
       fields: { file: target.choice.file },
     },
   );
@@ -201,7 +201,7 @@ export async function checkToken(
   }
   throw new BerthError(`the new token of ${wanted} does not work: ${reason}`, {
     code: 'hook-token-rejected',
-    hint: 'Nothing was written. Compare service-account-issuer and api-audiences of all API servers behind this address.',
+    hint: 'Nothing was written. Compare --service-account-issuer, --service-account-key-file and --api-audiences of all API servers behind this address.',
   });
 }
 
@@ -215,14 +215,30 @@ async function writeToken({ target, user }: Entry, token: string, deps: RotateDe
   });
 }
 
+/** Each creates an account and its right to renew its own token. */
+const manifests: Readonly<Record<string, string>> = {
+  'ondemand/berth-hook': installedPath('share/etc/kubernetes/hook.yaml'),
+  'ondemand/berth-login': installedPath('share/etc/kubernetes/ssh-sessions.yaml'),
+  'ondemand/berth-reaper': installedPath('share/etc/kubernetes/reaper.yaml'),
+  'ondemand/berth-ldap-sync': installedPath('share/etc/kubernetes/ldap-sync.yaml'),
+};
+
 /** Replaces the hint of a failed TokenRequest with one about `berth token rotate`. */
-function explained(thrown: unknown, cluster: string): unknown {
+export function explained(
+  thrown: unknown,
+  cluster: string,
+  { namespace, name }: ServiceAccountName,
+): unknown {
   if (!(thrown instanceof BerthError)) return thrown;
-  const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG\` creates a new one.`;
+  const account = `${namespace}/${name}`;
+  const manifest = manifests[account];
+  const install =
+    manifest === undefined ? 'let an admin create it' : `run \`kubectl apply -f ${manifest}\``;
+  const setup = `\`berth token setup --cluster ${cluster} --from ADMIN_KUBECONFIG --service-account ${account}\` creates a new one.`;
   const hints: Readonly<Record<string, string>> = {
     'api-unauthorized': `The current token has expired or was revoked, so it cannot be used to request a new one: ${setup}`,
-    'api-forbidden': `Role berth-token-rotate lets the hook renew its own token: kubectl apply -k ${installedPath('share/etc/kubernetes')}. Or: ${setup}`,
-    'api-unexpected': `Check that the ServiceAccount exists: kubectl apply -k ${installedPath('share/etc/kubernetes')}, then: ${setup}`,
+    'api-forbidden': `The current token has no right to create tokens for ${account} (create serviceaccounts/token): ${install}. Or: ${setup}`,
+    'api-unexpected': `If the ServiceAccount ${account} does not exist, ${install}. Then: ${setup}`,
   };
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;

@@ -120,6 +120,6 @@ function failure(code: ErrorCode, what: string, exit: ExitClass = 'temporary'): 
   return new BerthError(`the credential broker ${what}`, {
     code,
     exit,
-    hint: `${restartWebServer}. The broker runs on the portal’s host only: systemctl status "berth-broker@*".`,
+    hint: `${restartWebServer}. The broker runs on the portal’s host only: \`systemctl status "berth-broker@*"\`.`,
   });
 }

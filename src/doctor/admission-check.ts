@@ -91,7 +91,7 @@ export async function admissionFinding(
   const install = served
     ? `kubectl apply -k ${installedPath('share/etc/kubernetes/admission')}`
     : `berth render policies --kubernetes 1.${withoutDefaults(version)} | kubectl apply -f -`;
-  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since. Then, as an admin of the cluster: ${install}`;
+  const next = `Read ${installedPath('share/docs/admission.md')} first: the policies refuse pods in namespaces of users who have not logged in since Berth was installed. Then, as an admin of the cluster: ${install}`;
   for (const resource of resources) {
     const right = { verb: 'create', group: '', resource, namespace } as const;
     if (!(await canI(client, right)))
@@ -121,7 +121,7 @@ export async function admissionFinding(
     );
   return failed(
     `these policies are not enforced: ${[...open].join(', ')}`,
-    `Install them again: ${install}. Their bindings need validationActions: [Deny].`,
+    `Install them again: \`${install}\`. Their bindings need validationActions: [Deny].`,
   );
 }
 

@@ -37,8 +37,9 @@ export async function guardFinding(
   const answer = await client.send(createRequest(forbidden, { dryRun: true }));
   const message = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 422 && message.includes('ValidatingAdmissionPolicy'))
-    return ok('a write outside the namespaces of users is refused');
-  if (answer.status === 403) return ok('a write outside the namespaces of users is not allowed');
+    return ok('an admission policy refuses a write outside the namespaces of users');
+  if (answer.status === 403)
+    return ok('the account has no right to write outside the namespaces of users');
   if (answer.status !== 201) throw apiError('trying a forbidden write', answer);
   return failed(
     `the token of ${identity} can create RoleBindings in kube-system`,

@@ -165,7 +165,7 @@ async function brokerFinding(): Promise<Finding> {
     if (found.every((status) => status === undefined))
       return failed(
         `${unit} is not installed: tokens of users are not renewed between logins`,
-        `Copy ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run systemctl daemon-reload.`,
+        `Copy ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run \`systemctl daemon-reload\`.`,
       );
   }
   if ((await ifExists(stat('/run/systemd/system'))) === undefined)

@@ -8,13 +8,16 @@ import {
 } from '../config/portal/exposed-secrets.ts';
 import { failed, type Finding, ok, warning } from '../check-result.ts';
 
+const apply =
+  'in /etc/ood/config/ood_portal.yml, run `/opt/ood/ood-portal-generator/sbin/update_ood_portal` and restart Apache.';
+
 /** `portal-tokens`: whether Apache passes tokens of users to servers of other users. */
 export function tokensFinding(portal: PortalConfig): Finding {
   const exposed = exposedTokens(portal);
   if (exposed !== undefined)
     return failed(
       `${givenAway(exposed)}; the owner of that server can then act as the visitor on the cluster`,
-      'Add `OIDCPassClaimsAs: environment` to oidc_settings.',
+      `Add \`OIDCPassClaimsAs: environment\` to oidc_settings ${apply}`,
     );
   const shown = (effectiveDirective(portal.pun, 'oidcinfohook') ?? '')
     .split(' ')
@@ -22,7 +25,7 @@ export function tokensFinding(portal: PortalConfig): Finding {
   return shown.length > 0
     ? failed(
         `OIDCInfoHook exposes ${shown.join(' and ')} to every script that the portal's origin serves, including pages of users' own servers`,
-        'Remove these from OIDCInfoHook.',
+        `Remove these from OIDCInfoHook in oidc_settings ${apply}`,
       )
     : ok('no token is passed to servers of users');
 }
@@ -34,7 +37,7 @@ export function cookieFinding(portal: PortalConfig): Finding {
   const cookies = sessionCookies({ directives: portal.servers[0]?.directives ?? [] });
   return failed(
     `${givenAway(exposed)} if it is the last cookie of a request; the owner of that server can then act as the visitor at the portal`,
-    `Add \`OIDCStripCookies: ${cookies.join(' ')}\` to oidc_settings.`,
+    `Add \`OIDCStripCookies: ${cookies.join(' ')}\` to oidc_settings ${apply}`,
   );
 }
 
@@ -46,15 +49,15 @@ function givenAway({ what, paths }: ExposedSecrets): string {
 const passedBy = {
   OIDC_access_token: {
     is: ['oidcpassaccesstoken', (value?: string) => value !== 'off'],
-    next: 'Remove `OIDCPassAccessToken` from oidc_settings.',
+    next: `Remove \`OIDCPassAccessToken\` from oidc_settings ${apply}`,
   },
   OIDC_id_token: {
     is: ['oidcpassidtokenas', (value = '') => value.split(' ').includes('serialized')],
-    next: 'Add `OIDCPassIDTokenAs: serialized` to oidc_settings.',
+    next: `Add \`OIDCPassIDTokenAs: serialized\` to oidc_settings ${apply}`,
   },
   OIDC_refresh_token: {
     is: ['oidcpassrefreshtoken', (value?: string) => value === 'on'],
-    next: "Add `OIDCPassRefreshToken: 'On'` to oidc_settings, with the quotes.",
+    next: `Add \`OIDCPassRefreshToken: 'On'\` (with the quotes) to oidc_settings ${apply}`,
   },
 } as const satisfies Record<
   string,
@@ -69,8 +72,8 @@ export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSett
   const untrimmed = listed.filter((name) => name !== name.trim());
   if (untrimmed.length > 0)
     return failed(
-      `pun_pre_hook_exports contains spaces, which OnDemand reads as part of a name: ${untrimmed.map((name) => `'${name}'`).join(', ')} is not exported`,
-      `Write \`pun_pre_hook_exports: ${listed.map((name) => name.trim()).join(',')}\`.`,
+      `pun_pre_hook_exports contains spaces, which OnDemand reads as part of a name; not exported: ${untrimmed.map((name) => `'${name}'`).join(', ')}`,
+      `Write \`pun_pre_hook_exports: ${listed.map((name) => name.trim()).join(',')}\` ${apply}`,
     );
   const wanted = wantedTokens(clusters);
   // OnDemand accepts any spelling, the hook only these two.
@@ -80,13 +83,13 @@ export function exportsFinding(portal: PortalConfig, clusters: readonly OidcSett
   if (missing.length > 0)
     return failed(
       `pun_pre_hook_exports lacks ${missing.map((name) => name.toUpperCase()).join(', ')}: without it kubectl gets no credential, or none that is renewed`,
-      `Write \`pun_pre_hook_exports: ${[...listed.filter((name) => name !== ''), ...missing.map((name) => name.toUpperCase())].join(',')}\`.`,
+      `Write \`pun_pre_hook_exports: ${[...listed.filter((name) => name !== ''), ...missing.map((name) => name.toUpperCase())].join(',')}\` ${apply}`,
     );
   const way = lower(portal, 'oidcpassclaimsas')?.split(' ')[0] ?? 'both';
   if (way === 'headers' || way === 'none')
     return failed(
       `OIDCPassClaimsAs is ${way}: the environment exported to the hook has no tokens`,
-      'Write `OIDCPassClaimsAs: environment` in oidc_settings.',
+      `Write \`OIDCPassClaimsAs: environment\` in oidc_settings ${apply}`,
     );
   const unset = wanted.find((name) => {
     const [directive, passes] = passedBy[name].is;
@@ -119,7 +122,7 @@ export function refreshFinding(portal: PortalConfig, clusters: readonly OidcSett
   return shared && set.length > 0
     ? warning(
         `${set.join(' and ')}: the portal and kubectl renew with the same refresh token; a provider that accepts each token only once ends the session of both`,
-        'Remove it from oidc_settings, or give kubectl a refresh token of its own (credentials.own_refresh_token), or disable rotation at the provider.',
+        `Give kubectl a refresh token of its own (credentials.own_refresh_token), disable rotation at the provider, or remove ${set.join(' and ')} from oidc_settings ${apply}`,
       )
     : ok('the portal does not use the refresh token of kubectl');
 }

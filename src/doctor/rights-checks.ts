@@ -35,21 +35,28 @@ export async function rightsFinding(
 const install = `kubectl apply -k ${installedPath('share/etc/kubernetes')}`;
 /** Installs the account of a login node, and the role of the users' sessions. */
 const installSessions = `kubectl apply -f ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')}`;
-export const loginAccountHint = `${installSessions}, and give this host a token of that account: berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login.`;
+export const loginAccountHint = `Run \`${installSessions}\`, then give this host a token of that account: \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG --service-account ondemand/berth-login\`.`;
+/** `install` leaves it out: the right to create tokens of that account allows acting as any user. */
+const userTokens = installedPath('share/etc/kubernetes/service-account-tokens.yaml');
 
 /** The names in etc/kubernetes are fixed; a site with other names has to change them there. */
 function missingHint(missing: readonly Right[], cluster: ClusterSettings): string {
   const { pullSecret, credentials } = cluster;
   if (missing.every(({ name }) => name === sessionServiceAccount)) return loginAccountHint;
-  const other =
-    missing.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
-      ? ` Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
-      : missing.some(
-            ({ resource, name }) => resource === 'serviceaccounts' && name !== 'default',
-          ) && credentials.mode === 'service-account'
-        ? ` Name the ServiceAccount ${credentials.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
-        : '';
-  return `Apply the current ${installedPath('share/etc/kubernetes')}: ${install}.${other}`;
+  const account = credentials.mode === 'service-account' ? credentials.name : undefined;
+  const others = missing.filter(
+    ({ resource, name }) => resource !== 'serviceaccounts' || name !== account,
+  );
+  const hints = [
+    others.some(({ resource }) => resource === 'secrets') && pullSecret !== undefined
+      ? `Name the pull secret ${pullSecret.name} in the resourceNames of ${installedPath('share/etc/kubernetes/hook.yaml')}.`
+      : '',
+    others.length > 0 ? `Run \`${install}\`.` : '',
+    others.length < missing.length
+      ? `Check that resourceNames in ${userTokens} names ${account}, then run \`kubectl apply -f ${userTokens}\`.`
+      : '',
+  ];
+  return hints.filter((hint) => hint !== '').join(' ');
 }
 
 /** Rights that a stolen token must not have. */
@@ -82,12 +89,12 @@ export async function excessRightsFinding(client: ApiClient, identity: string): 
   const held = await filter(excessive, (right) => canI(client, right));
   if (held.length === 0) return ok('the account has no rights beyond what the hook needs');
   const text = `${identity} has more rights than the hook needs: ${held.map(rightText).join('; ')}`;
-  const own = `Give the hook its own account: ${install}, then: berth token setup --cluster NAME --from ADMIN_KUBECONFIG`;
+  const own = `Give the hook its own account: run \`${install}\`, then \`berth token setup --cluster NAME --from ADMIN_KUBECONFIG\`.`;
   return warning(
     text,
     held.length === excessive.length
       ? own
-      : `Find its bindings: kubectl get clusterrolebindings -o wide. The one of OSC's hooks is named ondemand: kubectl delete clusterrolebinding ondemand. ${own}`,
+      : `Find its bindings: \`kubectl get clusterrolebindings -o wide\`. The one of OSC's hooks is named ondemand: \`kubectl delete clusterrolebinding ondemand\`. ${own}`,
   );
 }
 
@@ -114,7 +121,7 @@ export async function rolesFinding(client: ApiClient, { members }: UserObjects):
     return failed(
       `ClusterRole ${absent.join(', ')} does not exist: bindings to it have no effect`,
       absent.includes(clusterRoles.jobPodReaper)
-        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false; and: ${install}`
+        ? `Install OSC's job-pod-reaper, or set job_pod_reaper: false in berth.yml. Then run \`${install}\`.`
         : absent.includes(clusterRoles.session)
           ? installSessions
           : install,

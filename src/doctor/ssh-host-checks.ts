@@ -68,7 +68,7 @@ export async function idMapToolsFinding(signal: AbortSignal): Promise<Finding> {
     if (capabilities === undefined)
       return warning(
         `${path} is not setuid root, and its capabilities are not known without getcap`,
-        'Install libcap.',
+        'Install getcap (Debian: libcap2-bin; Red Hat: libcap).',
       );
     if (!capabilities.includes(name === 'newuidmap' ? 'cap_setuid' : 'cap_setgid'))
       return failed(
@@ -116,13 +116,15 @@ export async function delegationFinding(settings: SshSettings, uid?: number): Pr
     );
   const found = await delegated(uid);
   if (found === undefined)
-    return skipped('not known: no user is logged in whose service manager could be checked');
+    return skipped(
+      `not checked: no user@${uid ?? 'UID'}.service is running; it starts when the user logs in`,
+    );
   const missing = [...wanted].filter((one) => !found.controllers.includes(one));
   return missing.length === 0
     ? ok(`controllers delegated to users: ${list}`)
     : failed(
         `${found.unit} has no controller ${missing.join(', ')}, which limits of profiles need`,
-        'Add a drop-in for user@.service with `[Service]` and `Delegate=cpu cpuset io memory pids`, run systemctl daemon-reload, and have the users log in again.',
+        'Add a drop-in for user@.service with `[Service]` and `Delegate=cpu cpuset io memory pids`, run `systemctl daemon-reload`, and have the users log in again.',
       );
 }
 
@@ -166,12 +168,12 @@ export async function devicesFinding({ podman, profiles }: SshSettings): Promise
     if (status === undefined)
       return failed(
         `${path} does not exist`,
-        `Run modprobe ${basename(path)}, and add it to /etc/modules-load.d.`,
+        `Run \`modprobe ${basename(path)}\`, and add it to /etc/modules-load.d.`,
       );
     if (!status.isCharacterDevice() || (status.mode & 0o006) !== 0o006)
       return failed(
         `users cannot open ${path}`,
-        `Run chmod 666 ${path}, and add a udev rule for it.`,
+        `Run \`chmod 666 ${path}\`, and add a udev rule for it.`,
       );
   }
   return ok(wanted.length === 0 ? 'no device is needed' : `users can open ${wanted.join(', ')}`);

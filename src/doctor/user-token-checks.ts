@@ -91,7 +91,7 @@ async function tokenFinding(
 }
 
 function nameFinding(found: string, wanted: string, { name }: User): Finding {
-  if (found === wanted) return ok(`the API server reads the token of ${name} as ${wanted}`);
+  if (found === wanted) return ok(`the API server authenticates the token of ${name} as ${wanted}`);
   const shown = escapeControl(found).slice(0, 200);
   // Names with `system:` belong to Kubernetes, not to users of an identity provider.
   const theirs = shown.endsWith(name) && !shown.startsWith('system:');

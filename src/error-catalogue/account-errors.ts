@@ -89,7 +89,7 @@ export const accountErrors = {
   },
   'subid-groups-do-not-fit': {
     what: 'A user is in more supplementary groups than the kernel accepts in one ID map. The remaining groups show as nogroup in sessions.',
-    why: 'A gid_map has at most 340 lines, and each GID that does not directly follow another one needs its own line.',
+    why: 'A gid_map has at most 340 lines and less than 4096 bytes, and each group needs a line: 338 groups with GIDs of five digits, about 214 with ten.',
     next: 'Remove groups from the user, or accept that the named ones are not mapped.',
   },
   'subid-former-group': {

@@ -5,12 +5,12 @@ export const clusterErrors = {
   'api-unreachable': {
     what: 'No connection to the API server could be established.',
     why: 'The API server or its load balancer is down, a firewall blocks this host, or the address in clusters.d or in the kubeconfig is wrong.',
-    next: 'On this host: `curl -k https://ADDRESS:6443/version`. The next login tries again.',
+    next: 'On this host: `curl -k https://HOST:PORT/version`, with the address in the message. The next login tries again.',
   },
   'api-certificate': {
     what: 'The certificate of the API server was not accepted.',
     why: 'The CA certificate in clusters.d or in the kubeconfig is not the one that signed it (for example after the cluster was rebuilt), the certificate has expired, or it does not contain the name in the address.',
-    next: 'Compare with `openssl s_client -connect HOST:6443 -showcerts`. Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG` to write the current CA certificate.',
+    next: 'Compare with `openssl s_client -connect HOST:PORT -showcerts`. Run `berth token setup --cluster NAME --from ADMIN_KUBECONFIG` to write the current CA certificate.',
   },
   'api-connection-lost': {
     what: 'The API server closed the connection before it had answered.',
@@ -30,7 +30,7 @@ export const clusterErrors = {
   'api-answer-invalid': {
     what: 'The answer was not the JSON object that an API server sends.',
     why: 'A proxy, a login page or a load balancer answers instead of the API server.',
-    next: 'On this host: `curl -k https://ADDRESS:6443/version` must print JSON.',
+    next: 'On this host: `curl -k https://HOST:PORT/version`, with the address in the message, must print JSON.',
   },
   'api-list-too-long': {
     what: 'A list did not end after 200000 objects and was abandoned.',
@@ -68,7 +68,7 @@ export const clusterErrors = {
     next: 'Run `kubectl describe quota -n NAMESPACE` and raise it (`resource_quota.hard` in berth.yml if Berth writes it).',
   },
   'api-overloaded': {
-    what: 'The API server refused the request because of load (HTTP 429 or 5xx for a watch).',
+    what: 'The API server refused the request because of load (HTTP 429; for a watch also 5xx).',
     why: 'Many clients at the same time, or a client that polls in a loop.',
     next: 'Check the API server’s metrics for API Priority and Fairness. The next login tries again.',
   },
@@ -109,13 +109,13 @@ export const clusterErrors = {
   },
   'namespace-missing': {
     what: 'A ServiceAccount token was requested for a namespace that does not exist.',
-    why: '`set-k8s-creds` ran without `k8s-bootstrap` before it, or the bootstrap failed: its error is in an earlier line.',
+    why: '`set-k8s-creds` ran without `k8s-bootstrap` before it, or the bootstrap failed: its error is in an earlier log line.',
     next: 'Let the user choose Help > Restart Web Server, and look at the first error of that login.',
   },
   'not-in-cluster': {
     what: '`--in-cluster` was used outside of a pod.',
     why: 'The files of a ServiceAccount or the variable KUBERNETES_SERVICE_HOST are missing. In a pod: `automountServiceAccountToken` is false.',
-    next: 'Use `--cluster NAME`, or run the command in the CronJob of /usr/lib/berth/share/etc/kubernetes.',
+    next: 'Use `--cluster NAME`, or run the command in the CronJob of /usr/lib/berth/share/etc/kubernetes/reaper.yaml or ldap-sync.yaml.',
   },
   'admin-kubeconfig-invalid': {
     what: 'The kubeconfig of the hook cannot be used: an entry is missing, or it has neither a token nor a client certificate.',
@@ -138,7 +138,7 @@ export const clusterErrors = {
     next: 'Run `kubectl --kubeconfig FILE auth whoami` as root, and log in if the plugin asks you to.',
   },
   'hook-token-missing': {
-    what: 'The kubeconfig of the hook has no token for this cluster.',
+    what: 'The kubeconfig has no token of the hook for this cluster, which `admin.cluster_api` manages.',
     why: '`berth token setup` was not run for the cluster, or the file was replaced.',
     next: 'Run `berth token setup --cluster NAME`, and `systemctl enable --now berth-token-rotate.timer`.',
   },

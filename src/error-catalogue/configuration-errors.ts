@@ -64,7 +64,7 @@ export const configurationErrors = {
   },
   'config-secret-readable-by-all': {
     what: 'A file with a secret, such as hook.env with CLIENT_SECRET, can be read by every account of this host.',
-    why: 'It has mode 0644.',
+    why: 'Its mode lets others read it, for example 0644.',
     next: 'Run `chmod o-r FILE`. If users can log in to this host, replace the secret.',
   },
   'berth-yml-invalid': {

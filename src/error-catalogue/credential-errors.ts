@@ -60,7 +60,7 @@ export const credentialErrors = {
   'broker-no-request': {
     what: 'A program connected to the credential broker and sent no request.',
     why: 'The client was killed, or another program holds connections open.',
-    next: 'Nothing has to be done for a single line. If there are many, look at the processes of that user.',
+    next: 'A single log line needs no action. If there are many, look at the processes of that user.',
   },
   'broker-caller-unknown': {
     what: 'The credential broker does not know the UID of its client and gave no credential.',

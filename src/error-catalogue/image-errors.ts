@@ -30,7 +30,7 @@ export const imageErrors = {
   'image-store-full': {
     what: 'There are no free blocks or inodes left for the image. The store is unchanged.',
     why: 'Old images, or storage of users, fill the disk.',
-    next: 'Check `df` and `df -i` of /var/lib/berth-ssh. `berth images gc --dry-run` prints what would be removed.',
+    next: 'Check `df` and `df -i` of `storage` in ssh.yml (default /var/lib/berth-ssh). `berth images gc --dry-run` prints what would be removed.',
   },
   'image-store-broken': {
     what: 'The index files of the shared image store are damaged or were not written by podman.',
@@ -64,7 +64,7 @@ export const imageErrors = {
   },
   'archive-several-images': {
     what: 'One image was named, but the archive has several or none.',
-    why: 'The archive was saved with several names.',
+    why: 'It was saved with several images or names, or with none.',
     next: 'Leave the name out, so that the names of the archive are used; or save one image only.',
   },
   'gc-profile-invalid': {

@@ -15,7 +15,7 @@ export const podErrors = {
   'pod-image': {
     what: 'The node could not pull the image of the session. The message contains the kubelet’s reason.',
     why: 'The kubelet gave a reason that Berth does not recognize.',
-    next: 'Run `kubectl describe pod -n NAMESPACE POD` and pull the image by hand on a node.',
+    next: 'Run `kubectl events -n NAMESPACE --for pod/POD`, and pull the image by hand on a node.',
   },
   'pod-image-missing': {
     what: 'The image of the session is not in its registry; or, with `pull: never`, not on the node.',
@@ -39,8 +39,8 @@ export const podErrors = {
   },
   'pod-configuration': {
     what: 'The node could not create the container of the session.',
-    why: 'A volume, Secret or path of the profile does not exist, the image lacks /bin/sh, or the runtime of the node does not know a setting (`pod.supplemental_groups_policy` with containerd before 2.0).',
-    next: 'Run `kubectl describe pod -n NAMESPACE POD`: the event has the reason.',
+    why: 'The image lacks `sleep`, or has a file where a mount of the profile needs a directory, or the runtime of the node does not know a setting (`pod.supplemental_groups_policy` with containerd before 2.0).',
+    next: 'Run `kubectl events -n NAMESPACE --for pod/POD`: an event has the reason. The pod itself was deleted, so that the next login creates a new one.',
   },
   'pod-evicted': {
     what: 'The pod of the session was evicted from its node.',
@@ -55,12 +55,12 @@ export const podErrors = {
   'pod-ended': {
     what: 'The pod of the session ended as soon as it was started.',
     why: 'The image lacks what the session needs, or the kernel killed the first process for lack of memory.',
-    next: 'Run `kubectl describe pod` and `kubectl logs` for the pod.',
+    next: 'Run `kubectl events -n NAMESPACE --for pod/POD`: the pod itself was deleted. If that shows nothing, start the image by hand with the command `sleep infinity`.',
   },
   'pod-unschedulable': {
     what: 'The scheduler found no node for the session within `deadline` of the profile.',
     why: 'The cluster has no free capacity, or no node matches `pod.node_selector`, `pod.tolerations`, `pod.extended` and `limits` of the profile.',
-    next: 'Run `kubectl describe pod -n NAMESPACE POD`: the event FailedScheduling counts the nodes by reason.',
+    next: 'Run `kubectl events -n NAMESPACE --for pod/POD`: the event FailedScheduling counts the nodes by reason.',
   },
   'pod-start-deadline': {
     what: 'The pod did not start within `deadline` of the profile.',
@@ -135,7 +135,7 @@ export const podErrors = {
   'exec-unreachable': {
     what: 'The login node could not connect to the API server to run the command in the pod.',
     why: 'The API server is down, or a firewall blocks the login node.',
-    next: 'On the login node: `curl -k https://ADDRESS:6443/version`.',
+    next: 'On the login node: `curl -k https://HOST:PORT/version`, with the address in the message.',
   },
   'exec-certificate': {
     what: 'The certificate of the API server was not accepted when the session was started.',
@@ -180,7 +180,7 @@ export const podErrors = {
   'exec-aborted': {
     what: 'The login ended the session itself, for example at a time limit. How the command ended is not known.',
     why: 'Another error in the log shortly before.',
-    next: 'Look at the lines before this one. Log in again.',
+    next: 'Look at the log lines before this one. The user can log in again.',
   },
   'exec-failed-in-pod': {
     what: 'The command in the pod could not be run. The message contains the kubelet’s reason.',

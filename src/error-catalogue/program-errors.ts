@@ -24,8 +24,8 @@ export const programErrors = {
   },
   'deadline-exceeded': {
     what: 'The work did not finish within the time limit and was stopped. Work that was already finished is kept.',
-    why: 'For the hook: a home directory or an API server does not answer within `deadline` of berth.yml. For `berth images`: a large image or a slow registry needs more time than `--timeout`.',
-    next: 'Run `berth doctor --user NAME` to see what is slow. The next login tries again. For `berth images`, give more time with `--timeout`.',
+    why: 'For the hook: a home directory or an API server does not answer within `deadline` of berth.yml. For `berth images`: a large image or a slow registry needs more time than `--timeout`. `berth token`, `ldap-sync` and `reap` have that option too.',
+    next: 'Run `berth doctor --user NAME` to see what is slow. The next login tries again. For a command with `--timeout`, give more time with it.',
   },
   'not-root': {
     what: 'A program that acts on behalf of other users was not started as root.',
@@ -83,17 +83,17 @@ export const programErrors = {
     next: 'Run `namei -l FILE` and correct the modes.',
   },
   'private-file-unsafe': {
-    what: 'A file with a secret was not used, because others could have read or replaced it.',
+    what: 'A file that only root or its user may read was not used, because others could have read or replaced it.',
     why: 'Its owner is not the expected user, its mode allows group or others, or it is not a regular file. A common cause is a restore from backup that did not preserve the modes.',
     next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login. If others could read it, end the session of the user at the identity provider.',
   },
   'private-file-too-large': {
-    what: 'A file with a secret was not used, because it is larger than any file that Berth writes there.',
+    what: 'A file that only root or its user may read was not used, because it is larger than any file that Berth writes there.',
     why: 'The file is damaged, or another program wrote it.',
     next: 'Remove it: Berth writes it again at the next login.',
   },
   'private-file-unreadable': {
-    what: 'A file with a secret could not be read.',
+    what: 'A file that only root or its user may read could not be read.',
     why: 'It is a symbolic link, a directory above it cannot be entered, or the disk has errors.',
     next: 'Check it with `namei -l FILE`, then remove it: Berth writes it again at the next login.',
   },

@@ -45,7 +45,7 @@ export const sessionErrors = {
   'session-signalled': {
     what: 'The session was ended by a signal. How the command ended is not known.',
     why: 'The client closed the connection, an admin ended the session, or the host is shutting down.',
-    next: 'Nothing has to be done for a single line. Log in again.',
+    next: 'A single log line needs no action; the user can log in again.',
   },
   'session-start-file-failed': {
     what: 'The file with the environment of the session could not be written to the runtime directory.',
@@ -53,7 +53,7 @@ export const sessionErrors = {
     next: 'Check `df -h` and `df -i` for /run/user/UID or /run/berth/users/UID, and let the user remove files there.',
   },
   'pam-session-deadline': {
-    what: '`pam-session` was stopped because it took too long: more than 4 seconds when a connection opened, or 45 when it closed. The login continued.',
+    what: '`pam-session` was stopped because it took too long: more than 4 seconds (12 if profiles use pods) when a connection opened, or 45 when it closed. The login continued.',
     why: 'A file system, the directory service or an API server does not answer.',
     next: 'Look at the log lines before this one. `berth reap` cleans up the rest.',
   },
@@ -63,7 +63,7 @@ export const sessionErrors = {
     next: 'Run `ps -u NAME -o pid,stat,wchan:30,args`. They end when the file system answers; `berth reap` tries again.',
   },
   'freezer-failed': {
-    what: 'The processes of a user could not be frozen (SIGSTOP) while the leftovers of a closed connection are killed.',
+    what: 'The processes of a user could not be frozen (SIGSTOP) while those of a closed connection were being killed.',
     why: 'Berth does this with a shell that runs as the user. The shell could not run, because the user has reached a limit on processes or memory.',
     next: '`berth reap` tries again. Check `ulimit -u` of the user and pids.max of the user’s cgroup.',
   },

@@ -114,8 +114,8 @@ export const tokenErrors = {
   },
   'issuer-client-refused': {
     what: 'The identity provider did not accept the client or its secret, or the client is not authorized for this request.',
-    why: 'CLIENT_SECRET was replaced at the provider, CLIENT_ID is misspelled, or token exchange is not enabled for the client.',
-    next: 'Compare CLIENT_ID and CLIENT_SECRET of hook.env with the client at the provider.',
+    why: 'The secret or key was replaced at the provider, CLIENT_ID is misspelled, or token exchange is not enabled for the client.',
+    next: 'Compare CLIENT_ID and CLIENT_SECRET of hook.env (or `credentials.client_auth_method` and its files) with the client at the provider.',
   },
   'issuer-request-refused': {
     what: 'The identity provider refused a token request. The message contains the provider’s error.',

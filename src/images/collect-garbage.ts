@@ -92,10 +92,10 @@ function judge(
   const [first] = unknown;
   if (first !== undefined)
     throw new BerthError(
-      `could not read ${first}, so it is not known which images the user's containers need`,
+      `could not read ${first}, so it is not known which images the containers of the user who owns that storage need`,
       {
         code: 'gc-users-unreadable',
-        hint: 'Run it as root, and check the disk.',
+        hint: 'Run `berth images gc` as root. If it fails again, look at that file and `dmesg`.',
         fields: { file: first },
       },
     );

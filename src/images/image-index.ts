@@ -131,7 +131,7 @@ function records(
 function broken(message: string, directory: string): BerthError {
   return new BerthError(message, {
     code: 'image-store-broken',
-    hint: `When nobody is logged in, move ${directory} away and run berth images pull.`,
+    hint: `When nobody is logged in, move ${directory} away and run \`berth images pull\`.`,
     fields: { file: directory },
   });
 }

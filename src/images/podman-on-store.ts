@@ -81,7 +81,7 @@ const known: readonly Known[] = [
     pattern:
       /connection refused|i\/o timeout|no such host|no route to host|connection reset|EOF|timeout/i,
     code: 'registry-unreachable',
-    hint: 'Sessions keep using the images in the store. Try again when the registry answers, or load the image from a file: berth images pull --from-archive FILE.',
+    hint: 'Sessions keep using the images in the store. Try again when the registry answers, or load the image from a file: `berth images pull --from-archive FILE`.',
   },
   {
     pattern: /short-name|unqualified-search/i,

@@ -178,7 +178,7 @@ function notWanted(
     });
   return new BerthError(`${attempted} contains ${names.join(', ')}, which no profile names`, {
     code: 'archive-not-in-profiles',
-    hint: 'Give the name of the image: berth images pull --from-archive FILE IMAGE.',
+    hint: 'Give the name of the image: `berth images pull --from-archive FILE IMAGE`.',
   });
 }
 

@@ -115,7 +115,7 @@ async function planMaps(
       const at = { namespace, name: `${kind}-map` };
       const live = await readConfigMap(client, at);
       const wanted = directoryMap(people, { kind, userPrefix, live: live?.data ?? {} });
-      checkSize(wanted.name, wanted.data);
+      checkSize(kind, wanted);
       const action =
         live === undefined ? 'create' : sameData(live.data, wanted.data) ? 'none' : 'update';
       return {
@@ -131,7 +131,7 @@ async function planMaps(
   );
 }
 
-function checkSize(name: string, data: Readonly<Record<string, string>>): void {
+function checkSize(kind: string, { name, data }: ReturnType<typeof directoryMap>): void {
   const size = Object.entries(data).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,
@@ -139,7 +139,7 @@ function checkSize(name: string, data: Readonly<Record<string, string>>): void {
   if (size <= largestData) return;
   throw new BerthError(`ConfigMap ${name} would have ${size} bytes; the limit is ${largestData}`, {
     code: 'config-map-too-large',
-    hint: 'Nothing was changed. Remove it from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.',
+    hint: `Nothing was changed. Remove ${kind} from ldap.config_maps.maps, narrow ldap.users.filter, or let policies read the annotations of namespaces, which have no such limit.`,
   });
 }
 

@@ -24,7 +24,7 @@ export async function brokerClientUid(
       `the UID of the client is unknown: systemd named this connection '${shown(instance)}'`,
       {
         code: 'broker-caller-unknown',
-        hint: `Copy this version's ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run systemctl daemon-reload. kubectl must not run in its own PID namespace.`,
+        hint: `Copy this version's ${installedPath('share/etc/systemd/berth-broker*')} to /etc/systemd/system and run \`systemctl daemon-reload\`. kubectl must not run in its own PID namespace.`,
       },
     );
   const socket = await triggersOf(`berth-broker@${instance}.service`);

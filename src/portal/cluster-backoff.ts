@@ -3,8 +3,8 @@ import { BerthError } from '../errors.ts';
 import { readPrivateFile, writePrivateFile } from '../system/private-file.ts';
 
 /**
- * Clusters that a hook could not reach while it reached others: name, and when, in epoch seconds. Only a
- * hint: if it is lost, the next hook waits for these clusters as this one did.
+ * Clusters that a hook could not reach while it reached others, by name, with the time of the attempt (epoch seconds).
+ * Only saves time: if it is lost, the next hook waits for these clusters as this one did.
  */
 export type ClusterBackoff = ReadonlyMap<string, number>;
 
@@ -83,10 +83,10 @@ export function skippedClustersError(names: readonly string[]): BerthError {
   const list = [...names.slice(0, maximumNames), ...(more > 0 ? [`and ${more} more`] : [])];
   const count = names.length === 1 ? '1 cluster' : `${names.length} clusters`;
   return new BerthError(
-    `${count} skipped: less than ${skipSeconds} s ago another hook could not reach ${names.length === 1 ? 'it' : 'them'}`,
+    `${count} skipped: less than ${skipSeconds} s ago another login could not reach ${names.length === 1 ? 'it' : 'them'}`,
     {
       code: 'cluster-skipped',
-      hint: `The other hook's log lines give the reason. \`berth doctor\` checks the connection now; a hook tries again after ${skipSeconds} s.`,
+      hint: `\`journalctl -t berth\` has the reason, in the log lines of the earlier login. \`berth doctor\` checks the connection now; a login tries again after ${skipSeconds} s.`,
       fields: { clusters: list.join(', ') },
     },
   );

@@ -34,6 +34,11 @@ const serverFault: Meaning = {
   hint: "Check the API server's log for this time. The next login tries again.",
 };
 
+const unexpected: Meaning = {
+  code: 'api-unexpected',
+  hint: `If it is 404, check that the manifests are applied: \`kubectl apply -k ${installedPath('share/etc/kubernetes')}\`. Other values usually come from a proxy. Then run \`berth doctor\`.`,
+};
+
 /** The answer to `attempted` as an error, with the server's message. */
 export function apiError(attempted: string, { status, body }: ApiResponse): BerthError {
   const message = typeof body.message === 'string' ? body.message : 'no message';
@@ -43,13 +48,7 @@ export function apiError(attempted: string, { status, body }: ApiResponse): Bert
           code: 'api-quota-exceeded' as const,
           hint: 'The quota of the namespace is too small for the objects of the hook: raise it (`kubectl describe quota`).',
         }
-      : (meanings[status] ??
-        (status >= 500
-          ? serverFault
-          : {
-              code: 'api-unexpected' as const,
-              hint: serverFault.hint,
-            }));
+      : (meanings[status] ?? (status >= 500 ? serverFault : unexpected));
   return new BerthError(`${attempted}: the API server answered ${status}: ${message}`, {
     ...meaning,
     fields: { status },

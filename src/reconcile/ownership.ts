@@ -30,7 +30,7 @@ export function ownership(
     return refused(
       `namespace ${name} belongs to ${owner}, not to ${user}`,
       'namespace-owned-by-another-user',
-      `Both names map to ${name}: give one of them another account name, or another namespace_prefix.`,
+      `Both account names map to ${name}: change one of them. If ${owner} was renamed to ${user}: \`kubectl annotate --overwrite namespace ${name} ${annotations.owner}=${user}\`.`,
     );
   const madeByHook =
     namespace.metadata.labels?.[namespaceLabel.key] === namespaceLabel.value &&

@@ -93,19 +93,24 @@ export async function lintSettings(configFile: string): Promise<LintedSettings> 
     const networks = [...profiles.values()].map(({ network, backend }) =>
       backend === 'pod' ? 'other' : network,
     );
-    const unsafe = [...broken.values()].map(({ error }) => error).filter(isUnsafe);
     const known = networks.length > 0;
+    const faults = [...broken.values()]
+      .map(({ error }) => error)
+      .filter((error) => !known || isUnsafe(error));
     return {
       sessionNetwork: !known ? 'unknown' : networks.every((n) => n === 'host') ? 'host' : 'other',
       findings: [
-        ...unsafe.map(writable),
+        ...faults.map(faulty),
         ...[...profiles.values()].flatMap((profile) => unheardFinding(profile, rules)),
         ...(await replaceableFindings(configFile, 'settings-writable')),
       ],
     };
   } catch (error) {
     if (!(error instanceof BerthError)) throw error;
-    return { sessionNetwork: 'unknown', findings: isUnsafe(error) ? [writable(error)] : [] };
+    return {
+      sessionNetwork: 'unknown',
+      findings: error.code === 'config-missing' ? [] : [faulty(error)],
+    };
   }
 }
 
@@ -122,7 +127,15 @@ function isUnsafe({ code }: BerthError): boolean {
   return code === 'config-not-owned-by-root' || code === 'config-writable-by-others';
 }
 
-function writable({ message, hint }: BerthError): SshdFinding {
+function faulty(error: BerthError): SshdFinding {
+  const { message, hint } = error;
+  if (!isUnsafe(error))
+    return {
+      code: 'settings-invalid',
+      severity: 'advice',
+      message,
+      closedBy: `correct this first, then run \`berth lint sshd\` again. ${hint}`,
+    };
   return {
     code: 'settings-writable',
     severity: 'door',

@@ -49,7 +49,7 @@ export function replaceToken(text: string, user: string, token: string, file: st
 function notEditable(file: string, reason: string): BerthError {
   return new BerthError(`${file}: the token cannot be replaced: ${reason}`, {
     code: 'kubeconfig-not-editable',
-    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: kubectl config view --raw.',
+    hint: 'Replace `&anchor`, `*alias` and `<<` with the full entries; this command prints them: `kubectl config view --raw`.',
     fields: { file },
   });
 }

@@ -184,7 +184,7 @@ async function openOwn(path: string, target: string, user: User): Promise<FileHa
     await reading.close();
     throw refused(path, 'is read-only', {
       code: 'kubeconfig-read-only',
-      hint: `Run: chmod u+w ${path}, or mount the home read-write.`,
+      hint: `Run \`chmod u+w ${path}\`, or mount the home read-write.`,
       cause,
     });
   }

@@ -38,8 +38,10 @@ export function checkIssuerClaim(claims: Claims, expected: { readonly issuer: st
   if (claims.iss === expected.issuer) return;
   throw refused(
     'token-issuer',
-    `the token was issued by ${shown(claims.iss)}, not by '${expected.issuer}'`,
-    'Compare IDP_ISSUER_URL (or credentials.issuer) with the issuer in the provider’s .well-known/openid-configuration: they must be exactly the same.',
+    claims.iss === undefined
+      ? `the token has no issuer (iss); expected '${expected.issuer}'`
+      : `the token was issued by ${shown(claims.iss)}, not by '${expected.issuer}'`,
+    'Compare IDP_ISSUER_URL of hook.env (or credentials.issuer of berth.yml) with the issuer in the provider’s .well-known/openid-configuration: they must be exactly the same.',
   );
 }
 
@@ -85,7 +87,7 @@ function checkKind(headerTyp: unknown, payloadTyp: unknown, kind: 'id' | 'access
   throw refused(
     'token-type',
     `the token is not an ${kind === 'id' ? 'ID' : 'access'} token: its type is ${shown(payloadTyp ?? headerTyp)}`,
-    'credentials.token chooses the portal’s token: id or access. Check also the names in pun_pre_hook_exports.',
+    'credentials.token chooses the portal’s token: id or access. Check also the variables that pun_pre_hook_exports in ood_portal.yml names.',
   );
 }
 
@@ -137,7 +139,7 @@ function checkTimes(claims: Claims, expected: ClaimsExpectation): number {
     throw refused(
       'token-not-yet-valid',
       `the token becomes valid in ${Math.round(start - now)} seconds`,
-      'Compare this host’s clock with the identity provider’s: chronyc tracking.',
+      'Compare this host’s clock with the identity provider’s: `chronyc tracking`.',
     );
   }
   return end;
@@ -170,7 +172,6 @@ function lower(value: unknown): string {
 }
 
 function shown(value: unknown): string {
-  if (value === undefined) return 'nobody';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return `'${escapeControl(text).slice(0, 120)}'`;
 }

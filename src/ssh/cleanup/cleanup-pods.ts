@@ -141,7 +141,7 @@ function tooMany({ namespace, cluster }: PodGrant, looked: number, count: number
     `namespace ${namespace} on cluster ${cluster}: ${looked} of ${count} session pods of this login node were checked`,
     {
       code: 'reap-too-many-pods',
-      hint: `The next run of berth reap checks others. List them: kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth. Limit pods with a ResourceQuota.`,
+      hint: `The next run of berth reap checks others. List them: \`kubectl get pods -n ${namespace} -l app.kubernetes.io/managed-by=berth\`. Limit pods with a ResourceQuota.`,
     },
   );
 }

@@ -6,32 +6,36 @@ import { installedPath } from '../../installed-path.ts';
 interface Words {
   /** For the user. */
   readonly message: string;
-  /** For the admin. */
+  /** For the admin, unless `forUser`. */
   readonly hint: string;
+  readonly forUser?: boolean;
 }
 
-const words: Readonly<Record<PodFault, Words>> = {
+/** @param events A command that shows them: the pod itself has been deleted. */
+const words = (events: string): Readonly<Record<PodFault, Words>> => ({
   'pod-image': {
     message: 'the image of your session could not be pulled',
     hint: 'Check that the registry has it, and that the pull secret of the namespace is valid.',
   },
   'pod-configuration': {
     message: 'the node could not start your session',
-    hint: 'Check `kubectl describe pod`: the image may lack what the profile requires.',
+    hint: `Run \`${events}\`: the image may lack \`sleep\`, or have a file where a mount of the profile needs a directory.`,
   },
   'pod-evicted': {
     message: 'your session was evicted from its node',
     hint: 'Log in again: the session starts on another node.',
+    forUser: true,
   },
   'pod-time-limit': {
     message: 'your session has reached its time limit',
     hint: 'Log in again for a new session.',
+    forUser: true,
   },
   'pod-ended': {
     message: 'your session ended right after it started',
-    hint: 'Check `kubectl describe pod`.',
+    hint: `Run \`${events}\`: the image may lack \`sleep\`, or the pod may have too little memory.`,
   },
-};
+});
 
 const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>> = {
   never: {
@@ -63,11 +67,16 @@ const pulls: Readonly<Record<PullFailure, Words & { readonly code: ErrorCode }>>
 };
 
 /** The error for a pod that failed to start or has ended. */
-export function podFailed(code: PodFault, detail: string): BerthError {
+export function podFailed(
+  code: PodFault,
+  detail: string,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): BerthError {
   const failure = code === 'pod-image' ? pullFailure(detail) : undefined;
   const known = failure && pulls[failure];
-  const { message, hint } = known ?? words[code];
-  return new BerthError(`${message}: ${plain(detail)}`, { code: known?.code ?? code, hint });
+  const events = `kubectl events -n ${namespace} --for pod/${name}`;
+  const { message, ...rest } = known ?? words(events)[code];
+  return new BerthError(`${message}: ${plain(detail)}`, { code, ...rest });
 }
 
 /** The error for a pod that did not start within the profile's `deadline`. */

@@ -43,7 +43,8 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
       if (end.kind !== 'gone')
         await deletePod(client, { ...pod.metadata, uid }, { force: end.kind === 'ending' });
       // A pod of an earlier login may have ended long ago.
-      if (made !== undefined && end.kind === 'failed') throw podFailed(end.code, end.detail);
+      if (made !== undefined && end.kind === 'failed')
+        throw podFailed(end.code, end.detail, pod.metadata);
     }
   } finally {
     client.close();

@@ -49,7 +49,7 @@ const known: readonly Known[] = [
     pattern: /pinging container registry|connection refused|i\/o timeout|no such host/i,
     code: 'registry-unreachable',
     message: 'the image of this session could not be pulled: its registry does not answer',
-    hint: 'Pull it in advance with `berth images pull`, and set `pull: never`.',
+    hint: 'Pull it in advance with `berth images pull`, and set `pull: never` in the profile.',
   },
   {
     pattern: /subuid|subgid|newuidmap|newgidmap|insufficient UIDs|invalid (?:UID|GID) map/i,
@@ -68,7 +68,7 @@ const known: readonly Known[] = [
       /exec format error|exec user process|failed to execute \/|executable file .* not found|OCI runtime error|no such file or directory.*podman-init/i,
     code: 'image-not-runnable',
     message: 'the image of this session cannot be run',
-    hint: 'Try to run it with podman run; `berth images check` compares it with its digest.',
+    hint: 'Compare its architecture with `uname -m`; the image needs a shell and its loader. `berth images check` checks that it is complete.',
   },
 ];
 

@@ -49,7 +49,7 @@ function mistyped(entry: PamLine | PamFault, missing: PamMissing): SshdFinding[]
     {
       code: 'pam-line-mistyped',
       severity: 'weakness',
-      message: `${placed(entry)} has no effect or the wrong one: ${why}`,
+      message: `${placed(entry)} does not do what it should: ${why}`,
       closedBy,
     },
   ];
@@ -81,14 +81,20 @@ function mistakeOf(
   if (!program.startsWith('/'))
     return [`${program} is not an absolute path`, `write the absolute path of ${program}`];
   if (programs.has(program))
-    return [`program ${program} does not exist or root cannot execute it`, `correct the path`];
+    return [
+      `program ${program} does not exist or root cannot execute it`,
+      `correct the path ${program}, or install it with mode 755`,
+    ];
   if (when !== undefined && !execTypes.includes(when))
     return [`pam_exec.so has no type=${when}, only ${execTypes.join(', ')}`, sample];
   if (!isHook(program)) return undefined;
   if (line.type !== 'session')
     return [`pam-session must be in a line of type session, not ${line.type}`, sample];
   if (when !== undefined && step !== undefined && when !== `${step}_session`)
-    return [`type=${when} runs pam-session ${step}`, sample];
+    return [
+      `type=${when} runs pam-session ${step}`,
+      'write `pam-session open` with type=open_session, `pam-session close` with type=close_session',
+    ];
   return undefined;
 }
 

@@ -130,7 +130,7 @@ function forcedCommandFaults(
         code: 'forced-command-metacharacters',
         severity: startsAnother ? 'door' : 'weakness',
         message: startsAnother
-          ? `the user's shell runs another command of ForceCommand on the host, and users can make the login program exit so that it does: ${command}`
+          ? `ForceCommand has more than one command: the user's shell runs the others on the host, and users can make the login program exit: ${command}`
           : `the user's shell interprets special characters after the login program in ForceCommand: ${command}`,
         closedBy,
       },
@@ -180,7 +180,7 @@ function shellFindings(shell: string | undefined, login: LoginProgram): SshdFind
       {
         code: 'shell-unknown',
         severity: 'weakness',
-        message: `${shell} runs the forced command, and it is not known what it reads in the home before`,
+        message: `${shell} runs the forced command, and Berth does not know which files in the user's home it reads first`,
         closedBy,
       },
     ];

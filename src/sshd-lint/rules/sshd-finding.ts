@@ -99,6 +99,7 @@ export type SshdFindingCode =
   | 'login-not-executable'
   | 'login-writable'
   | 'settings-writable'
+  | 'settings-invalid'
   | 'profile-key-ignored'
   | 'sshd-config-writable'
   | 'program-writable'

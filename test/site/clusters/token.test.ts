@@ -143,7 +143,9 @@ describe('berth token rotate', () => {
       const { exitCode, stderr } = await portal.berth('token', 'rotate');
       expect(exitCode).toBe(77);
       expect(stderr).toContain('[api-forbidden]');
-      expect(stderr).toContain('next: Role berth-token-rotate lets the hook renew its own token');
+      expect(stderr).toContain(
+        'next: The current token has no right to create tokens for ondemand/powerless',
+      );
       expect(await read()).toBe(text);
     } finally {
       await site.kubectl('-n ondemand delete serviceaccount powerless'.split(' '));

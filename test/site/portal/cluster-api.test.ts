@@ -116,7 +116,7 @@ describe('a cluster that Cluster API made', () => {
 
     expect(exitCode).toBe(78);
     expect(errorLines(stderr)).toMatchObject([{ code: 'hook-token-missing', cluster: 'research' }]);
-    expect(stderr).toMatch(/hint="Run: berth token setup --cluster research;/);
+    expect(stderr).toMatch(/hint="Run `berth token setup --cluster research`/);
     expect(await cluster.get('namespace', namespace)).toBeUndefined();
     const plan = await portal.berth('plan', '--user', name);
     expect(plan.stdout + plan.stderr).toContain('berth token setup --cluster research');
@@ -210,7 +210,7 @@ describe('a cluster that Cluster API made', () => {
     const { exitCode, stderr } = await portal.berth('token', 'rotate');
     expect(exitCode).toBe(78);
     expect(stderr).toContain('[hook-token-missing]');
-    expect(stderr).toContain('next: Run: berth token setup --cluster research');
+    expect(stderr).toContain('next: Run `berth token setup --cluster research`');
   });
 
   it('reports a missing secret or a missing account of the hook', async () => {

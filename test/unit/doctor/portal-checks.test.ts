@@ -167,7 +167,7 @@ describe('an ood_portal.yml', () => {
   });
 
   it.each([
-    ['OIDC_ACCESS_TOKEN, OIDC_REFRESH_TOKEN', "' OIDC_REFRESH_TOKEN' is not exported"],
+    ['OIDC_ACCESS_TOKEN, OIDC_REFRESH_TOKEN', "; not exported: ' OIDC_REFRESH_TOKEN'"],
     ['OIDC_ACCESS_TOKEN', 'lacks OIDC_REFRESH_TOKEN'],
     ['OIDC_Access_Token,OIDC_refresh_token', 'lacks OIDC_ACCESS_TOKEN'],
   ])('with the exports "%s" is told so', async (exports, message) => {

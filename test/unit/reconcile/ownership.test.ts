@@ -21,7 +21,12 @@ describe('the owner of a namespace', () => {
     expect(ownership('a.b', live, []).verdict).toBe('ours');
     expect(ownership('a@b', live, [binding('a@b-ood-user')])).toMatchObject({
       verdict: 'refused',
-      error: { code: 'namespace-owned-by-another-user' },
+      error: {
+        code: 'namespace-owned-by-another-user',
+        hint: expect.stringContaining(
+          '`kubectl annotate --overwrite namespace a-b openondemand.org/owner=a@b`',
+        ) as string,
+      },
     });
   });
 

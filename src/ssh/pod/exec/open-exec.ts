@@ -117,18 +117,20 @@ const meanings: Readonly<Record<number, Meaning>> = {
   },
 };
 
-const refused: Meaning = {
+const refused = ({ namespace, pod }: ExecTarget): Meaning => ({
   code: 'exec-refused',
-  hint: "Check the pod's state and events: kubectl describe pod.",
-};
+  hint: `Check the state and the events of the pod: \`kubectl describe pod -n ${namespace} ${pod}\`.`,
+});
 
 const serverFault: Meaning = {
   code: 'exec-server-error',
   hint: "Check the API server's log at this time. The next login tries again.",
 };
 
-function refusal({ namespace, pod }: ExecTarget, status: number, body: string): BerthError {
-  const meaning = meanings[status] ?? (status >= 500 || status === 429 ? serverFault : refused);
+function refusal(target: ExecTarget, status: number, body: string): BerthError {
+  const { namespace, pod } = target;
+  const meaning =
+    meanings[status] ?? (status >= 500 || status === 429 ? serverFault : refused(target));
   const said = escapeControl(messageOf(body).slice(0, 500));
   return new BerthError(
     `exec in pod ${namespace}/${pod}: the API server answered ${status}: ${said}`,

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { explained } from '../../../src/clusters/rotate-token.ts';
+import { BerthError, type ErrorCode } from '../../../src/errors.ts';
+
+const hintOf = (code: ErrorCode, name: string): string =>
+  (
+    explained(new BerthError('no', { code, hint: 'old' }), 'prod', {
+      namespace: 'ondemand',
+      name,
+    }) as BerthError
+  ).hint;
+
+it.each([
+  ['berth-hook', 'hook.yaml'],
+  ['berth-login', 'ssh-sessions.yaml'],
+  ['berth-reaper', 'reaper.yaml'],
+  ['berth-ldap-sync', 'ldap-sync.yaml'],
+])('the hint for %s names its own manifest, %s', (name, file) => {
+  for (const code of ['api-forbidden', 'api-unexpected'] as const) {
+    const hint = hintOf(code, name);
+    expect(hint).toContain(`\`kubectl apply -f /usr/lib/berth/share/etc/kubernetes/${file}\``);
+    expect(hint).toContain(
+      `\`berth token setup --cluster prod --from ADMIN_KUBECONFIG --service-account ondemand/${name}\``,
+    );
+  }
+});
+
+it("the hint for a site's own account names no manifest, and other errors keep theirs", () => {
+  expect(hintOf('api-forbidden', 'rotator')).not.toContain('kubectl');
+  expect(hintOf('api-deadline', 'berth-hook')).toBe('old');
+});
