@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Profile } from '../../config/profile/profile.ts';
 import { BerthError, isErrno } from '../../errors.ts';
@@ -43,24 +43,42 @@ export async function readProcessLimits(
   return parseProcessLimits(await run(inUserNamespace(host, pausePid, ['/bin/cat', path])));
 }
 
-/** How long a process on a busy host may take from its start by the runtime to exec. Milliseconds. */
-const execMs = 5_000;
-
 /**
- * The image's `ENV`, read from the container's first process. For a moment after podman returns, that process is
- * still the runtime, whose environment is not readable (PR_SET_DUMPABLE, proc(5)).
+ * Waits until the container's first process is the init program. For a moment after podman returns, that process is
+ * still the runtime: its environment is the runtime's own, and its namespaces cannot be joined (PR_SET_DUMPABLE, and
+ * "Ptrace access mode checking" in ptrace(2)).
+ *
+ * @param deadline By performance.now().
+ * @throws {BerthError} `container-start-deadline`
  */
-export async function imageEnvironment(pid: number): Promise<string[]> {
-  const end = performance.now() + execMs;
+export async function waitForInit(
+  { podman }: SessionHost,
+  pid: number,
+  deadline: number,
+): Promise<void> {
+  const init = await stat(podman.init);
   for (;;) {
     try {
-      const text = await readFile(`/proc/${pid}/environ`, 'utf8');
-      return text.split('\0').filter((pair) => pair !== '');
+      const program = await stat(`/proc/${pid}/exe`);
+      if (program.ino === init.ino && program.dev === init.dev) return;
     } catch (error) {
-      if (!isErrno(error, 'EACCES') || performance.now() > end) throw error;
+      // Whether it has ended is checked afterwards.
+      if (isErrno(error, 'ENOENT', 'ESRCH')) return;
+      if (!isErrno(error, 'EACCES')) throw error;
     }
+    if (performance.now() > deadline)
+      throw new BerthError('the first process of the container did not start in time', {
+        code: 'container-start-deadline',
+        hint: `Check the load of this machine. \`deadline\` in the profile sets the limit.`,
+      });
     await sleep(5);
   }
+}
+
+/** The image's `ENV`, read from the container's first process. */
+export async function imageEnvironment(pid: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+  return text.split('\0').filter((pair) => pair !== '');
 }
 
 /**

@@ -26,6 +26,7 @@ import {
   imageEnvironment,
   readProcessLimits,
   prepareInside,
+  waitForInit,
   type Run,
 } from './prepare-container.ts';
 import {
@@ -108,6 +109,7 @@ async function start(input: StartContainerInput, deadline: number): Promise<void
   // --replace prints the ID of the removed container first.
   const id = printed.trim().split('\n').at(-1) ?? '';
   const pid = await containerPid(host, name);
+  await waitForInit(host, pid, deadline);
   try {
     assertMounted(pid, origins, profile);
   } catch (error) {
