@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
+import type { LiveObject } from '../desired/kube-object.ts';
 import { asBerthError, BerthError } from '../errors.ts';
-import { apiClient } from './api-client.ts';
+import { apiClient, type ApiClient } from './api-client.ts';
 import type { ApiServer } from './api-server.ts';
 import { installedPath } from '../installed-path.ts';
 
@@ -11,10 +12,11 @@ export interface WatchEvent {
 }
 
 /**
- * Watches one object: yields it as it is, then each change. It ends when the server ends the watch, as it does after
- * some minutes, or when the connection is lost: then the caller watches again.
+ * Watches one object: yields it as it is, then each change, and `DELETED` if it does not exist. It ends when the server
+ * ends the watch, as it does after some minutes, or when the connection is lost: then the caller watches again.
  *
  * @param collection path of the collection
+ * @param since The object's `resourceVersion`, if the caller has just created it: only later changes are yielded.
  * @throws {BerthError} `api-overloaded` for 429 and 5xx, `api-watch-refused` for another status than 200, and the errors
  *   of `ApiClient.send`
  */
@@ -22,27 +24,46 @@ export async function* watchObject(
   server: ApiServer,
   collection: string,
   name: string,
-  signal: AbortSignal,
+  { signal, since }: { readonly signal: AbortSignal; readonly since?: string | undefined },
 ): AsyncGenerator<WatchEvent> {
-  const path = `${collection}?watch=1&fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`;
   const client = apiClient(server, signal);
-  const body = new PassThrough({ encoding: 'utf8' });
-  client.send({ method: 'GET', path, onData: (chunk) => body.write(chunk) }).then(
-    ({ status }) => (status === 200 ? body.end() : body.destroy(refused(path, status))),
-    (thrown: unknown) => {
-      const error = asBerthError(thrown, `watching ${path}`);
-      return error.code === 'api-connection-lost' ? body.end() : body.destroy(error);
-    },
-  );
   try {
-    let rest = '';
-    for await (const chunk of body) {
-      const lines = (rest + String(chunk)).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent;
+    let version = since;
+    if (version === undefined) {
+      // A watch alone would never tell that there is no object.
+      const path = `${collection}/${encodeURIComponent(name)}`;
+      const { status, body } = await client.send({ method: 'GET', path });
+      if (status === 404) {
+        yield { type: 'DELETED', object: {} };
+        return;
+      }
+      if (status !== 200) throw refused(path, status);
+      yield { type: 'ADDED', object: body };
+      version = (body as LiveObject).metadata.resourceVersion ?? '';
     }
+    const field = encodeURIComponent(`metadata.name=${name}`);
+    const query = `watch=1&fieldSelector=${field}&resourceVersion=${encodeURIComponent(version)}`;
+    yield* changes(client, `${collection}?${query}`);
+  } catch (thrown) {
+    if (!(thrown instanceof BerthError) || thrown.code !== 'api-connection-lost') throw thrown;
   } finally {
     client.close();
+  }
+}
+
+async function* changes(client: ApiClient, path: string): AsyncGenerator<WatchEvent> {
+  const body = new PassThrough({ encoding: 'utf8' });
+  client.send({ method: 'GET', path, onData: (chunk) => body.write(chunk) }).then(
+    // 410: the version is too old. The caller starts again.
+    ({ status }) =>
+      status === 200 || status === 410 ? body.end() : body.destroy(refused(path, status)),
+    (thrown: unknown) => body.destroy(asBerthError(thrown, `watching ${path}`)),
+  );
+  let rest = '';
+  for await (const chunk of body) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent;
   }
 }
 

@@ -35,7 +35,10 @@ export async function startPod({ access, pod, deadlineMs, onState }: StartPodInp
   try {
     for (;;) {
       const made = await create(client, pod);
-      const { end, uid = made ?? '' } = await awaited(access, pod, deadline.signal, onState);
+      const { end, uid = made?.uid ?? '' } = await awaited(access, pod, {
+        ...{ signal: deadline.signal, onState },
+        since: made?.resourceVersion,
+      });
       if (end.kind === 'running') return;
       if (end.kind === 'waiting')
         throw await giveUp(access, { ...pod.metadata, uid }, end, deadlineMs);
@@ -74,13 +77,13 @@ function collectionOf({ metadata }: PodObject): string {
   return collectionPath('Pod', metadata.namespace);
 }
 
-/** @returns the UID of the new pod; undefined if a pod with the name exists */
-async function create(client: ApiClient, pod: PodObject): Promise<string | undefined> {
+/** @returns the new pod's metadata; undefined if a pod with the name exists */
+async function create(client: ApiClient, pod: PodObject): Promise<PodStatus['metadata']> {
   const answer = await client.send({
     ...{ method: 'POST', path: collectionOf(pod), contentType: 'application/json' },
     body: JSON.stringify(pod),
   });
-  if (answer.status === 201) return (answer.body as PodStatus).metadata?.uid;
+  if (answer.status === 201) return (answer.body as PodStatus).metadata;
   const said = typeof answer.body.message === 'string' ? answer.body.message : '';
   if (answer.status === 409 && answer.body.reason === 'AlreadyExists') return undefined;
   throw podRejected(answer.status, said) ?? apiError(`creating the pod of your session`, answer);
@@ -104,21 +107,30 @@ function isOverdue(end: Ending): boolean {
 /** Pause between two watches, in milliseconds. */
 const pauseMs = 500;
 
+interface Waiter extends Pick<StartPodInput, 'onState'> {
+  readonly signal: AbortSignal;
+  readonly since: string | undefined;
+}
+
 interface Seen {
   readonly end: PodState | { readonly kind: 'gone' };
   /** UID of the pod that was seen. */
   readonly uid: string | undefined;
 }
 
-/** Waits until the pod runs, has failed, is gone or is overdue. After the deadline, the last state is returned. */
+/**
+ * Waits until the pod runs, has failed, is gone or is overdue. After the deadline, the last state is returned.
+ *
+ * @param since `resourceVersion` of the pod, if this login has created it
+ */
 async function awaited(
   { server }: PodGrant,
   pod: PodObject,
-  signal: AbortSignal,
-  onState: (text: string) => void,
+  { signal, onState, since }: Waiter,
 ): Promise<Seen> {
   let end: Waiting = { kind: 'waiting', text: 'waiting for the scheduler' };
   let uid: string | undefined;
+  let version = since;
   const late = (): boolean => signal.aborted;
   while (!late()) {
     const turn = new AbortController();
@@ -128,7 +140,7 @@ async function awaited(
         server,
         collectionOf(pod),
         pod.metadata.name,
-        AbortSignal.any([signal, turn.signal]),
+        { signal: AbortSignal.any([signal, turn.signal]), since: version },
       )) {
         if (type === 'ERROR') break;
         const seen: PodStatus = object;
@@ -150,6 +162,7 @@ async function awaited(
     } finally {
       clearTimeout(timer);
     }
+    version = undefined;
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
   return { end, uid };

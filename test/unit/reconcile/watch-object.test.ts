@@ -28,13 +28,19 @@ describe.each(['HTTP/2', 'HTTP/1.1'])('a watch over %s', (version) => {
   afterAll(() => rmSync(directory, { recursive: true }));
   afterEach(() => void server.close());
 
-  async function watched(answer: (response: Http2ServerResponse) => void): Promise<string[]> {
+  /** @param object answers the request for the object itself; without it, the watch starts at version 7 */
+  async function watched(
+    answer: (response: Http2ServerResponse) => void,
+    object?: (response: Http2ServerResponse) => void,
+  ): Promise<string[]> {
     const alpn = version === 'HTTP/2' ? ['h2'] : ['http/1.1'];
     server = createSecureServer(
       { ...pem, allowHTTP1: true, ALPNProtocols: alpn },
       (request, response) => {
-        expect(request.url).toBe('/base/pods?watch=1&fieldSelector=metadata.name%3Dp');
         expect(request.headers.authorization).toBe('Bearer t');
+        if (request.url === '/base/pods/p') return object?.(response);
+        const query = 'watch=1&fieldSelector=metadata.name%3Dp&resourceVersion=7';
+        expect(request.url).toBe(`/base/pods?${query}`);
         answer(response);
       },
     );
@@ -42,7 +48,9 @@ describe.each(['HTTP/2', 'HTTP/1.1'])('a watch over %s', (version) => {
     const url = `https://localhost:${(server.address() as AddressInfo).port}/base`;
     const types: string[] = [];
     const signal = AbortSignal.timeout(5_000);
-    const events = watchObject({ url, ca: pem.cert, token: 't' }, '/pods', 'p', signal);
+    const since = object === undefined ? '7' : undefined;
+    const api = { url, ca: pem.cert, token: 't' };
+    const events = watchObject(api, '/pods', 'p', { signal, since });
     for await (const { type, object } of events) types.push(`${type} ${String(object.n)}`);
     return types;
   }
@@ -56,6 +64,33 @@ describe.each(['HTTP/2', 'HTTP/1.1'])('a watch over %s', (version) => {
       }, 20);
     });
     expect(await events).toEqual(['ADDED 1', 'MODIFIED 2']);
+  });
+
+  it('begins with the object as it is, and continues from its version', async () => {
+    const events = watched(
+      (response) => void response.end('{"type":"MODIFIED","object":{"n":2}}\n'),
+      (response) => void response.end('{"n":1,"metadata":{"resourceVersion":"7"}}'),
+    );
+    expect(await events).toEqual(['ADDED 1', 'MODIFIED 2']);
+  });
+
+  it('says that there is no object, and does not wait for one', async () => {
+    const events = watched(
+      () => expect.unreachable(),
+      (response) => {
+        response.writeHead(404);
+        response.end('{"kind":"Status","reason":"NotFound"}');
+      },
+    );
+    expect(await events).toEqual(['DELETED undefined']);
+  });
+
+  it('ends without an error when its version is too old', async () => {
+    const events = watched((response) => {
+      response.writeHead(410);
+      response.end('{"kind":"Status","reason":"Expired"}');
+    });
+    expect(await events).toEqual([]);
   });
 
   it('ends without an error when the connection is lost', async () => {
