@@ -14,7 +14,7 @@ export interface MetricsOptions {
  * failed run keeps the time of the last success.
  *
  * @param report Undefined if the directory could not be read completely.
- * @throws `read-only`, `disk-full` and the others of `writeAtomically`
+ * @throws `file-system-read-only`, `disk-full` and the others of `writeAtomically`
  */
 export async function writeLdapSyncMetrics(
   file: string,

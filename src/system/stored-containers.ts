@@ -21,7 +21,7 @@ export const maxStoreListBytes = 4 * 1024 * 1024;
  * a quarter of a second and leave a process.
  *
  * @param directory the user's directory in the storage
- * @throws {BerthError} `container-store-unreadable`, `store-broken`
+ * @throws {BerthError} `container-store-unreadable`, `container-store-broken`
  */
 export async function storedContainers(
   directory: string,

@@ -76,6 +76,15 @@ describe('the catalogue of error codes', () => {
     expect(poor).toEqual([]);
   });
 
+  it('has each code that a docstring names after @throws', () => {
+    const unknown = globSync('src/**/*.ts', { cwd: root }).flatMap((file) =>
+      codesInDocstrings(readFileSync(root + file, 'utf8'))
+        .filter((code) => !codes.has(code))
+        .map((code) => `${file}: ${code}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
   it('is bundled with `berth` only, not with what runs at a login', async () => {
     const entryPoints = globSync('{hooks,shell}/*.ts', { cwd: root });
     expect(await bundledWith(['src/cli/berth.ts'])).toContain('src/error-catalogue/catalogue.ts');
@@ -84,6 +93,14 @@ describe('the catalogue of error codes', () => {
     expect(others.filter((path) => path.startsWith('src/error-catalogue/'))).toEqual([]);
   });
 });
+
+/** Codes of two words or more, which no other name in backticks looks like. */
+function codesInDocstrings(source: string): string[] {
+  const throws = [...source.matchAll(/^ *\* @throws(?:.|\n(?! *\*(?:\/| @)))*/gm)];
+  return throws.flatMap(([text]) =>
+    [...text.matchAll(/`([a-z]+(?:-[a-z0-9]+)+)`/g)].map(([, code = '']) => code),
+  );
+}
 
 /** The sources in the bundle of these entries. */
 async function bundledWith(entryPoints: readonly string[]): Promise<string[]> {

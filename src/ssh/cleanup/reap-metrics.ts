@@ -15,7 +15,7 @@ interface Totals {
  *
  * @param run `/run/berth`, which holds the totals: counters start again after a reboot.
  * @param seconds Since the epoch.
- * @throws {BerthError} the errors of `writeAtomically`, such as `read-only` and `disk-full`
+ * @throws {BerthError} the errors of `writeAtomically`, such as `file-system-read-only` and `disk-full`
  */
 export async function writeReapMetrics(
   file: string,

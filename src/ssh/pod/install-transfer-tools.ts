@@ -17,7 +17,7 @@ export interface InstallTransferTools extends PodTarget {
  * Installs the login node's programs for file transfer in a pod whose image has none. They stay for the lifetime of the
  * pod.
  *
- * @throws {BerthError} `files-missing`, `transfer-tools-not-copied`, the errors of `openExec`
+ * @throws {BerthError} `transfer-tools-missing`, `transfer-tools-not-copied`, the errors of `openExec`
  */
 export async function installTransferTools(input: InstallTransferTools): Promise<void> {
   const { program, directory, ...call } = input;
