@@ -93,7 +93,9 @@ describe('berth doctor on a login node whose sessions are pods', () => {
       expect(said.rights).toMatch(
         /kubectl apply -f \S+\/share\/etc\/kubernetes\/ssh-sessions\.yaml/,
       );
-      expect(said['ssh-sessions']).toMatch(/^failed: Run `kubectl apply -f \S+ssh-sessions\.yaml`, then /);
+      expect(said['ssh-sessions']).toMatch(
+        /^failed: Run `kubectl apply -f \S+ssh-sessions\.yaml`, then /,
+      );
     } finally {
       const own = await hookKubeconfig(site, site.server, login);
       await writeFile(portal.files.kubeconfig, own, { mode: 0o600 });
