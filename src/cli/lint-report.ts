@@ -1,4 +1,8 @@
-import type { SshdFinding, SshdSeverity } from '../sshd-lint/rules/sshd-finding.ts';
+import {
+  bySeverity,
+  type SshdFinding,
+  type SshdSeverity,
+} from '../sshd-lint/rules/sshd-finding.ts';
 import type { LintedSample, SshdLint } from '../sshd-lint/lint-sshd.ts';
 import { escapedForTerminal } from './terminal.ts';
 
@@ -61,15 +65,11 @@ function cameFrom({ endpoint }: LintedSample): string {
   return `from ${address} ${host} to ${localAddress} port ${localPort}`;
 }
 
-/** A code counts once, with its highest severity. */
-function rank(severity: SshdSeverity | undefined): number {
-  return ['advice', 'weakness', 'door'].indexOf(severity ?? '');
-}
-
 function totals({ samples, host, matches, leftOut }: SshdLint): string {
   const kinds = new Map<string, SshdSeverity>();
-  for (const { code, severity } of [...host, ...matches, ...samples.flatMap((s) => s.findings)])
-    if (rank(severity) > rank(kinds.get(code))) kinds.set(code, severity);
+  // A code counts once, with its highest severity.
+  const all = bySeverity([...host, ...matches, ...samples.flatMap((s) => s.findings)]);
+  for (const { code, severity } of all) if (!kinds.has(code)) kinds.set(code, severity);
   const count = (wanted: SshdSeverity) => [...kinds.values()].filter((s) => s === wanted).length;
   const users = new Set(samples.map(({ user }) => user)).size;
   const line = `doors (users can run code on the host): ${count('door')}, weaknesses: ${count('weakness')}, advice: ${count('advice')}; ${users} different accounts and ${samples.length} connections checked`;
