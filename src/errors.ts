@@ -58,6 +58,12 @@ export function asBerthError(thrown: unknown, attempted: string): BerthError {
   });
 }
 
+/** The same error with another next step. @param cause for the log; default: none */
+export function withHint(error: BerthError, hint: string, cause?: unknown): BerthError {
+  const { message, code, exit, fields } = error;
+  return new BerthError(message, { code, exit, hint, fields, cause });
+}
+
 /** True for the errors of node:fs and node:net, which carry a `code` such as `ENOENT`. */
 export function isErrno(thrown: unknown, ...codes: string[]): thrown is NodeJS.ErrnoException {
   if (!(thrown instanceof Error) || !('code' in thrown) || !('syscall' in thrown)) return false;

@@ -1,7 +1,7 @@
 import type { V1Secret } from '@kubernetes/client-node';
 import type { ManagementCluster } from '../config/settings.ts';
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
-import { BerthError } from '../errors.ts';
+import { BerthError, withHint } from '../errors.ts';
 import { apiServerFrom } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import { apiError } from '../reconcile/api-errors.ts';
@@ -66,11 +66,8 @@ async function readSecret(
 
 /** Replaces the hint of an `api-…` error, which is about the hook's token. */
 function unreadable(secret: string, file: string, error: BerthError): BerthError {
-  const { message, code, exit, fields } = error;
-  return new BerthError(message, {
-    code,
-    exit,
-    hint: `${file} must give access to the management cluster and the right to get ${secret}; see admin.cluster_api in berth.yml.`,
-    fields,
-  });
+  return withHint(
+    error,
+    `${file} must give access to the management cluster and the right to get ${secret}; see admin.cluster_api in berth.yml.`,
+  );
 }

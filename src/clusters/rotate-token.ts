@@ -4,7 +4,7 @@ import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.t
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
 import { replaceToken } from '../credentials/kubeconfig/kubeconfig-token.ts';
 import { decodeUnverifiedClaims } from '../credentials/oidc/verify-token.ts';
-import { asBerthError, BerthError } from '../errors.ts';
+import { asBerthError, BerthError, withHint } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import {
   apiServerFrom,
@@ -242,8 +242,7 @@ export function explained(
   };
   const hint = hints[thrown.code];
   if (hint === undefined) return thrown;
-  const { message, code, exit, fields } = thrown;
-  return new BerthError(message, { code, exit, hint, fields, cause: thrown });
+  return withHint(thrown, hint, thrown);
 }
 
 function sharedEntry(one: Entry, other: Entry): BerthError {

@@ -5,7 +5,7 @@ import type { ClusterSettings, JsonObject, ManagementCluster } from '../config/s
 import { parseKubeconfig } from '../credentials/kubeconfig/kubeconfig-document.ts';
 import { setKubeconfigEntries } from '../credentials/kubeconfig/kubeconfig-edit.ts';
 import { withKubeconfigLock } from '../credentials/kubeconfig/kubeconfig-lock.ts';
-import { BerthError, isErrno } from '../errors.ts';
+import { BerthError, isErrno, withHint } from '../errors.ts';
 import { entriesOfContext } from '../reconcile/admin-kubeconfig.ts';
 import { apiClient } from '../reconcile/api-client.ts';
 import type { ApiServer } from '../reconcile/api-server.ts';
@@ -204,12 +204,9 @@ function otherContext({ name, admin }: ClusterSettings, chosen: string, own: str
 /** Adds how to install the missing account with the kubeconfig that Cluster API keeps. */
 function withoutAccount(thrown: unknown, { namespace, cluster }: ManagementCluster): unknown {
   if (!(thrown instanceof BerthError) || thrown.fields.status !== 404) return thrown;
-  const { message, code, exit, fields } = thrown;
-  return new BerthError(message, {
-    code,
-    exit,
-    hint: `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
-    fields,
-    cause: thrown,
-  });
+  return withHint(
+    thrown,
+    `Install the hook's account on the cluster: cd "$(mktemp -d)"; kubectl -n ${namespace} get secret ${cluster}-kubeconfig -o jsonpath='{.data.value}' | base64 -d >${cluster}.kubeconfig; kubectl --kubeconfig ${cluster}.kubeconfig apply -k ${installedPath('share/etc/kubernetes')}; rm ${cluster}.kubeconfig`,
+    thrown,
+  );
 }

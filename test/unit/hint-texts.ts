@@ -10,7 +10,7 @@ export interface Text {
 }
 
 export interface HintTexts {
-  /** What people are told to do: all in a `hint`, `next` or `closedBy`, and in the arguments of a finding. */
+  /** What people are told to do: all in a `hint`, `next` or `closedBy`, and in the arguments of a finding and of `withHint`. */
   readonly hints: readonly Text[];
   /** Paths that `installedPath` is asked for. */
   readonly installed: readonly Text[];
@@ -55,7 +55,9 @@ function isHint(node: ts.Node): boolean {
   const named = /^(?:hint|next|closedBy|install|advice)\w*$/i;
   if (ts.isPropertyAssignment(node) || ts.isVariableDeclaration(node))
     return named.test(node.name.getText());
-  return ts.isCallExpression(node) && /^(?:failed|warning|configError)$/.test(calledBy(node));
+  return (
+    ts.isCallExpression(node) && /^(?:failed|warning|configError|withHint)$/.test(calledBy(node))
+  );
 }
 
 const calledBy = ({ expression }: ts.CallExpression): string => expression.getText();
