@@ -92,7 +92,7 @@ function lacksDefaults({ kubernetes, engine }: PoliciesArguments): boolean {
           : undefined;
   if (problem !== undefined)
     throw new BerthError(problem, {
-      ...{ code: 'usage' },
+      code: 'usage',
       hint: `Give a version such as 1.34 (1.${validatingPolicySince} or later). Do not use --kubernetes with --engine kyverno.`,
     });
   return minor !== undefined && minor < mutatingPolicySince;

@@ -107,7 +107,6 @@ function theCluster([cluster, ...others]: readonly ClusterSettings[]): ClusterSe
       : `several clusters are configured: ${names.join(', ')}`,
     {
       code: names.length === 0 ? 'no-kubernetes-cluster' : 'usage',
-      exit: names.length === 0 ? 'config' : 'usage',
       hint:
         names.length === 0
           ? 'Run `berth doctor`: it lists the files that were read.'

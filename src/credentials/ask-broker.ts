@@ -116,10 +116,10 @@ function invalidAnswer(what: string): BerthError {
   return failure('broker-answer-invalid', `answered with ${what}`);
 }
 
-function failure(code: ErrorCode, what: string, exit: ExitClass = 'temporary'): BerthError {
+function failure(code: ErrorCode, what: string, exit?: ExitClass): BerthError {
   return new BerthError(`the credential broker ${what}`, {
     code,
-    exit,
+    ...(exit === undefined ? {} : { exit }),
     hint: `${restartWebServer}. The broker runs on the portal’s host only: \`systemctl status "berth-broker@*"\`.`,
   });
 }

@@ -77,7 +77,6 @@ function assertSomebody(
   const { base, filter } = settings[what];
   throw new BerthError(`no valid ${what} found below ${base} with ${filter}`, {
     code: what === 'users' ? 'ldap-no-users' : 'ldap-no-groups',
-    exit: 'config',
     hint: `Nothing was changed. See ldap.${what} in berth.yml, and whether ldap.bind_dn may read them.`,
   });
 }

@@ -71,7 +71,6 @@ function refused(path: string, status: number): BerthError {
   const busy = status === 429 || status >= 500;
   return new BerthError(`watching ${path}: the API server answered ${status}`, {
     code: busy ? 'api-overloaded' : 'api-watch-refused',
-    exit: busy ? 'temporary' : 'unavailable',
     hint: busy
       ? 'The API server is overloaded. Check its metrics for API Priority and Fairness. The next login tries again.'
       : `Check that the ClusterRole berth-session exists; ${installedPath('share/etc/kubernetes/ssh-sessions.yaml')} creates it.`,

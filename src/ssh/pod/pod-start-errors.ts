@@ -91,7 +91,6 @@ export function podStartTimeout(
     `your session did not start within ${deadlineMs / 1000} s (${text})${why}`,
     {
       code: unschedulable ? 'pod-unschedulable' : 'pod-start-deadline',
-      exit: 'temporary',
       hint: unschedulable
         ? 'The cluster is full, or no node matches `pod.node_selector`, `pod.tolerations`, `pod.extended` and `limits` of the profile.'
         : 'Check the events of the pod. The limit is `deadline` in the profile.',
