@@ -6,6 +6,7 @@ import type { SiteSettings } from '../../../src/config/settings.ts';
 import { ok, runCheck } from '../../../src/check-result.ts';
 import { checkHost, nodeFinding } from '../../../src/doctor/host-checks.ts';
 import { certificateFinding, clockFinding } from '../../../src/doctor/server-checks.ts';
+import { exampleCluster } from '../example-cluster.ts';
 
 describe('a check', () => {
   it('that hangs fails when its time is over, and says so', async () => {
@@ -84,18 +85,12 @@ describe('files of root', () => {
       warnings: [],
       clusters: [
         {
-          name: 'prod',
-          auth: 'oidc',
+          ...exampleCluster,
           server: { endpoint: 'https://127.0.0.1:1' },
-          kubeconfig: { cluster: 'prod', context: 'prod' },
           namespacePrefix: '',
-          usernamePrefix: '',
-          subjectPrefix: '',
           admin: { kind: 'kubeconfig', file: join(directory, 'kubeconfig') },
-          allowedCidrs: [],
           pullSecret: { name: 'p', dockerConfigFile: join(directory, 'docker.json') },
           jobPodReaper: false,
-          credentials: { mode: 'service-account', name: 'ondemand-user', lifetimeSeconds: 3600 },
         },
       ],
     };

@@ -3,21 +3,12 @@ import type { ClusterSettings } from '../../../src/config/settings.ts';
 import { userObjectsOn } from '../../../src/clusters/bootstrap-cluster.ts';
 import { rightsFinding } from '../../../src/doctor/rights-checks.ts';
 import type { ApiClient } from '../../../src/reconcile/api-client.ts';
+import { exampleCluster, exampleUser } from '../example-cluster.ts';
 
 const cluster: ClusterSettings = {
-  name: 'prod',
-  auth: 'oidc',
-  server: { endpoint: 'https://k8s.example.org:6443' },
-  kubeconfig: { cluster: 'prod', context: 'prod' },
-  namespacePrefix: 'u-',
-  usernamePrefix: '',
-  subjectPrefix: '',
-  admin: { kind: 'kubeconfig', file: '/root/.kube/config' },
-  allowedCidrs: [],
-  jobPodReaper: true,
+  ...exampleCluster,
   credentials: { mode: 'service-account', name: 'site-user', lifetimeSeconds: 3600 },
 };
-const user = { name: 'alice', uid: 1001, gid: 1001, groups: [1001], home: '/', shell: '' };
 
 /** What doctor says next if the hook has all rights except those to accounts of these names. */
 async function nextWithout(...names: readonly string[]): Promise<string | undefined> {
@@ -32,7 +23,7 @@ async function nextWithout(...names: readonly string[]): Promise<string | undefi
     },
     close: () => undefined,
   };
-  const objects = userObjectsOn({ user, cluster, now: 1 });
+  const objects = userObjectsOn({ user: exampleUser, cluster, now: 1 });
   const hook = 'system:serviceaccount:ondemand:berth-hook';
   const finding = await rightsFinding(client, objects, cluster, hook);
   return finding.status === 'failed' ? finding.next : undefined;

@@ -8,25 +8,18 @@ import {
   rightText,
 } from '../../../src/reconcile/required-rights.ts';
 import { reconcileUser } from '../../../src/reconcile/reconcile-user.ts';
+import { exampleCluster, exampleUser } from '../example-cluster.ts';
 
 const cluster: ClusterSettings = {
-  name: 'prod',
-  auth: 'oidc',
-  server: { endpoint: 'https://k8s.example.org:6443' },
-  kubeconfig: { cluster: 'prod', context: 'prod' },
-  namespacePrefix: 'u-',
-  usernamePrefix: '',
+  ...exampleCluster,
   subjectPrefix: 'oidc:',
-  admin: { kind: 'kubeconfig', file: '/root/.kube/config' },
   allowedCidrs: ['10.0.0.0/8'],
   pullSecret: { name: 'pull', dockerConfigFile: '/etc/docker.json' },
-  jobPodReaper: true,
   resourceQuota: { hard: { pods: '10' } },
   limitRange: { limits: [] },
-  credentials: { mode: 'service-account', name: 'ondemand-user', lifetimeSeconds: 3600 },
 };
 const objects = userObjectsOn({
-  user: { name: 'alice', uid: 1001, gid: 1001, groups: [1001], home: '/', shell: '' },
+  user: exampleUser,
   cluster,
   now: 1,
   dockerConfig: '{"auths":{}}',
