@@ -32,7 +32,8 @@ export interface WriteOptions {
  * Replaces the file atomically: readers see the old contents or the new. A failure leaves the old file as it was,
  * and no temporary file.
  *
- * @throws {BerthError} `disk-full`, `disk-quota-exceeded`, `file-system-read-only`, `write-not-permitted`; other system errors unchanged
+ * @throws {BerthError} `disk-full`, `disk-quota-exceeded`, `file-system-read-only`, `write-not-permitted`; other
+ *   system errors unchanged
  */
 export async function writeAtomically(
   path: string,

@@ -22,8 +22,8 @@ const toExplainMs = 500;
  * A kubectl that was killed leaves its lock. It is removed, with a warning, when it is older than 30 s by the file
  * server's clock.
  *
- * @throws {BerthError} `kubeconfig-locked` when the deadline comes first; `file-system-read-only`, `write-not-permitted`, `disk-full`
- *   or `disk-quota-exceeded` when no lock can be created
+ * @throws {BerthError} `kubeconfig-locked` when the deadline comes first; `file-system-read-only`,
+ *   `write-not-permitted`, `disk-full` or `disk-quota-exceeded` when no lock can be created
  */
 export async function withKubeconfigLock<T>(
   file: string,

@@ -27,7 +27,8 @@ import { writePrivateFile } from '../../system/private-file.ts';
  * A login during the cleanup is noticed: it writes its record before it checks the lock, and waits for the lock
  * (`registerConnection`).
  *
- * @throws {BerthError} `container-store-unreadable`, `container-store-broken`, `lock-timeout`, `runtime-directory-not-unmounted`
+ * @throws {BerthError} `container-store-unreadable`, `container-store-broken`, `lock-timeout`,
+ *   `runtime-directory-not-unmounted`
  */
 export async function removeExpiredContainers(
   site: SessionContext,

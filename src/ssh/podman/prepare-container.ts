@@ -69,7 +69,7 @@ export async function waitForInit(
     if (performance.now() > deadline)
       throw new BerthError('the first process of the container did not start in time', {
         code: 'container-start-deadline',
-        hint: `Check the load of this machine. \`deadline\` in the profile sets the limit.`,
+        hint: 'Check the load of this machine. `deadline` in the profile sets the limit.',
       });
     await sleep(5);
   }
