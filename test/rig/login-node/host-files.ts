@@ -1,4 +1,4 @@
-import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { stringify } from 'yaml';
@@ -6,6 +6,8 @@ import type { Account } from '../site/accounts.ts';
 import { sshdConfig, type SshdConfig } from './sshd-config.ts';
 
 export interface HostFiles {
+  /** The host's name. */
+  readonly name: string;
   readonly sshd: SshdConfig;
   readonly sshYml: object;
   readonly profiles: Readonly<Record<string, object>>;
@@ -15,6 +17,8 @@ export interface HostFiles {
   readonly pam: string;
   /** The users' login shell, if it differs from the machine's passwd(5). */
   readonly shell?: string;
+  /** Directory of another host, whose accounts, homes, keys and host key this one has, too. */
+  readonly beside?: string;
 }
 
 /** The message of the day. */
@@ -25,8 +29,10 @@ export const motd = 'Welcome to the login node of the test.\n';
  * The accounts are copied, so later changes of the machine's accounts do not affect the host.
  */
 export async function writeHostFiles(directory: string, files: HostFiles): Promise<void> {
-  const { users, port } = files.sshd;
-  for (const name of ['etc', 'etc.work', 'homes', 'storage', 'cache', 'keys'])
+  const { users, address, port } = files.sshd;
+  const { name: hostName, beside } = files;
+  const shared = beside === undefined ? ['homes', 'keys'] : [];
+  for (const name of ['etc', 'etc.work', 'storage', 'cache', ...shared])
     await mkdir(join(directory, name), { recursive: true, mode: 0o755 });
   await writeFile(
     join(directory, 'users'),
@@ -35,14 +41,16 @@ export async function writeHostFiles(directory: string, files: HostFiles): Promi
   const etc = (name: string, text: string, mode = 0o644) =>
     writeAt(join(directory, 'etc', name), text, mode);
 
+  const accounts = beside === undefined ? '/etc' : join(beside, 'etc');
   for (const name of ['passwd', 'group', 'subuid', 'subgid'])
-    await etc(name, await readFile(join('/etc', name), 'utf8'));
-  await copyFile('/etc/shadow', join(directory, 'etc/shadow'));
-  await etc('hosts', '127.0.0.1 localhost login1\n::1 localhost\n');
-  await etc('hostname', 'login1\n');
+    await etc(name, await readFile(join(accounts, name), 'utf8'));
+  await copyFile(join(accounts, 'shadow'), join(directory, 'etc/shadow'));
+  await etc('hosts', `127.0.0.1 localhost ${hostName}\n::1 localhost\n`);
+  await etc('hostname', `${hostName}\n`);
   await etc('motd', motd);
   if (files.shell !== undefined) {
-    await etc('passwd', withShell(await readFile('/etc/passwd', 'utf8'), users, files.shell));
+    const passwd = await readFile(join(accounts, 'passwd'), 'utf8');
+    await etc('passwd', withShell(passwd, users, files.shell));
     await etc('shells', `/bin/sh\n/bin/bash\n${files.shell}\n`);
   }
   await etc('pam.d/sshd', `${await readFile('/etc/pam.d/sshd', 'utf8')}\n${files.pam}\n`);
@@ -55,13 +63,32 @@ export async function writeHostFiles(directory: string, files: HostFiles): Promi
 
   for (const [name, text] of Object.entries(files.etc)) await etc(name, text);
 
-  const hostKey = await newKey(join(directory, 'etc/ssh/host_key'));
-  await writeFile(join(directory, 'known_hosts'), `[127.0.0.1]:${port} ${hostKey}\n`);
+  if (beside === undefined) await writeKeysAndHomes(directory, users);
+  else await shareKeysAndHomes(directory, beside);
+  const hostKey = await readFile(join(directory, 'etc/ssh/host_key.pub'), 'utf8');
+  await writeFile(join(directory, 'known_hosts'), `[${address}]:${port} ${hostKey}`);
+}
+
+async function writeKeysAndHomes(directory: string, users: readonly Account[]): Promise<void> {
+  await newKey(join(directory, 'etc/ssh/host_key'));
   for (const user of users) {
-    await etc(`ssh/authorized_keys/${user.name}`, `${await newKey(keyOf(directory, user.name))}\n`);
+    const key = await newKey(keyOf(directory, user.name));
+    await writeAt(join(directory, authorizedKeys, user.name), `${key}\n`, 0o644);
     await makeHome(join(directory, 'homes'), user);
   }
 }
+
+/** The homes are those of the other host; its keys are copied, as configuration management would. */
+async function shareKeysAndHomes(directory: string, beside: string): Promise<void> {
+  await symlink(join(beside, 'homes'), join(directory, 'homes'));
+  for (const path of ['etc/ssh/host_key', 'etc/ssh/host_key.pub', authorizedKeys])
+    await cp(join(beside, path), join(directory, path), {
+      recursive: true,
+      preserveTimestamps: true,
+    });
+}
+
+const authorizedKeys = 'etc/ssh/authorized_keys';
 
 /** Path of a user's private key. */
 export function keyOf(directory: string, user: string): string {

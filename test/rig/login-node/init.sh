@@ -11,7 +11,7 @@
 set -eu
 directory=$1 homes=$2 images=$3
 umask 022
-hostname login1
+hostname "$(cat "$directory/etc/hostname")"
 
 mount --make-rprivate /
 mount -t proc proc /proc

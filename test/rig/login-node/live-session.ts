@@ -1,6 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { SshHost } from './ssh-host.ts';
+import { inNetwork } from './host-namespaces.ts';
+
+/** An SSH server as clients see it: a login node, or a balancer. */
+export interface SshServer {
+  readonly address: string;
+  readonly port: number;
+  /** Path of the network namespace of the clients; undefined: the machine's. */
+  readonly network: string | undefined;
+  clientOptions(user: string): string[];
+}
 
 /** An SSH client that runs until the test ends it. */
 export class LiveSession {
@@ -16,16 +25,16 @@ export class LiveSession {
     client.stdin?.on('error', () => undefined);
   }
 
-  static start(host: SshHost, user: string, args: readonly string[]): LiveSession {
-    const destination = ['-p', String(host.port), `${user}@127.0.0.1`];
+  static start(host: SshServer, user: string, args: readonly string[]): LiveSession {
+    const destination = ['-p', String(host.port), `${user}@${host.address}`];
     const options = [...host.clientOptions(user), '-o', 'ConnectionAttempts=1'];
-    return new LiveSession(
-      spawn('ssh', [...options, ...destination, ...args], { stdio: ['pipe', 'pipe', 'pipe'] }),
-    );
+    const argv = inNetwork(host.network, ['ssh', ...options, ...destination, ...args]);
+    const [file = '', ...words] = argv;
+    return new LiveSession(spawn(file, words, { stdio: ['pipe', 'pipe', 'pipe'] }));
   }
 
   /** Starts a session whose command prints `ready` and then runs `command`; waits for `ready`. */
-  static async startReady(host: SshHost, user: string, command: string): Promise<LiveSession> {
+  static async startReady(host: SshServer, user: string, command: string): Promise<LiveSession> {
     const session = LiveSession.start(host, user, [`echo ready; ${command}`]);
     await session.waitForOutput('ready');
     return session;

@@ -10,6 +10,7 @@ import { ensurePackages } from '../site/debian-packages.ts';
 import { installDirectory } from '../site/portal.ts';
 import { freePorts } from '../site/ports.ts';
 import { say } from '../site/progress.ts';
+import { waitFor } from '../site/wait.ts';
 import { run, type ClientOptions, type ClientResult } from './run-program.ts';
 import {
   LdapDirectory,
@@ -19,7 +20,7 @@ import {
   type LdapDirectoryOptions,
 } from './ldap-directory.ts';
 import { keyOf, writeHostFiles, type HostFiles } from './host-files.ts';
-import { firstProcess, startHostProcess } from './host-namespaces.ts';
+import { firstProcess, inNetwork, startHostProcess } from './host-namespaces.ts';
 import { testImageStore } from './image-store.ts';
 import type { LoginMode } from './sshd-config.ts';
 
@@ -27,9 +28,20 @@ type Profiles = Readonly<Record<string, object>>;
 
 export interface SshHostOptions {
   readonly mode: LoginMode;
+  /** The host's name; default `login1`. */
+  readonly name?: string;
+  /** IPv4 address of sshd; default 127.0.0.1. */
+  readonly address?: string;
+  /** Path of a network namespace; default: the machine's. */
+  readonly network?: string;
+  /**
+   * Another node of the same site: this host has its port, accounts, homes, keys and host key, as with a file server.
+   * It needs another `address` and `name`, and the same `mode`; `users` has no effect. It must stop before the other.
+   */
+  readonly beside?: SshHost;
   /** Keys of `/etc/berth/ssh.yml` that override `standardSshYml`. */
   readonly sshYml?: object;
-  /** `/etc/berth/profiles/NAME.yml`; default: one profile `base`. A function gets the host's directory. */
+  /** `/etc/berth/profiles/NAME.yml`; default: one profile `base`. A function gets the directory with `homes/USER`. */
   readonly profiles?: Profiles | ((directory: string) => Profiles);
   /** Further files, by path relative to /etc. */
   readonly etc?: Readonly<Record<string, string>>;
@@ -46,10 +58,15 @@ export interface SshHostOptions {
 }
 
 interface HostParts {
+  readonly name: string;
+  readonly address: string;
   readonly port: number;
+  readonly network: string | undefined;
   readonly directory: string;
+  readonly sharedDirectory: string;
   readonly users: readonly Account[];
   readonly mode: LoginMode;
+  readonly images: string;
 }
 
 const packages = [
@@ -59,64 +76,76 @@ const packages = [
 
 /**
  * A login node: sshd, syslog and PAM in their own mount, PID and UTS namespaces, with their own /etc, /run, /dev,
- * homes and Berth directories. The network is the machine's: sshd listens on a loopback port. Several login nodes
- * can run at the same time, with the same users.
+ * homes and Berth directories. The network is the machine's, or that of a test: sshd listens on a loopback port, or
+ * on an address of that network. Several login nodes can run at the same time, with the same users.
  */
 export class SshHost {
+  readonly name: string;
+  readonly address: string;
   readonly port: number;
+  /** Path of the network namespace; undefined: the machine's. */
+  readonly network: string | undefined;
   /** Directory of the host's files, owned by root; the host mounts parts of it. */
   readonly directory: string;
+  /** Directory with `homes` and `keys`: that of the host or of the one that it is beside. */
+  readonly sharedDirectory: string;
   readonly users: readonly Account[];
   readonly mode: LoginMode;
-  /** PID of the host's first process in the test's PID namespace; /proc/PID/root is the host's root directory. */
-  readonly init: number;
+  readonly #images: string;
+  #init: number;
   #ldap: LdapDirectory | undefined;
-  readonly #unshare: ChildProcess;
+  #unshare: ChildProcess;
 
-  private constructor(from: HostParts, init: number, unshare: ChildProcess) {
+  private constructor(from: HostParts, { init, unshare }: StartedProcesses) {
+    this.name = from.name;
+    this.address = from.address;
     this.port = from.port;
+    this.network = from.network;
     this.directory = from.directory;
+    this.sharedDirectory = from.sharedDirectory;
     this.users = from.users;
     this.mode = from.mode;
-    this.init = init;
+    this.#images = from.images;
+    this.#init = init;
     this.#unshare = unshare;
   }
 
   /** Starts a login node. @throws Error with the host's output if its sshd does not answer */
   static async start(options: SshHostOptions): Promise<SshHost> {
-    const { ldap, mode } = options;
+    const { ldap, mode, beside, name = 'login1', address = '127.0.0.1', network } = options;
     await ensurePackages([...packages, ...(ldap === undefined ? [] : ldapPackages)]);
-    const { port } = await freePorts(['port']);
+    const { port } = beside ?? (await freePorts(['port']));
     await mkdir(publicDirectory, { recursive: true });
     const directory = await mkdtemp(join(publicDirectory, 'ssh-host-'));
     await run('chmod', ['0755', directory]);
+    const sharedDirectory = beside?.sharedDirectory ?? directory;
     const shell = join(installDirectory, 'shell/login');
     // Another test may change the groups of the same accounts, so they are locked until they are copied.
     const waiting = (): void => say('… another test is creating its accounts');
     const users = await withLock('/run/lock/berth-test-hosts.lock', waiting, async () => {
-      const made = await createAccounts(options);
-      await writeHostFiles(directory, hostFiles(options, { directory, port, shell, users: made }));
+      const made = beside?.users ?? (await createAccounts(options));
+      const parts = { ...{ name, address, directory, sharedDirectory }, port, shell, users: made };
+      await writeHostFiles(directory, hostFiles(options, parts));
       return made;
     });
     if (ldap !== undefined)
       await writeLdapFiles(directory, ldap, mode === 'login-shell' ? shell : undefined);
     const images =
       options.images === false ? '' : (options.images ?? (await testImageStore()).store);
-    const unshare = await startHostProcess(directory, images);
-    try {
-      const init = await firstProcess(unshare, directory, port);
-      const host = new SshHost({ port, directory, users, mode }, init, unshare);
-      if (ldap !== undefined) host.#ldap = await LdapDirectory.start(host);
-      return host;
-    } catch (error) {
-      unshare.kill('SIGKILL');
-      throw error;
-    }
+    const parts = { name, address, port, network, directory, sharedDirectory, users, mode, images };
+    const host = new SshHost(parts, await startProcesses(parts));
+    if (ldap !== undefined) host.#ldap = await LdapDirectory.start(host);
+    return host;
+  }
+
+  /** PID of the host's first process in the test's PID namespace; /proc/PID/root is the host's root directory. */
+  get init(): number {
+    return this.#init;
   }
 
   /** Path of a user's private key. */
   key(user: string): string {
-    return keyOf(this.directory, user);
+    return keyOf(this.sharedDirectory, user);
   }
 
   /** Options for OpenSSH's clients with the user's key and the host's key, without port and user. */
@@ -129,8 +158,10 @@ export class SshHost {
 
   /** Runs OpenSSH's client; `args` are further options, then the command. */
   ssh(user: string, args: readonly string[], options?: ClientOptions): Promise<ClientResult> {
-    const destination = ['-p', String(this.port), `${user}@127.0.0.1`];
-    return run('ssh', [...this.clientOptions(user), ...destination, ...args], options);
+    const destination = ['-p', String(this.port), `${user}@${this.address}`];
+    const argv = ['ssh', ...this.clientOptions(user), ...destination, ...args];
+    const [file = '', ...words] = inNetwork(this.network, argv);
+    return run(file, words, options);
   }
 
   /** Runs a command as root on the host. */
@@ -173,6 +204,52 @@ export class SshHost {
     return readFile(join(this.directory, 'syslog'), 'utf8').catch(() => '');
   }
 
+  /** Kills all processes at once, as if the power failed. What is on the disk stays: homes, storage, syslog. */
+  async kill(): Promise<void> {
+    const exited = once(this.#unshare, 'exit');
+    process.kill(this.#init, 'SIGKILL');
+    await exited;
+  }
+
+  /** Starts the host again after `kill`, with an empty /run, as after a reboot. */
+  async boot(): Promise<void> {
+    const { init, unshare } = await startProcesses({
+      ...{ directory: this.directory, address: this.address, port: this.port },
+      ...{ network: this.network, images: this.#images },
+    });
+    this.#init = init;
+    this.#unshare = unshare;
+  }
+
+  /** Stops sshd's listening process: the kernel still accepts connections, and nobody answers. */
+  async hang(): Promise<void> {
+    await this.#signalListener('STOP');
+  }
+
+  async continueAfterHang(): Promise<void> {
+    await this.#signalListener('CONT');
+  }
+
+  /** Ends sshd's listening process, as `systemctl stop` with `KillMode=process` does: open connections stay. */
+  async stopListening(): Promise<void> {
+    await this.#signalListener('TERM');
+    await waitFor({ what: 'sshd to stop listening', timeoutMs: 10_000, everyMs: 20 }, async () =>
+      (await this.asRoot(['test', '-e', '/run/sshd.pid'])).exitCode === 1 ? true : undefined,
+    );
+  }
+
+  /** Starts sshd again after `stopListening`. */
+  async listen(): Promise<void> {
+    const { exitCode, stderr } = await this.asRoot(['/usr/sbin/sshd']);
+    if (exitCode !== 0) throw new Error(`sshd of ${this.name} did not start: ${stderr}`);
+  }
+
+  async #signalListener(signal: string): Promise<void> {
+    const script = `kill -${signal} "$(cat /run/sshd.pid)"`;
+    const { exitCode, stderr } = await this.asRoot(['sh', '-c', script]);
+    if (exitCode !== 0) throw new Error(`${signal} to sshd of ${this.name}: ${stderr}`);
+  }
+
   /** Stops the host with all its processes and mounts, and removes its directory. */
   async stop(): Promise<void> {
     if (this.#unshare.exitCode === null && this.#unshare.signalCode === null) {
@@ -187,7 +264,24 @@ export class SshHost {
   }
 
   get #enter(): string[] {
-    return ['--target', String(this.init), '--mount', '--pid', '--uts', '--wd=/'];
+    return ['--target', String(this.init), '--mount', '--net', '--pid', '--uts', '--wd=/'];
+  }
+}
+
+interface StartedProcesses {
+  readonly unshare: ChildProcess;
+  readonly init: number;
+}
+
+async function startProcesses(
+  on: Pick<HostParts, 'directory' | 'address' | 'port' | 'network' | 'images'>,
+): Promise<StartedProcesses> {
+  const unshare = await startHostProcess(on);
+  try {
+    return { unshare, init: await firstProcess(unshare, on) };
+  } catch (error) {
+    unshare.kill('SIGKILL');
+    throw error;
   }
 }
 
@@ -220,19 +314,24 @@ async function createAccounts({ users, ldap }: SshHostOptions): Promise<Account[
 }
 
 function hostFiles(
-  { mode, profiles = { base: standardProfile }, ...options }: SshHostOptions,
-  { directory, port, shell, users }: Omit<HostParts, 'mode'> & { readonly shell: string },
+  { mode, profiles = { base: standardProfile }, beside, ...options }: SshHostOptions,
+  parts: Pick<HostParts, 'name' | 'address' | 'port' | 'sharedDirectory' | 'users'> & {
+    readonly shell: string;
+  },
 ): HostFiles {
+  const { name, address, port, sharedDirectory, users, shell } = parts;
   return {
+    name,
     sshd: {
-      ...{ port, mode, users, extraLines: options.sshd ?? '' },
+      ...{ address, port, mode, users, extraLines: options.sshd ?? '' },
       login: `${shell} --config /etc/berth/ssh.yml`,
     },
     sshYml: { ...standardSshYml, ...options.sshYml },
-    profiles: typeof profiles === 'function' ? profiles(directory) : profiles,
+    profiles: typeof profiles === 'function' ? profiles(sharedDirectory) : profiles,
     etc: options.etc ?? {},
     pam: options.pam ?? (mode === 'plain' ? '' : pamLine()),
     ...(mode === 'login-shell' ? { shell } : {}),
+    ...(beside === undefined ? {} : { beside: beside.directory }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Account } from '../site/accounts.ts';
 export type LoginMode = 'forced' | 'login-shell' | 'plain';
 
 export interface SshdConfig {
+  readonly address: string;
   readonly port: number;
   readonly mode: LoginMode;
   readonly users: readonly Account[];
@@ -14,7 +15,14 @@ export interface SshdConfig {
 }
 
 /** The sshd_config(5) of a login node; sshd uses the first value of each keyword. */
-export function sshdConfig({ port, mode, users, login, extraLines: extra }: SshdConfig): string {
+export function sshdConfig({
+  address,
+  port,
+  mode,
+  users,
+  login,
+  extraLines: extra,
+}: SshdConfig): string {
   const lines = extra.split('\n');
   const match = lines.findIndex((line) => /^\s*match\s/i.test(line));
   const [first, last] = match === -1 ? [lines, []] : [lines.slice(0, match), lines.slice(match)];
@@ -24,7 +32,7 @@ export function sshdConfig({ port, mode, users, login, extraLines: extra }: Sshd
   ];
   return [
     ...first,
-    'ListenAddress 127.0.0.1',
+    `ListenAddress ${address}`,
     `Port ${port}`,
     'HostKey /etc/ssh/host_key',
     'PidFile /run/sshd.pid',

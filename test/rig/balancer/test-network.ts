@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { inNetwork } from '../login-node/host-namespaces.ts';
+import { assertSuccess } from '../../conformance/case.ts';
+import { run } from '../login-node/run-program.ts';
+
+/** The prefix of the addresses of a test network; RFC 5737 reserves it for documentation. */
+const prefix = '192.0.2';
+
+/**
+ * A network of a test: a network namespace for balancers and clients with a bridge, and one for each login node, whose
+ * cable can be pulled. Nothing in it reaches the machine's network, so every test can use port 22 and the same addresses.
+ */
+export class TestNetwork {
+  /** Path of the namespace of balancers and clients. */
+  readonly path: string;
+  readonly #holders: ChildProcess[];
+
+  private constructor(holder: ChildProcess) {
+    this.path = `/proc/${holder.pid}/ns/net`;
+    this.#holders = [holder];
+  }
+
+  /** @param addresses last bytes of the addresses of balancers and clients in the bridge's network */
+  static async make(addresses: readonly number[]): Promise<TestNetwork> {
+    const network = new TestNetwork(await startHolder());
+    await network.#ip('link', 'set', 'lo', 'up');
+    await network.#ip('link', 'add', 'bridge', 'type', 'bridge');
+    await network.#ip('link', 'set', 'bridge', 'up');
+    for (const address of addresses)
+      await network.#ip('address', 'add', `${prefix}.${address}/24`, 'dev', 'bridge');
+    return network;
+  }
+
+  /** Adds a namespace for a login node. @param byte last byte of its address @returns its address and the namespace's path */
+  async addNode(byte: number): Promise<{ address: string; network: string; cable: string }> {
+    const holder = await startHolder();
+    this.#holders.push(holder);
+    const node = `/proc/${holder.pid}/ns/net`;
+    const [cable, address] = [`node-${byte}`, `${prefix}.${byte}`];
+    const peer = ['peer', 'name', 'eth0', 'netns', String(holder.pid)];
+    await this.#ip('link', 'add', cable, 'type', 'veth', ...peer);
+    await this.#ip('link', 'set', cable, 'master', 'bridge');
+    await this.#ip('link', 'set', cable, 'up');
+    await ip(node, 'link', 'set', 'lo', 'up');
+    await ip(node, 'address', 'add', `${address}/24`, 'dev', 'eth0');
+    await ip(node, 'link', 'set', 'eth0', 'up');
+    return { address, network: node, cable };
+  }
+
+  /** Pulls the cable of a node: packets are lost in both directions, and nobody is told. */
+  async unplug(cable: string): Promise<void> {
+    await this.#ip('link', 'set', cable, 'nomaster');
+  }
+
+  async plugIn(cable: string): Promise<void> {
+    await this.#ip('link', 'set', cable, 'master', 'bridge');
+  }
+
+  async remove(): Promise<void> {
+    for (const holder of this.#holders.reverse()) {
+      const exited = once(holder, 'exit');
+      holder.stdin?.end();
+      await exited;
+    }
+  }
+
+  async #ip(...args: string[]): Promise<void> {
+    await ip(this.path, ...args);
+  }
+}
+
+async function ip(network: string, ...args: string[]): Promise<void> {
+  const [file = '', ...words] = inNetwork(network, ['ip', ...args]);
+  assertSuccess(`ip ${args.join(' ')}`, await run(file, words));
+}
+
+/** Holds a new network namespace until its stdin ends, so that it does not outlive the test. */
+async function startHolder(): Promise<ChildProcess> {
+  const holder = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(holder.stdout, 'data');
+  return holder;
+}
