@@ -180,6 +180,8 @@ export const exitClasses = {
 
   // SSH sessions
   'session-refused': 'permission',
+  'session-unknown': 'unavailable',
+  'session-not-ended': 'temporary',
   'runtime-directory-missing': ['config', 'temporary'],
   'runtime-directory-not-mounted': 'config',
   'runtime-directory-not-unmounted': 'temporary',

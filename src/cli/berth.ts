@@ -13,6 +13,7 @@ import { ldapSyncCommand } from './ldap-sync.ts';
 import { planCommand } from './plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
+import { sessionsCommand } from './sessions.ts';
 import { subidCommand } from './subid.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-outputs.ts';
@@ -34,6 +35,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(subidCommand(terminal))
     .command(imagesCommand(terminal))
     .command(reapCommand(terminal))
+    .command(sessionsCommand(terminal))
     .command(ldapSyncCommand(terminal))
     .demandCommand(1, 1, 'a command is missing')
     .strict()

@@ -7,6 +7,16 @@ export const sessionErrors = {
     why: 'No rule of ssh.yml is for this user (`profile-not-matched`), the rule names a profile that does not exist (`profile-missing`), or the profile has a mistake.',
     next: 'Run `berth plan --ssh --user NAME` as root: it prints which rules were tried. Then run `berth explain` with the code in `why`.',
   },
+  'session-unknown': {
+    what: 'No open session of this node has this ID or user.',
+    why: 'It has ended, it is on another node, or the ID was mistyped.',
+    next: 'See `berth sessions list`.',
+  },
+  'session-not-ended': {
+    what: 'sshd of a session did not end, although it was killed.',
+    why: 'The process hangs in the kernel, usually on a file system that does not respond.',
+    next: 'Look at it with `ps -o stat,wchan -p PID`, and at `dmesg`. `berth reap` cleans up when it has ended.',
+  },
   'runtime-directory-missing': {
     what: 'The user has no runtime directory (/run/user/UID or /run/berth/users/UID), so nothing can be started or cleaned up.',
     why: 'Neither pam_systemd nor `pam-session` of Berth ran when the connection opened: the lines in /etc/pam.d/sshd are missing or `UsePAM` is off.',

@@ -131,6 +131,22 @@ function belongs(uid: number, { uid: own, subordinate }: ProcessOwner): boolean 
   return uid === own || subordinate.some(({ start, count }) => uid >= start && uid < start + count);
 }
 
+/**
+ * Names of the running containers by the inode of their PID namespace. Conmon, the parent of a container's first
+ * process, is started with the name; the user can start another conmon with another name.
+ */
+export function containerNames(all: readonly ProcessFacts[]): ReadonlyMap<number, string> {
+  const conmon = filesOf(supportPrograms.filter((path) => path.endsWith('/conmon')));
+  const names = new Map<number, string>();
+  for (const { pid, parent, pids } of all) {
+    if (pids.length < 2 || pids.at(-1) !== 1 || !conmon.has(executableId(parent) ?? '')) continue;
+    const name = containerOf(processArguments(parent));
+    const namespace = namespaceInode(pid, 'pid');
+    if (name !== undefined && namespace !== undefined) names.set(namespace, name);
+  }
+  return names;
+}
+
 /** The value of conmon's option `-n`. */
 function containerOf(args: readonly string[]): string | undefined {
   const at = args.indexOf('-n');
@@ -138,7 +154,7 @@ function containerOf(args: readonly string[]): string | undefined {
 }
 
 /** The container around a process, also if the process created further PID namespaces inside. */
-function containerAround(
+export function containerAround(
   facts: ProcessFacts,
   byPid: ReadonlyMap<number, ProcessFacts>,
   names: ReadonlyMap<number, string>,

@@ -2,6 +2,7 @@ import { readFileSync, renameSync } from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import { writeStateFile } from '../../system/private-file.ts';
 import type { ProcessId } from '../../system/processes.ts';
+import type { Endpoint } from '../../system/tcp-connection.ts';
 
 /** One open SSH connection, in `/run/berth/connections/UID/PID.STARTTIME`: owned by root, readable by all. */
 export interface ConnectionRecord {
@@ -16,6 +17,12 @@ export interface ConnectionRecord {
   readonly session?: number;
   /** Whether processes that the connection leaves on the host, outside any container, are ended too. */
   readonly hostProcesses?: boolean;
+  /** The other end of sshd's TCP connection, from the kernel: behind a balancer, the balancer's. */
+  readonly peer?: Endpoint;
+  /** sshd's own end. */
+  readonly local?: Endpoint;
+  /** The systemd unit of the listening sshd: `berth-sshd@NAME.service`, or the host's own. */
+  readonly unit?: string;
 }
 
 /** `PID.STARTTIME` of sshd's monitor process, which runs as long as the connection is open. */

@@ -3,6 +3,8 @@ import type { User } from '../../identity/user.ts';
 import { processStartTime } from '../../system/process-start.ts';
 import { parentPid, auditSession } from '../../system/processes.ts';
 import { ensureRootDirectory, ensureUserDirectory } from '../../system/safe-directories.ts';
+import { systemdUnitOf } from '../../system/process-unit.ts';
+import { tcpConnectionOf } from '../../system/tcp-connection.ts';
 import { connectionId, writeConnectionRecord, type ConnectionRecord } from './connection-record.ts';
 import { findRuntimeDir, runtimeDirCandidates } from './runtime-dir.ts';
 import { connectionRecordPath, userConnectionsDir, idleSinceFile } from './state-paths.ts';
@@ -66,11 +68,15 @@ function recordOf({
   hostProcesses,
   now,
 }: RegisterConnectionInput): ConnectionRecord {
-  const session = ownSession(monitor);
+  const listener = parentPid(monitor);
+  const session = ownSession(monitor, listener);
+  const unit = listener === undefined ? undefined : systemdUnitOf(listener);
   return {
     ...{ user: user.name, ...pam, opened: now },
     ...(session === undefined ? {} : { session }),
     ...(hostProcesses ? { hostProcesses } : {}),
+    ...tcpConnectionOf(monitor, pam.rhost.includes(':') ? 'tcp6' : 'tcp'),
+    ...(unit === undefined ? {} : { unit }),
   };
 }
 
@@ -78,9 +84,8 @@ function recordOf({
  * The monitor's audit session, if it belongs to this connection alone. Unless pam_loginuid ran before, it
  * is the session of the listening sshd and so of all its connections, and identifies nothing.
  */
-function ownSession(monitor: number): number | undefined {
+function ownSession(monitor: number, listener: number | undefined): number | undefined {
   const session = auditSession(monitor);
-  const listener = parentPid(monitor);
   if (session === undefined || listener === undefined) return undefined;
   return auditSession(listener) === session ? undefined : session;
 }

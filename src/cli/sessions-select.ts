@@ -1,0 +1,60 @@
+import type { Argv } from 'yargs';
+import { runDir } from '../config/default-settings.ts';
+import { BerthError } from '../errors.ts';
+import type { SessionFilter } from '../ssh/sessions/find-sessions.ts';
+import type { Session } from '../ssh/sessions/session.ts';
+import { parseSeconds } from './duration.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface FilterArguments {
+  readonly user?: readonly string[] | undefined;
+  readonly profile?: readonly string[] | undefined;
+  readonly from?: readonly string[] | undefined;
+  readonly 'idle-over'?: string | undefined;
+}
+
+/** Options of all subcommands that select sessions. */
+export function filterOptions<T>(yargs: Argv<T>): Argv<T & FilterArguments> {
+  const list = { type: 'string', array: true, requiresArg: true } as const;
+  return yargs
+    .option('user', { ...list, describe: 'Only sessions of these users' })
+    .option('profile', { ...list, describe: 'Only sessions with these profiles' })
+    .option('from', { ...list, describe: 'Only from these addresses or networks (192.0.2.0/24)' })
+    .option('idle-over', {
+      type: 'string',
+      requiresArg: true,
+      describe: 'Only sessions at whose terminals nothing was typed for longer, such as 2h',
+    });
+}
+
+export function filterOf(args: FilterArguments): SessionFilter {
+  const idle = args['idle-over'];
+  const bounds = { least: '1s', most: '365d' };
+  return {
+    ...(args.user === undefined ? {} : { users: args.user }),
+    ...(args.profile === undefined ? {} : { profiles: args.profile }),
+    ...(args.from === undefined ? {} : { from: args.from }),
+    ...(idle === undefined ? {} : { idleOverSeconds: parseSeconds(idle, 'idle-over', bounds) }),
+  };
+}
+
+/** The words that name sessions. */
+export const sessionPositional = {
+  type: 'string',
+  array: true,
+  describe: 'ID of a session, its first part (the PID of sshd), or a user',
+} as const;
+
+/** @throws {BerthError} `not-root` */
+export async function readSessions(terminal: Terminal): Promise<readonly Session[]> {
+  if (process.geteuid?.() !== 0) throw notRoot();
+  const { listSessions } = await import('../ssh/sessions/list-sessions.ts');
+  return listSessions({ run: runDir, now: terminal.now });
+}
+
+function notRoot(): BerthError {
+  return new BerthError('only root sees the sessions of this node', {
+    code: 'not-root',
+    hint: 'Run it with sudo. Users see their own processes with `ps` inside their session.',
+  });
+}

@@ -1,0 +1,136 @@
+import { hostname } from 'node:os';
+import type { CommandModule } from 'yargs';
+import { asBerthError, BerthError } from '../errors.ts';
+import { endCommand } from './sessions-end.ts';
+import {
+  filterOf,
+  filterOptions,
+  readSessions,
+  sessionPositional,
+  type FilterArguments,
+} from './sessions-select.ts';
+import { sessionsDetails, sessionsText, type SessionsFormat } from './sessions-output.ts';
+import { reportError, type Terminal } from './terminal.ts';
+
+interface ListArguments extends FilterArguments {
+  readonly output: string;
+  readonly 'no-headers': boolean;
+  readonly watch: boolean;
+}
+
+interface ShowArguments {
+  readonly session: readonly string[];
+  readonly output: string;
+}
+
+/** `berth sessions …`: who is on this node, for root. */
+export function sessionsCommand(terminal: Terminal): CommandModule {
+  return {
+    command: 'sessions',
+    describe: 'List, show and end the SSH sessions of this node',
+    builder: (yargs) =>
+      yargs
+        .command(listCommand(terminal))
+        .command(showCommand(terminal))
+        .command(endCommand(terminal))
+        .demandCommand(1, 1, 'sessions needs a subcommand: list, show or end')
+        .strict(),
+    handler: () => undefined,
+  };
+}
+
+function listCommand(terminal: Terminal): CommandModule<object, ListArguments> {
+  return {
+    command: 'list',
+    describe: 'Who is on: user, profile, container, since when, idle, from where',
+    builder: (yargs) =>
+      filterOptions(yargs)
+        .option('output', {
+          alias: 'o',
+          choices: ['text', 'wide', 'json', 'yaml'],
+          default: 'text',
+          describe: 'Format; wide has more columns, json and yaml are for scripts',
+        })
+        .option('no-headers', { type: 'boolean', default: false, describe: 'Without the heading' })
+        .option('watch', {
+          alias: 'w',
+          type: 'boolean',
+          default: false,
+          describe: 'Show the list again every 2 seconds, until Ctrl-C',
+        })
+        .example('berth sessions list', 'All sessions of this node')
+        .example('berth sessions list --idle-over 8h --no-headers', 'Those to ask about')
+        .example('berth sessions list --from 192.0.2.0/24 -o json', 'For a script')
+        .epilogue(
+          'IDLE is the time since the last input at a terminal, as `w` shows it; - without a terminal. CPU is the time that the running processes of the session have used, MEMORY what they occupy. Needs root.',
+        ),
+    handler: (args) => guarded(terminal, () => list(args, terminal)),
+  };
+}
+
+function showCommand(terminal: Terminal): CommandModule<object, ShowArguments> {
+  return {
+    command: 'show <session..>',
+    describe: 'Everything about a session',
+    builder: (yargs) =>
+      yargs
+        .positional('session', { ...sessionPositional, demandOption: true })
+        .option('output', {
+          alias: 'o',
+          choices: ['text', 'json', 'yaml'],
+          default: 'text',
+          describe: 'Format; json and yaml are for scripts',
+        })
+        .example('berth sessions show alice', 'All sessions of alice')
+        .example('berth sessions show 4711', 'The session whose sshd has this PID in syslog'),
+    handler: (args) => guarded(terminal, () => show(args, terminal)),
+  };
+}
+
+async function list(args: ListArguments, terminal: Terminal): Promise<void> {
+  const { filterSessions } = await import('../ssh/sessions/find-sessions.ts');
+  const filter = filterOf(args);
+  const format = args.output as SessionsFormat;
+  const view = { format, headings: !args['no-headers'], node: hostname() };
+  const text = async (): Promise<string> =>
+    sessionsText(filterSessions(await readSessions(terminal), filter), view);
+  if (!args.watch) {
+    terminal.stdout.write(await text());
+    return;
+  }
+  if (terminal.stdout.isTTY !== true) throw watchNeedsTerminal();
+  const { setTimeout: sleep } = await import('node:timers/promises');
+  // Until a signal ends the program, also when the terminal is closed.
+  for (;;) {
+    const now = await text();
+    terminal.stdout.write(`\u001b[H\u001b[2J\u001b[3J${now}`);
+    await sleep(2_000);
+  }
+}
+
+async function show(args: ShowArguments, terminal: Terminal): Promise<void> {
+  const { findSessions } = await import('../ssh/sessions/find-sessions.ts');
+  const found = findSessions(await readSessions(terminal), args.session.map(String));
+  const node = hostname();
+  const format = args.output as SessionsFormat;
+  terminal.stdout.write(
+    format === 'text'
+      ? sessionsDetails(found, node)
+      : sessionsText(found, { format, headings: true, node }),
+  );
+}
+
+async function guarded(terminal: Terminal, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    reportError(terminal, asBerthError(thrown, 'berth sessions'));
+  }
+}
+
+function watchNeedsTerminal(): BerthError {
+  return new BerthError('--watch needs a terminal on standard output', {
+    code: 'usage',
+    hint: 'In a script, run `berth sessions list -o json` as often as needed.',
+  });
+}

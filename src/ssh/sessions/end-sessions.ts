@@ -1,0 +1,107 @@
+import { lstatSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { asBerthError, BerthError } from '../../errors.ts';
+import { userOfUid } from '../../identity/user-of-uid.ts';
+import { signalProcess } from '../../system/end-processes.ts';
+import { mapConcurrent } from '../../system/map-concurrent.ts';
+import { isRunning, type ProcessId } from '../../system/processes.ts';
+import { closeConnection } from '../cleanup/close-connection.ts';
+import {
+  closingRecordPath,
+  parseConnectionId,
+  readConnectionRecord,
+} from '../connections/connection-record.ts';
+import { connectionRecordPath, type SessionContext } from '../connections/state-paths.ts';
+import type { Session } from './session.ts';
+
+/** What became of a session. */
+export interface EndedSession {
+  readonly session: Session;
+  /** `left`: it ended by itself before its time was over. */
+  readonly outcome: 'ended' | 'left' | 'failed';
+  /** What could not be ended or cleaned up; `berth reap` tries again. */
+  readonly failed: readonly BerthError[];
+}
+
+export interface EndSessionsOptions {
+  /** How long sessions may go on. Milliseconds. */
+  readonly graceMs: number;
+  /** Called when a session is over. */
+  readonly onEnd?: (ended: EndedSession) => void;
+}
+
+/** How long sshd's monitor may take until its cleanup begins, then until it is done, as in PAM's hook. Milliseconds. */
+const [beginMs, cleanupMs] = [10_000, 60_000];
+
+/** Each end runs PAM's hook, which lists the user's processes. */
+const atOnce = 8;
+const everyMs = 50;
+
+/**
+ * Ends connections as if their clients had closed them: sshd's monitor passes SIGTERM on to its process for the user, and
+ * PAM's close and Berth's cleanup run. If the monitor does not end, it is killed, and the cleanup is done here.
+ *
+ * @returns one result for each session, after it is gone
+ */
+export async function endSessions(
+  site: SessionContext,
+  sessions: readonly Session[],
+  { graceMs, onEnd }: EndSessionsOptions,
+): Promise<readonly EndedSession[]> {
+  const end = performance.now() + graceMs;
+  const monitors = sessions.flatMap(({ id }) => parseConnectionId(id) ?? []);
+  while (performance.now() < end && monitors.some(isRunning)) await sleep(everyMs);
+  return await mapConcurrent(sessions, atOnce, async (session) => {
+    const ended = await endSession(site, session).catch((thrown: unknown): EndedSession => ({
+      ...{ session, outcome: 'failed' },
+      failed: [asBerthError(thrown, `ending session ${session.id} of ${session.user}`)],
+    }));
+    onEnd?.(ended);
+    return ended;
+  });
+}
+
+async function endSession(site: SessionContext, session: Session): Promise<EndedSession> {
+  const { id, uid } = session;
+  const monitor = parseConnectionId(id);
+  if (monitor === undefined || !isRunning(monitor)) return { session, outcome: 'left', failed: [] };
+  const file = connectionRecordPath(site, uid, id);
+  const begun = (): boolean => !isRunning(monitor) || !exists(file);
+  signalProcess(monitor, 'SIGTERM');
+  await waitFor(begun, beginMs);
+  if (begun()) await waitFor(() => !isRunning(monitor), cleanupMs);
+  if (isRunning(monitor)) await killMonitor(monitor);
+  if (isRunning(monitor)) return { session, outcome: 'failed', failed: [notEnded(session)] };
+  return { session, outcome: 'ended', failed: await cleanUp(site, session) };
+}
+
+/** It may be stopped, or hang in a module of PAM. */
+async function killMonitor(monitor: ProcessId): Promise<void> {
+  signalProcess(monitor, 'SIGKILL');
+  await waitFor(() => !isRunning(monitor), 2_000);
+}
+
+/** Does what PAM's hook did not: nothing is left to do if the record is gone. */
+async function cleanUp(site: SessionContext, { id, uid }: Session): Promise<readonly BerthError[]> {
+  const file = connectionRecordPath(site, uid, id);
+  const record = readConnectionRecord(file) ?? readConnectionRecord(closingRecordPath(file));
+  const user = record === undefined ? undefined : userOfUid(uid);
+  if (record === undefined || user === undefined) return [];
+  return (await closeConnection(site, user, { id, record, gone: true })).failed;
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+async function waitFor(done: () => boolean, mostMs: number): Promise<void> {
+  const end = performance.now() + mostMs;
+  while (!done() && performance.now() < end) await sleep(everyMs);
+}
+
+function notEnded({ id, user }: Session): BerthError {
+  return new BerthError(`sshd of session ${id} of ${user} survived SIGKILL`, {
+    code: 'session-not-ended',
+    hint: 'Its process hangs in the kernel: look at it with ps, and at dmesg. `berth reap` cleans up when it has ended.',
+  });
+}

@@ -1,0 +1,86 @@
+import { BlockList, isIP } from 'node:net';
+import { BerthError } from '../../errors.ts';
+import type { Session } from './session.ts';
+
+/** Which sessions are meant; all conditions must hold, and one value of each list. */
+export interface SessionFilter {
+  readonly users?: readonly string[];
+  readonly profiles?: readonly string[];
+  /** Addresses, or networks such as 192.0.2.0/24. */
+  readonly from?: readonly string[];
+  /** Only those with a terminal at which nothing was typed for longer. */
+  readonly idleOverSeconds?: number;
+}
+
+/** @throws {BerthError} `usage` if a value of `from` is neither an address nor a network */
+export function filterSessions(
+  sessions: readonly Session[],
+  { users, profiles, from, idleOverSeconds }: SessionFilter,
+): readonly Session[] {
+  const isFrom = from === undefined ? () => true : addressTest(from);
+  return sessions.filter(
+    (one) =>
+      (users === undefined || users.includes(one.user)) &&
+      (profiles === undefined || profiles.includes(one.profile ?? '')) &&
+      (idleOverSeconds === undefined || (one.idleSeconds ?? -1) > idleOverSeconds) &&
+      isFrom(one.from),
+  );
+}
+
+function addressTest(wanted: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const text of wanted) {
+    const [address = '', bits, ...more] = text.split('/');
+    const version = isIP(address);
+    const most = version === 6 ? 128 : 32;
+    if (version === 0 || more.length > 0 || !isPrefixLength(bits, most)) throw notAnAddress(text);
+    list.addSubnet(address, bits === undefined ? most : Number(bits), family(version));
+  }
+  return (address) => {
+    const version = isIP(address);
+    return version !== 0 && list.check(address, family(version));
+  };
+}
+
+function isPrefixLength(bits: string | undefined, most: number): boolean {
+  return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= most);
+}
+
+function family(version: number): 'ipv4' | 'ipv6' {
+  return version === 6 ? 'ipv6' : 'ipv4';
+}
+
+function notAnAddress(text: string): BerthError {
+  return new BerthError(`--from ${text}: not an IP address or a network`, {
+    code: 'usage',
+    hint: 'Write an address such as 192.0.2.7, or a network such as 192.0.2.0/24.',
+  });
+}
+
+/**
+ * The sessions that these words name: an ID, its first part (the PID of sshd in syslog), or a user for all of the
+ * user's sessions.
+ *
+ * @throws {BerthError} `session-unknown` for a word that names none
+ */
+export function findSessions(
+  sessions: readonly Session[],
+  words: readonly string[],
+): readonly Session[] {
+  const found = words.flatMap((word) => {
+    const isId = /^[0-9]+(?:\.[0-9]+)?$/.test(word);
+    const named = sessions.filter(({ id, user }) =>
+      isId ? id === word || id.startsWith(`${word}.`) : user === word,
+    );
+    if (named.length === 0) throw unknown(word);
+    return named;
+  });
+  return sessions.filter((one) => found.includes(one));
+}
+
+function unknown(word: string): BerthError {
+  return new BerthError(`no session on this node has the ID or the user ${word}`, {
+    code: 'session-unknown',
+    hint: 'It may have ended. See `berth sessions list`.',
+  });
+}

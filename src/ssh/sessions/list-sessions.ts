@@ -1,0 +1,76 @@
+import { directoryNames } from '../../system/directory-names.ts';
+import {
+  parseConnectionId,
+  readConnectionRecord,
+  type ConnectionRecord,
+} from '../connections/connection-record.ts';
+import { connectionRecordPath, connectionsDir } from '../connections/state-paths.ts';
+import { openConnections } from '../connections/user-connections.ts';
+import type { Session } from './session.ts';
+import {
+  connectionUsages,
+  type ConnectionOwner,
+  type ConnectionUsage,
+} from './session-processes.ts';
+
+export interface ListSessionsInput {
+  /** `/run/berth` */
+  readonly run: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+interface OpenConnection extends ConnectionOwner {
+  readonly id: string;
+  readonly record: ConnectionRecord;
+}
+
+/**
+ * The open SSH connections of this host: those that PAM recorded and whose sshd still runs. Only for root: what others run
+ * is not for everybody, and root's files and the kernel are all that is read.
+ *
+ * @returns the oldest first
+ */
+export function listSessions({ run, now }: ListSessionsInput): readonly Session[] {
+  const connections = openConnectionsOfAll(run);
+  const usages = connectionUsages(connections);
+  return connections
+    .flatMap((connection) => {
+      const usage = usages.get(connection);
+      return usage === undefined ? [] : [sessionOf(connection, usage, now())];
+    })
+    .toSorted((a, b) => a.opened - b.opened || (a.id < b.id ? -1 : 1));
+}
+
+function openConnectionsOfAll(run: string): readonly OpenConnection[] {
+  return directoryNames(connectionsDir({ run })).flatMap((name) => {
+    if (!/^[1-9][0-9]*$/.test(name)) return [];
+    const uid = Number(name);
+    return [...openConnections({ run }, uid)].flatMap((id) => {
+      const monitor = parseConnectionId(id);
+      const record = readConnectionRecord(connectionRecordPath({ run }, uid, id));
+      if (monitor === undefined || record === undefined) return [];
+      return [{ id, uid, monitor, record, session: record.session }];
+    });
+  });
+}
+
+function sessionOf(
+  { id, uid, record }: OpenConnection,
+  usage: ConnectionUsage,
+  now: number,
+): Session {
+  const { user, opened, peer, local, unit, rhost } = record;
+  const { container, terminals, lastInput, processes, cpuSeconds, memoryBytes } = usage;
+  const profile = /^berth-(.+?)(?:-[0-9]+\.[0-9]+)?$/.exec(container ?? '')?.[1];
+  return {
+    ...{ id, user, uid, opened, peer, local, unit, terminals },
+    ...{ processes, cpuSeconds, memoryBytes, profile, name: container },
+    profileFrom: profile === undefined ? undefined : 'container',
+    backend: container === undefined ? undefined : 'podman',
+    idleSeconds:
+      lastInput === undefined ? undefined : Math.max(0, Math.floor((now - lastInput) / 1000)),
+    from: peer?.address ?? rhost,
+    via: undefined,
+  };
+}

@@ -1,0 +1,113 @@
+import { processUsage } from '../../system/process-usage.ts';
+import { runningProcesses, type ProcessFacts, type ProcessId } from '../../system/processes.ts';
+import { containerAround, containerNames } from '../cleanup/connection-processes.ts';
+import { lookAtTerminal } from './session-terminal.ts';
+
+/** What tells the processes of a connection from others. */
+export interface ConnectionOwner {
+  readonly monitor: ProcessId;
+  readonly uid: number;
+  /** Audit session of the connection, if it has one of its own. */
+  readonly session: number | undefined;
+}
+
+/** What a connection runs, from the kernel. */
+export interface ConnectionUsage {
+  readonly processes: number;
+  readonly cpuSeconds: number;
+  readonly memoryBytes: number;
+  /** Berth's container that the connection's processes are in. */
+  readonly container: string | undefined;
+  readonly terminals: readonly string[];
+  /** The last input at any of its terminals. Milliseconds since the epoch. */
+  readonly lastInput: number | undefined;
+}
+
+/**
+ * What each connection runs, with one look at all processes of the host. A process belongs to a connection by its
+ * audit session, which only root can change, or as a descendant of sshd's monitor.
+ */
+export function connectionUsages(
+  owners: readonly ConnectionOwner[],
+): ReadonlyMap<ConnectionOwner, ConnectionUsage> {
+  if (owners.length === 0) return new Map();
+  const all = [...runningProcesses()];
+  const byPid = new Map(all.map((facts) => [facts.pid, facts]));
+  const names = containerNames(all);
+  const monitors = new Map(owners.map((owner) => [owner.monitor.pid, owner]));
+  const sessions = new Map(
+    owners.flatMap((owner) => (owner.session === undefined ? [] : [[owner.session, owner]])),
+  );
+  const parts = new Map<ConnectionOwner, ProcessFacts[]>(owners.map((owner) => [owner, []]));
+  for (const facts of all) {
+    const owner =
+      sessions.get(facts.session ?? -1) ?? monitors.get(rootAmong(facts, byPid, monitors) ?? -1);
+    if (owner !== undefined) parts.get(owner)?.push(facts);
+  }
+  return new Map(
+    [...parts].map(([owner, processes]) => [owner, usageOf(owner, processes, { byPid, names })]),
+  );
+}
+
+/** The nearest of the monitors that the process descends from. */
+function rootAmong(
+  facts: ProcessFacts,
+  byPid: ReadonlyMap<number, ProcessFacts>,
+  monitors: ReadonlyMap<number, ConnectionOwner>,
+): number | undefined {
+  let at: ProcessFacts | undefined = facts;
+  for (let step = 0; at !== undefined && step < 64; step += 1) {
+    if (monitors.has(at.pid)) return at.pid;
+    at = byPid.get(at.parent);
+  }
+  return undefined;
+}
+
+interface Surroundings {
+  readonly byPid: ReadonlyMap<number, ProcessFacts>;
+  readonly names: ReadonlyMap<number, string>;
+}
+
+function usageOf(
+  owner: ConnectionOwner,
+  processes: readonly ProcessFacts[],
+  { byPid, names }: Surroundings,
+): ConnectionUsage {
+  let [cpuSeconds, memoryBytes] = [0, 0];
+  let container: string | undefined;
+  const terminals = new Map<string, number>();
+  for (const facts of processes) {
+    const usage = processUsage(facts.pid);
+    if (usage === undefined) continue;
+    cpuSeconds += usage.cpuSeconds;
+    memoryBytes += usage.memoryBytes;
+    if (facts.pids.length > 1) container ??= ofBerth(containerAround(facts, byPid, names));
+    if (usage.pty === undefined || !isStartedBySshd(facts, owner, byPid)) continue;
+    const terminal = lookAtTerminal(usage.pty, owner.uid);
+    if (terminal !== undefined) terminals.set(terminal.path, terminal.lastInput);
+  }
+  return {
+    ...{ processes: processes.length, cpuSeconds, memoryBytes, container },
+    terminals: [...terminals.keys()].sort(),
+    lastInput: terminals.size === 0 ? undefined : Math.max(...terminals.values()),
+  };
+}
+
+function ofBerth(name: string | undefined): string | undefined {
+  return name !== undefined && /^berth-[a-z0-9-]+(?:-[0-9]+\.[0-9]+)?$/.test(name)
+    ? name
+    : undefined;
+}
+
+/**
+ * Whether sshd started it at a terminal: it leads its terminal session, and its parent is the monitor, or sshd's process
+ * for the user, which is the monitor's child. A process in a container can have a terminal of the same number there.
+ */
+function isStartedBySshd(
+  { pid, leader, parent }: ProcessFacts,
+  { monitor }: ConnectionOwner,
+  byPid: ReadonlyMap<number, ProcessFacts>,
+): boolean {
+  if (pid !== leader) return false;
+  return parent === monitor.pid || byPid.get(parent)?.parent === monitor.pid;
+}

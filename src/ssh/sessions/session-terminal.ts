@@ -1,0 +1,74 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  type Stats,
+  writeSync,
+} from 'node:fs';
+import { isErrno } from '../../errors.ts';
+import { ptyNumber } from '../../system/process-usage.ts';
+
+/** `/dev/pts`, where only the kernel makes and removes entries. */
+const directory = '/dev/pts';
+
+/** A terminal of the host. */
+interface SessionTerminal {
+  readonly path: string;
+  /** When something was last typed there, as `w` shows it. Milliseconds since the epoch. */
+  readonly lastInput: number;
+}
+
+/**
+ * Looks at /dev/pts/N.
+ *
+ * A user can have a terminal of the same number in another instance of devpts, made in a user namespace. The one here
+ * is then another user's, so its owner is compared.
+ *
+ * @param uid who must own it
+ * @returns undefined if there is none, or another user owns it
+ */
+export function lookAtTerminal(number: number, uid: number): SessionTerminal | undefined {
+  const path = `${directory}/${number}`;
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (status === undefined || !isTerminalOf(status, number, uid)) return undefined;
+  return { path, lastInput: status.atimeMs };
+}
+
+/**
+ * Writes to a user's terminal, as wall(1) does. A terminal that is stopped (Ctrl-S), or whose buffer nobody
+ * reads, does not delay it: what cannot be written at once is left out.
+ *
+ * @param text without control characters except CR and LF
+ * @returns whether all of it was written
+ */
+export function writeToTerminal(path: string, uid: number, text: string): boolean {
+  const number = terminalNumber(path);
+  if (number === undefined) return false;
+  // Opening it never waits, follows nothing, and does not make it this process's controlling terminal.
+  const { O_WRONLY, O_NOFOLLOW, O_NOCTTY, O_NONBLOCK } = constants;
+  const bytes = Buffer.from(text);
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    if (!isTerminalOf(fstatSync(descriptor), number, uid)) return false;
+    return writeSync(descriptor, bytes) === bytes.length;
+  } catch (error) {
+    // EAGAIN: stopped or full. EIO: hung up. ENOENT: closed meanwhile.
+    if (isErrno(error)) return false;
+    throw error;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** The number of `/dev/pts/N`. */
+function terminalNumber(path: string): number | undefined {
+  const digits = /^\/dev\/pts\/([0-9]{1,7})$/.exec(path)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function isTerminalOf(status: Stats, number: number, uid: number): boolean {
+  return status.isCharacterDevice() && status.uid === uid && ptyNumber(status.rdev) === number;
+}

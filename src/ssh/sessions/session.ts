@@ -1,0 +1,38 @@
+import type { Backend } from '../../config/profile/profile.ts';
+import type { Endpoint } from '../../system/tcp-connection.ts';
+
+/** An open SSH connection of a user, with what it runs and uses. */
+export interface Session {
+  /** `PID.STARTTIME` of sshd's monitor process, as in syslog. */
+  readonly id: string;
+  readonly user: string;
+  readonly uid: number;
+  /** undefined if the user has no profile (a shell on the host), or it could not be determined. */
+  readonly profile: string | undefined;
+  /** How the profile is known: from the container that runs, or from sshd's and Berth's configuration. */
+  readonly profileFrom: 'container' | 'configuration' | undefined;
+  readonly backend: Backend | 'host' | undefined;
+  /** Name of the container or the pod. */
+  readonly name: string | undefined;
+  /** Seconds since the epoch. */
+  readonly opened: number;
+  /** Seconds since the last input at its terminals; undefined without a terminal. */
+  readonly idleSeconds: number | undefined;
+  /** Where the client is: the balancer's log, if it has the connection, else the peer of sshd. */
+  readonly from: string;
+  /** The balancer's end of the connection, if the client's address is from its log. */
+  readonly via: Endpoint | undefined;
+  /** The other end of sshd's TCP connection; undefined in a record of an earlier version. */
+  readonly peer: Endpoint | undefined;
+  /** sshd's own end. */
+  readonly local: Endpoint | undefined;
+  /** The systemd unit of the sshd that accepted it. */
+  readonly unit: string | undefined;
+  /** Paths of its terminals on this host. */
+  readonly terminals: readonly string[];
+  readonly processes: number;
+  /** CPU time of its running processes. */
+  readonly cpuSeconds: number;
+  /** Resident memory of its processes. */
+  readonly memoryBytes: number;
+}

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { SshHost } from '../../rig/login-node/ssh-host.ts';
+import { findLeftovers, noLeftovers } from '../../rig/login-node/leftovers.ts';
+import { LiveSession } from '../../rig/login-node/live-session.ts';
+import { berth, berthOn, listed } from './berth-on.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+describe('sessions in containers', () => {
+  let host: SshHost;
+  beforeAll(async () => {
+    host = await SshHost.start({ mode: 'forced' });
+  });
+  afterAll(() => host.stop());
+
+  it('are listed with profile, container, address and use, and end with all that they started', async () => {
+    const ada = await LiveSession.startReady(host, 'ada', 'echo "<$SSH_CONNECTION>"; sleep 9000');
+    const bob = LiveSession.start(host, 'bob', ['-tt', 'echo ready; sleep 9000']);
+    await bob.waitForOutput('ready');
+    await ada.waitForOutput('>');
+    const [, clientPort, port] =
+      /<127\.0\.0\.1 (\d+) 127\.0\.0\.1 (\d+)>/.exec(ada.output)?.map(Number) ?? [];
+
+    const all = await listed(host);
+    expect(all.map(({ user }) => user).sort()).toEqual(['ada', 'bob']);
+    const one = all.find(({ user }) => user === 'ada');
+    expect(one).toMatchObject({
+      ...{ profile: 'base', profileFrom: 'container', backend: 'podman' },
+      ...{ name: `berth-base-${one?.id ?? ''}`, from: '127.0.0.1', terminals: [] },
+      idleSeconds: null,
+      peer: { address: '127.0.0.1', port: clientPort },
+      local: { address: '127.0.0.1', port },
+    });
+    expect(one?.memoryBytes).toBeGreaterThan(1_000_000);
+    const other = all.find(({ user }) => user === 'bob');
+    expect(other?.terminals).toEqual([expect.stringMatching(/^\/dev\/pts\/\d+$/)]);
+    expect(other?.idleSeconds).toBeLessThan(60);
+    expect((await listed(host, '--user', 'bob', '--from', '127.0.0.0/8')).length).toBe(1);
+    expect(await listed(host, '--idle-over', '1h')).toEqual([]);
+
+    const table = await berthOn(host, ['sessions', 'list', '--no-headers', '-o', 'wide']);
+    expect(table.out).toMatch(
+      new RegExp(`^${one?.id ?? ''}  +ada +base +container +berth-base-`, 'm'),
+    );
+    expect((await berthOn(host, ['sessions', 'show', 'bob'])).out).toMatch(/^Terminals: +\/dev/m);
+
+    const [pid = ''] = (other?.id ?? '').split('.');
+    const ended = await berthOn(host, ['sessions', 'end', pid, '--message', 'good night']);
+    expect(ended).toEqual({ code: 0, out: `ended ${other?.id ?? ''} of bob\n`, err: '' });
+    expect(await bob.exitCode()).toBe(255);
+    expect(await findLeftovers(host, 'bob')).toEqual(noLeftovers);
+    // The other one goes on.
+    expect((await listed(host)).map(({ user }) => user)).toEqual(['ada']);
+
+    // The monitor does not react: it is killed, and what PAM would have cleaned up is cleaned up here.
+    await host.asRoot(['kill', '-STOP', one?.id.split('.')[0] ?? '']);
+    expect(await berthOn(host, ['sessions', 'end', 'ada'])).toMatchObject({ code: 0, err: '' });
+    expect(await findLeftovers(host, 'ada')).toEqual(noLeftovers);
+    expect(await listed(host)).toEqual([]);
+    await ada.kill();
+  });
+
+  it('are nobody else’s business', async () => {
+    const { exitCode, stderr } = await host.asUser('ada', [berth, ...['sessions', 'list']]);
+    expect(exitCode).toBe(77);
+    expect(stderr).toMatch(/\[not-root\]\nnext: Run it with sudo/);
+    expect(await berthOn(host, ['sessions', 'end', '4711'])).toMatchObject({ code: 69 });
+    expect(await berthOn(host, ['sessions', 'end'])).toMatchObject({ code: 64 });
+    expect(await berthOn(host, ['sessions', 'list', '--from', '1.2.3'])).toMatchObject({
+      code: 64,
+    });
+  });
+});
