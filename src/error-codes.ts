@@ -47,7 +47,7 @@ export const exitClasses = {
   'admission-yml-invalid': 'config',
   'profile-invalid': 'config',
   'profile-name-invalid': 'config',
-  'profile-missing': 'permission',
+  'profile-missing': ['permission', 'usage'],
   'profile-not-matched': 'permission',
   'template-invalid': 'config',
   'template-value-unsafe': 'config',
@@ -196,6 +196,10 @@ export const exitClasses = {
   'sshd-missing': 'unavailable',
   'sshd-refused': 'config',
   'sshd-output': 'unavailable',
+  'sshd-kind-name-invalid': 'usage',
+  'sshd-kind-open': 'config',
+  'port-taken': 'config',
+  'host-key-missing': 'config',
 
   // Sessions in containers
   'podman-missing': 'config',

@@ -14,6 +14,7 @@ import { planCommand } from './plan.ts';
 import { reapCommand } from './reap.ts';
 import { renderCommand } from './render.ts';
 import { sessionsCommand } from './sessions.ts';
+import { sshdCommand } from './sshd.ts';
 import { subidCommand } from './subid.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { textOutputs } from './text-outputs.ts';
@@ -31,6 +32,7 @@ async function main(args: readonly string[], terminal: Terminal): Promise<void> 
     .command(doctorCommand(terminal))
     .command(explainCommand(terminal))
     .command(lintCommand(terminal))
+    .command(sshdCommand(terminal))
     .command(tokenCommand(terminal))
     .command(subidCommand(terminal))
     .command(imagesCommand(terminal))

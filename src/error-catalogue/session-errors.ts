@@ -92,4 +92,24 @@ export const sessionErrors = {
     why: 'The version of OpenSSH is older than 7.4, or the program of `--sshd` is not sshd.',
     next: 'Check `sshd -V`.',
   },
+  'sshd-kind-name-invalid': {
+    what: 'A kind of session cannot have this name: it is the NAME of `berth-sshd@NAME` and of /etc/ssh/berth/NAME.conf.',
+    why: 'It contains capital letters, blanks, `/` or `..`, or is longer than 40 characters.',
+    next: 'Choose a name of lower-case letters, digits and hyphens.',
+  },
+  'sshd-kind-open': {
+    what: '`berth sshd new` did not put the configuration in place, because the linter found doors: ways to run code on the host instead of in a session.',
+    why: 'Most often `shell-reads-home`: with `--mode forced`, the shell of users in passwd reads files in their home before the forced command.',
+    next: 'Correct what the message names; `--mode login-shell` closes `shell-reads-home`. If the host trusts these users, give `--accept CODE`: the file then says so, and `berth sshd check` does not report it again.',
+  },
+  'port-taken': {
+    what: 'The port of the new sshd is in use, or the configuration of another sshd names it.',
+    why: 'The host’s own sshd or another kind of session listens there, or will when it starts.',
+    next: 'Choose another port: `berth sshd list` prints those of all kinds, and `ss -ltnp` all that are in use.',
+  },
+  'host-key-missing': {
+    what: 'There is no host key for the new sshd.',
+    why: 'The OpenSSH server was installed without its keys, as in an image of a virtual machine.',
+    next: 'Run `ssh-keygen -A`, or name a key with `--host-key FILE`.',
+  },
 } as const satisfies CatalogueEntries;

@@ -21,7 +21,7 @@ import {
 } from './lint-connections.ts';
 import { includeFindings, loginFindings, loginProgram, lintSettings } from './lint-host.ts';
 import { pamFileFindings } from './lint-pam.ts';
-import { listeningTcpPorts } from './listening-ports.ts';
+import { listeningTcpPorts } from '../system/listening-sockets.ts';
 import { checkPath, replaceableFindings } from './lint-file-permissions.ts';
 import { effectiveOptions, parseSshdConfigFiles, type SshdProgram } from './sshd-effective.ts';
 

@@ -7,6 +7,8 @@ import { firstDirectoryNames } from './user-file.ts';
 
 /** Complete new contents in a temporary file beside the file that they will replace. */
 export interface StagedFile {
+  /** The temporary file, for a check of the contents before they replace the file. */
+  readonly temporary: string;
   /** Replaces the file atomically. @throws as `stageFile` */
   commit(): Promise<void>;
   /** Removes the temporary file. Does nothing after a commit. */
@@ -87,6 +89,7 @@ export async function stageFile(
     throw writeError(path, cause);
   }
   return {
+    temporary,
     discard,
     commit: async () => {
       try {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { isZombie, processStartTime, procStatFields } from './process-start.ts';
 
 /** A PID, which the kernel reuses, and the start time that makes it unique. */
@@ -104,6 +104,15 @@ export function processArguments(pid: number): readonly string[] {
  */
 export function executableId(pid: number): string | undefined {
   return fileId(`/proc/${pid}/exe`);
+}
+
+/** Path of the program that a process runs, with ` (deleted)` if it was replaced; undefined for one that has ended. */
+export function executablePath(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`);
+  } catch {
+    return undefined;
+  }
 }
 
 /** `DEVICE:INODE` of a file, to compare with `executableId`; undefined if it does not exist. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { BerthError } from '../errors.ts';
 import { runProgram } from './run-program.ts';
 
@@ -8,17 +9,40 @@ import { runProgram } from './run-program.ts';
  * @throws {BerthError} `systemctl-failed`, also if systemd does not run
  */
 export async function unitProperty(unit: string, property: string): Promise<string> {
-  const words = ['show', `--property=${property}`, '--value', '--', unit];
+  return (await unitProperties(unit, [property])).get(property) ?? '';
+}
+
+/**
+ * Several properties of a unit at once; '' for those that it does not have.
+ *
+ * @throws {BerthError} `systemctl-failed`, also if systemd does not run
+ */
+export async function unitProperties(
+  unit: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const words = ['show', `--property=${names.join(',')}`, '--', unit];
   const { error, stdout } = await runProgram('/usr/bin/systemctl', words, {
     timeout: 3_000,
     env: {},
   });
-  if (error === undefined) return stdout.trim();
+  if (error === undefined)
+    return new Map(
+      stdout.split('\n').flatMap((line) => {
+        const [, name, value] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
+        return name === undefined || value === undefined ? [] : [[name, value] as const];
+      }),
+    );
   throw new BerthError(`systemctl show failed for ${unit}`, {
     code: 'systemctl-failed',
-    hint: `Run as root: systemctl show --property=${property} ${unit}`,
+    hint: `Run as root: systemctl show --property=${names.join(',')} ${unit}`,
     cause: error,
   });
+}
+
+/** Whether systemd is the service manager of this host, as in sd_booted(3). */
+export function hasSystemd(): boolean {
+  return existsSync('/run/systemd/system');
 }
 
 /**

@@ -1,0 +1,72 @@
+import { createTwoFilesPatch } from 'diff';
+import { installedPath } from '../installed-path.ts';
+import type { KindUnit } from '../sshd-kinds/kind-unit.ts';
+import type { NewKind } from '../sshd-kinds/new-kind.ts';
+import { lintText } from './lint-report.ts';
+import { escapedForTerminal } from './terminal.ts';
+
+interface NewKindReport {
+  readonly made: NewKind;
+  readonly unit: KindUnit;
+  readonly dryRun: boolean;
+}
+
+/** What was written, what the linter found, how to start it and how to go back. */
+export function newKindText(report: NewKindReport, style: { readonly colour: boolean }): string {
+  const { made, dryRun } = report;
+  const { file, change, text, former, lint } = made;
+  const parts = [
+    headline(report),
+    ...(dryRun && change === 'new' ? [text.trimEnd()] : []),
+    ...(change === 'changed' ? [diffText(file, former?.text ?? '', text)] : []),
+    `berth lint sshd --config ${file}:\n${lintText(lint, style).trimEnd()}`,
+    ...(dryRun ? [] : nextSteps(report)),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function headline({ made: { file, change, former }, dryRun }: NewKindReport): string {
+  if (change === 'unchanged') return `${file} has these contents already`;
+  if (dryRun) return `${file} would be ${change === 'new' ? 'made' : 'changed'}`;
+  const kept = former?.file === undefined ? '' : `; the former file is ${former.file}`;
+  return `${file} was ${change === 'new' ? 'made' : 'changed'}${kept}`;
+}
+
+function diffText(file: string, before: string, after: string): string {
+  return createTwoFilesPatch(file, file, before, after, 'former', 'new', { context: 2 })
+    .split('\n')
+    .filter((line) => !line.startsWith('====='))
+    .map((line) => escapedForTerminal(line))
+    .join('\n')
+    .trimEnd();
+}
+
+function nextSteps(report: NewKindReport): string[] {
+  const lines = [...startSteps(report), ...backSteps(report)];
+  return lines.length === 0 ? [] : [lines.map((line) => `next: ${line}`).join('\n')];
+}
+
+function startSteps({ made: { change }, unit }: NewKindReport): string[] {
+  const template = installedPath('share/etc/systemd/berth-sshd@.service');
+  const install =
+    unit.unit === 'absent'
+      ? [`cp ${template} /etc/systemd/system/ && systemctl daemon-reload`]
+      : [];
+  const service = unit.name.replace(/\.service$/, '');
+  if (unit.active !== 'active') return [...install, `start it: systemctl enable --now ${service}`];
+  return change === 'unchanged'
+    ? []
+    : [`use it: systemctl reload ${service} (open sessions continue)`];
+}
+
+function backSteps({ made: { file, change, former }, unit }: NewKindReport): string[] {
+  const service = unit.name.replace(/\.service$/, '');
+  if (change === 'new') return [`go back: systemctl disable --now ${service}; rm ${file}`];
+  if (former?.file === undefined) return [];
+  return [`go back: mv ${former.file} ${file} && systemctl reload ${service}`];
+}
+
+/** For scripts. `version` changes when the meaning of a field changes. */
+export function newKindJson({ made, unit, dryRun }: NewKindReport): string {
+  return `${JSON.stringify({ version: 1, dryRun, ...made, unit }, null, 2)}\n`;
+}

@@ -1,0 +1,134 @@
+import { resolve } from 'node:path';
+import type { Argv, CommandModule } from 'yargs';
+import { asBerthError } from '../errors.ts';
+import { checkPort } from './port.ts';
+import { withProgress } from './progress.ts';
+import { outputOption } from './report-options.ts';
+import { reportError, type Terminal, wantsColour } from './terminal.ts';
+
+interface NewArguments {
+  readonly name: string;
+  readonly port: number;
+  readonly profile?: string | undefined;
+  readonly mode: 'forced' | 'login-shell';
+  readonly address?: readonly string[] | undefined;
+  readonly banner?: string | undefined;
+  readonly 'host-key'?: readonly string[] | undefined;
+  readonly accept?: readonly string[] | undefined;
+  readonly settings: string;
+  readonly sshd: string;
+  readonly 'dry-run': boolean;
+  readonly output: string;
+}
+
+/** `berth sshd …`: one sshd for each kind of session. */
+export function sshdCommand(terminal: Terminal): CommandModule {
+  return {
+    command: 'sshd',
+    describe: 'Manage the sshd of each kind of session, berth-sshd@NAME',
+    builder: (yargs) =>
+      yargs
+        .command(newCommand(terminal))
+        .demandCommand(1, 1, 'sshd needs a subcommand: new')
+        .strict(),
+    handler: () => undefined,
+  };
+}
+
+const file = { type: 'string', requiresArg: true } as const;
+const list = { ...file, array: true } as const;
+
+function newCommand(terminal: Terminal): CommandModule<object, NewArguments> {
+  return {
+    command: 'new <name>',
+    describe: 'Make /etc/ssh/berth/NAME.conf for berth-sshd@NAME',
+    builder: (yargs) => newOptions(yargs),
+    handler: async (args) => {
+      try {
+        await runNew(args, terminal);
+      } catch (thrown) {
+        reportError(terminal, asBerthError(thrown, 'berth sshd new'));
+      }
+    },
+  };
+}
+
+function newOptions(yargs: Argv): Argv<NewArguments> {
+  return yargs
+    .positional('name', {
+      type: 'string',
+      demandOption: true,
+      describe: 'Name of the kind: lower-case letters, digits and hyphens',
+    })
+    .option('port', {
+      type: 'number',
+      requiresArg: true,
+      demandOption: true,
+      describe: 'Port of this sshd',
+    })
+    .option('profile', {
+      ...file,
+      describe: 'Profile of all sessions at this port [default: the rules of ssh.yml]',
+    })
+    .option('mode', {
+      choices: ['forced', 'login-shell'] as const,
+      default: 'forced' as const,
+      describe: 'Which of the two examples in etc/sshd is used',
+    })
+    .option('address', { ...list, describe: 'Addresses to listen on [default: all]' })
+    .option('banner', { ...file, describe: 'File that clients see before they log in' })
+    .option('host-key', { ...list, describe: 'Private host keys [default: those in /etc/ssh]' })
+    .option('accept', {
+      ...list,
+      describe: 'Doors that the linter may find, by code, such as shell-reads-home',
+    })
+    .option('settings', { ...file, default: '/etc/berth/ssh.yml', describe: 'ssh.yml' })
+    .option('sshd', { ...file, default: '/usr/sbin/sshd', describe: 'Path of sshd' })
+    .option('dry-run', {
+      type: 'boolean',
+      default: false,
+      describe: 'Check everything and print the file, but write nothing',
+    })
+    .option('output', outputOption)
+    .check(({ port }) => checkPort(port) > 0)
+    .example(
+      'berth sshd new podman --port 2222 --profile login-connection',
+      'Sessions with this profile at port 2222',
+    )
+    .example('berth sshd new podman --port 2222 --dry-run', 'Print what would be written')
+    .epilogue(
+      'Needs root. The linter and `sshd -t` check the file before it is put in place, a former file is kept, and nothing is started. The configuration of the host’s own sshd is not changed.',
+    );
+}
+
+async function runNew(args: NewArguments, terminal: Terminal): Promise<void> {
+  const [{ newKind }, { kindUnit }, { newKindText, newKindJson }] = await Promise.all([
+    import('../sshd-kinds/new-kind.ts'),
+    import('../sshd-kinds/kind-unit.ts'),
+    import('./sshd-new-report.ts'),
+  ]);
+  const { name, port, profile, mode, banner } = args;
+  const made = await withProgress(
+    terminal,
+    () => 'waiting for sshd',
+    () =>
+      newKind({
+        ...{ name, port, mode, dryRun: args['dry-run'] },
+        ...(profile === undefined ? {} : { profile }),
+        ...(banner === undefined ? {} : { banner: resolve(banner) }),
+        addresses: args.address ?? [],
+        hostKeys: (args['host-key'] ?? []).map((key) => resolve(key)),
+        accepted: args.accept ?? [],
+        settings: resolve(args.settings),
+        sshd: resolve(args.sshd),
+        now: new Date(terminal.now()),
+      }),
+  );
+  const unit = await kindUnit(name);
+  const report = { made, unit, dryRun: args['dry-run'] };
+  terminal.stdout.write(
+    args.output === 'json'
+      ? newKindJson(report)
+      : newKindText(report, { colour: wantsColour(terminal.stdout, terminal.env) }),
+  );
+}

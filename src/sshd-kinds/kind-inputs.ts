@@ -1,0 +1,107 @@
+import { existsSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { hostPrograms } from '../bundled-transfer-argv.ts';
+import { nearestKey } from '../config/nearest-key.ts';
+import { BerthError } from '../errors.ts';
+import { installedPath } from '../installed-path.ts';
+import { loadSshSettings } from '../settings/load-ssh-settings.ts';
+import type { KindConfig, KindMode } from './rules/kind-config.ts';
+import { isKindName } from './rules/kind-name.ts';
+
+/** The options of `berth sshd new`. */
+export interface NewKindOptions {
+  readonly name: string;
+  readonly port: number;
+  readonly mode: KindMode;
+  readonly profile?: string;
+  readonly addresses: readonly string[];
+  readonly banner?: string;
+  /** Default: those in /etc/ssh. */
+  readonly hostKeys: readonly string[];
+  /** Codes of doors that the admin accepts. */
+  readonly accepted: readonly string[];
+  /** Path of `ssh.yml`. */
+  readonly settings: string;
+}
+
+const defaultHostKeys = ['ed25519', 'ecdsa', 'rsa'].map((type) => `/etc/ssh/ssh_host_${type}_key`);
+
+/**
+ * Checks the options, and finds what was not given on this host.
+ *
+ * @throws {BerthError} `usage`, `sshd-kind-name-invalid`, `profile-missing`, `profile-invalid`, `host-key-missing`, and
+ *   those of `loadSshSettings`
+ */
+export async function kindConfigOf(options: NewKindOptions): Promise<KindConfig> {
+  const { name, mode, port, addresses, profile, banner, accepted } = options;
+  assertKindName(name);
+  for (const address of addresses)
+    if (isIP(address) === 0) throw usage(`--address ${address}: not an IP address`);
+  if (profile !== undefined) await assertProfile(profile, options);
+  if (banner !== undefined) assertFile('banner', banner);
+  for (const file of options.hostKeys) assertFile('host-key', file);
+  const hostKeys =
+    options.hostKeys.length > 0
+      ? options.hostKeys
+      : defaultHostKeys.filter((key) => existsSync(key));
+  if (hostKeys.length === 0)
+    throw new BerthError('there is no host key in /etc/ssh', {
+      code: 'host-key-missing',
+      hint: 'Run `ssh-keygen -A`, or name a key with --host-key.',
+    });
+  return {
+    ...{ name, mode, port, addresses, hostKeys, accepted },
+    ...(profile === undefined ? {} : { profile }),
+    ...(banner === undefined ? {} : { banner }),
+    hostCertificates: hostKeys.map((key) => `${key}-cert.pub`).filter((file) => existsSync(file)),
+    login: installedPath('shell/login'),
+    sftpServer:
+      hostPrograms['sftp-server'].find((path) => existsSync(path)) ??
+      '/usr/lib/openssh/sftp-server',
+  };
+}
+
+/** @throws {BerthError} `sshd-kind-name-invalid` */
+function assertKindName(name: string): void {
+  if (isKindName(name)) return;
+  throw new BerthError(`${JSON.stringify(name)} cannot be the name of a kind of session`, {
+    code: 'sshd-kind-name-invalid',
+    hint: 'Use up to 40 lower-case letters, digits and hyphens, for example `podman`.',
+  });
+}
+
+async function assertProfile(
+  profile: string,
+  { mode, settings, port }: NewKindOptions,
+): Promise<void> {
+  if (mode === 'login-shell')
+    throw usage(
+      '--profile has no effect with --mode login-shell: ForceCommand then has no options',
+      `Write a rule with \`ports: [${port}]\` and that profile in ${settings}.`,
+    );
+  const { profiles, broken } = await loadSshSettings({ configFile: settings });
+  const error = broken.get(profile)?.error;
+  if (error !== undefined) throw error;
+  if (profiles.has(profile)) return;
+  const near = nearestKey(profile, [...profiles.keys()]);
+  throw new BerthError(`there is no profile ${JSON.stringify(profile)}`, {
+    code: 'profile-missing',
+    exit: 'usage',
+    hint:
+      near === undefined
+        ? `The profiles are files NAME.yml in the directory profiles_dir of ${settings}.`
+        : `Did you mean ${near}?`,
+  });
+}
+
+/** sshd_config(5) has no way to write some characters. */
+function assertFile(option: string, file: string): void {
+  if (!/^\/[^\s"'#\\]+$/.test(file))
+    throw usage(`--${option} ${file}: must be an absolute path without blanks and quotes`);
+  if (!(statSync(file, { throwIfNoEntry: false })?.isFile() ?? false))
+    throw usage(`--${option} ${file}: no such file`);
+}
+
+function usage(message: string, hint = 'See `berth sshd new --help`.'): BerthError {
+  return new BerthError(message, { code: 'usage', hint });
+}

@@ -1,0 +1,177 @@
+import { link, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BerthError, isErrno } from '../errors.ts';
+import { lintSshd, type SshdLint } from '../sshd-lint/lint-sshd.ts';
+import { sourceText } from '../source-text.ts';
+import { stageFile, writeError } from '../system/atomic-file.ts';
+import { assertRoot } from '../system/as-user.ts';
+import { takeLock } from '../system/file-lock.ts';
+import { ensureRootDirectory } from '../system/safe-directories.ts';
+import { kindConfigOf, type NewKindOptions } from './kind-inputs.ts';
+import { kindFile, kindsDirectory } from './kind-files.ts';
+import { kindConfigText, type KindConfig } from './rules/kind-config.ts';
+import { assertFreePorts } from './taken-ports.ts';
+import { testSshdConfig } from './test-config.ts';
+
+export interface NewKindInput extends NewKindOptions {
+  /** Absolute path of sshd(8). */
+  readonly sshd: string;
+  /** Check everything, and write nothing. */
+  readonly dryRun: boolean;
+  /** For the name of the former file. */
+  readonly now: Date;
+}
+
+/** What `newKind` did, or would do. */
+export interface NewKind {
+  readonly kind: KindConfig;
+  /** Path of its configuration. */
+  readonly file: string;
+  readonly text: string;
+  /** `unchanged`: the file has these contents already. */
+  readonly change: 'new' | 'changed' | 'unchanged';
+  /** The contents that were replaced, and where they are kept; in a dry run, they are not. */
+  readonly former?: { readonly text: string; readonly file?: string };
+  readonly lint: SshdLint;
+}
+
+/** The examples in etc/sshd, which the build takes in. */
+const templates = {
+  forced: sourceText('../../etc/sshd/forced-command.conf', import.meta.url),
+  'login-shell': sourceText('../../etc/sshd/login-shell.conf', import.meta.url),
+} as const;
+
+const lockTimes = { waitMs: 20_000, foreignStaleMs: 120_000 } as const;
+
+/**
+ * Makes the configuration of a kind of session for berth-sshd@NAME.service. The linter and sshd check the new contents
+ * before they are put in place; the file that they replace is kept. The configuration of the host's own sshd is only
+ * read.
+ *
+ * @throws {BerthError} `port-taken`, `sshd-kind-open`, `not-root`, `lock-timeout`, `directory-unsafe`, and those of
+ *   `kindConfigOf`, `testSshdConfig`, `lintSshd` and `writeAtomically`
+ */
+export async function newKind(input: NewKindInput): Promise<NewKind> {
+  assertRoot();
+  const kind = await kindConfigOf(input);
+  const file = kindFile(kind.name);
+  const text = kindConfigText(templates[kind.mode], kind);
+  if (input.dryRun) return await tried({ kind, file, text }, input);
+  makeDirectory();
+  const lock = await takeLock(join(kindsDirectory, '.new.lock'), lockTimes);
+  try {
+    await assertFreePorts(endpointsWanted(kind), file);
+    const staged = await stageFile(file, text, { mode: 0o644 });
+    try {
+      const result = await checked({ kind, file, text }, staged.temporary, input);
+      if (result.former === undefined || result.change === 'unchanged') {
+        if (result.change === 'new') await staged.commit();
+        return result;
+      }
+      const kept = await keepFormer(file, input.now);
+      await staged.commit();
+      return { ...result, former: { text: result.former.text, file: kept } };
+    } finally {
+      await staged.discard();
+    }
+  } finally {
+    await lock?.release();
+  }
+}
+
+type Wanted = Pick<NewKind, 'kind' | 'file' | 'text'>;
+
+/** A dry run: the file is checked in a directory of its own. */
+async function tried(wanted: Wanted, input: NewKindInput): Promise<NewKind> {
+  await assertFreePorts(endpointsWanted(wanted.kind), wanted.file);
+  const directory = await mkdtemp(join(tmpdir(), 'berth-sshd-'));
+  try {
+    const candidate = join(directory, `${wanted.kind.name}.conf`);
+    await writeFile(candidate, wanted.text, { mode: 0o644 });
+    return await checked(wanted, candidate, input);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+function endpointsWanted({ addresses, port }: KindConfig) {
+  return (addresses.length === 0 ? ['*'] : addresses).map((address) => ({ address, port }));
+}
+
+/** @param candidate a file with the new contents */
+async function checked(
+  { kind, file, text }: Wanted,
+  candidate: string,
+  { sshd, settings }: NewKindInput,
+): Promise<NewKind> {
+  await asFinal(candidate, file, () => testSshdConfig(sshd, candidate));
+  const found = await lintSshd({
+    ...{ sshd, settings, config: candidate, login: kind.login },
+    ...{ users: [], groups: [], addresses: [], ports: [] },
+  });
+  const lint = JSON.parse(JSON.stringify(found).replaceAll(candidate, file)) as SshdLint;
+  const doors = openDoors(lint, kind.accepted);
+  if (doors.length > 0)
+    throw new BerthError(`with ${file}, users can run code on the host: ${doors.join('; ')}`, {
+      code: 'sshd-kind-open',
+      hint: 'Correct it, or accept it with --accept CODE. `berth explain sshd-kind-open` says more. Nothing was changed.',
+      fields: { file },
+    });
+  const before = await contentsOf(file);
+  return {
+    ...{ kind, file, text, lint },
+    change: before === undefined ? 'new' : before === text ? 'unchanged' : 'changed',
+    ...(before === undefined ? {} : { former: { text: before } }),
+  };
+}
+
+/** Each door that is not accepted, once. */
+function openDoors({ host, matches, samples }: SshdLint, accepted: readonly string[]): string[] {
+  const all = [...host, ...matches, ...samples.flatMap(({ findings }) => findings)];
+  const open = all.filter(({ severity, code }) => severity === 'door' && !accepted.includes(code));
+  const byCode = Map.groupBy(open, ({ code }) => code);
+  return [...byCode].map(([code, [first]]) => `${first?.message ?? ''} (${code})`);
+}
+
+/** Errors name the file that is being made, not its temporary name. */
+async function asFinal(candidate: string, file: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof BerthError)) throw error;
+    const { code, hint } = error;
+    throw new BerthError(error.message.replaceAll(candidate, file), { code, hint, cause: error });
+  }
+}
+
+function makeDirectory(): void {
+  try {
+    ensureRootDirectory(kindsDirectory);
+  } catch (error) {
+    throw writeError(kindsDirectory, error);
+  }
+}
+
+async function contentsOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** A second name for the present file, `NAME.conf.20261123T184500Z`: there is no moment without it. */
+async function keepFormer(file: string, now: Date): Promise<string> {
+  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  for (let count = 1; ; count += 1) {
+    const kept = `${file}.${stamp}${count === 1 ? '' : `-${count}`}`;
+    try {
+      await link(file, kept);
+      return kept;
+    } catch (error) {
+      if (!isErrno(error, 'EEXIST') || count === 100) throw writeError(kept, error);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/** How the login program gets the user's request: `etc/sshd/forced-command.conf` or `etc/sshd/login-shell.conf`. */
+export const kindModes = ['forced', 'login-shell'] as const;
+export type KindMode = (typeof kindModes)[number];
+
+/** What `berth sshd new` puts into a configuration of sshd. */
+export interface KindConfig {
+  readonly name: string;
+  readonly mode: KindMode;
+  readonly port: number;
+  /** IP addresses; none means all. */
+  readonly addresses: readonly string[];
+  /** For `forced`. */
+  readonly profile?: string;
+  /** Absolute paths, which need no quotes. */
+  readonly banner?: string;
+  readonly hostKeys: readonly string[];
+  readonly hostCertificates: readonly string[];
+  /** Path of Berth's login program. */
+  readonly login: string;
+  /** Path of sftp-server on this host. */
+  readonly sftpServer: string;
+  /** Codes of the linter that the admin accepts. */
+  readonly accepted: readonly string[];
+}
+
+/** In the file, before the codes that the admin accepts. */
+const acceptance = '# berth-accepts: ';
+
+/**
+ * The configuration of one kind of session: the shipped example with its own port, keys and profile.
+ *
+ * @param template text of the example for the mode
+ */
+export function kindConfigText(template: string, kind: KindConfig): string {
+  const { name, mode, port, addresses, profile, banner, hostKeys, hostCertificates } = kind;
+  const login = profile === undefined ? kind.login : `${kind.login} --profile ${profile}`;
+  const head = [
+    `# sshd of berth-sshd@${name}.service, made by \`berth sshd new\` (${mode}). You may edit it.`,
+    `# After a change: berth sshd check ${name} && systemctl reload berth-sshd@${name}`,
+    ...(kind.accepted.length === 0 ? [] : [`${acceptance}${kind.accepted.join(' ')}`]),
+    '',
+    `Port ${port}`,
+    ...addresses.map((address) => `ListenAddress ${address}`),
+    // systemd knows the process, and the default is the file of the host's own sshd.
+    'PidFile none',
+    ...hostKeys.map((file) => `HostKey ${file}`),
+    ...hostCertificates.map((file) => `HostCertificate ${file}`),
+    ...(banner === undefined ? [] : [`Banner ${banner}`]),
+    '',
+  ];
+  return `${head.join('\n')}\n${bodyOf(template)}`
+    .replace(/^ForceCommand .*$/m, `ForceCommand ${login}`)
+    .replace(/^Subsystem sftp .*$/m, `Subsystem sftp ${kind.sftpServer}`)
+    .replaceAll('/usr/lib/berth/shell/login', kind.login);
+}
+
+/** The example without the comment at its beginning, which is about /etc/ssh/sshd_config. */
+function bodyOf(template: string): string {
+  return template.replace(/^(?:#.*\n)+\n/, '');
+}
+
+/** The codes of the linter that the admin accepts in this file. */
+export function acceptedCodes(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith(acceptance))
+    .flatMap((line) => line.slice(acceptance.length).trim().split(/\s+/));
+}
